@@ -1,0 +1,57 @@
+"""What a plugin author imports, and nothing else."""
+
+from spark_events.api import option_types
+from spark_events.api.config import ApplicationInfo, Option, ReporterConfig
+from spark_events.api.errors import ConfigError, MissingExtraError, RetryLater, SparkEventsError
+from spark_events.api.event import AttributeValue, Event, EventBuilder, Severity
+from spark_events.api.failure import Failure, FailureContext, FailureEnricher
+from spark_events.api.metric_group import MetricGroup
+from spark_events.api.metrics import Counter, Gauge, Histogram, Metric, MetricType
+from spark_events.api.option_types import OptionType, Secret
+from spark_events.api.reporter import (
+    EventReporter,
+    EventReporterFactory,
+    MetricReporter,
+    MetricReporterFactory,
+    Reporter,
+    ReporterFactory,
+    SpanReporter,
+    SpanReporterFactory,
+)
+from spark_events.api.span import Span, SpanBuilder
+
+__all__ = [
+    "ApplicationInfo",
+    "AttributeValue",
+    "ConfigError",
+    "Counter",
+    "Event",
+    "EventBuilder",
+    "EventReporter",
+    "EventReporterFactory",
+    "Failure",
+    "FailureContext",
+    "FailureEnricher",
+    "Gauge",
+    "Histogram",
+    "Metric",
+    "MetricGroup",
+    "MetricReporter",
+    "MetricReporterFactory",
+    "MetricType",
+    "MissingExtraError",
+    "Option",
+    "OptionType",
+    "Reporter",
+    "ReporterConfig",
+    "ReporterFactory",
+    "RetryLater",
+    "Secret",
+    "Severity",
+    "Span",
+    "SpanBuilder",
+    "SpanReporter",
+    "SpanReporterFactory",
+    "SparkEventsError",
+    "option_types",
+]

@@ -1,0 +1,126 @@
+"""Typed access to a reporter's configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from spark_events.api import option_types as types
+from spark_events.api.errors import ConfigError
+from spark_events.api.option_types import OptionType, Secret
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Option(Generic[T]):
+    """One option of a reporter (Flink's ``ConfigOption``).
+
+    Attributes:
+        name: the key without the reporter's prefix, such as ``exporter.endpoint``.
+        type: how its text is read.
+        default: what an absent key means.
+        doc: one sentence for ``spark-events plugins``.
+        required: an absent key is an error.
+    """
+
+    name: str
+    type: OptionType[T]
+    default: T
+    doc: str = ""
+    required: bool = False
+
+    @staticmethod
+    def optional(name: str, option_type: OptionType[T], doc: str = "") -> Option[T | None]:
+        """Declare an option whose absence is None."""
+        return Option(name, option_type, None, doc)  # type: ignore[arg-type]
+
+    @staticmethod
+    def must(name: str, option_type: OptionType[T], doc: str = "") -> Option[T]:
+        """Declare an option that has to be given."""
+        return Option(name, option_type, None, doc, required=True)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationInfo:
+    """The Spark application that is reported about.
+
+    Attributes:
+        name: ``spark.app.name``.
+        id: ``spark.app.id``.
+        attempt_id: YARN's attempt; empty elsewhere.
+    """
+
+    name: str = ""
+    id: str = ""
+    attempt_id: str = ""
+
+
+@dataclass(frozen=True)
+class ReporterConfig:
+    """A reporter's options without their prefix.
+
+    Attributes:
+        prefix: what stands before each key in Spark's configuration, with the dot at its end.
+        values: the options as they were written.
+        application: whose events these will be; empty while a configuration is only checked.
+    """
+
+    prefix: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+    application: ApplicationInfo = ApplicationInfo()
+
+    def key(self, name: str) -> str:
+        """Return the whole key of an option, for error messages."""
+        return self.prefix + name
+
+    def get(self, option: Option[T]) -> T:
+        """Return an option's value, or its default.
+
+        Raises:
+            ConfigError: the value cannot be read as the option's type, or a required one is absent.
+        """
+        text = self.values.get(option.name)
+        if text is None:
+            if option.required:
+                raise ConfigError(f"{self.key(option.name)}: missing; expected {option.type.allowed}")
+            return option.default
+        try:
+            return option.type.parse(text.strip())
+        except ValueError as error:
+            shown = "******" if option.type.secret else text
+            detail = f" ({error})" if str(error) and not option.type.secret else ""
+            raise ConfigError.of_value(self.key(option.name), shown, option.type.allowed + detail) from None
+
+    def get_string(self, name: str, default: str) -> str:
+        """Return an option as it was written."""
+        return self.get(Option(name, types.STRING, default))
+
+    def get_int(self, name: str, default: int) -> int:
+        """Return a whole number."""
+        return self.get(Option(name, types.INT, default))
+
+    def get_bool(self, name: str, default: bool) -> bool:
+        """Return ``true`` or ``false``."""
+        return self.get(Option(name, types.BOOL, default))
+
+    def get_duration_ms(self, name: str, default_ms: int) -> int:
+        """Return a duration such as ``60s`` or ``5 min``, in ms."""
+        return self.get(Option(name, types.DURATION, default_ms))
+
+    def get_size(self, name: str, default_bytes: int) -> int:
+        """Return a size such as ``64m`` or ``1 GiB``, in bytes."""
+        return self.get(Option(name, types.SIZE, default_bytes))
+
+    def get_list(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Return ``a,b`` or ``a;b`` as a tuple."""
+        return self.get(Option(name, types.LIST, default))
+
+    def get_map(self, name: str) -> Mapping[str, str]:
+        """Return ``key:value,key:value`` as a mapping."""
+        return self.get(Option(name, types.MAP, {}))
+
+    def get_secret(self, name: str) -> Secret | None:
+        """Return a secret; ``env:NAME`` and ``file:/path`` say where it lies."""
+        return self.get(Option.optional(name, types.SECRET))

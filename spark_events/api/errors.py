@@ -1,0 +1,67 @@
+"""What spark-events raises.
+
+* SparkEventsError
+    * ConfigError          a key, its value, what is allowed and what to do
+        * MissingExtraError    a reporter's third-party package is not installed
+    * RetryLater           raised *by* a reporter: the destination is away, call ``flush`` again
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class SparkEventsError(Exception):
+    """The base of all that spark-events raises."""
+
+
+class ConfigError(SparkEventsError):
+    """One or more configuration keys that cannot be used as they are.
+
+    Args:
+        message: one sentence that names the key or the file, the value, what is allowed, what to do.
+        problems: the sentences of several mistakes found at once; empty where there is one.
+    """
+
+    def __init__(self, message: str, problems: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.problems: tuple[str, ...] = tuple(problems) or (message,)
+
+    @classmethod
+    def of_value(cls, key: str, value: str, allowed: str) -> ConfigError:
+        """Build the error of a value that the key does not take."""
+        return cls(f"{key}: {value!r} is not allowed; expected {allowed}")
+
+    @classmethod
+    def of_all(cls, problems: Sequence[str]) -> ConfigError:
+        """Build one error out of several, each with its own address."""
+        if len(problems) == 1:
+            return cls(problems[0])
+        lines = "".join(f"\n  - {problem}" for problem in problems)
+        return cls(f"{len(problems)} problems in the configuration:{lines}", problems)
+
+
+class MissingExtraError(ConfigError):
+    """A reporter needs a package that comes with an extra of spark-events."""
+
+    def __init__(self, reporter_type: str, package: str) -> None:
+        super().__init__(
+            f"reporter type {reporter_type!r} needs the package {package!r}, which is not installed: "
+            f"pip install 'spark-events[{reporter_type}]'"
+        )
+
+
+class RetryLater(SparkEventsError):  # noqa: N818 - says what to do, as StopIteration does
+    """A reporter could not deliver now, and keeps what it was given.
+
+    Raise it from ``Reporter.flush`` alone. The worker calls ``flush`` again after a pause that grows with
+    each try, and hands over nothing new until ``flush`` returns.
+
+    Args:
+        reason: what stands in the way, for the log; never a secret.
+        after_ms: the pause that the destination asked for, in ms; None leaves it to the worker.
+    """
+
+    def __init__(self, reason: str, after_ms: int | None = None) -> None:
+        super().__init__(reason)
+        self.after_ms = after_ms

@@ -1,0 +1,123 @@
+"""An event: something that happened once, at a time, to a job of some kind (FLIP-481)."""
+
+from __future__ import annotations
+
+import enum
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+AttributeValue = str | int | float | bool
+Attributes = Mapping[str, AttributeValue]
+
+
+class Severity(enum.IntEnum):
+    """Severities with OpenTelemetry's severity numbers."""
+
+    TRACE = 1
+    DEBUG = 5
+    INFO = 9
+    WARN = 13
+    ERROR = 17
+    FATAL = 21
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event, immutable.
+
+    Attributes:
+        id: the same for the same happening, in every replay; consumers drop repeats by it.
+        name: ``JobStatusChangeEvent`` and the like; what filters match.
+        class_scope: which part of the framework saw it; OTLP's instrumentation scope.
+        observed_time_ms: when it happened, in ms since the epoch, by Spark's own record of it.
+        severity: as in OpenTelemetry.
+        body: one sentence for a person; may be empty.
+        attributes: what happened, as values that OTLP and JSON can carry.
+        variables: whom it happened to, from the metric group that it was added to.
+    """
+
+    id: str
+    name: str
+    class_scope: str
+    observed_time_ms: int
+    severity: Severity = Severity.INFO
+    body: str = ""
+    attributes: Attributes = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def builder(class_scope: str, name: str) -> EventBuilder:
+        """Begin an event; hand the builder to ``MetricGroup.add_event``."""
+        return EventBuilder(class_scope, name)
+
+    @property
+    def all_attributes(self) -> dict[str, AttributeValue]:
+        """Variables and attributes in one; an attribute wins over a variable of its name."""
+        return {**self.variables, **self.attributes}
+
+    def with_variables(self, variables: Mapping[str, str]) -> Event:
+        """Return this event with other variables."""
+        return replace(self, variables=variables)
+
+
+class EventBuilder:
+    """Collects the parts of an event; each setter returns the builder."""
+
+    def __init__(self, class_scope: str, name: str) -> None:
+        self._event = Event(id="", name=name, class_scope=class_scope, observed_time_ms=-1)
+        self._attributes: dict[str, AttributeValue] = {}
+
+    @property
+    def name(self) -> str:
+        """The event's name."""
+        return self._event.name
+
+    def set_id(self, event_id: str) -> EventBuilder:
+        """Give the event an id that a replay would repeat; without it, ``build`` makes a random one."""
+        self._event = replace(self._event, id=event_id)
+        return self
+
+    def set_observed_time_ms(self, time_ms: int) -> EventBuilder:
+        """Say when it happened, in ms since the epoch; without it, ``build`` takes the present."""
+        self._event = replace(self._event, observed_time_ms=time_ms)
+        return self
+
+    def set_severity(self, severity: Severity) -> EventBuilder:
+        """Set the severity; INFO where it is not called."""
+        self._event = replace(self._event, severity=severity)
+        return self
+
+    def set_body(self, body: str) -> EventBuilder:
+        """Set the sentence for a person."""
+        self._event = replace(self._event, body=body)
+        return self
+
+    def set_attribute(self, key: str, value: AttributeValue | None) -> EventBuilder:
+        """Add one attribute; None, a value that is not known, adds nothing."""
+        if value is not None:
+            self._attributes[key] = value
+        return self
+
+    def set_attributes(self, attributes: Mapping[str, AttributeValue | None]) -> EventBuilder:
+        """Add several attributes, as ``set_attribute`` does one."""
+        for key, value in attributes.items():
+            self.set_attribute(key, value)
+        return self
+
+    def build(self, variables: Mapping[str, str]) -> Event:
+        """Make the event; called by the metric group, which knows the variables."""
+        event = self._event
+        return replace(
+            event,
+            id=event.id or uuid.uuid4().hex,
+            observed_time_ms=event.observed_time_ms if event.observed_time_ms >= 0 else now_ms(),
+            attributes=dict(self._attributes),
+            variables=variables,
+        )
+
+
+def now_ms() -> int:
+    """Return the present in ms since the epoch."""
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,52 @@
+"""Failures, and the plugins that label them (FLIP-304)."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a job of some kind failed.
+
+    Attributes:
+        message: the message, without type, error class or stack.
+        exception_type: the class that was thrown, such as ``java.lang.ArithmeticException`` or
+            ``ValueError``; None where Spark's record has none.
+        stacktrace: the whole text that Spark recorded; None where there is none.
+        error_class: Spark's error condition, such as ``DIVIDE_BY_ZERO``.
+        sql_state: five characters, such as ``22012``.
+    """
+
+    message: str
+    exception_type: str | None = None
+    stacktrace: str | None = None
+    error_class: str | None = None
+    sql_state: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FailureContext:
+    """Whose failure it is.
+
+    Attributes:
+        job_kind: ``application``, ``query``, ``job`` or ``stage``.
+        variables: the variables of its metric group.
+    """
+
+    job_kind: str
+    variables: Mapping[str, str]
+
+
+class FailureEnricher(abc.ABC):
+    """Labels failures; found under the entry-point group ``spark_events.failure_enrichers``.
+
+    Made without arguments. Called on a thread of its own, with a second's time; one that takes longer is
+    not asked again. What it raises is logged and costs its own labels alone.
+    """
+
+    @abc.abstractmethod
+    def process_failure(self, failure: Failure, context: FailureContext) -> Mapping[str, str | None]:
+        """Return labels; each becomes an attribute ``failureLabel.<key>`` of the JobFailureEvent."""

@@ -1,0 +1,113 @@
+"""The types of metric. A metric holds a value; its name, unit and variables belong to the group it is in."""
+
+from __future__ import annotations
+
+import bisect
+import enum
+import threading
+from collections.abc import Callable, Sequence
+
+
+class MetricType(enum.Enum):
+    """What a metric is; the names are those of the type part of a metric filter."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+class Metric:
+    """The base of all metrics.
+
+    Attributes:
+        unit: a UCUM unit (``ms``, ``By``, ``{row}``), from which each reporter makes its own; empty where
+            the value has none.
+        description: one sentence for the person who reads the chart.
+    """
+
+    type: MetricType
+
+    def __init__(self, unit: str = "", description: str = "") -> None:
+        self.unit = unit
+        self.description = description
+
+
+class Counter(Metric):
+    """A count that only grows; safe to use from any thread."""
+
+    type = MetricType.COUNTER
+
+    def __init__(self, unit: str = "", description: str = "") -> None:
+        super().__init__(unit, description)
+        self._count = 0
+        self._lock = threading.Lock()
+
+    def inc(self, amount: int = 1) -> None:
+        """Add to the count.
+
+        Raises:
+            ValueError: the amount is negative.
+        """
+        if amount < 0:
+            raise ValueError(f"a counter only grows, and {amount} is negative: use a gauge")
+        with self._lock:
+            self._count += amount
+
+    @property
+    def count(self) -> int:
+        """The count so far."""
+        return self._count
+
+
+class Gauge(Metric):
+    """A value that is asked for when it is reported.
+
+    Args:
+        read: returns the value; called on the reporter's thread, so it must be quick and safe to call
+            there. None means that there is no value now, and the series is left out.
+        unit: as in ``Metric``.
+        description: as in ``Metric``.
+    """
+
+    type = MetricType.GAUGE
+
+    def __init__(
+        self, read: Callable[[], float | int | None], unit: str = "", description: str = ""
+    ) -> None:
+        super().__init__(unit, description)
+        self._read = read
+
+    @property
+    def value(self) -> float | int | None:
+        """The value now; raises whatever the gauge's function raises."""
+        return self._read()
+
+
+class Histogram(Metric):
+    """Counts of values by bucket; safe to use from any thread.
+
+    Args:
+        bounds: upper bounds of the buckets, growing; one more bucket without a bound comes after them.
+        unit: as in ``Metric``.
+        description: as in ``Metric``.
+    """
+
+    type = MetricType.HISTOGRAM
+
+    def __init__(self, bounds: Sequence[float], unit: str = "", description: str = "") -> None:
+        super().__init__(unit, description)
+        self.bounds: tuple[float, ...] = tuple(sorted(bounds))
+        self._counts = [0] * (len(self.bounds) + 1)
+        self._sum = 0.0
+        self._lock = threading.Lock()
+
+    def update(self, value: float) -> None:
+        """Add one value."""
+        with self._lock:
+            self._counts[bisect.bisect_left(self.bounds, value)] += 1
+            self._sum += value
+
+    def snapshot(self) -> tuple[list[int], float]:
+        """Return the count of each bucket, the unbounded one last, and the sum of all values."""
+        with self._lock:
+            return list(self._counts), self._sum

@@ -1,0 +1,184 @@
+"""How the text of an option is read. Each type says what it takes, for the error message."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+_MS_OF_UNIT = {
+    "ms": 1,
+    "milli": 1,
+    "millis": 1,
+    "s": 1_000,
+    "sec": 1_000,
+    "second": 1_000,
+    "m": 60_000,
+    "min": 60_000,
+    "minute": 60_000,
+    "h": 3_600_000,
+    "hour": 3_600_000,
+    "d": 86_400_000,
+    "day": 86_400_000,
+}
+_POWER_OF_UNIT = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+
+
+class Secret:
+    """A value that is never shown: not by str, not by repr, not in a traceback's locals."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """Return the value itself."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return "******"
+
+
+@dataclass(frozen=True, slots=True)
+class OptionType(Generic[T]):
+    """A type of option.
+
+    Attributes:
+        name: as ``spark-events plugins`` shows it.
+        allowed: what it takes, in words that follow "expected".
+        parse: text to value; raises ValueError, whose text is added to the error message.
+        secret: the value must not be shown.
+    """
+
+    name: str
+    allowed: str
+    parse: Callable[[str], T]
+    secret: bool = False
+
+
+def _parse_bool(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError
+    return text.lower() == "true"
+
+
+def _parse_int(text: str) -> int:
+    if not re.fullmatch(r"[+-]?\d+", text):
+        raise ValueError
+    return int(text)
+
+
+def _parse_duration_ms(text: str) -> int:
+    match = re.fullmatch(r"(\d+)\s*([a-z]*)", text.lower())
+    if not match:
+        raise ValueError
+    number, unit = match.groups()
+    # As in Spark and in Flink, a bare number is ms.
+    factor = _MS_OF_UNIT.get(unit or "ms") or _MS_OF_UNIT.get(unit.removesuffix("s"))
+    if factor is None:
+        raise ValueError(f"unknown unit {unit!r}")
+    return int(number) * factor
+
+
+def _parse_size(text: str) -> int:
+    match = re.fullmatch(r"(\d+)\s*([kmgt]?)(i?b|b)?", text.lower())
+    if not match:
+        raise ValueError
+    number, unit, _ = match.groups()
+    return int(number) * 1024 ** _POWER_OF_UNIT[unit]
+
+
+def _parse_list(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in re.split(r"[,;]", text) if part.strip())
+
+
+def _parse_map(text: str) -> Mapping[str, str]:
+    pairs: dict[str, str] = {}
+    for part in (part.strip() for part in text.split(",")):
+        if not part:
+            continue
+        match = re.match(r"([^:=]+)[:=](.*)", part, re.DOTALL)
+        if not match:
+            raise ValueError(f"{part!r} has no ':'")
+        pairs[match.group(1).strip()] = match.group(2).strip()
+    return pairs
+
+
+def _parse_secret(text: str) -> Secret:
+    if text.startswith("env:"):
+        name = text.removeprefix("env:")
+        if name not in os.environ:
+            raise ValueError
+        return Secret(os.environ[name])
+    if text.startswith("file:"):
+        try:
+            return Secret(Path(text.removeprefix("file:").removeprefix("//")).read_text().strip())
+        except OSError:
+            raise ValueError from None
+    return Secret(text)
+
+
+def _parse_secret_map(text: str) -> Mapping[str, Secret]:
+    return {key: _parse_secret(value) for key, value in _parse_map(text).items()}
+
+
+def _parse_ports(text: str) -> range:
+    match = re.fullmatch(r"(\d+)(?:\s*-\s*(\d+))?", text)
+    if not match:
+        raise ValueError
+    first = int(match.group(1))
+    last = int(match.group(2) or first)
+    if not 0 <= first <= last <= 65535:
+        raise ValueError
+    return range(first, last + 1)
+
+
+STRING: OptionType[str] = OptionType("string", "a text", str)
+BOOL = OptionType("bool", "true or false", _parse_bool)
+INT = OptionType("int", "a whole number", _parse_int)
+DURATION = OptionType("duration", "a duration such as 500ms, 60s or 5min", _parse_duration_ms)
+SIZE = OptionType("size", "a size such as 512k, 64m or 1g", _parse_size)
+LIST = OptionType("list", "a list such as a,b", _parse_list)
+MAP = OptionType("map", "a map such as key:value,key:value", _parse_map)
+PORTS = OptionType("ports", "a port from 0 to 65535 or a range such as 9249-9260", _parse_ports)
+SECRET = OptionType(
+    "secret",
+    "env:NAME of a variable that is set, file:/path of a file that can be read, or the value itself",
+    _parse_secret,
+    secret=True,
+)
+SECRET_MAP = OptionType(
+    "secret map",
+    "a map such as key:value,key:value, where a value may be env:NAME or file:/path",
+    _parse_secret_map,
+    secret=True,
+)
+
+
+def choice(*values: str) -> OptionType[str]:
+    """Return the type of an option that takes one of a few words."""
+
+    def parse(text: str) -> str:
+        if text not in values:
+            raise ValueError
+        return text
+
+    return OptionType("choice", " or ".join(values), parse)
+
+
+def at_least(least: int, of: OptionType[int]) -> OptionType[int]:
+    """Return an option type that takes no value below ``least``."""
+
+    def parse(text: str) -> int:
+        value = of.parse(text)
+        if value < least:
+            raise ValueError(f"the least is {least}")
+        return value
+
+    return OptionType(of.name, of.allowed, parse)
