@@ -1,0 +1,149 @@
+"""The checkpoints of a streaming query: each micro-batch that committed, or failed before it could."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spark_events.api import Event, Gauge, Histogram, MetricGroup, Severity, Span
+from spark_events.listeners.emitter import Emitter, Entity
+from spark_events.listeners.timestamps import parse_timestamp_ms
+
+CLASS_SCOPE = "spark_events.listeners.CheckpointStats"
+_DURATION_BOUNDS_MS = (100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 120_000, 300_000, 900_000)
+_UNKNOWN = -1
+
+
+class CheckpointStats:
+    """Reports one query's checkpoints as events, spans and metrics; lives across the query's runs.
+
+    Args:
+        emitter: reports events and spans.
+        series: where the query's metrics go.
+    """
+
+    def __init__(self, emitter: Emitter, series: MetricGroup) -> None:
+        self._emitter = emitter
+        self.last_completed_ms: int | None = None
+        self._last_duration_ms: int | None = None
+        series.register(
+            "lastCheckpointCompletedTimestamp",
+            Gauge(lambda: self.last_completed_ms, "ms", "When the last checkpoint completed."),
+        )
+        series.register(
+            "lastCheckpointDuration",
+            Gauge(lambda: self._last_duration_ms, "ms", "How long the last completed checkpoint took."),
+        )
+        self._durations = series.register(
+            "checkpointDuration",
+            Histogram(_DURATION_BOUNDS_MS, "ms", "How long completed checkpoints took, trigger to commit."),
+        )
+
+    def completed(
+        self, progress: dict[str, Any], entity: Entity, group: MetricGroup, location: str | None
+    ) -> int:
+        """Report the batch of a progress record; return when it completed, in ms since the epoch."""
+        durations = progress["durationMs"]
+        start_ms = parse_timestamp_ms(progress["timestamp"])
+        duration_ms = int(durations.get("triggerExecution", 0))
+        end_ms, batch = start_ms + duration_ms, int(progress["batchId"])
+        full, written = _state_sizes(progress.get("stateOperators") or ())
+        event = (
+            _event(batch, "COMPLETED", full, written)
+            .set_body(f"{entity.title} completed checkpoint {batch} in {duration_ms} ms")
+            .set_attribute("durationMs", duration_ms)
+            .set_attribute("walCommitMs", _ms(durations, "walCommit"))
+            .set_attribute("commitOffsetsMs", _ms(durations, "commitOffsets", "commitBatch"))
+            .set_attribute("stateCommitMs", _state_commit_ms(progress))
+            .set_attribute("sinceLastMs", self._since_last(end_ms))
+            .set_attribute("numInputRows", _input_rows(progress))
+            .set_attribute("checkpointLocation", location)
+        )
+        self._emitter.emit(event, entity, group, end_ms, ("checkpoint", str(batch)), "COMPLETED")
+        self._span(batch, start_ms, end_ms, "COMPLETED", entity, group)
+        self.last_completed_ms, self._last_duration_ms = end_ms, duration_ms
+        self._durations.update(duration_ms)
+        return end_ms
+
+    def failed(
+        self,
+        batch: int,
+        start_ms: int,
+        end_ms: int,
+        entity: Entity,
+        group: MetricGroup,
+        location: str | None,
+    ) -> None:
+        """Report a batch that was started and did not commit."""
+        event = (
+            _event(batch, "FAILED", 0, 0)
+            .set_severity(Severity.ERROR)
+            .set_body(f"{entity.title} failed before checkpoint {batch} completed")
+            .set_attribute("durationMs", max(0, end_ms - start_ms))
+            .set_attribute("sinceLastMs", self._since_last(end_ms))
+            .set_attribute("checkpointLocation", location)
+        )
+        self._emitter.emit(event, entity, group, end_ms, ("checkpoint", str(batch)), "FAILED")
+        self._span(batch, start_ms, max(start_ms, end_ms), "FAILED", entity, group)
+
+    def _since_last(self, end_ms: int) -> int | None:
+        return None if self.last_completed_ms is None else max(0, end_ms - self.last_completed_ms)
+
+    def _span(
+        self, batch: int, start_ms: int, end_ms: int, status: str, entity: Entity, group: MetricGroup
+    ) -> None:
+        span = (
+            Span.builder(CLASS_SCOPE, "Checkpoint")
+            .set_times_ms(start_ms, end_ms)
+            .set_attribute("checkpointId", batch)
+            .set_attribute("checkpointStatus", status)
+            .set_error("the batch failed before its commit" if status == "FAILED" else None)
+        )
+        self._emitter.span(span, entity, group, (str(batch),))
+
+
+def is_checkpoint(progress: dict[str, Any]) -> bool:
+    """Tell a batch from a trigger that found no new data; Spark before 3.4 reports both as progress."""
+    return "addBatch" in (progress.get("durationMs") or {})
+
+
+def _event(batch: int, status: str, full: int, written: int) -> Any:
+    return (
+        Event.builder(CLASS_SCOPE, "CheckpointEvent")
+        .set_attribute("checkpointId", batch)
+        .set_attribute("fullSize", full)
+        .set_attribute("checkpointedSize", written)
+        .set_attribute("metadataSize", _UNKNOWN if status == "COMPLETED" else 0)
+        .set_attribute("checkpointStatus", status)
+        .set_attribute("isUnaligned", "false")
+        .set_attribute("checkpointType", "Checkpoint")
+    )
+
+
+def _state_sizes(operators: Any) -> tuple[int, int]:
+    """Return the bytes of all state, and those written for this batch; -1 where Spark does not say."""
+    full = written = 0
+    for operator in operators:
+        custom = operator.get("customMetrics") or {}
+        full += int(
+            custom.get("rocksdbSstFileSize")
+            or custom.get("stateOnCurrentVersionSizeBytes")
+            or operator.get("memoryUsedBytes", 0)
+        )
+        copied = custom.get("rocksdbBytesCopied")
+        written = _UNKNOWN if copied is None or written == _UNKNOWN else written + int(copied)
+    return full, written
+
+
+def _state_commit_ms(progress: dict[str, Any]) -> int | None:
+    """Return the sum over all tasks; None for a query without state, or a Spark that does not say."""
+    times = [operator.get("commitTimeMs") for operator in progress.get("stateOperators") or ()]
+    known = [int(time) for time in times if time is not None]
+    return sum(known) if known else None
+
+
+def _input_rows(progress: dict[str, Any]) -> int:
+    return sum(int(source.get("numInputRows") or 0) for source in progress.get("sources") or ())
+
+
+def _ms(durations: dict[str, Any], *names: str) -> int | None:
+    return next((int(durations[name]) for name in names if name in durations), None)

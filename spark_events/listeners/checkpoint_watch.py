@@ -1,0 +1,64 @@
+"""Watches that each streaming query completes its checkpoints in time. Flink has no such watchdog."""
+
+from __future__ import annotations
+
+from spark_events.api import Event, MetricGroup, Severity
+from spark_events.listeners.emitter import Emitter, Entity
+
+CLASS_SCOPE = "spark_events.listeners.CheckpointWatch"
+_LATE_RECORDS_MS = 1_000
+
+
+class CheckpointWatch:
+    """The clock of one query. It runs from a checkpoint to the next, also while the query is down.
+
+    An idle query, one that has no new data, has nothing to commit: its clock stands until it gets work.
+
+    Args:
+        emitter: reports the events.
+        entity: the query.
+        sla_ms: the longest time between two checkpoints, in ms.
+    """
+
+    def __init__(self, emitter: Emitter, entity: Entity, sla_ms: int) -> None:
+        self._emitter = emitter
+        self.entity = entity
+        self._sla_ms = sla_ms
+        self._since_ms: int | None = None
+        self._last_id = -1
+        self._reported = False
+
+    def start(self, time_ms: int) -> None:
+        """Let the clock run, unless it runs already."""
+        if self._since_ms is None:
+            self._since_ms = time_ms
+            self._reported = False
+
+    def stop(self) -> None:
+        """Let the clock stand: the query is idle, or was ended on purpose."""
+        self._since_ms = None
+
+    def completed(self, checkpoint_id: int, time_ms: int, group: MetricGroup) -> None:
+        """Start anew from a completed checkpoint; one that came late is reported, if it was not yet."""
+        self._check(time_ms, group)
+        self._since_ms, self._last_id, self._reported = time_ms, checkpoint_id, False
+
+    def tick(self, now_ms: int, group: MetricGroup) -> None:
+        """Report a checkpoint that is overdue now; records may still be on their way for a second."""
+        self._check(now_ms - _LATE_RECORDS_MS, group)
+
+    def _check(self, time_ms: int, group: MetricGroup) -> None:
+        if self._reported or self._since_ms is None or time_ms <= self._since_ms + self._sla_ms:
+            return
+        self._reported = True
+        due_ms = self._since_ms + self._sla_ms
+        event = (
+            Event.builder(CLASS_SCOPE, "CheckpointOverdueEvent")
+            .set_severity(Severity.WARN)
+            .set_body(f"{self.entity.title}: no checkpoint completed within {self._sla_ms} ms")
+            .set_attribute("slaMs", self._sla_ms)
+            .set_attribute("sinceLastMs", self._sla_ms)
+            .set_attribute("lastCheckpointId", self._last_id if self._last_id >= 0 else None)
+        )
+        what = ("overdue", str(self._last_id), str(self._since_ms))
+        self._emitter.emit(event, self.entity, group, due_ms, what)

@@ -1,0 +1,33 @@
+"""What the listeners of one application share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from spark_events.listeners.emitter import Emitter
+from spark_events.listeners.failure_events import FailureEvents
+from spark_events.listeners.restart_counts import RestartCounts
+from spark_events.listeners.scopes import Scopes
+from spark_events.listeners.settings import ListenerSettings
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerContext:
+    """What the listeners of one application share.
+
+    Attributes:
+        emitter: reports events.
+        failures: reports failures.
+        scopes: the places in the scope tree.
+        settings: what is configured for the listeners.
+        restarts: how often each query was restarted.
+        queries_by_run: variables of the streaming query of each run id, for the jobs that it runs.
+    """
+
+    emitter: Emitter
+    failures: FailureEvents
+    scopes: Scopes
+    settings: ListenerSettings
+    restarts: RestartCounts
+    queries_by_run: dict[str, Mapping[str, str]]

@@ -1,0 +1,93 @@
+"""Builds events that a replay repeats under the same ids, and counts them."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from spark_events.api import ApplicationInfo, Counter, EventBuilder, MetricGroup, SpanBuilder
+from spark_events.runtime.scope import ScopeGroup
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """Whose event it is.
+
+    Attributes:
+        kind: ``application``, ``query``, ``job`` or ``stage``.
+        id: what tells it from others of its kind in the application, such as a run id.
+        title: how a sentence calls it.
+        query_name: the streaming query that it is, or works for; empty where there is none.
+    """
+
+    kind: str
+    id: str
+    title: str
+    query_name: str = ""
+
+
+class Emitter:
+    """Reports the events of one application.
+
+    Args:
+        root: the root of the scope tree.
+        application: whose events they are.
+    """
+
+    def __init__(self, root: ScopeGroup, application: ApplicationInfo) -> None:
+        self.root = root
+        self.application = application
+        self._counters: dict[tuple[str, ...], Counter] = {}
+
+    def emit(
+        self,
+        event: EventBuilder,
+        entity: Entity,
+        group: MetricGroup,
+        time_ms: int,
+        what: tuple[str, ...],
+        status: str = "",
+    ) -> None:
+        """Give an event its id, time and kind, report it, and count it.
+
+        Args:
+            event: what happened.
+            entity: whom it happened to.
+            group: whose variables it carries.
+            time_ms: when, in ms since the epoch.
+            what: what tells it from the entity's other events, as a replay would find it.
+            status: the status that it is counted under; empty where it has none.
+        """
+        event.set_observed_time_ms(time_ms).set_id(self.digest(16, entity, event.name, *what))
+        event.set_attribute("job.kind", entity.kind)
+        group.add_event(event)
+        self._count(event.name, entity, status)
+
+    def span(self, span: SpanBuilder, entity: Entity, group: MetricGroup, what: tuple[str, ...]) -> None:
+        """Give a span its ids, as the root of a trace of its own, and report it."""
+        span.set_ids(
+            self.digest(16, entity, "trace", span.name, *what), self.digest(8, entity, "span", span.name, *what)
+        )
+        group.add_span(span.set_attribute("job.kind", entity.kind))
+
+    def digest(self, size: int, entity: Entity, *what: str) -> str:
+        """Return ``size`` bytes in hexadecimal digits that are the same in every replay."""
+        application = self.application
+        parts = (application.id, application.attempt_id, entity.kind, entity.id, *what)
+        return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=size).hexdigest()
+
+    def _count(self, name: str, entity: Entity, status: str) -> None:
+        key = (name, entity.kind, entity.query_name, status)
+        counter = self._counters.get(key)
+        if counter is None:
+            labels = {
+                "app_name": self.application.name,
+                "event_name": name,
+                "job_kind": entity.kind,
+                "query_name": entity.query_name,
+                "status": status,
+            }
+            group = self.root.child(components=(self.application.name, *key), variables=labels)
+            counter = group.register("events", Counter(description="Events by name, kind of job and status."))
+            self._counters[key] = counter
+        counter.inc()

@@ -1,0 +1,58 @@
+"""The built-in failure enricher: is it the user's doing, or the system's?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from spark_events.api import Failure, FailureContext, FailureEnricher
+
+# What a machine, a network or a cluster does to a job, whoever wrote it.
+_SYSTEM_TYPES = (
+    "OutOfMemoryError",
+    "StackOverflowError",
+    "FetchFailedException",
+    "IOException",
+    "SocketException",
+    "ConnectException",
+    "UnknownHostException",
+    "TimeoutException",
+    "RpcException",
+    "NoClassDefFoundError",
+    "BlockMissingException",
+    "MemoryError",
+    "ConnectionError",
+    "ConnectionRefusedError",
+)
+_SYSTEM_TEXTS = ("ExecutorLostFailure", "No space left on device", "Connection refused", "Executor heartbeat timed out")
+# Classes of SQLSTATE: connection, resources, operator intervention, system error.
+_SYSTEM_STATES = ("08", "53", "57", "58")
+# Cardinality, data, constraint, external routine, syntax or access rule, raised by the query itself.
+_USER_STATES = ("21", "22", "23", "38", "39", "42", "P0")
+_USER_TYPES = (
+    "ArithmeticException",
+    "NumberFormatException",
+    "ArrayIndexOutOfBoundsException",
+    "NullPointerException",
+    "AnalysisException",
+    "ParseException",
+)
+
+
+class FailureTypeEnricher(FailureEnricher):
+    """Labels a failure ``type`` = USER, SYSTEM or UNKNOWN."""
+
+    def process_failure(self, failure: Failure, context: FailureContext) -> Mapping[str, str | None]:
+        """Return the one label."""
+        return {"type": _type(failure)}
+
+
+def _type(failure: Failure) -> str:
+    name = (failure.exception_type or "").rsplit(".", 1)[-1]
+    state = (failure.sql_state or "")[:2]
+    text = failure.stacktrace or failure.message
+    if name in _SYSTEM_TYPES or state in _SYSTEM_STATES or any(part in text for part in _SYSTEM_TEXTS):
+        return "SYSTEM"
+    python = bool(failure.exception_type) and "." not in (failure.exception_type or "")
+    if name in _USER_TYPES or state in _USER_STATES or python:
+        return "USER"
+    return "UNKNOWN"

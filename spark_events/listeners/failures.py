@@ -1,0 +1,102 @@
+"""Reads failures out of Spark's records: who threw what, under all that Spark wraps around it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from spark_events.api import Failure
+
+_LONGEST_TEXT = 32_768
+# "Job aborted due to stage failure: Task 1 in stage 8.0 failed 1 times, most recent failure:
+#  Lost task 1.0 in stage 8.0 (TID 418) (host executor driver): java.lang.RuntimeException: boom"
+_LOST_TASK = re.compile(r"Lost task [^\n]*?\(TID [^)]*\)(?: \([^)\n]*\))*: (?P<inner>.*)", re.DOTALL)
+_JAVA_HEADER = re.compile(r"(?P<type>(?:[a-z_$][\w$]*\.)+[A-Z][\w$]*)(?:: (?P<message>.*))?", re.DOTALL)
+_PYTHON_TRACEBACK = "Traceback (most recent call last):"
+_PYTHON_ERROR = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
+_ERROR_CLASS = re.compile(r"\[(?P<name>[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]\s*")
+_SQL_STATE = re.compile(r"\s*SQLSTATE: (?P<state>[0-9A-Z]{5})")
+_CANCELLED = re.compile(r"(?:\[SPARK_JOB_CANCELLED\]|Job \d+ (?:was )?cancelled)")
+
+
+def parse_failure(text: str, error_class: str | None = None) -> Failure:
+    """Read a failure from the text of an exception, as Java's or Python's stack traces are written.
+
+    Args:
+        text: the exception with its stack trace.
+        error_class: Spark's error condition where the record names it.
+    """
+    lost = _LOST_TASK.search(text)
+    thrown = lost.group("inner") if lost else text
+    found_class = _ERROR_CLASS.search(_first_line(thrown)) or _ERROR_CLASS.search(_first_line(text))
+    state = _SQL_STATE.search(thrown) or _SQL_STATE.search(text)
+    exception_type, message = _python_error(text) or _java_error(thrown)
+    return Failure(
+        message=shorten(_clean(message)),
+        exception_type=exception_type,
+        stacktrace=shorten(text),
+        error_class=error_class or (found_class.group("name") if found_class else None),
+        sql_state=state.group("state") if state else None,
+    )
+
+
+def parse_json_exception(exception: Mapping[str, Any]) -> Failure:
+    """Read a failure from the exception of a JobEnd record (``JsonProtocol.exceptionToJson``)."""
+    message = str(exception.get("Message") or "")
+    frames = "".join(f"\n\tat {_frame(frame)}" for frame in exception.get("Stack Trace") or ())
+    return parse_failure(message + frames)
+
+
+def was_cancelled(failure: Failure) -> bool:
+    """Tell whether a job ended because somebody cancelled it."""
+    return bool(_CANCELLED.match(failure.stacktrace or ""))
+
+
+def thrown_by_task(failure: Failure) -> bool:
+    """Tell whether a task threw it, on an executor, and not the driver."""
+    text = failure.stacktrace or ""
+    return "Lost task" in text or "Executor$TaskRunner" in text
+
+
+def shorten(text: str, longest: int = _LONGEST_TEXT) -> str:
+    """Return at most the first ``longest`` characters, and say how many are left out."""
+    if len(text) <= longest:
+        return text
+    return f"{text[:longest]}… ({len(text) - longest} more characters)"
+
+
+def _java_error(text: str) -> tuple[str | None, str]:
+    head = text.split("\n\tat ", 1)[0].removesuffix("\n\nDriver stacktrace:")
+    match = _JAVA_HEADER.fullmatch(head)
+    if match:
+        return match.group("type"), match.group("message") or ""
+    return None, head
+
+
+def _python_error(text: str) -> tuple[str, str] | None:
+    """Find what the innermost Python code raised: the line after the last traceback's frames."""
+    if _PYTHON_TRACEBACK not in text:
+        return None
+    block = text.rsplit(_PYTHON_TRACEBACK, 1)[1].splitlines()
+    for line in block:
+        match = _PYTHON_ERROR.match(line) if line and not line[0].isspace() else None
+        if match:
+            return match.group("type"), match.group("message") or ""
+    return None
+
+
+def _clean(message: str) -> str:
+    without_class = message[match.end() :] if (match := _ERROR_CLASS.match(message)) else message
+    return _SQL_STATE.sub("", without_class).strip()
+
+
+def _first_line(text: str) -> str:
+    return text.split("\n", 1)[0]
+
+
+def _frame(frame: Mapping[str, Any]) -> str:
+    where = frame.get("File Name") or "Unknown Source"
+    line = frame.get("Line Number", -1)
+    place = f"{where}:{line}" if isinstance(line, int) and line >= 0 else where
+    return f"{frame.get('Declaring Class')}.{frame.get('Method Name')}({place})"

@@ -1,0 +1,106 @@
+"""The status of a job of any kind, with Flink's names, and its changes."""
+
+from __future__ import annotations
+
+import enum
+
+from spark_events.api import Event, EventBuilder, Gauge, MetricGroup, Severity
+from spark_events.api.event import now_ms
+from spark_events.listeners.emitter import Emitter, Entity
+
+CLASS_SCOPE = "spark_events.listeners.JobStatus"
+
+
+class JobStatus(enum.Enum):
+    """Flink's ``JobStatus``."""
+
+    CREATED = "CREATED"
+    RUNNING = "RUNNING"
+    FAILING = "FAILING"
+    FAILED = "FAILED"
+    CANCELLING = "CANCELLING"
+    CANCELED = "CANCELED"
+    FINISHED = "FINISHED"
+    RESTARTING = "RESTARTING"
+
+    @property
+    def terminal(self) -> bool:
+        """Whether nothing follows but a restart."""
+        return self in (JobStatus.FAILED, JobStatus.CANCELED, JobStatus.FINISHED)
+
+
+class JobStatusTracker:
+    """Keeps the status of one job, and reports each change as a JobStatusChangeEvent.
+
+    Args:
+        emitter: builds and reports the events.
+        entity: the job.
+        group: whose variables the events carry.
+
+    Attributes:
+        status: the status now; None before the first.
+        since_ms: when it began, in ms since the epoch.
+    """
+
+    def __init__(self, emitter: Emitter, entity: Entity, group: MetricGroup) -> None:
+        self._emitter = emitter
+        self.entity = entity
+        self.group = group
+        self.status: JobStatus | None = None
+        self.since_ms = 0
+
+    def change(self, new: JobStatus, time_ms: int, occasion: str = "") -> None:
+        """Move to a status.
+
+        Args:
+            new: the status; the same as now changes nothing.
+            time_ms: when, in ms since the epoch; never counted as before the last change.
+            occasion: what tells this change from an earlier one to the same status, in ids.
+        """
+        if new is self.status:
+            return
+        old, time_ms = self.status, max(time_ms, self.since_ms)
+        # A source may know less of how a job ended than another; the id says only that it ended.
+        what = "terminated" if new.terminal else new.value
+        event = self._builder(new, old, time_ms)
+        if old is not None:
+            event.set_attribute("oldJobStatus", old.value).set_attribute("durationMs", time_ms - self.since_ms)
+        self.status, self.since_ms = new, time_ms
+        self._emitter.emit(event, self.entity, self.group, time_ms, ("status", what, occasion), new.value)
+
+    def _builder(self, new: JobStatus, old: JobStatus | None, time_ms: int) -> EventBuilder:
+        came = f"{old.value} -> {new.value}" if old else new.value
+        return (
+            Event.builder(CLASS_SCOPE, "JobStatusChangeEvent")
+            .set_severity(Severity.ERROR if new is JobStatus.FAILED else Severity.INFO)
+            .set_body(f"{self.entity.title} {came}")
+            .set_attribute("newJobStatus", new.value)
+        )
+
+
+def register_status_gauges(group: MetricGroup, current: JobStatusTracker | None = None) -> StatusGauges:
+    """Register a job's status and its age as gauges, and return what says which job they follow."""
+    gauges = StatusGauges(current)
+    for status in JobStatus:
+        gauges.register(group, status)
+    group.register("statusAge", Gauge(gauges.age_ms, "ms", "How long the job has been in its status."))
+    return gauges
+
+
+class StatusGauges:
+    """Gauges that follow one tracker after another: a query's series outlive its runs."""
+
+    def __init__(self, tracker: JobStatusTracker | None) -> None:
+        self.tracker = tracker
+
+    def register(self, group: MetricGroup, status: JobStatus) -> None:
+        """Register the gauge that is 1 while the job is in a status, and 0 otherwise."""
+        described = "1 for the status that the job is in, 0 for the others."
+        labelled = group.add_group("status", status.value)
+        labelled.register(
+            "status", Gauge(lambda: int(self.tracker is not None and self.tracker.status is status), "", described)
+        )
+
+    def age_ms(self) -> int | None:
+        """Return how long the job has been in its status, in ms."""
+        return now_ms() - self.tracker.since_ms if self.tracker and self.tracker.status else None

@@ -1,0 +1,183 @@
+"""Streaming queries: an id lives across restarts, a run id is one run."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from spark_events.api import Failure, Gauge, MetricGroup
+from spark_events.listeners.checkpoint import CheckpointStats, is_checkpoint
+from spark_events.listeners.checkpoint_watch import CheckpointWatch
+from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.emitter import Entity
+from spark_events.listeners.failures import parse_failure, thrown_by_task
+from spark_events.listeners.job_status import JobStatus, JobStatusTracker, StatusGauges, register_status_gauges
+
+# How Spark describes the SQL execution of a micro-batch: name, "id = …", "runId = …", "batch = …".
+_BATCH = re.compile(r"\nrunId = (?P<run>\S+)\nbatch = (?P<batch>\d+)")
+
+
+class _QuerySeries:
+    """What all runs of a query, under one name, have in common."""
+
+    def __init__(self, context: ListenerContext, name: str) -> None:
+        group = context.scopes.query(name)
+        self.status: StatusGauges = register_status_gauges(group)
+        self.checkpoints = CheckpointStats(context.emitter, group)
+        self.restarts = 0
+        group.register("numRestarts", Gauge(lambda: self.restarts, description="How often it was restarted."))
+        self.info = group
+
+
+class _Run:
+    """One run of a query."""
+
+    def __init__(self, context: ListenerContext, record: dict[str, Any], series: _QuerySeries) -> None:
+        self.query_id, self.run_id = str(record["id"]), str(record["runId"])
+        self.name = record.get("name") or self.query_id
+        self.series = series
+        self.location: str | None = record.get("checkpointLocation")
+        # A bounded trigger ends by itself; any other query ends only when somebody stops it.
+        self.bounded = record.get("bounded")
+        self.entity = Entity("query", self.run_id, f"query {self.name!r}", self.name)
+        self.group: MetricGroup = context.scopes.query_run(self.name, self.query_id, self.run_id)
+        self.tracker = JobStatusTracker(context.emitter, self.entity, self.group)
+        self.batch: tuple[int, int] | None = None
+        self.watch: CheckpointWatch | None = None
+
+
+class QueryListener:
+    """Follows the streaming queries of one application."""
+
+    def __init__(self, context: ListenerContext) -> None:
+        self._context = context
+        self._series: dict[str, _QuerySeries] = {}
+        self._runs: dict[str, _Run] = {}
+        self._last_run: dict[str, _Run] = {}
+
+    def on_started(self, record: dict[str, Any], time_ms: int) -> None:
+        """Take QueryStarted; a query whose id is known has been restarted."""
+        if str(record["runId"]) in self._runs:
+            return
+        name = record.get("name") or str(record["id"])
+        series = self._series.get(name) or self._series.setdefault(name, _QuerySeries(self._context, name))
+        run = _Run(self._context, record, series)
+        before = self._last_run.get(run.query_id)
+        self._runs[run.run_id] = self._last_run[run.query_id] = run
+        self._context.queries_by_run[run.run_id] = {"query_name": run.name}
+        series.status.tracker = run.tracker
+        self._begin(run, before, time_ms)
+        self._watch(run, before, time_ms)
+
+    def on_sql_execution_start(self, record: dict[str, Any], time_ms: int) -> None:
+        """Take the SQL execution of a micro-batch, by which a batch is known before it commits."""
+        match = _BATCH.search(record.get("description") or "")
+        run = self._runs.get(match.group("run")) if match else None
+        if match is None or run is None or run.batch is not None:
+            return
+        batch = int(match.group("batch"))
+        run.batch = (batch, time_ms)
+        self._resumed(run, batch, time_ms)
+        if run.watch:
+            run.watch.start(time_ms)
+
+    def on_progress(self, record: dict[str, Any], time_ms: int) -> None:
+        """Take QueryProgress."""
+        progress = record["progress"]
+        run = self._runs.get(str(progress["runId"]))
+        if run is None:
+            return
+        if not is_checkpoint(progress):
+            self._idle(run, time_ms)
+            return
+        self._resumed(run, int(progress["batchId"]), time_ms)
+        run.batch = None
+        end_ms = run.series.checkpoints.completed(progress, run.entity, run.group, run.location)
+        run.tracker.change(JobStatus.RUNNING, end_ms)
+        if run.watch:
+            run.watch.completed(int(progress["batchId"]), end_ms, run.group)
+
+    def on_idle(self, record: dict[str, Any], time_ms: int) -> None:
+        """Take QueryIdle: the query lives, and has nothing to do."""
+        run = self._runs.get(str(record["runId"]))
+        if run is not None:
+            self._idle(run, time_ms)
+
+    def on_terminated(self, record: dict[str, Any], time_ms: int) -> None:
+        """Take QueryTerminated, which says nothing of when."""
+        run = self._runs.pop(str(record["runId"]), None)
+        if run is None:
+            return
+        self._context.queries_by_run.pop(run.run_id, None)
+        if record.get("exception"):
+            self._fail(run, parse_failure(record["exception"], record.get("errorClassOnException")), time_ms)
+        else:
+            self._end(run, JobStatus.FINISHED if run.bounded else JobStatus.CANCELED, time_ms)
+
+    def on_application_end(self, failed: bool, time_ms: int) -> None:
+        """End the queries that the application took with it; Spark reports no end of theirs then."""
+        for run_id in list(self._runs):
+            run = self._runs.pop(run_id)
+            if failed:
+                self._fail(run, Failure("the application failed while the query ran"), time_ms)
+            else:
+                self._end(run, JobStatus.CANCELED, time_ms)
+
+    def tick(self, now_ms: int) -> None:
+        """Report checkpoints that are overdue now."""
+        for run in list(self._last_run.values()):
+            if run.watch:
+                run.watch.tick(now_ms, run.group)
+
+    # ------------------------------------------------------------------------------------------------
+
+    def _begin(self, run: _Run, before: _Run | None, time_ms: int) -> None:
+        restarts = self._context.restarts
+        if before is None and not restarts.known(run.query_id):
+            restarts.started(run.query_id)
+            run.tracker.change(JobStatus.CREATED, time_ms)
+        else:
+            if before is not None:
+                run.tracker.status, run.tracker.since_ms = before.tracker.status, before.tracker.since_ms
+            self._restart(run, time_ms)
+        run.series.restarts = restarts.count(run.query_id)
+
+    def _restart(self, run: _Run, time_ms: int) -> None:
+        self._context.restarts.restarted(run.query_id)
+        run.series.restarts = self._context.restarts.count(run.query_id)
+        run.tracker.change(JobStatus.RESTARTING, time_ms)
+
+    def _resumed(self, run: _Run, batch: int, time_ms: int) -> None:
+        """A first run that does not begin with batch 0 goes on from the checkpoint of an earlier driver."""
+        if batch > 0 and run.tracker.status is JobStatus.CREATED:
+            self._restart(run, time_ms)
+
+    def _watch(self, run: _Run, before: _Run | None, time_ms: int) -> None:
+        sla_ms = self._context.settings.sla_ms_for(run.name)
+        if sla_ms is None:
+            return
+        if before is not None and before.watch is not None:
+            run.watch, run.watch.entity = before.watch, run.entity
+        else:
+            run.watch = CheckpointWatch(self._context.emitter, run.entity, sla_ms)
+        run.watch.start(time_ms)
+
+    def _idle(self, run: _Run, time_ms: int) -> None:
+        run.batch = None
+        run.tracker.change(JobStatus.RUNNING, time_ms)
+        if run.watch:
+            run.watch.stop()
+
+    def _fail(self, run: _Run, failure: Failure, time_ms: int) -> None:
+        if run.batch is not None:
+            batch, start_ms = run.batch
+            run.series.checkpoints.failed(batch, start_ms, time_ms, run.entity, run.group, run.location)
+        self._context.failures.report(
+            failure, run.entity, run.group, time_ms, is_global=not thrown_by_task(failure)
+        )
+        run.tracker.change(JobStatus.FAILED, time_ms)
+
+    def _end(self, run: _Run, status: JobStatus, time_ms: int) -> None:
+        run.tracker.change(status, time_ms)
+        if run.watch:
+            run.watch.stop()

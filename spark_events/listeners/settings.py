@@ -1,0 +1,80 @@
+"""The keys that the listeners read, all below ``spark.events.``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from spark_events.api import ConfigError, Option, ReporterConfig
+from spark_events.api import option_types as types
+
+PREFIX = "spark.events."
+SLA = Option.optional(
+    "checkpoint.sla", types.at_least(1, types.DURATION), "the longest time between two checkpoints of a query"
+)
+SLA_OF_QUERY = SLA.name + "."
+STATE_DIR = Option.optional(
+    "state.dir", types.STRING, "a local folder in which restarts are counted across drivers"
+)
+CLOSE_TIMEOUT = Option("close.timeout", types.DURATION, 5_000, "how long the end of an application may wait")
+BRIDGE_QUEUE = Option(
+    "bridge.queue.bytes", types.at_least(65_536, types.SIZE), 16 << 20, "what the driver bridge may hold"
+)
+ENRICHERS = Option.optional("failure.enrichers", types.LIST, "the failure enrichers to ask; all by default")
+REPORTERS = Option.optional("reporters", types.LIST, "the event reporters to start; all by default")
+OPTIONS = (SLA, STATE_DIR, CLOSE_TIMEOUT, BRIDGE_QUEUE, ENRICHERS, REPORTERS)
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerSettings:
+    """What is configured for the listeners.
+
+    Attributes:
+        sla_ms: the longest time between two checkpoints, in ms; None watches none.
+        sla_ms_of_query: the same for single queries, by name.
+        state_dir: where restarts are counted; None forgets them with the driver.
+        close_timeout_ms: how long closing may take, in ms.
+        bridge_queue_bytes: the bound of the driver bridge's queue, in bytes.
+    """
+
+    sla_ms: int | None = None
+    sla_ms_of_query: Mapping[str, int] = field(default_factory=dict)
+    state_dir: str | None = None
+    close_timeout_ms: int = CLOSE_TIMEOUT.default
+    bridge_queue_bytes: int = BRIDGE_QUEUE.default
+
+    def sla_ms_for(self, query_name: str) -> int | None:
+        """Return the SLA of a query, in ms; None where it has none."""
+        return self.sla_ms_of_query.get(query_name, self.sla_ms)
+
+
+def read_settings(conf: Mapping[str, str]) -> tuple[ListenerSettings, list[ConfigError]]:
+    """Read the listeners' keys; a wrong value counts as absent.
+
+    Returns:
+        The settings, and one error for each wrong value.
+    """
+    values = {key.removeprefix(PREFIX): value for key, value in conf.items() if key.startswith(PREFIX)}
+    config = ReporterConfig(PREFIX, values)
+    errors: list[ConfigError] = []
+
+    def read(option: Option[types.T]) -> types.T:
+        try:
+            return config.get(option)
+        except ConfigError as error:
+            errors.append(error)
+            return option.default
+
+    of_query = {
+        key.removeprefix(SLA_OF_QUERY): read(Option.optional(key, SLA.type))  # type: ignore[arg-type]
+        for key in values
+        if key.startswith(SLA_OF_QUERY)
+    }
+    settings = ListenerSettings(
+        sla_ms=read(SLA),
+        sla_ms_of_query={name: sla for name, sla in of_query.items() if sla is not None},
+        state_dir=read(STATE_DIR),
+        close_timeout_ms=read(CLOSE_TIMEOUT),
+        bridge_queue_bytes=read(BRIDGE_QUEUE),
+    )
+    return settings, errors

@@ -1,0 +1,29 @@
+"""Spark's two ways to write a time: ms since the epoch, and ISO 8601 in UTC."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any
+
+
+def parse_timestamp_ms(text: str) -> int:
+    """Return ms since the epoch of ``2026-11-21T04:38:42.694Z``."""
+    moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=timezone.utc)
+    return round(moment.timestamp() * 1000)
+
+
+def record_time_ms(record: dict[str, Any]) -> int | None:
+    """Return when a record's happening was, by the record itself; None where it does not say."""
+    for key in ("Timestamp", "Submission Time", "Completion Time", "timestamp", "time", "Time"):
+        value = record.get(key)
+        if isinstance(value, int):
+            return value
+        if isinstance(value, str):
+            return parse_timestamp_ms(value)
+    info = record.get("Stage Info")
+    if info is not None:
+        name = "Completion Time" if record.get("Event", "").endswith("Completed") else "Submission Time"
+        return info.get(name) or info.get("Submission Time")
+    return None

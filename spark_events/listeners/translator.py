@@ -1,0 +1,139 @@
+"""Hands each of Spark's records to the listeners that know it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from spark_events.api import ApplicationInfo, FailureEnricher
+from spark_events.listeners.application import ApplicationListener
+from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.emitter import Emitter
+from spark_events.listeners.enrichers import Enrichers
+from spark_events.listeners.failure_events import FailureEvents
+from spark_events.listeners.job import JobListener
+from spark_events.listeners.job_status import JobStatus
+from spark_events.listeners.query import QueryListener
+from spark_events.listeners.restart_counts import RestartCounts
+from spark_events.listeners.scopes import Scopes
+from spark_events.listeners.settings import ListenerSettings
+from spark_events.listeners.stage import STAGE_TASKS, StageListener
+from spark_events.listeners.timestamps import record_time_ms
+from spark_events.runtime.registry import Registry
+
+_SQL = "org.apache.spark.sql.execution.ui."
+_STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
+SQL_EXECUTION_START = _SQL + "SparkListenerSQLExecutionStart"
+QUERY_STARTED = _STREAMING + "QueryStartedEvent"
+QUERY_PROGRESS = _STREAMING + "QueryProgressEvent"
+QUERY_IDLE = _STREAMING + "QueryIdleEvent"
+QUERY_TERMINATED = _STREAMING + "QueryTerminatedEvent"
+APPLICATION_START = "SparkListenerApplicationStart"
+APPLICATION_END = "SparkListenerApplicationEnd"
+JOB_START = "SparkListenerJobStart"
+
+Handler = Callable[[dict[str, Any], int], None]
+
+
+class SparkListeners:
+    """The one translator from Spark's records to events, whatever source they come from.
+
+    Not safe to use from several threads; a source calls it from one.
+
+    Args:
+        registry: where events, spans and metrics go.
+        settings: what is configured for the listeners.
+        enrichers: label failures.
+        spark_version: of the application.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        settings: ListenerSettings,
+        enrichers: Sequence[FailureEnricher],
+        spark_version: str = "",
+    ) -> None:
+        self._registry = registry
+        self._settings = settings
+        self._enrichers = Enrichers(enrichers, registry.log)
+        self._spark_version = spark_version
+        self._handlers: Mapping[str, Sequence[Handler]] = {}
+        self._application: ApplicationListener | None = None
+        self._queries: QueryListener | None = None
+        self._clock_ms = 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether the application has ended."""
+        tracker = self._application.tracker if self._application else None
+        return bool(tracker and tracker.status and tracker.status.terminal)
+
+    def on_record(self, record: dict[str, Any], received_ms: int | None = None) -> None:
+        """Take one record, in the order in which Spark posted them.
+
+        Args:
+            record: as ``JsonProtocol`` writes it.
+            received_ms: when it came, in ms since the epoch, for a record that does not say when it was;
+                None where that is not known, and the time of the record before it is taken.
+        """
+        name = record.get("Event")
+        time_ms = record_time_ms(record) or received_ms or self._clock_ms
+        self._clock_ms = max(self._clock_ms, time_ms)
+        if name == APPLICATION_START:
+            self._begin(record)
+        for handler in self._handlers.get(str(name), ()):
+            try:
+                handler(record, time_ms)
+            except Exception as error:
+                self._registry.log.error(
+                    ("listener", str(name), type(error).__name__), f"a {name} record is skipped: {error!r}", error
+                )
+
+    def tick(self, now_ms: int) -> None:
+        """Let time pass: some things happen by not happening."""
+        if self._queries is not None and not self.ended:
+            self._queries.tick(now_ms)
+
+    def _begin(self, record: dict[str, Any]) -> None:
+        application = ApplicationInfo(
+            str(record.get("App Name") or ""),
+            str(record.get("App ID") or ""),
+            str(record.get("App Attempt ID") or ""),
+        )
+        emitter = Emitter(self._registry.root, application)
+        context = ListenerContext(
+            emitter=emitter,
+            failures=FailureEvents(emitter, self._enrichers),
+            scopes=Scopes(self._registry.root, application),
+            settings=self._settings,
+            restarts=RestartCounts(self._settings.state_dir, application.name),
+            queries_by_run={},
+        )
+        self._application = ApplicationListener(context, self._spark_version)
+        self._queries = queries = QueryListener(context)
+        jobs, stages = JobListener(context), StageListener(context)
+        self._handlers = {
+            APPLICATION_START: [self._application.on_start],
+            APPLICATION_END: [self._on_application_end],
+            JOB_START: [jobs.on_start, stages.on_job_start],
+            "SparkListenerJobEnd": [jobs.on_end, stages.on_job_end],
+            "SparkListenerStageSubmitted": [stages.on_submitted],
+            "SparkListenerStageCompleted": [stages.on_completed],
+            STAGE_TASKS: [stages.on_tasks],
+            SQL_EXECUTION_START: [queries.on_sql_execution_start],
+            QUERY_STARTED: [queries.on_started],
+            QUERY_PROGRESS: [queries.on_progress],
+            QUERY_IDLE: [queries.on_idle],
+            QUERY_TERMINATED: [queries.on_terminated],
+        }
+
+    def _on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
+        assert self._application is not None
+        assert self._queries is not None
+        failed = bool(record.get("ExitCode") or record.get("Exception"))
+        self._queries.on_application_end(failed, time_ms)
+        self._application.on_end(record, time_ms)
+
+
+__all__ = ["JobStatus", "SparkListeners"]

@@ -1,0 +1,87 @@
+"""Reporter filters, as in Flink: ``<scope>[:<name>[,<name>][:<type>[,<type>]]]``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spark_events.api import ConfigError, MetricType
+
+_TYPES = tuple(metric_type.value for metric_type in MetricType)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One pattern of a filter; the names of the list are one regular expression."""
+
+    scope: re.Pattern[str]
+    names: re.Pattern[str]
+    types: frozenset[str]
+
+    def matches(self, scope: str, name: str, metric_type: str) -> bool:
+        """Tell whether scope, name and type, where there is one, all match."""
+        return (
+            self.scope.fullmatch(scope) is not None
+            and self.names.fullmatch(name) is not None
+            and (not metric_type or metric_type in self.types)
+        )
+
+
+class Filter:
+    """Decides what a reporter gets to see. Excludes win over includes.
+
+    Args:
+        includes: the patterns of ``filter.includes``; none lets all pass.
+        excludes: the patterns of ``filter.excludes``.
+    """
+
+    def __init__(self, includes: Sequence[Pattern] = (), excludes: Sequence[Pattern] = ()) -> None:
+        self._includes = tuple(includes)
+        self._excludes = tuple(excludes)
+        self._seen: dict[tuple[tuple[str, ...], str, str], bool] = {}
+
+    def passes(self, logical_scope: tuple[str, ...], name: str, metric_type: str = "") -> bool:
+        """Tell whether something of this name, added in this scope, is for the reporter."""
+        key = (logical_scope, name, metric_type)
+        known = self._seen.get(key)
+        if known is None:
+            known = self._seen[key] = self._decide(".".join(logical_scope), name, metric_type)
+        return known
+
+    def _decide(self, scope: str, name: str, metric_type: str) -> bool:
+        if any(pattern.matches(scope, name, metric_type) for pattern in self._excludes):
+            return False
+        return not self._includes or any(p.matches(scope, name, metric_type) for p in self._includes)
+
+
+def parse_patterns(text: str, key: str, typed: bool) -> list[Pattern]:
+    """Read the list of a ``filter.includes`` or ``filter.excludes``, separated by ``;``.
+
+    Args:
+        text: the value.
+        key: its key, for the error message.
+        typed: whether a type part is allowed, as it is for metrics.
+
+    Raises:
+        ConfigError: a pattern has too many parts, an empty one, or an unknown type.
+    """
+    return [_parse(part.strip(), key, typed) for part in text.split(";") if part.strip()]
+
+
+def _parse(text: str, key: str, typed: bool) -> Pattern:
+    form = "<scope>[:<name>[,<name>]" + ("[:<type>[,<type>]]]" if typed else "]")
+    parts = text.split(":")
+    if len(parts) > (3 if typed else 2) or not all(part.strip() for part in parts):
+        raise ConfigError.of_value(key, text, f"{form}, several separated by ';'")
+    scope, names, types = (*parts, *("*", "*")[len(parts) - 1 :])[:3]
+    chosen = _TYPES if types == "*" else tuple(part.strip() for part in types.split(","))
+    unknown = [metric_type for metric_type in chosen if metric_type not in _TYPES]
+    if unknown:
+        raise ConfigError.of_value(key, text, f"{form} with types out of {', '.join(_TYPES)}")
+    return Pattern(_regex(scope), _regex(*names.split(",")), frozenset(chosen))
+
+
+def _regex(*globs: str) -> re.Pattern[str]:
+    each = (".*".join(re.escape(part) for part in glob.strip().split("*")) for glob in globs)
+    return re.compile("|".join(f"(?:{one})" for one in each), re.DOTALL)

@@ -1,0 +1,142 @@
+"""Dispatches what the scope tree takes to the reporters that want it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spark_events.api import (
+    ApplicationInfo,
+    ConfigError,
+    EventBuilder,
+    Gauge,
+    Metric,
+    MetricGroup,
+    SpanBuilder,
+)
+from spark_events.runtime.kinds import EVENTS, KINDS, METRICS, SPANS, Kind
+from spark_events.runtime.log_once import OnceLog
+from spark_events.runtime.scope import ReporterGroupView, ScopeGroup
+from spark_events.runtime.setup import ReporterSetup, read_setups
+from spark_events.runtime.worker import Worker
+
+
+def read_all_setups(
+    conf: Mapping[str, str], application: ApplicationInfo | None = None
+) -> tuple[list[ReporterSetup], list[ConfigError]]:
+    """Read the reporters of all kinds; a wrong one costs itself alone.
+
+    Returns:
+        The reporters that can be created, and one error for each mistake.
+    """
+    setups: list[ReporterSetup] = []
+    errors: list[ConfigError] = []
+    for kind in KINDS:
+        found, wrong = read_setups(conf, kind, application)
+        setups += found
+        errors += wrong
+    return setups, errors
+
+
+class Registry:
+    """Owns the reporters and the root of the scope tree.
+
+    Args:
+        setups: the reporters to start.
+
+    Attributes:
+        root: the group ``spark``, from which all others grow.
+        workers: one for each reporter.
+        log: where errors of plugins go, once for each kind of error.
+    """
+
+    def __init__(self, setups: Sequence[ReporterSetup]) -> None:
+        self.log = OnceLog()
+        self.workers = [Worker(setup, self.log) for setup in setups]
+        self.root = ScopeGroup(self, ("spark",), (), {}, {})
+
+    def start(self) -> None:
+        """Start all reporters, each on its own thread; returns at once."""
+        for worker in self.workers:
+            worker.start()
+        for worker in self.workers:
+            self._register_self_metrics(worker)
+
+    def wait_opened(self, timeout_ms: int) -> list[str]:
+        """Wait until all reporters were opened, and return what went wrong, a sentence each."""
+        deadline = time.monotonic() + timeout_ms / 1000
+        problems = []
+        for worker in self.workers:
+            if not worker.wait_opened(max(0.0, deadline - time.monotonic())):
+                problems.append(f"{worker.title} has not opened within {timeout_ms} ms")
+            elif worker.error is not None:
+                problems.append(f"{worker.title}: {worker.error}")
+        return problems
+
+    def close(self, timeout_ms: int) -> None:
+        """Deliver what is queued and close all reporters, within one time limit for all together."""
+        deadline = time.monotonic() + timeout_ms / 1000
+        for worker in self.workers:
+            worker.request_close(deadline)
+        for worker in self.workers:
+            worker.join()
+
+    # -- from the scope tree -------------------------------------------------------------------------
+
+    def add_event(self, group: MetricGroup, event: EventBuilder) -> None:
+        """Hand an event to each event reporter whose filter it passes."""
+        self._dispatch(EVENTS, "notify_of_added_event", group, event)
+
+    def add_span(self, group: MetricGroup, span: SpanBuilder) -> None:
+        """Hand a span to each span reporter whose filter it passes."""
+        self._dispatch(SPANS, "notify_of_added_span", group, span)
+
+    def add_metric(self, group: MetricGroup, name: str, metric: Metric) -> None:
+        """Tell each metric reporter whose filter it passes of a metric."""
+        self._announce("notify_of_added_metric", group, name, metric)
+
+    def remove_metric(self, group: MetricGroup, name: str, metric: Metric) -> None:
+        """Tell each metric reporter that knows of a metric that it is gone."""
+        self._announce("notify_of_removed_metric", group, name, metric)
+
+    def _of_kind(self, kind: Kind) -> list[Worker]:
+        return [worker for worker in self.workers if worker.setup.kind is kind]
+
+    def _dispatch(
+        self, kind: Kind, method: str, group: MetricGroup, builder: EventBuilder | SpanBuilder
+    ) -> None:
+        wanting = [
+            worker
+            for worker in self._of_kind(kind)
+            if worker.setup.filter.passes(group.logical_scope, builder.name)
+        ]
+        if not wanting:
+            return
+        variables = group.all_variables
+        built: Any = builder.build(variables)
+        for worker in wanting:
+            seen = worker.setup.variables_for(variables)
+            worker.offer(method, built if seen is variables else built.with_variables(seen))
+
+    def _announce(self, method: str, group: MetricGroup, name: str, metric: Metric) -> None:
+        for worker in self._of_kind(METRICS):
+            setup = worker.setup
+            if setup.filter.passes(group.logical_scope, name, metric.type.value):
+                variables = setup.variables_for(group.variables)
+                worker.offer(method, metric, name, ReporterGroupView(group, variables, setup.delimiter))
+
+    # -- about itself --------------------------------------------------------------------------------
+
+    def _register_self_metrics(self, worker: Worker) -> None:
+        labels = {"reporter": worker.setup.name, "reporter_kind": worker.setup.kind.name}
+        group = self.root.child("reporter", (worker.setup.kind.name, worker.setup.name), labels)
+        group.register("reported", worker.stats.reported)
+        group.register("failed", worker.stats.failed)
+        for cause, counter in worker.stats.dropped_by_cause.items():
+            group.child(components=(cause,), variables={"cause": cause}).register("dropped", counter)
+        group.register("queueDepth", Gauge(lambda: worker.depth, description="Items that wait."))
+        group.register(
+            "lastSuccessTimestamp",
+            Gauge(lambda: worker.stats.last_success_ms, "ms", "When the last flush succeeded."),
+        )

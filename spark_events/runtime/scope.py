@@ -1,0 +1,218 @@
+"""The scope tree as the runtime keeps it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Protocol
+
+from spark_events.api import EventBuilder, Metric, MetricGroup, SpanBuilder
+from spark_events.api.metric_group import M
+from spark_events.runtime.log_once import logger
+
+
+class Sink(Protocol):
+    """What a group hands things to; the registry is one."""
+
+    def add_event(self, group: MetricGroup, event: EventBuilder) -> None:
+        """Dispatch an event to the event reporters."""
+
+    def add_span(self, group: MetricGroup, span: SpanBuilder) -> None:
+        """Dispatch a span to the span reporters."""
+
+    def add_metric(self, group: MetricGroup, name: str, metric: Metric) -> None:
+        """Tell the metric reporters of a metric."""
+
+    def remove_metric(self, group: MetricGroup, name: str, metric: Metric) -> None:
+        """Tell the metric reporters that a metric is gone."""
+
+
+class ScopeGroup(MetricGroup):
+    """One node of the scope tree.
+
+    Args:
+        sink: takes what is added.
+        logical: the scope without variables.
+        components: the scope with the variables' values.
+        variables: the same in every run; labels of metrics.
+        instance: variables that change with each run; attributes of events and spans only.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        logical: tuple[str, ...],
+        components: tuple[str, ...],
+        variables: Mapping[str, str],
+        instance: Mapping[str, str],
+    ) -> None:
+        self._sink = sink
+        self._logical = logical
+        self._components = components
+        self._variables = dict(variables)
+        self._instance = dict(instance)
+        self._children: dict[tuple[object, ...], ScopeGroup] = {}
+        self._metrics: dict[str, Metric] = {}
+        self._closed = False
+        self._lock = threading.RLock()
+
+    def add_group(self, key: str, value: str | None = None) -> ScopeGroup:
+        """Return the child group of this name; see ``MetricGroup``."""
+        added = (key,) if value is None else (key, value)
+        return self.child(key, components=added, variables={} if value is None else {key: value})
+
+    def child(
+        self,
+        name: str = "",
+        components: tuple[str, ...] = (),
+        variables: Mapping[str, str] | None = None,
+        instance: Mapping[str, str] | None = None,
+    ) -> ScopeGroup:
+        """Return the child with these parts, made when it is asked for first.
+
+        Args:
+            name: what it adds to the logical scope; empty adds nothing, for children that differ in
+                their variables alone.
+            components: what it adds to the scope components.
+            variables: what it adds to the variables.
+            instance: what it adds to the variables of events and spans.
+        """
+        more, changing = dict(variables or {}), dict(instance or {})
+        identity = (name, components, *sorted(more.items()), *sorted(changing.items()))
+        with self._lock:
+            found = self._children.get(identity)
+            if found is None:
+                found = self._children[identity] = self.detached(name, components, more, changing)
+            return found
+
+    def detached(
+        self,
+        name: str,
+        components: tuple[str, ...],
+        variables: Mapping[str, str],
+        instance: Mapping[str, str],
+    ) -> ScopeGroup:
+        """Return a child as ``child`` does, that the tree does not keep: for events of what ends soon."""
+        return ScopeGroup(
+            self._sink,
+            (*self._logical, name) if name else self._logical,
+            (*self._components, *components),
+            {**self._variables, **variables},
+            {**self._instance, **instance},
+        )
+
+    def register(self, name: str, metric: M) -> M:
+        """Add a metric; see ``MetricGroup``."""
+        with self._lock:
+            if self._closed:
+                return metric
+            if name in self._metrics:
+                logger.warning(
+                    "metric %r is not reported: %s has one of that name already",
+                    name,
+                    ".".join(self._components),
+                )
+                return metric
+            self._metrics[name] = metric
+        self._sink.add_metric(self, name, metric)
+        return metric
+
+    def add_event(self, event: EventBuilder) -> None:
+        """Report an event; see ``MetricGroup``."""
+        if not self._closed:
+            self._sink.add_event(self, event)
+
+    def add_span(self, span: SpanBuilder) -> None:
+        """Report a span; see ``MetricGroup``."""
+        if not self._closed:
+            self._sink.add_span(self, span)
+
+    def close(self) -> None:
+        """Close this group and all below it; see ``MetricGroup``."""
+        with self._lock:
+            self._closed = True
+            children, self._children = list(self._children.values()), {}
+            metrics, self._metrics = dict(self._metrics), {}
+        for group in children:
+            group.close()
+        for name, metric in metrics.items():
+            self._sink.remove_metric(self, name, metric)
+
+    @property
+    def logical_scope(self) -> tuple[str, ...]:
+        """The scope without variables."""
+        return self._logical
+
+    @property
+    def scope_components(self) -> tuple[str, ...]:
+        """The scope with the variables' values."""
+        return self._components
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The variables of metrics."""
+        return self._variables
+
+    @property
+    def all_variables(self) -> Mapping[str, str]:
+        """The variables of events and spans."""
+        return {**self._variables, **self._instance}
+
+
+class ReporterGroupView(MetricGroup):
+    """A group as one reporter sees it: with its additional and without its excluded variables.
+
+    Args:
+        group: the group itself.
+        variables: the variables that the reporter shall see.
+        delimiter: what joins scope components for the reporter.
+    """
+
+    def __init__(self, group: MetricGroup, variables: Mapping[str, str], delimiter: str) -> None:
+        self._group = group
+        self._variables = variables
+        self._delimiter = delimiter
+
+    def add_group(self, key: str, value: str | None = None) -> MetricGroup:
+        """Not for reporters."""
+        raise TypeError("a reporter adds nothing to the scope tree")
+
+    def register(self, name: str, metric: M) -> M:
+        """Not for reporters."""
+        raise TypeError("a reporter adds nothing to the scope tree")
+
+    def add_event(self, event: EventBuilder) -> None:
+        """Not for reporters."""
+        raise TypeError("a reporter adds nothing to the scope tree")
+
+    def add_span(self, span: SpanBuilder) -> None:
+        """Not for reporters."""
+        raise TypeError("a reporter adds nothing to the scope tree")
+
+    def close(self) -> None:
+        """Not for reporters."""
+        raise TypeError("a reporter closes nothing of the scope tree")
+
+    def metric_identifier(self, name: str, delimiter: str = "") -> str:
+        """Return the full name, joined by the reporter's configured delimiter unless one is given."""
+        return super().metric_identifier(name, delimiter or self._delimiter)
+
+    @property
+    def logical_scope(self) -> tuple[str, ...]:
+        """The scope without variables."""
+        return self._group.logical_scope
+
+    @property
+    def scope_components(self) -> tuple[str, ...]:
+        """The scope with the variables' values."""
+        return self._group.scope_components
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The variables of metrics, as configured for the reporter."""
+        return self._variables
+
+    @property
+    def all_variables(self) -> Mapping[str, str]:
+        """The variables of metrics; a metric has no others."""
+        return self._variables

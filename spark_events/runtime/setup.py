@@ -1,0 +1,177 @@
+"""Reads which reporters a configuration asks for, and with which settings around them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from spark_events.api import ApplicationInfo, ConfigError, Option, ReporterConfig, ReporterFactory
+from spark_events.api import option_types as types
+from spark_events.runtime.filters import Filter, Pattern, parse_patterns
+from spark_events.runtime.kinds import Kind
+from spark_events.runtime.plugins import installed, load_factory
+
+FACTORY = Option.optional("factory.class", types.STRING, "an entry point's name, or module:Class")
+INTERVAL = Option("interval", types.DURATION, 10_000, "how often a pushing metric reporter reports")
+DELIMITER = Option("scope.delimiter", types.STRING, ".", "joins the components of a scope")
+EXCLUDED = Option("scope.variables.excludes", types.LIST, (), "variables that are left out")
+ADDITIONAL: Option[Mapping[str, str]] = Option(
+    "scope.variables.additional", types.MAP, {}, "variables that are added to all that is reported"
+)
+INCLUDES = Option("filter.includes", types.STRING, "*", "what is reported: <scope>[:<name>[,<name>]];…")
+EXCLUDES = Option("filter.excludes", types.STRING, "", "what is not reported; wins over filter.includes")
+QUEUE_SIZE = Option(
+    "queue.size", types.at_least(1, types.INT), 10_000, "how many items wait before the oldest is dropped"
+)
+COMMON = (FACTORY, INTERVAL, DELIMITER, EXCLUDED, ADDITIONAL, INCLUDES, EXCLUDES, QUEUE_SIZE)
+_COMMON_NAMES = frozenset(option.name for option in COMMON)
+
+
+@dataclass(frozen=True)
+class ReporterSetup:
+    """One reporter as it is configured, before it is created.
+
+    Attributes:
+        kind: events, spans or metrics.
+        name: the reporter's name in the configuration.
+        factory: creates it.
+        config: its own options.
+        filter: what it gets to see.
+        additional: variables that are added for it.
+        excluded: variables that it does not get to see.
+        delimiter: what joins scope components for it.
+        queue_size: how many items may wait for it.
+    """
+
+    kind: Kind
+    name: str
+    factory: ReporterFactory
+    config: ReporterConfig
+    filter: Filter = field(default_factory=Filter)
+    additional: Mapping[str, str] = field(default_factory=dict)
+    excluded: frozenset[str] = frozenset()
+    delimiter: str = "."
+    queue_size: int = 10_000
+
+    def variables_for(self, variables: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the variables as this reporter shall see them."""
+        if not self.additional and not self.excluded:
+            return variables
+        kept = {key: value for key, value in variables.items() if key not in self.excluded}
+        return {**kept, **self.additional}
+
+
+def read_setups(
+    conf: Mapping[str, str], kind: Kind, application: ApplicationInfo | None = None
+) -> tuple[list[ReporterSetup], list[ConfigError]]:
+    """Read all reporters of a kind; a wrong one costs itself alone.
+
+    Args:
+        conf: Spark's configuration.
+        kind: events, spans or metrics.
+        application: whose events they will report.
+
+    Returns:
+        The reporters that can be created, and one error for each mistake.
+    """
+    setups: list[ReporterSetup] = []
+    errors: list[ConfigError] = []
+    for name, values in _chosen(conf, kind, errors).items():
+        config = ReporterConfig(f"{kind.prefix}{name}.", values, application or ApplicationInfo())
+        try:
+            setups.append(_read_setup(kind, name, config))
+        except ConfigError as error:
+            errors.append(error)
+    return setups, errors
+
+
+def _chosen(
+    conf: Mapping[str, str], kind: Kind, errors: list[ConfigError]
+) -> Mapping[str, Mapping[str, str]]:
+    """Group the keys by reporter, and keep those that the list of names asks for."""
+    found: dict[str, dict[str, str]] = {}
+    for key, value in conf.items():
+        if key.startswith(kind.prefix):
+            name, dot, option = key.removeprefix(kind.prefix).partition(".")
+            if name and dot and option:
+                found.setdefault(name, {})[option] = value
+            else:
+                errors.append(ConfigError(f"{key}: no option; expected {kind.prefix}<name>.<option>"))
+    listed = conf.get(kind.names_key)
+    if listed is None:
+        return found
+    names = types.LIST.parse(listed)
+    for name in names:
+        if name not in found:
+            errors.append(
+                ConfigError(
+                    f"{kind.names_key}: {name!r} is not configured; set {kind.prefix}{name}.factory.class "
+                    f"to one of {_factories(kind)}"
+                )
+            )
+    return {name: found[name] for name in dict.fromkeys(names) if name in found}
+
+
+def _read_setup(kind: Kind, name: str, config: ReporterConfig) -> ReporterSetup:
+    factory_name = config.get(FACTORY)
+    factory_key = config.key(FACTORY.name)
+    if not factory_name:
+        raise ConfigError(f"{factory_key}: missing; set it to one of {_factories(kind)}, or to module:Class")
+    factory = load_factory(kind, factory_name, factory_key)
+    problems: list[str] = []
+    for option in (*COMMON, *(factory.options or ())):
+        try:
+            config.get(option)
+        except ConfigError as error:
+            problems += error.problems
+    problems += _unknown_options(factory, config)
+    setup = ReporterSetup(kind, name, factory, _own_options(config))
+    try:
+        setup = _with_settings(setup, config)
+    except ConfigError as error:
+        problems += [problem for problem in error.problems if problem not in problems]
+    if problems:
+        raise ConfigError.of_all(problems)
+    return setup
+
+
+def _with_settings(setup: ReporterSetup, config: ReporterConfig) -> ReporterSetup:
+    def patterns(option: Option[str]) -> list[Pattern]:
+        return parse_patterns(config.get(option), config.key(option.name), setup.kind.typed)
+
+    return replace(
+        setup,
+        filter=Filter(patterns(INCLUDES), patterns(EXCLUDES)),
+        additional={_bare(key): value for key, value in config.get(ADDITIONAL).items()},
+        excluded=frozenset(map(_bare, config.get(EXCLUDED))),
+        delimiter=config.get(DELIMITER),
+        queue_size=config.get(QUEUE_SIZE),
+    )
+
+
+def _own_options(config: ReporterConfig) -> ReporterConfig:
+    own = {key: value for key, value in config.values.items() if key not in _COMMON_NAMES - {INTERVAL.name}}
+    return replace(config, values=own)
+
+
+def _unknown_options(factory: ReporterFactory, config: ReporterConfig) -> list[str]:
+    if factory.options is None:
+        return []
+    known = sorted({option.name for option in factory.options} | _COMMON_NAMES)
+    problems = []
+    for key in config.values:
+        if key not in known:
+            close = difflib.get_close_matches(key, known, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            problems.append(f"{config.key(key)}: unknown option; {hint}allowed: {', '.join(known)}")
+    return problems
+
+
+def _factories(kind: Kind) -> str:
+    return ", ".join(installed(kind.entry_points)) or "(none is installed)"
+
+
+def _bare(variable: str) -> str:
+    """Flink writes variables in angle brackets; both forms are taken."""
+    return variable.removeprefix("<").removesuffix(">")
