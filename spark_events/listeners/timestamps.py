@@ -22,6 +22,10 @@ def record_time_ms(record: dict[str, Any]) -> int | None:
             return value
         if isinstance(value, str):
             return parse_timestamp_ms(value)
+    progress = record.get("progress")
+    if progress is not None:
+        took_ms = (progress.get("durationMs") or {}).get("triggerExecution") or 0
+        return parse_timestamp_ms(progress["timestamp"]) + int(took_ms)
     info = record.get("Stage Info")
     if info is not None:
         name = "Completion Time" if record.get("Event", "").endswith("Completed") else "Submission Time"

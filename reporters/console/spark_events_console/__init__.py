@@ -1,0 +1,1 @@
+"""Prints events as they happen."""

@@ -1,0 +1,18 @@
+"""The factory of the console reporter."""
+
+from __future__ import annotations
+
+from spark_events.api import EventReporterFactory, Option, ReporterConfig, option_types
+from spark_events_console.reporter import ConsoleEventReporter
+
+STREAM = Option("stream", option_types.choice("stderr", "stdout"), "stderr", "where it prints: stderr or stdout")
+
+
+class ConsoleEventReporterFactory(EventReporterFactory):
+    """Creates the console reporter."""
+
+    options = (STREAM,)
+
+    def create(self, config: ReporterConfig) -> ConsoleEventReporter:
+        """Create the reporter."""
+        return ConsoleEventReporter(stderr=config.get(STREAM) == "stderr")

@@ -1,0 +1,53 @@
+"""One line for each event."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from rich.console import Console
+from rich.text import Text
+
+from spark_events.api import Event, EventReporter, Severity
+
+_STYLES = {Severity.WARN: "yellow", Severity.ERROR: "bold red", Severity.FATAL: "bold red"}
+_NAME_WIDTH = 27
+# Other attributes are in the body already, or too long for a line.
+_SHOWN = (
+    "durationMs",
+    "numInputRows",
+    "fullSize",
+    "numTasks",
+    "waitMs",
+    "exception.type",
+    "errorClass",
+    "sqlState",
+    "failureLabel.type",
+    "slaMs",
+)
+
+
+class ConsoleEventReporter(EventReporter):
+    """Prints each event as one line.
+
+    Args:
+        stderr: print there, and not to stdout.
+    """
+
+    def __init__(self, stderr: bool) -> None:
+        self._console = Console(stderr=stderr, soft_wrap=True, highlight=False)
+
+    def notify_of_added_event(self, event: Event) -> None:
+        """Print one event."""
+        self._console.print(render(event))
+
+
+def render(event: Event) -> Text:
+    """Return an event as a line: local time, name, what happened, and what is worth a look."""
+    moment = datetime.fromtimestamp(event.observed_time_ms / 1000).strftime("%H:%M:%S.%f")[:-3]
+    details = " ".join(f"{key}={event.attributes[key]}" for key in _SHOWN if key in event.attributes)
+    return Text.assemble(
+        (f"{moment} ", "dim"),
+        (f"{event.name:<{_NAME_WIDTH}} ", "cyan"),
+        (event.body.split("\n", 1)[0], _STYLES.get(event.severity, "")),
+        (f"  {details}" if details else "", "dim"),
+    )

@@ -1,0 +1,1 @@
+"""Writes events and spans to rotated files, one JSON object a line."""

@@ -1,0 +1,80 @@
+"""The factories of the file log."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from spark_events.api import (
+    EventReporterFactory,
+    Option,
+    ReporterConfig,
+    SpanReporterFactory,
+    option_types,
+)
+from spark_events_file_log.files import RotatedFile, Rotation
+from spark_events_file_log.local_path import LOCAL_PATH
+from spark_events_file_log.reporter import FileLogEventReporter, FileLogSpanReporter
+
+PATH = Option.must("path", LOCAL_PATH, "the folder of the files, as file:///folder or /folder")
+SIZE = Option(
+    "rotate.size", option_types.at_least(1024, option_types.SIZE), 64 << 20, "the size at which a file is full"
+)
+AGE = Option.optional(
+    "rotate.interval",
+    option_types.at_least(1000, option_types.DURATION),
+    "how long a file is written to; no limit by default",
+)
+KEEP = Option(
+    "retention.files",
+    option_types.at_least(1, option_types.INT),
+    20,
+    "how many files of the application's name are kept",
+)
+OPTIONS = (PATH, SIZE, AGE, KEEP)
+
+
+def rotated_file(config: ReporterConfig, kind: str) -> RotatedFile:
+    """Return the files of one application and kind, not opened yet."""
+    rotation = Rotation(config.get(SIZE), config.get(AGE), config.get(KEEP))
+    return RotatedFile(config.get(PATH), config.application, kind, rotation)
+
+
+def probe_folder(folder: Path) -> str:
+    """Tell whether the folder can be written, or made.
+
+    Raises:
+        PermissionError: it cannot.
+    """
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        raise PermissionError(f"{existing} is no folder that can be written")
+    return f"{folder} can be written"
+
+
+class FileLogEventReporterFactory(EventReporterFactory):
+    """Creates the file log of events."""
+
+    options = OPTIONS
+
+    def create(self, config: ReporterConfig) -> FileLogEventReporter:
+        """Create the reporter; the folder is made by ``open``."""
+        return FileLogEventReporter(rotated_file(config, "events"), config.key(PATH.name))
+
+    def probe(self, config: ReporterConfig) -> str:
+        """Tell whether the folder can be written."""
+        return probe_folder(config.get(PATH))
+
+
+class FileLogSpanReporterFactory(SpanReporterFactory):
+    """Creates the file log of spans."""
+
+    options = OPTIONS
+
+    def create(self, config: ReporterConfig) -> FileLogSpanReporter:
+        """Create the reporter; the folder is made by ``open``."""
+        return FileLogSpanReporter(rotated_file(config, "spans"), config.key(PATH.name))
+
+    def probe(self, config: ReporterConfig) -> str:
+        """Tell whether the folder can be written."""
+        return probe_folder(config.get(PATH))

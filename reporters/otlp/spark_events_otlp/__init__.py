@@ -1,0 +1,1 @@
+"""Sends events and spans over OTLP, by gRPC or HTTP."""

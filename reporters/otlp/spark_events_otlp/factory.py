@@ -1,0 +1,90 @@
+"""The factories of the OTLP reporters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark_events.api import (
+    EventReporterFactory,
+    MissingExtraError,
+    Option,
+    ReporterConfig,
+    SpanReporterFactory,
+    option_types,
+)
+
+if TYPE_CHECKING:
+    from spark_events_otlp.reporter import OtlpEventReporter, OtlpSpanReporter
+
+ENDPOINT = Option.optional(
+    "exporter.endpoint",
+    option_types.STRING,
+    "URL of the collector; OTEL_EXPORTER_OTLP_ENDPOINT, or http://localhost:4317 (grpc) or :4318 (http)",
+)
+PROTOCOL = Option("exporter.protocol", option_types.choice("grpc", "http"), "grpc", "grpc or http")
+TIMEOUT = Option(
+    "exporter.timeout", option_types.at_least(1, option_types.DURATION), 10_000, "how long one request may take"
+)
+COMPRESSION = Option("exporter.compression", option_types.choice("none", "gzip"), "none", "none or gzip")
+HEADERS = Option("exporter.headers", option_types.SECRET_MAP, {}, "headers of each request, key:value,…")
+CERTIFICATE = Option.optional(
+    "exporter.certificate", option_types.STRING, "PEM file of the authorities to trust; the system's by default"
+)
+SERVICE_NAME = Option.optional(
+    "service.name", option_types.STRING, "service.name of the resource; the application's name by default"
+)
+SERVICE_VERSION = Option.optional("service.version", option_types.STRING, "service.version of the resource")
+RESOURCE = Option("resource.attributes", option_types.MAP, {}, "more attributes of the resource, key:value,…")
+OPTIONS = (
+    ENDPOINT,
+    PROTOCOL,
+    TIMEOUT,
+    COMPRESSION,
+    HEADERS,
+    CERTIFICATE,
+    SERVICE_NAME,
+    SERVICE_VERSION,
+    RESOURCE,
+)
+
+
+def _missing(error: ModuleNotFoundError) -> MissingExtraError:
+    return MissingExtraError("otlp", error.name or "opentelemetry-exporter-otlp")
+
+
+class OtlpEventReporterFactory(EventReporterFactory):
+    """Creates the reporter that sends events as log records."""
+
+    options = OPTIONS
+
+    def create(self, config: ReporterConfig) -> OtlpEventReporter:
+        """Create the reporter; the connection is made by ``open``."""
+        try:
+            from spark_events_otlp.reporter import create_event_reporter
+        except ModuleNotFoundError as error:
+            raise _missing(error) from error
+        return create_event_reporter(config)
+
+    def probe(self, config: ReporterConfig) -> str:
+        """Send a request without records."""
+        reporter = self.create(config)
+        return reporter.probe()
+
+
+class OtlpSpanReporterFactory(SpanReporterFactory):
+    """Creates the reporter that sends spans."""
+
+    options = OPTIONS
+
+    def create(self, config: ReporterConfig) -> OtlpSpanReporter:
+        """Create the reporter; the connection is made by ``open``."""
+        try:
+            from spark_events_otlp.reporter import create_span_reporter
+        except ModuleNotFoundError as error:
+            raise _missing(error) from error
+        return create_span_reporter(config)
+
+    def probe(self, config: ReporterConfig) -> str:
+        """Send a request without spans."""
+        reporter = self.create(config)
+        return reporter.probe()

@@ -1,0 +1,1 @@
+"""Serves metrics for Prometheus to scrape."""

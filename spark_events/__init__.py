@@ -1,0 +1,17 @@
+"""Flink's reporter framework for Apache Spark: metrics, spans and events of every application and query."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spark_events.sources.attach import Attachment, attach
+
+__all__ = ["Attachment", "attach"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib_metadata import version
+
+        return version("spark-events")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,347 @@
+package io.sparkevents;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.ArrayDeque;
+import java.util.BitSet;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.apache.spark.Resubmitted$;
+import org.apache.spark.Success$;
+import org.apache.spark.executor.TaskMetrics;
+import org.apache.spark.scheduler.*;
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
+import org.apache.spark.util.JsonProtocol;
+import org.apache.spark.util.ShutdownHookManager;
+
+/**
+ * Collects listener events as JSON for Python to fetch. Compiled in the driver by Spark's own Janino, which knows
+ * neither lambdas nor generic types; hence the casts. Runs on a listener-bus queue of its own, and never waits
+ * there, but for the end of a JVM that is being shut down.
+ */
+public class DriverBridge extends SparkListener {
+    private final ArrayDeque records = new ArrayDeque();
+    private final HashMap stages = new HashMap();
+    private final HashSet wanted = new HashSet();
+    private final ObjectMapper mapper = new ObjectMapper();
+    private final long maxBytes;
+    private final long shutdownWaitMs;
+    private long bytes = 0;
+    private long dropped = 0;
+    private long failed = 0;
+    private boolean woken = false;
+    private boolean finished = false;
+
+    public DriverBridge(long maxBytes, long shutdownWaitMs, String[] wantedOtherEvents) {
+        this.maxBytes = maxBytes;
+        this.shutdownWaitMs = shutdownWaitMs;
+        for (int i = 0; i < wantedOtherEvents.length; i++) {
+            wanted.add(wantedOtherEvents[i]);
+        }
+    }
+
+    // -- called by Python ---------------------------------------------------------------------------------------
+
+    /** Waits for records, up to waitMs, and returns them: a line of counters, then a line each, with its time. */
+    public String drain(int maxRecords, long waitMs) throws InterruptedException {
+        StringBuilder batch = new StringBuilder();
+        synchronized (records) {
+            if (records.isEmpty() && !woken) {
+                records.wait(waitMs);
+            }
+            woken = false;
+            batch.append("{\"dropped\":").append(dropped).append(",\"failed\":").append(failed).append('}');
+            for (int i = 0; i < maxRecords && !records.isEmpty(); i++) {
+                String record = (String) records.pollFirst();
+                bytes -= record.length();
+                batch.append('\n').append(record);
+            }
+        }
+        return batch.toString();
+    }
+
+    /** Ends a drain that is waiting. */
+    public void wake() {
+        synchronized (records) {
+            woken = true;
+            records.notifyAll();
+        }
+    }
+
+    /** Says that Python has delivered everything: nothing has to wait for it any longer. */
+    public void finish() {
+        synchronized (records) {
+            finished = true;
+            records.notifyAll();
+        }
+    }
+
+    // -- called by Spark ----------------------------------------------------------------------------------------
+
+    public void onApplicationEnd(SparkListenerApplicationEnd event) {
+        add(event);
+        // After a signal nobody else waits for Python, and this JVM would take it along.
+        if (ShutdownHookManager.inShutdown()) {
+            awaitFinish();
+        }
+    }
+
+    public void onJobStart(SparkListenerJobStart event) {
+        add(event);
+    }
+
+    public void onJobEnd(SparkListenerJobEnd event) {
+        add(event);
+    }
+
+    public void onStageSubmitted(SparkListenerStageSubmitted event) {
+        StageInfo info = event.stageInfo();
+        stages.put(key(info.stageId(), info.attemptNumber()), new StageTasks(info));
+        add(event);
+    }
+
+    public void onStageCompleted(SparkListenerStageCompleted event) {
+        StageInfo info = event.stageInfo();
+        StageTasks tasks = (StageTasks) stages.remove(key(info.stageId(), info.attemptNumber()));
+        if (tasks != null) {
+            long time = info.completionTime().isDefined() ? ((Number) info.completionTime().get()).longValue() : 0L;
+            addTasks(tasks, null, time > 0 ? time : System.currentTimeMillis());
+        }
+        add(event);
+    }
+
+    public void onTaskStart(SparkListenerTaskStart event) {
+        StageTasks tasks = (StageTasks) stages.get(key(event.stageId(), event.stageAttemptId()));
+        if (tasks != null && tasks.start(event.taskInfo().index())) {
+            addTasks(tasks, "ALL_RUNNING_OR_FINISHED", event.taskInfo().launchTime());
+        }
+    }
+
+    public void onTaskEnd(SparkListenerTaskEnd event) {
+        StageTasks tasks = (StageTasks) stages.get(key(event.stageId(), event.stageAttemptId()));
+        if (tasks == null) {
+            return;
+        }
+        TaskInfo info = event.taskInfo();
+        tasks.sum(event.taskMetrics());
+        boolean ceased;
+        if (event.reason() == Resubmitted$.MODULE$) {
+            ceased = tasks.resubmit(info.index());
+        } else {
+            ceased = tasks.end(info.index(), event.reason() == Success$.MODULE$);
+        }
+        if (ceased) {
+            addTasks(tasks, "NOT_ALL_RUNNING_OR_FINISHED", info.finishTime());
+        }
+    }
+
+    public void onOtherEvent(SparkListenerEvent event) {
+        String name = event.getClass().getName();
+        if (!wanted.contains(name)) {
+            return;
+        }
+        if (event instanceof SparkListenerSQLExecutionStart) {
+            addMicroBatch(name, (SparkListenerSQLExecutionStart) event);
+        } else {
+            add(event);
+        }
+    }
+
+    // -----------------------------------------------------------------------------------------------------------
+
+    /** Of an SQL execution only the description is wanted, which names the micro-batch; its plans may be huge. */
+    private void addMicroBatch(String name, SparkListenerSQLExecutionStart event) {
+        String description = event.description();
+        if (description == null || description.indexOf("\nrunId = ") < 0) {
+            return;
+        }
+        LinkedHashMap record = new LinkedHashMap();
+        record.put("Event", name);
+        record.put("executionId", Long.valueOf(event.executionId()));
+        record.put("description", description);
+        record.put("time", Long.valueOf(event.time()));
+        addMap(record);
+    }
+
+    private void addTasks(StageTasks tasks, String status, long time) {
+        LinkedHashMap record = tasks.record();
+        record.put("Status", status);
+        record.put("Timestamp", Long.valueOf(time));
+        addMap(record);
+    }
+
+    private void addMap(Map record) {
+        try {
+            add(mapper.writeValueAsString(record));
+        } catch (Throwable error) {
+            countFailed();
+        }
+    }
+
+    private void add(SparkListenerEvent event) {
+        try {
+            add(JsonProtocol.sparkEventToJsonString(event));
+        } catch (Throwable error) {
+            // Must not reach the listener bus, which would take this listener off for good.
+            countFailed();
+        }
+    }
+
+    private void add(String json) {
+        String record = System.currentTimeMillis() + " " + json;
+        synchronized (records) {
+            if (bytes + record.length() > maxBytes) {
+                dropped++;
+                return;
+            }
+            bytes += record.length();
+            records.addLast(record);
+            records.notifyAll();
+        }
+    }
+
+    private void countFailed() {
+        synchronized (records) {
+            failed++;
+        }
+    }
+
+    private void awaitFinish() {
+        long end = System.currentTimeMillis() + shutdownWaitMs;
+        synchronized (records) {
+            try {
+                for (long rest = shutdownWaitMs; !finished && rest > 0; rest = end - System.currentTimeMillis()) {
+                    records.wait(rest);
+                }
+            } catch (InterruptedException interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    private static Long key(int stage, int attempt) {
+        return Long.valueOf(((long) stage << 32) | attempt);
+    }
+
+    /** How the tasks of one stage attempt stand: by index, for several attempts of a task may run at once. */
+    static class StageTasks {
+        private final int stage;
+        private final int attempt;
+        private final int total;
+        private final int[] running;
+        private final BitSet finished;
+        private int covered = 0;
+        private int runningNow = 0;
+        private int failures = 0;
+        private int changes = 0;
+        private boolean all = false;
+        private long runMs = 0;
+        private long cpuNs = 0;
+        private long gcMs = 0;
+        private long inputBytes = 0;
+        private long outputBytes = 0;
+        private long shuffleReadBytes = 0;
+        private long shuffleWriteBytes = 0;
+        private long spilledBytes = 0;
+
+        StageTasks(StageInfo info) {
+            stage = info.stageId();
+            attempt = info.attemptNumber();
+            total = info.numTasks();
+            running = new int[total];
+            finished = new BitSet(total);
+        }
+
+        /** Takes a task's start; tells whether now, and not before, all are running or finished. */
+        boolean start(int index) {
+            if (index >= total) {
+                return false;
+            }
+            runningNow++;
+            if (running[index]++ == 0 && !finished.get(index)) {
+                covered++;
+            }
+            return becameAll();
+        }
+
+        /** Takes a task's end; tells whether by that not all are running or finished any longer. */
+        boolean end(int index, boolean succeeded) {
+            if (index >= total || running[index] == 0) {
+                return false;
+            }
+            runningNow--;
+            running[index]--;
+            if (succeeded) {
+                finished.set(index);
+            } else {
+                failures++;
+            }
+            return uncover(index);
+        }
+
+        /** Takes the loss of a finished task's output. */
+        boolean resubmit(int index) {
+            if (index >= total || !finished.get(index)) {
+                return false;
+            }
+            finished.clear(index);
+            return uncover(index);
+        }
+
+        private boolean uncover(int index) {
+            if (running[index] > 0 || finished.get(index)) {
+                return false;
+            }
+            covered--;
+            boolean ceased = all;
+            all = false;
+            changes += ceased ? 1 : 0;
+            return ceased;
+        }
+
+        private boolean becameAll() {
+            if (all || covered < total) {
+                return false;
+            }
+            all = true;
+            changes++;
+            return true;
+        }
+
+        void sum(TaskMetrics metrics) {
+            if (metrics == null) {
+                return;
+            }
+            runMs += metrics.executorRunTime();
+            cpuNs += metrics.executorCpuTime();
+            gcMs += metrics.jvmGCTime();
+            inputBytes += metrics.inputMetrics().bytesRead();
+            outputBytes += metrics.outputMetrics().bytesWritten();
+            shuffleReadBytes += metrics.shuffleReadMetrics().totalBytesRead();
+            shuffleWriteBytes += metrics.shuffleWriteMetrics().bytesWritten();
+            spilledBytes += metrics.diskBytesSpilled();
+        }
+
+        LinkedHashMap record() {
+            LinkedHashMap record = new LinkedHashMap();
+            record.put("Event", "SparkEventsStageTasks");
+            record.put("Stage ID", Integer.valueOf(stage));
+            record.put("Stage Attempt ID", Integer.valueOf(attempt));
+            record.put("Number of Tasks", Integer.valueOf(total));
+            record.put("Change", Integer.valueOf(changes));
+            record.put("Running", Integer.valueOf(runningNow));
+            record.put("Finished", Integer.valueOf(finished.cardinality()));
+            record.put("Failed", Integer.valueOf(failures));
+            record.put("Executor Run Time", Long.valueOf(runMs));
+            record.put("Executor CPU Time", Long.valueOf(cpuNs));
+            record.put("JVM GC Time", Long.valueOf(gcMs));
+            record.put("Input Bytes", Long.valueOf(inputBytes));
+            record.put("Output Bytes", Long.valueOf(outputBytes));
+            record.put("Shuffle Read Bytes", Long.valueOf(shuffleReadBytes));
+            record.put("Shuffle Write Bytes", Long.valueOf(shuffleWriteBytes));
+            record.put("Disk Bytes Spilled", Long.valueOf(spilledBytes));
+            return record;
+        }
+    }
+}

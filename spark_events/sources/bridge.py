@@ -1,0 +1,92 @@
+"""Compiles the driver bridge in the driver's JVM and fetches its records."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Any
+
+import orjson
+
+_CLASS = "io.sparkevents.DriverBridge"
+_QUEUE = "sparkEvents"
+
+
+class DriverBridge:
+    """The Python side of ``DriverBridge.java``.
+
+    Args:
+        spark_context: PySpark's SparkContext.
+        max_bytes: what the bridge may hold before it drops records, in bytes of JSON.
+        shutdown_wait_ms: how long a JVM that shuts down may wait for ``finish``, in ms.
+        wanted: class names of the events that are neither of the scheduler's nor of tasks.
+
+    Attributes:
+        dropped: records that the bridge could not hold.
+        failed: records that Spark could not write as JSON.
+    """
+
+    def __init__(
+        self, spark_context: Any, max_bytes: int, shutdown_wait_ms: int, wanted: tuple[str, ...]
+    ) -> None:
+        self._gateway = spark_context._gateway
+        jvm = spark_context._jvm
+        names = self._gateway.new_array(jvm.java.lang.String, len(wanted))
+        for index, name in enumerate(wanted):
+            names[index] = name
+        arguments = self._gateway.new_array(jvm.java.lang.Object, 3)
+        arguments[0] = jvm.java.lang.Long.valueOf(str(max_bytes))
+        arguments[1] = jvm.java.lang.Long.valueOf(str(shutdown_wait_ms))
+        arguments[2] = names
+        self._bus = spark_context._jsc.sc().listenerBus()
+        self._counters = self._bus.metrics().metricRegistry()
+        self._java = _compile(jvm).getConstructors()[0].newInstance(arguments)
+        self.dropped = 0
+        self.failed = 0
+
+    def subscribe(self) -> None:
+        """Put the bridge on a listener-bus queue of its own."""
+        self._bus.addToQueue(self._java, _QUEUE)
+
+    def drain(self, max_records: int, wait_ms: int) -> list[tuple[int, dict[str, Any]]]:
+        """Fetch what there is, in one call; waits in the JVM for the first record.
+
+        Returns:
+            For each record the time at which the bridge got it, in ms since the epoch, and the record.
+        """
+        counters, *lines = self._java.drain(max_records, wait_ms).split("\n")
+        counts = orjson.loads(counters)
+        self.dropped, self.failed = counts["dropped"], counts["failed"]
+        records = []
+        for line in lines:
+            received, _, record = line.partition(" ")
+            records.append((int(received), orjson.loads(record)))
+        return records
+
+    def await_bus(self, timeout_ms: int) -> None:
+        """Wait until all that Spark has posted so far has reached the bridge, or the time is over."""
+        self._bus.waitUntilEmpty(timeout_ms)
+
+    def wake(self) -> None:
+        """End a drain that is waiting in another thread."""
+        self._java.wake()
+
+    def finish(self) -> None:
+        """Tell the JVM that all is delivered."""
+        self._java.finish()
+
+    def unsubscribe(self) -> None:
+        """Take the bridge off the listener bus."""
+        self._bus.removeListener(self._java)
+
+    def dropped_by_spark(self) -> int:
+        """Return how many events Spark's own queue for the bridge has dropped."""
+        counter = self._counters.getCounters().get(f"queue.{_QUEUE}.numDroppedEvents")
+        return int(counter.getCount()) if counter is not None else 0
+
+
+def _compile(jvm: Any) -> Any:
+    source = files(__package__).joinpath("DriverBridge.java").read_text(encoding="utf-8")
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+    compiler.cook(source)
+    return compiler.getClassLoader().loadClass(_CLASS)

@@ -1,0 +1,181 @@
+"""The live source: a thread that takes records from the driver bridge to the listeners."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from spark_events.api.event import now_ms
+from spark_events.listeners.settings import ListenerSettings
+from spark_events.listeners.translator import (
+    APPLICATION_END,
+    QUERY_IDLE,
+    QUERY_PROGRESS,
+    QUERY_STARTED,
+    QUERY_TERMINATED,
+    SQL_EXECUTION_START,
+    SparkListeners,
+)
+from spark_events.runtime.log_once import logger
+from spark_events.runtime.registry import Registry
+from spark_events.sources.bridge import DriverBridge
+from spark_events.sources.driver_state import DriverState, Record
+from spark_events.sources.process_exit import ProcessExit
+
+_WANTED = (QUERY_STARTED, QUERY_PROGRESS, QUERY_IDLE, QUERY_TERMINATED, SQL_EXECUTION_START)
+_BATCH = 1_000
+_WAIT_MS = 500
+_BUS_WAIT_MS = 2_000
+_EXIT_WAIT_S = 2.0
+
+
+class DriverSource:
+    """Feeds the listeners from a live driver until its application or its process ends.
+
+    Args:
+        spark_context: PySpark's SparkContext.
+        registry: closed at the end.
+        listeners: take the records.
+        settings: bounds and time limits.
+        process_exit: tells how the process ends.
+    """
+
+    def __init__(
+        self,
+        spark_context: Any,
+        registry: Registry,
+        listeners: SparkListeners,
+        settings: ListenerSettings,
+        process_exit: ProcessExit,
+    ) -> None:
+        self._registry = registry
+        self._listeners = listeners
+        self._settings = settings
+        self._exit = process_exit
+        self._state = DriverState(spark_context)
+        self._bridge = DriverBridge(
+            spark_context, settings.bridge_queue_bytes, settings.close_timeout_ms, _WANTED
+        )
+        self._stopping = threading.Event()
+        self._told_dropped = 0
+        self._thread = threading.Thread(target=self._run, name="spark-events-driver", daemon=True)
+
+    def start(self) -> None:
+        """Subscribe, take what already runs, and go on in a thread of its own."""
+        self._bridge.subscribe()
+        now = now_ms()
+        self._listeners.on_record(self._state.application_start())
+        for record in (*self._state.running_queries(now), *self._state.running_jobs()):
+            self._listeners.on_record(record, now)
+        self._thread.start()
+
+    @property
+    def running(self) -> bool:
+        """Whether the application is still being followed."""
+        return self._thread.is_alive()
+
+    def stop(self) -> None:
+        """End for good because the process ends; returns when all is delivered, or the time is over."""
+        if self._thread.is_alive():
+            self._stopping.set()
+            try:
+                self._bridge.wake()
+            except Exception as error:  # the JVM may be gone already
+                logger.debug("the bridge could not be woken: %r", error)
+        self.join()
+
+    def join(self) -> None:
+        """Wait until all is delivered, or the time is over."""
+        limit_ms = self._settings.close_timeout_ms + _BUS_WAIT_MS + _WAIT_MS
+        self._thread.join(limit_ms / 1000 + 1)
+
+    # -- in the thread -------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            self._follow()
+        except Exception as error:
+            # Py4J raises its own kinds when the JVM goes away under it.
+            if self._listeners.ended or self._stopping.is_set():
+                logger.debug("the driver's JVM is gone: %r", error)
+            else:
+                logger.error("the driver's JVM is gone, the application is taken as failed: %r", error)
+            self._end_without_jvm()
+        finally:
+            self._registry.close(self._settings.close_timeout_ms)
+            self._finish()
+
+    def _follow(self) -> None:
+        while not self._listeners.ended:
+            last = self._stopping.is_set()
+            if last:
+                self._await_bus()
+            self._take(self._bridge.drain(_BATCH, 0 if last else _WAIT_MS))
+            self._listeners.tick(now_ms())
+            if last and not self._listeners.ended:
+                self._drain_rest()
+                self._listeners.on_record(self._end_record(now_ms()))
+        self._tell_dropped()
+
+    def _drain_rest(self) -> None:
+        while records := self._bridge.drain(_BATCH, 0):
+            self._take(records)
+
+    def _take(self, records: list[tuple[int, Record]]) -> None:
+        for received_ms, record in records:
+            name = record.get("Event")
+            if name == QUERY_STARTED:
+                record = self._state.complete_query(record)
+            elif name == APPLICATION_END:
+                record = self._with_exception(record)
+            self._listeners.on_record(record, received_ms)
+        if self._bridge.dropped > self._told_dropped:
+            self._tell_dropped()
+
+    def _with_exception(self, record: Record) -> Record:
+        """Add what Python raised to an ApplicationEnd that came of ``finally: spark.stop()``."""
+        if self._exit.main_thread_is_raising():
+            self._exit.known.wait(_EXIT_WAIT_S)
+        return {**record, "Exception": self._exit.raised} if self._exit.raised else record
+
+    def _end_record(self, time_ms: int) -> Record:
+        """Return the ApplicationEnd of a process that ends without ``spark.stop()``."""
+        return {
+            "Event": APPLICATION_END,
+            "Timestamp": time_ms,
+            "ExitCode": self._exit.code or 0,
+            "Exception": self._exit.raised,
+        }
+
+    def _end_without_jvm(self) -> None:
+        if not self._listeners.ended:
+            record = self._end_record(now_ms())
+            if not record["ExitCode"]:
+                record["Exception"] = "the driver's JVM ended"
+            self._listeners.on_record(record)
+
+    def _await_bus(self) -> None:
+        try:
+            self._bridge.await_bus(_BUS_WAIT_MS)
+        except Exception as error:  # java.util.concurrent.TimeoutException, by way of py4j
+            logger.warning("Spark's listener bus did not come to rest, the last events may miss: %r", error)
+
+    def _tell_dropped(self) -> None:
+        dropped, by_spark = self._bridge.dropped, self._bridge.dropped_by_spark()
+        self._told_dropped = dropped
+        if dropped or by_spark or self._bridge.failed:
+            logger.error(
+                "records that never became events: %d did not fit spark.events.bridge.queue.bytes, %d were "
+                "dropped by Spark's listener bus (see spark.scheduler.listenerbus.eventqueue.capacity), %d "
+                "could not be read",
+                dropped,
+                by_spark,
+                self._bridge.failed,
+            )
+
+    def _finish(self) -> None:
+        try:
+            self._bridge.finish()
+        except Exception as error:  # the JVM may be gone already
+            logger.debug("the bridge could not be told of the end: %r", error)
+

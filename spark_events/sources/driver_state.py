@@ -1,0 +1,92 @@
+"""Makes records of what happened before the bridge was there, and of what records do not say."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from spark_events.listeners.translator import APPLICATION_START, JOB_START, QUERY_STARTED
+from spark_events.runtime.log_once import logger
+
+Record = dict[str, Any]
+
+
+class DriverState:
+    """Asks a live driver for what its listener events do not tell.
+
+    Args:
+        spark_context: PySpark's SparkContext.
+    """
+
+    def __init__(self, spark_context: Any) -> None:
+        self._jvm = spark_context._jvm
+        self._gateway = spark_context._gateway
+        self._context = spark_context._jsc.sc()
+
+    def application_start(self) -> Record:
+        """Return the ApplicationStart that was posted before anybody could attach."""
+        attempt = self._context.applicationAttemptId()
+        return {
+            "Event": APPLICATION_START,
+            "App Name": self._context.appName(),
+            "App ID": self._context.applicationId(),
+            "Timestamp": self._context.startTime(),
+            "User": self._context.sparkUser(),
+            "App Attempt ID": attempt.get() if attempt.isDefined() else None,
+        }
+
+    def running_jobs(self) -> Iterator[Record]:
+        """Yield a JobStart for each job that runs already, from Spark's status store."""
+        statuses = self._gateway.jvm.java.util.ArrayList()
+        statuses.add(self._jvm.org.apache.spark.JobExecutionStatus.RUNNING)
+        jobs = self._context.statusStore().jobsList(statuses)
+        for index in range(jobs.size()):
+            job = jobs.apply(index)
+            stage_ids, group, submitted = job.stageIds(), job.jobGroup(), job.submissionTime()
+            yield {
+                "Event": JOB_START,
+                "Job ID": job.jobId(),
+                "Submission Time": submitted.get().getTime() if submitted.isDefined() else None,
+                "Stage IDs": [stage_ids.apply(number) for number in range(stage_ids.size())],
+                "Properties": {"spark.jobGroup.id": group.get()} if group.isDefined() else {},
+            }
+
+    def running_queries(self, now_ms: int) -> Iterator[Record]:
+        """Yield a QueryStarted for each streaming query that runs already."""
+        active = self._active_queries()
+        if active is None:
+            return
+        for query in list(active.values()):
+            record: Record = {
+                "Event": QUERY_STARTED,
+                "id": query.id().toString(),
+                "runId": query.runId().toString(),
+                "name": query.name(),
+                "time": now_ms,
+            }
+            yield self.complete_query(record)
+
+    def complete_query(self, record: Record) -> Record:
+        """Add to a QueryStarted where the query keeps its checkpoints, and whether it ends by itself."""
+        active = self._active_queries()
+        query = active.get(self._jvm.java.util.UUID.fromString(str(uuid.UUID(record["id"])))) if active else None
+        if query is None:
+            return record
+        trigger = query.trigger().toString()
+        return {
+            **record,
+            "checkpointLocation": query.resolvedCheckpointRoot(),
+            "bounded": trigger.startswith(("AvailableNow", "OneTime", "Once")),
+        }
+
+    def _active_queries(self) -> Any:
+        """Return Spark's map of streaming queries by id; None where no SQL session exists yet."""
+        try:
+            session = self._jvm.org.apache.spark.sql.SparkSession.getDefaultSession()
+            if not session.isDefined():
+                return None
+            return session.get().sharedState().activeStreamingQueries()
+        except Exception as error:  # py4j's errors differ from one Spark to the next
+            logger.debug("the driver does not tell its streaming queries: %r", error)
+            return None
