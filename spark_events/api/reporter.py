@@ -31,6 +31,11 @@ class Reporter(abc.ABC):
     is raised is logged once for each kind of error, counted, and goes no further.
     """
 
+    @property
+    def destination(self) -> str:
+        """Where what is reported can be found, once it is open: a URL or a path; empty where there is none."""
+        return ""
+
     def open(self) -> None:
         """Take what is needed to report.
 

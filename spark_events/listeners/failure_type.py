@@ -52,7 +52,7 @@ def _type(failure: Failure) -> str:
     text = failure.stacktrace or failure.message
     if name in _SYSTEM_TYPES or state in _SYSTEM_STATES or any(part in text for part in _SYSTEM_TEXTS):
         return "SYSTEM"
-    python = bool(failure.exception_type) and "." not in (failure.exception_type or "")
-    if name in _USER_TYPES or state in _USER_STATES or python:
+    # Python in a Spark job is code that its user wrote.
+    if name in _USER_TYPES or state in _USER_STATES or "Traceback (most recent call last)" in text:
         return "USER"
     return "UNKNOWN"

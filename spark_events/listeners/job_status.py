@@ -7,6 +7,7 @@ import enum
 from spark_events.api import Event, EventBuilder, Gauge, MetricGroup, Severity
 from spark_events.api.event import now_ms
 from spark_events.listeners.emitter import Emitter, Entity
+from spark_events.runtime.scope import ScopeGroup
 
 CLASS_SCOPE = "spark_events.listeners.JobStatus"
 
@@ -78,7 +79,7 @@ class JobStatusTracker:
         )
 
 
-def register_status_gauges(group: MetricGroup, current: JobStatusTracker | None = None) -> StatusGauges:
+def register_status_gauges(group: ScopeGroup, current: JobStatusTracker | None = None) -> StatusGauges:
     """Register a job's status and its age as gauges, and return what says which job they follow."""
     gauges = StatusGauges(current)
     for status in JobStatus:
@@ -93,13 +94,14 @@ class StatusGauges:
     def __init__(self, tracker: JobStatusTracker | None) -> None:
         self.tracker = tracker
 
-    def register(self, group: MetricGroup, status: JobStatus) -> None:
+    def register(self, group: ScopeGroup, status: JobStatus) -> None:
         """Register the gauge that is 1 while the job is in a status, and 0 otherwise."""
         described = "1 for the status that the job is in, 0 for the others."
-        labelled = group.add_group("status", status.value)
-        labelled.register(
-            "status", Gauge(lambda: int(self.tracker is not None and self.tracker.status is status), "", described)
-        )
+        labelled = group.child(components=(status.value,), variables={"status": status.value})
+        labelled.register("status", Gauge(lambda: int(self._in(status)), description=described))
+
+    def _in(self, status: JobStatus) -> bool:
+        return self.tracker is not None and self.tracker.status is status
 
     def age_ms(self) -> int | None:
         """Return how long the job has been in its status, in ms."""

@@ -33,12 +33,14 @@ class Worker:
     Attributes:
         stats: what became of the items.
         error: why the reporter could not be opened; None while it can.
+        destination: where what is reported can be found, once it is open.
     """
 
     def __init__(self, setup: ReporterSetup, log: OnceLog) -> None:
         self.setup = setup
         self.stats = ReporterStats()
         self.error: BaseException | None = None
+        self.destination = ""
         self._log = log
         self._queue: deque[Item] = deque()
         self._changed = threading.Condition()
@@ -114,6 +116,8 @@ class Worker:
             if not isinstance(reporter, self.setup.kind.reporter):
                 raise ConfigError(f"its factory made a {type(reporter).__name__}, no {self.setup.kind.singular} reporter")
             reporter.open()
+            self.destination = reporter.destination
+            logger.info("%s reports to %s", self.title, self.destination or "its own place")
         except BaseException as error:
             self.error = error
             shown = None if isinstance(error, ConfigError) else error

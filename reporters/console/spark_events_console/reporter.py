@@ -36,6 +36,11 @@ class ConsoleEventReporter(EventReporter):
     def __init__(self, stderr: bool) -> None:
         self._console = Console(stderr=stderr, soft_wrap=True, highlight=False)
 
+    @property
+    def destination(self) -> str:
+        """The stream."""
+        return "stderr" if self._console.stderr else "stdout"
+
     def notify_of_added_event(self, event: Event) -> None:
         """Print one event."""
         self._console.print(render(event))

@@ -38,6 +38,9 @@ class RotatedFile:
         application: whose files they are.
         kind: ``events`` or ``spans``.
         rotation: when a file is full, and how many are kept.
+
+    Attributes:
+        path: the file that is being written; the folder before ``open``.
     """
 
     def __init__(self, folder: Path, application: ApplicationInfo, kind: str, rotation: Rotation) -> None:
@@ -50,6 +53,7 @@ class RotatedFile:
         self._fd = -1
         self._size = 0
         self._opened_at = 0.0
+        self.path = folder
 
     def open(self) -> None:
         """Make the folder and begin a file.
@@ -93,7 +97,7 @@ class RotatedFile:
         fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o640)
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self.close()
-        self._fd, self._size, self._opened_at = fd, 0, time.monotonic()
+        self._fd, self._size, self._opened_at, self.path = fd, 0, time.monotonic(), path
         self._remove_oldest()
 
     def _next_number(self) -> int:

@@ -18,6 +18,11 @@ class _FileLog(Reporter):
         self._file = file
         self._path_key = path_key
 
+    @property
+    def destination(self) -> str:
+        """The file that is being written."""
+        return str(self._file.path)
+
     def open(self) -> None:
         """Make the folder and begin a file."""
         try:

@@ -51,6 +51,11 @@ class _OtlpReporter(Reporter, Generic[M]):
         self._resource = resource
         self._pending: dict[str, list[M]] = {}
 
+    @property
+    def destination(self) -> str:
+        """The endpoint."""
+        return self._transport.endpoint
+
     def request(self, scopes: dict[str, list[M]]) -> Any:
         """Build the request for messages by instrumentation scope."""
         raise NotImplementedError

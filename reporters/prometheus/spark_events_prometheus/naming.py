@@ -12,12 +12,8 @@ _BASE_UNITS = {"ms": ("_seconds", 0.001), "s": ("_seconds", 1), "By": ("_bytes",
 
 
 def metric_name(group: MetricGroup, name: str, metric: Metric) -> str:
-    """Return ``spark_query_status_age_seconds`` and the like; a counter's ``_total`` is not in it.
-
-    What a key of ``add_group(key, value)`` adds to the logical scope is a label already, and left out.
-    """
-    scope = [part for part in group.logical_scope if part not in group.variables]
-    base = "_".join(_snake(part) for part in (*scope, name))
+    """Return ``spark_query_status_age_seconds`` and the like; a counter's ``_total`` is not in it."""
+    base = "_".join(_snake(part) for part in (*group.logical_scope, name))
     suffix = _BASE_UNITS.get(metric.unit, ("", 1))[0]
     return base if base.endswith(suffix) else base + suffix
 

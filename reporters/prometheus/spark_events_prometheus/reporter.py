@@ -43,9 +43,9 @@ class PrometheusReporter(MetricReporter, Collector):
         self._gauge_errors = 0
 
     @property
-    def port(self) -> int:
-        """The port that was taken; 0 before ``open``."""
-        return self._server.port if self._server else 0
+    def destination(self) -> str:
+        """The URL to scrape; empty before ``open``."""
+        return f"http://{self._address}:{self._server.port}/metrics" if self._server else ""
 
     def open(self) -> None:
         """Take the first free port and serve."""
@@ -57,7 +57,6 @@ class PrometheusReporter(MetricReporter, Collector):
             except OSError as error:
                 last_error = error
             else:
-                logger.info("metrics at http://%s:%d/metrics", self._address, self._server.port)
                 return
         ports = f"{self._ports[0]}-{self._ports[-1]}" if len(self._ports) > 1 else str(self._ports[0])
         raise ConfigError(

@@ -1,0 +1,131 @@
+"""Checks a configuration before a job is submitted with it."""
+
+from __future__ import annotations
+
+import difflib
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from spark_events.listeners.enrichers import load_enrichers
+from spark_events.listeners.settings import OPTIONS, PREFIX, SLA_OF_QUERY, read_settings
+from spark_events.runtime.kinds import EVENTS, KINDS
+from spark_events.runtime.registry import read_all_setups
+from spark_events.runtime.setup import FACTORY, ReporterSetup
+from spark_events.runtime.worker import describe
+
+_PROBE_S = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedReporter:
+    """One reporter that is configured well.
+
+    Attributes:
+        kind: ``events``, ``traces`` or ``metrics``.
+        name: as configured.
+        factory: as configured.
+        reached: what a probe reached; empty where none was asked for.
+    """
+
+    kind: str
+    name: str
+    factory: str
+    reached: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What a check found.
+
+    Attributes:
+        reporters: those that would start.
+        problems: one sentence for each mistake; empty where all is well.
+    """
+
+    reporters: list[CheckedReporter]
+    problems: list[str]
+
+
+def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
+    """Check a configuration, as ``attach`` would read it.
+
+    Args:
+        conf: Spark's configuration.
+        connect: also try what the reporters would reach.
+    """
+    setups, errors = read_all_setups(conf)
+    _, wrong_settings = read_settings(conf)
+    _, wrong_enrichers = load_enrichers(conf)
+    problems = [p for error in (*errors, *wrong_settings, *wrong_enrichers) for p in error.problems]
+    problems += _unknown_keys(conf)
+    reporters: list[CheckedReporter] = []
+    for setup in setups:
+        _check_one(setup, conf, connect, reporters, problems)
+    if not setups and not problems:
+        problems.append(
+            f"no reporter is configured; set {EVENTS.prefix}<name>.{FACTORY.name}, as in conf/spark-defaults.conf"
+        )
+    return CheckResult(reporters, problems)
+
+
+def _check_one(
+    setup: ReporterSetup,
+    conf: Mapping[str, str],
+    connect: bool,
+    reporters: list[CheckedReporter],
+    problems: list[str],
+) -> None:
+    title = f"{setup.kind.prefix}{setup.name}"
+    try:
+        # What create finds wrong, a missing package say, shows only there.
+        within(_PROBE_S, lambda: setup.factory.create(setup.config))
+        reached = within(_PROBE_S, lambda: setup.factory.probe(setup.config)) if connect else ""
+    except Exception as error:
+        text = describe(error)
+        problems.append(text if text.startswith("spark.") else f"{title}: {text}")
+        return
+    factory = conf.get(f"{title}.{FACTORY.name}", "")
+    reporters.append(CheckedReporter(setup.kind.name, setup.name, factory, str(reached)))
+
+
+def _unknown_keys(conf: Mapping[str, str]) -> list[str]:
+    """Find keys that look like ours and are not; ``spark.metrics.`` is shared with Spark."""
+    known = [f"{PREFIX}{option.name}" for option in OPTIONS] + [kind.names_key for kind in KINDS]
+    patterns = [*known, f"{PREFIX}{SLA_OF_QUERY}<query>", *(f"{kind.prefix}<name>.<option>" for kind in KINDS)]
+    problems = []
+    for key in conf:
+        if not key.startswith(("spark.events.", "spark.traces.", "spark.metrics.report")):
+            continue
+        ours = key in known or key.startswith((PREFIX + SLA_OF_QUERY, *(kind.prefix for kind in KINDS)))
+        if not ours:
+            close = difflib.get_close_matches(key, known, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            problems.append(f"{key}: unknown key; {hint}allowed: {', '.join(patterns)}")
+    return problems
+
+
+def within(seconds: float, call: Callable[[], object]) -> object:
+    """Call a plugin's function on a thread of its own, for a limited time.
+
+    Raises:
+        TimeoutError: it takes longer.
+        Exception: what it raises.
+    """
+    outcome: list[object] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            outcome.append(call())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        raise TimeoutError(f"no answer within {seconds:g} s")
+    if errors:
+        raise errors[0]
+    return outcome[0]

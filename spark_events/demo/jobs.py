@@ -1,0 +1,55 @@
+"""What the demo runs: a batch job, and a stateful streaming query that fails once."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+QUERY = "orders_per_customer"
+_FAILS_AT = 3
+_RUNS_TO = 7
+_DOWN_S = 4.0
+
+
+class PoisonedOrder(ValueError):
+    """What the demo's query trips over, once."""
+
+
+def run_batch_job(spark: Any) -> None:
+    """Count rows over a shuffle."""
+    frame = spark.range(0, 200_000, 1, 4).selectExpr("id % 10 AS customer")
+    frame.groupBy("customer").count().write.format("noop").mode("overwrite").save()
+
+
+def run_streaming_query(spark: Any, checkpoint: Path) -> None:
+    """Run the query until it fails, leave it down, restart it from its checkpoint, and stop it."""
+    from pyspark.errors import StreamingQueryException
+
+    query = _start(spark, checkpoint, poisoned=True)
+    try:
+        query.awaitTermination()
+    except StreamingQueryException:
+        time.sleep(_DOWN_S)  # the person at 3 a.m. needs a moment, too
+    query = _start(spark, checkpoint, poisoned=False)
+    while query.isActive and (query.lastProgress or {}).get("batchId", -1) < _RUNS_TO:
+        time.sleep(0.1)
+    query.stop()
+
+
+def _start(spark: Any, checkpoint: Path, poisoned: bool) -> Any:
+    def sink(frame: Any, batch: int) -> None:
+        frame.collect()
+        if poisoned and batch == _FAILS_AT:
+            raise PoisonedOrder("order 4711 has no customer")
+
+    orders = spark.readStream.format("rate").option("rowsPerSecond", 50).load()
+    counts = orders.selectExpr("value % 10 AS customer").groupBy("customer").count()
+    return (
+        counts.writeStream.queryName(QUERY)
+        .outputMode("update")
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(processingTime="1 second")
+        .foreachBatch(sink)
+        .start()
+    )

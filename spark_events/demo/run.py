@@ -1,0 +1,121 @@
+"""Runs the demo."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from spark_events.demo.java import ensure_java
+from spark_events.demo.jobs import run_batch_job, run_streaming_query
+from spark_events.demo.summary import read_events, summarise, summary_table
+
+APP_NAME = "spark-events-demo"
+_SPARK = {
+    "spark.master": "local[2]",
+    "spark.app.name": APP_NAME,
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "2",
+}
+# The demo's failure would fill the screen with Spark's own stack traces.
+_LOG4J = "rootLogger.level = off\n"
+
+
+@dataclass(frozen=True, slots=True)
+class DemoOptions:
+    """What the command line asks for.
+
+    Attributes:
+        out: the folder that keeps the files; None removes them.
+        otlp_endpoint: a collector; None sends nothing.
+        otlp_protocol: ``grpc`` or ``http``.
+        port: of the Prometheus endpoint, or a range.
+        sla: of the demo's query.
+    """
+
+    out: Path | None
+    otlp_endpoint: str | None
+    otlp_protocol: str
+    port: str
+    sla: str
+
+
+def demo_conf(options: DemoOptions, folder: Path) -> Mapping[str, str]:
+    """Return the keys of spark-events that the demo runs with."""
+    conf = {
+        "spark.events.reporter.file.factory.class": "file_log",
+        "spark.events.reporter.file.path": (folder / "events").as_uri(),
+        "spark.events.reporter.screen.factory.class": "console",
+        "spark.events.reporter.screen.stream": "stdout",
+        # Each Spark job is an event, too; on the screen they would bury the rest.
+        "spark.events.reporter.screen.filter.includes": "*.application;*.query",
+        "spark.events.checkpoint.sla": options.sla,
+        "spark.metrics.reporter.prom.factory.class": "prometheus",
+        "spark.metrics.reporter.prom.port": options.port,
+    }
+    if options.otlp_endpoint:
+        for kind in ("events", "traces"):
+            prefix = f"spark.{kind}.reporter.otel."
+            conf[prefix + "factory.class"] = "otlp"
+            conf[prefix + "exporter.endpoint"] = options.otlp_endpoint
+            conf[prefix + "exporter.protocol"] = options.otlp_protocol
+    return conf
+
+
+def run_demo(options: DemoOptions, console: Console) -> None:
+    """Run the demo and print what happens.
+
+    Raises:
+        ConfigError: there is no Java, or an option cannot be used.
+    """
+    java = ensure_java()
+    if options.out is not None:
+        options.out.mkdir(parents=True, exist_ok=True)
+        _run_in(options.out.resolve(), options, console, java)
+        return
+    with tempfile.TemporaryDirectory(prefix="spark-events-demo-", ignore_cleanup_errors=True) as folder:
+        _run_in(Path(folder), options, console, java)
+
+
+def _run_in(folder: Path, options: DemoOptions, console: Console, java: str) -> None:
+    conf = demo_conf(options, folder)
+    console.print(f"[bold]spark-defaults.conf[/] of this run ({java}):")
+    for key, value in conf.items():
+        console.print(f"  {key}  {value}", highlight=False, soft_wrap=True)
+    log4j = folder / "log4j2.properties"
+    log4j.write_text(_LOG4J)
+    quiet = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j.as_uri()}"}
+    spark = _session({**_SPARK, **quiet, **conf})
+    import spark_events
+
+    try:
+        attachment = spark_events.attach(spark, strict=True)
+        for worker in attachment.registry.workers:
+            console.print(f"{worker.title}: {worker.destination}", highlight=False, soft_wrap=True)
+        console.print(f"\n[bold]As it happens[/], on Spark {spark.version}:")
+        run_batch_job(spark)
+        run_streaming_query(spark, folder / "checkpoint")
+    finally:
+        spark.stop()
+    attachment.wait_closed()
+    console.print()
+    console.print(summary_table(summarise(read_events(folder / "events"))))
+    for path in sorted((folder / "events").glob("*.jsonl")) if options.out else ():
+        console.print(f"events: {path}", soft_wrap=True)
+
+
+def _session(conf: Mapping[str, str]) -> Any:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+

@@ -1,0 +1,69 @@
+"""Reads Spark's configuration as spark-submit does, without starting Spark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import javaproperties
+
+from spark_events.api import ConfigError
+
+
+def default_properties_file() -> Path | None:
+    """Return the ``spark-defaults.conf`` that spark-submit would read; None where there is none."""
+    folders = [os.environ.get("SPARK_CONF_DIR"), _conf_of(os.environ.get("SPARK_HOME")), _conf_of(_pyspark_home())]
+    for folder in filter(None, folders):
+        path = Path(folder) / "spark-defaults.conf"
+        if path.is_file():
+            return path
+        if folder == os.environ.get("SPARK_CONF_DIR"):
+            return None
+    return None
+
+
+def read_properties(path: Path) -> dict[str, str]:
+    """Return the ``spark.*`` keys of a properties file.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    try:
+        with path.open(encoding="utf-8") as file:
+            found: Mapping[str, str] = javaproperties.load(file)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: cannot be read as a properties file ({error})") from error
+    return {key: value.strip() for key, value in found.items() if key.startswith("spark.")}
+
+
+def parse_assignments(assignments: Iterable[str]) -> dict[str, str]:
+    """Return ``key=value`` pairs, as ``--conf`` takes them.
+
+    Raises:
+        ConfigError: one has no ``=``.
+    """
+    pairs: dict[str, str] = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals:
+            raise ConfigError(f"--conf {assignment}: expected key=value")
+        pairs[key.strip()] = value.strip()
+    return pairs
+
+
+def spark_home() -> Path | None:
+    """Return where Spark is installed: SPARK_HOME, or the PySpark package; None where there is neither."""
+    home = os.environ.get("SPARK_HOME") or _pyspark_home()
+    return Path(home) if home else None
+
+
+def _pyspark_home() -> str | None:
+    from importlib.util import find_spec
+
+    spec = find_spec("pyspark")
+    return str(Path(spec.origin).parent) if spec and spec.origin else None
+
+
+def _conf_of(home: str | None) -> str | None:
+    return str(Path(home) / "conf") if home else None
