@@ -64,7 +64,8 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
         _check_one(setup, conf, connect, reporters, problems)
     if not setups and not problems:
         problems.append(
-            f"no reporter is configured; set {EVENTS.prefix}<name>.{FACTORY.name}, as in conf/spark-defaults.conf"
+            f"no reporter is configured; set {EVENTS.prefix}<name>.{FACTORY.name}, as the file "
+            "conf/spark-defaults.conf does (see spark-events paths)"
         )
     return CheckResult(reporters, problems)
 
@@ -92,7 +93,11 @@ def _check_one(
 def _unknown_keys(conf: Mapping[str, str]) -> list[str]:
     """Find keys that look like ours and are not; ``spark.metrics.`` is shared with Spark."""
     known = [f"{PREFIX}{option.name}" for option in OPTIONS] + [kind.names_key for kind in KINDS]
-    patterns = [*known, f"{PREFIX}{SLA_OF_QUERY}<query>", *(f"{kind.prefix}<name>.<option>" for kind in KINDS)]
+    patterns = [
+        *known,
+        f"{PREFIX}{SLA_OF_QUERY}<query>",
+        *(f"{kind.prefix}<name>.<option>" for kind in KINDS),
+    ]
     problems = []
     for key in conf:
         if not key.startswith(("spark.events.", "spark.traces.", "spark.metrics.report")):

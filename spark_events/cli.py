@@ -48,7 +48,11 @@ def main() -> None:
 
 
 @app.command(
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False},
+    context_settings={
+        "allow_extra_args": True,
+        "ignore_unknown_options": True,
+        "allow_interspersed_args": False,
+    },
     add_help_option=False,
 )
 def run(context: typer.Context) -> None:
@@ -61,7 +65,9 @@ def check(
     properties_file: Annotated[
         Path | None, typer.Option(help="A spark-defaults.conf; by default the one that spark-submit reads.")
     ] = None,
-    conf: Annotated[list[str] | None, typer.Option(help="key=value, as for spark-submit; repeatable.")] = None,
+    conf: Annotated[
+        list[str] | None, typer.Option(help="key=value, as for spark-submit; repeatable.")
+    ] = None,
     connect: Annotated[bool, typer.Option("--connect", help="Also try endpoints, ports and paths.")] = False,
 ) -> None:
     """Check a configuration; exits 2 if anything in it is wrong."""
@@ -74,7 +80,9 @@ def check(
         _err.print(f"[bold red]error[/] {escape(problem)}", soft_wrap=True)
     source = escape(str(path)) if path else "no spark-defaults.conf"
     if result.problems:
-        _err.print(f"{len(result.problems)} problem(s); read: {source} and {len(conf or ())} --conf", soft_wrap=True)
+        _err.print(
+            f"{len(result.problems)} problem(s); read: {source} and {len(conf or ())} --conf", soft_wrap=True
+        )
         raise typer.Exit(_WRONG)
     _out.print(f"[green]ok[/] {len(result.reporters)} reporter(s); read: {source}", soft_wrap=True)
 
@@ -84,20 +92,25 @@ def plugins(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the installed plugins by kind, with their packages and options."""
-    rows = [_described(kind.singular + " reporter", plugin, kind.factory) for kind in KINDS for plugin in _all(kind.entry_points)]
+    rows = [
+        _described(kind.singular + " reporter", plugin, kind.factory)
+        for kind in KINDS
+        for plugin in _all(kind.entry_points)
+    ]
     rows += [_described("failure enricher", plugin, None) for plugin in _all(ENRICHERS)]
     if as_json:
         sys.stdout.write(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode() + "\n")
         return
     for row in rows:
-        package = f"{row['distribution']} {row['version']}"
-        _out.print(f"[bold]{escape(row['name'])}[/]  {row['kind']}  [dim]{escape(package)}  {escape(row['target'])}[/]")
+        origin = f"{row['distribution']} {row['version']}  {row['target']}"
+        _out.print(f"[bold]{escape(row['name'])}[/]  {row['kind']}  [dim]{escape(origin)}[/]")
         if row["problem"]:
             _out.print(f"    [red]{escape(row['problem'])}[/]")
         for option in row["options"]:
             default = "" if option["default"] is None else f" (default {option['default']})"
             must = " [yellow]required[/]" if option["required"] else ""
-            _out.print(f"    {option['name']}: {option['type']}{must}{escape(default)} [dim]{escape(option['doc'])}[/]")
+            head = f"{option['name']}: {option['type']}{must}{escape(default)}"
+            _out.print(f"    {head} [dim]{escape(option['doc'])}[/]")
 
 
 @app.command()
@@ -105,7 +118,9 @@ def demo(
     out: Annotated[Path | None, typer.Option(help="Keep the files in this folder.")] = None,
     otlp_endpoint: Annotated[str | None, typer.Option(help="Also send to a collector at this URL.")] = None,
     otlp_protocol: Annotated[str, typer.Option(help="grpc or http.")] = "grpc",
-    prometheus_port: Annotated[str, typer.Option(help="Port or range of the metrics endpoint.")] = "9249-9260",
+    prometheus_port: Annotated[
+        str, typer.Option(help="Port or range of the metrics endpoint.")
+    ] = "9249-9260",
     sla: Annotated[str, typer.Option(help="The longest time between two checkpoints.")] = "3s",
 ) -> None:
     """Run a batch job and a streaming query that fails once, on local Spark, and show their events."""

@@ -14,7 +14,9 @@ from typing import Any
 from spark_events.runtime.log_once import logger
 from spark_events.sources.attach import attach
 from spark_events.sources.process_exit import PROCESS_EXIT
-from spark_events.submit import USERS_PYTHON
+
+USERS_PYTHON = "SPARK_EVENTS_DRIVER_PYTHON"
+"""The variable that says which interpreter the user asked for."""
 
 
 def main() -> None:
@@ -86,7 +88,8 @@ def _become_users_python() -> None:
     if asked.returncode == 0:
         os.execv(found, [found, "-m", "spark_events.launcher", *sys.argv[1:]])
     logger.error(
-        "the driver's Python %s has no spark-events, so this application is not reported on: %s -m pip install spark-events",
+        "the driver's Python %s has no spark-events, so this application is not reported on: "
+        "%s -m pip install spark-events",
         found,
         found,
     )

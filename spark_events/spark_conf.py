@@ -13,7 +13,11 @@ from spark_events.api import ConfigError
 
 def default_properties_file() -> Path | None:
     """Return the ``spark-defaults.conf`` that spark-submit would read; None where there is none."""
-    folders = [os.environ.get("SPARK_CONF_DIR"), _conf_of(os.environ.get("SPARK_HOME")), _conf_of(_pyspark_home())]
+    folders = [
+        os.environ.get("SPARK_CONF_DIR"),
+        _conf_of(os.environ.get("SPARK_HOME")),
+        _conf_of(_pyspark_home()),
+    ]
     for folder in filter(None, folders):
         path = Path(folder) / "spark-defaults.conf"
         if path.is_file():

@@ -14,11 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from spark_events.api import ConfigError
+from spark_events.launcher import USERS_PYTHON
 from spark_events.spark_conf import default_properties_file, read_properties, spark_home
 
 DRIVER_PYTHON = "spark.pyspark.driver.python"
-USERS_PYTHON = "SPARK_EVENTS_DRIVER_PYTHON"
-"""The variable in which the launcher finds the interpreter that the user asked for."""
 LAUNCHER = "spark-events-python"
 # spark-submit's options that take no value; all others do.
 _QUESTIONS = frozenset(("--help", "-h", "--version", "--usage-error"))
@@ -35,7 +34,9 @@ def submit(arguments: Sequence[str]) -> None:
         ConfigError: there is no application, no Spark, or it is no Python application in client mode.
     """
     if not arguments:
-        raise ConfigError("no application; expected: spark-events run [spark-submit options] app.py [arguments]")
+        raise ConfigError(
+            "no application; expected: spark-events run [spark-submit options] app.py [arguments]"
+        )
     command, environment = submit_command(arguments)
     try:
         os.execvpe(command[0], command, environment)
@@ -124,5 +125,7 @@ def _launcher() -> str:
     beside = Path(sys.executable).with_name(LAUNCHER)
     found = str(beside) if beside.is_file() else shutil.which(LAUNCHER)
     if not found:
-        raise ConfigError(f"{LAUNCHER} is not installed beside {sys.executable}: pip install spark-events there")
+        raise ConfigError(
+            f"{LAUNCHER} is not installed beside {sys.executable}: pip install spark-events there"
+        )
     return found

@@ -71,9 +71,7 @@ class Gauge(Metric):
 
     type = MetricType.GAUGE
 
-    def __init__(
-        self, read: Callable[[], float | int | None], unit: str = "", description: str = ""
-    ) -> None:
+    def __init__(self, read: Callable[[], float | int | None], unit: str = "", description: str = "") -> None:
         super().__init__(unit, description)
         self._read = read
 

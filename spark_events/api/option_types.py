@@ -91,7 +91,8 @@ def _parse_size(text: str) -> int:
     if not match:
         raise ValueError
     number, unit, _ = match.groups()
-    return int(number) * 1024 ** _POWER_OF_UNIT[unit]
+    factor: int = 1024 ** _POWER_OF_UNIT[unit]
+    return int(number) * factor
 
 
 def _parse_list(text: str) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ class Reporter(abc.ABC):
 
     @property
     def destination(self) -> str:
-        """Where what is reported can be found, once it is open: a URL or a path; empty where there is none."""
+        """A URL or a path where what is reported can be found, once it is open; empty where there is none."""
         return ""
 
     def open(self) -> None:

@@ -12,7 +12,7 @@ _RUNS_TO = 7
 _DOWN_S = 4.0
 
 
-class PoisonedOrder(ValueError):
+class PoisonedOrderError(ValueError):
     """What the demo's query trips over, once."""
 
 
@@ -41,7 +41,7 @@ def _start(spark: Any, checkpoint: Path, poisoned: bool) -> Any:
     def sink(frame: Any, batch: int) -> None:
         frame.collect()
         if poisoned and batch == _FAILS_AT:
-            raise PoisonedOrder("order 4711 has no customer")
+            raise PoisonedOrderError("order 4711 has no customer")
 
     orders = spark.readStream.format("rate").option("rowsPerSecond", 50).load()
     counts = orders.selectExpr("value % 10 AS customer").groupBy("customer").count()

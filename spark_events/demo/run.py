@@ -118,4 +118,3 @@ def _session(conf: Mapping[str, str]) -> Any:
     for key, value in conf.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
-

@@ -22,7 +22,11 @@ class ApplicationListener:
         series = context.scopes.application()
         register_status_gauges(series, self.tracker)
         # Ids change with each run, so they label this one metric only.
-        ids = {"app_id": application.id, "app_attempt_id": application.attempt_id, "spark_version": spark_version}
+        ids = {
+            "app_id": application.id,
+            "app_attempt_id": application.attempt_id,
+            "spark_version": spark_version,
+        }
         series.child(components=("info",), variables=ids).register(
             "info", Gauge(lambda: 1, description="1; its labels tell which run of the application this is.")
         )
@@ -39,7 +43,9 @@ class ApplicationListener:
         if not exit_code and not thrown:
             self.tracker.change(JobStatus.FINISHED, time_ms)
             return
-        failure = parse_failure(thrown) if thrown else Failure(f"the application ended with exit code {exit_code}")
+        failure = (
+            parse_failure(thrown) if thrown else Failure(f"the application ended with exit code {exit_code}")
+        )
         self._context.failures.report(
             failure, self.tracker.entity, self.tracker.group, time_ms, can_restart=False, is_global=True
         )

@@ -66,7 +66,8 @@ class Emitter:
     def span(self, span: SpanBuilder, entity: Entity, group: MetricGroup, what: tuple[str, ...]) -> None:
         """Give a span its ids, as the root of a trace of its own, and report it."""
         span.set_ids(
-            self.digest(16, entity, "trace", span.name, *what), self.digest(8, entity, "span", span.name, *what)
+            self.digest(16, entity, "trace", span.name, *what),
+            self.digest(8, entity, "span", span.name, *what),
         )
         group.add_span(span.set_attribute("job.kind", entity.kind))
 

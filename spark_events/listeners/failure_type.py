@@ -23,7 +23,12 @@ _SYSTEM_TYPES = (
     "ConnectionError",
     "ConnectionRefusedError",
 )
-_SYSTEM_TEXTS = ("ExecutorLostFailure", "No space left on device", "Connection refused", "Executor heartbeat timed out")
+_SYSTEM_TEXTS = (
+    "ExecutorLostFailure",
+    "No space left on device",
+    "Connection refused",
+    "Executor heartbeat timed out",
+)
 # Classes of SQLSTATE: connection, resources, operator intervention, system error.
 _SYSTEM_STATES = ("08", "53", "57", "58")
 # Cardinality, data, constraint, external routine, syntax or access rule, raised by the query itself.

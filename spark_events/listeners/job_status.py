@@ -65,7 +65,9 @@ class JobStatusTracker:
         what = "terminated" if new.terminal else new.value
         event = self._builder(new, old, time_ms)
         if old is not None:
-            event.set_attribute("oldJobStatus", old.value).set_attribute("durationMs", time_ms - self.since_ms)
+            event.set_attribute("oldJobStatus", old.value).set_attribute(
+                "durationMs", time_ms - self.since_ms
+            )
         self.status, self.since_ms = new, time_ms
         self._emitter.emit(event, self.entity, self.group, time_ms, ("status", what, occasion), new.value)
 

@@ -11,7 +11,12 @@ from spark_events.listeners.checkpoint_watch import CheckpointWatch
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure, thrown_by_task
-from spark_events.listeners.job_status import JobStatus, JobStatusTracker, StatusGauges, register_status_gauges
+from spark_events.listeners.job_status import (
+    JobStatus,
+    JobStatusTracker,
+    StatusGauges,
+    register_status_gauges,
+)
 
 # How Spark describes the SQL execution of a micro-batch: name, "id = …", "runId = …", "batch = …".
 _BATCH = re.compile(r"\nrunId = (?P<run>\S+)\nbatch = (?P<batch>\d+)")

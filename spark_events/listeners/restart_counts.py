@@ -20,7 +20,9 @@ class RestartCounts:
     """
 
     def __init__(self, state_dir: str | None, app_name: str) -> None:
-        self._path = Path(state_dir) / f"{re.sub(r'[^A-Za-z0-9._-]', '_', app_name)}.json" if state_dir else None
+        self._path = (
+            Path(state_dir) / f"{re.sub(r'[^A-Za-z0-9._-]', '_', app_name)}.json" if state_dir else None
+        )
         self._counts: dict[str, int] = self._load()
 
     def known(self, query_id: str) -> bool:

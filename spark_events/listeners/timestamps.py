@@ -29,5 +29,6 @@ def record_time_ms(record: dict[str, Any]) -> int | None:
     info = record.get("Stage Info")
     if info is not None:
         name = "Completion Time" if record.get("Event", "").endswith("Completed") else "Submission Time"
-        return info.get(name) or info.get("Submission Time")
+        time_ms: int | None = info.get(name) or info.get("Submission Time")
+        return time_ms
     return None

@@ -87,7 +87,9 @@ class SparkListeners:
                 handler(record, time_ms)
             except Exception as error:
                 self._registry.log.error(
-                    ("listener", str(name), type(error).__name__), f"a {name} record is skipped: {error!r}", error
+                    ("listener", str(name), type(error).__name__),
+                    f"a {name} record is skipped: {error!r}",
+                    error,
                 )
 
     def tick(self, now_ms: int) -> None:

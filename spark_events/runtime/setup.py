@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from spark_events.api import ApplicationInfo, ConfigError, Option, ReporterConfig, ReporterFactory
 from spark_events.api import option_types as types
@@ -15,7 +16,7 @@ from spark_events.runtime.plugins import installed, load_factory
 FACTORY = Option.optional("factory.class", types.STRING, "an entry point's name, or module:Class")
 INTERVAL = Option("interval", types.DURATION, 10_000, "how often a pushing metric reporter reports")
 DELIMITER = Option("scope.delimiter", types.STRING, ".", "joins the components of a scope")
-EXCLUDED = Option("scope.variables.excludes", types.LIST, (), "variables that are left out")
+EXCLUDED: Option[tuple[str, ...]] = Option("scope.variables.excludes", types.LIST, (), "variables that are left out")
 ADDITIONAL: Option[Mapping[str, str]] = Option(
     "scope.variables.additional", types.MAP, {}, "variables that are added to all that is reported"
 )
@@ -24,7 +25,7 @@ EXCLUDES = Option("filter.excludes", types.STRING, "", "what is not reported; wi
 QUEUE_SIZE = Option(
     "queue.size", types.at_least(1, types.INT), 10_000, "how many items wait before the oldest is dropped"
 )
-COMMON = (FACTORY, INTERVAL, DELIMITER, EXCLUDED, ADDITIONAL, INCLUDES, EXCLUDES, QUEUE_SIZE)
+COMMON: tuple[Option[Any], ...] = (FACTORY, INTERVAL, DELIMITER, EXCLUDED, ADDITIONAL, INCLUDES, EXCLUDES, QUEUE_SIZE)
 _COMMON_NAMES = frozenset(option.name for option in COMMON)
 
 
@@ -102,14 +103,14 @@ def _chosen(
     if listed is None:
         return found
     names = types.LIST.parse(listed)
-    for name in names:
-        if name not in found:
-            errors.append(
-                ConfigError(
-                    f"{kind.names_key}: {name!r} is not configured; set {kind.prefix}{name}.factory.class "
-                    f"to one of {_factories(kind)}"
-                )
-            )
+    errors += [
+        ConfigError(
+            f"{kind.names_key}: {name!r} is not configured; set {kind.prefix}{name}.factory.class "
+            f"to one of {_factories(kind)}"
+        )
+        for name in names
+        if name not in found
+    ]
     return {name: found[name] for name in dict.fromkeys(names) if name in found}
 
 

@@ -114,7 +114,9 @@ class Worker:
         try:
             reporter = self.setup.factory.create(self.setup.config)
             if not isinstance(reporter, self.setup.kind.reporter):
-                raise ConfigError(f"its factory made a {type(reporter).__name__}, no {self.setup.kind.singular} reporter")
+                raise ConfigError(
+                    f"its factory made a {type(reporter).__name__}, no {self.setup.kind.singular} reporter"
+                )
             reporter.open()
             self.destination = reporter.destination
             logger.info("%s reports to %s", self.title, self.destination or "its own place")
@@ -155,12 +157,16 @@ class Worker:
                     logger.warning("%s holds back %d item(s) and tries again: %s", self.title, taken, later)
                 if not self._pause(later.after_ms / 1000 if later.after_ms else pause):
                     self.stats.drop("close", taken)
-                    logger.error("%s could not deliver %d item(s) before the end: %s", self.title, taken, later)
+                    logger.error(
+                        "%s could not deliver %d item(s) before the end: %s", self.title, taken, later
+                    )
                     return
                 pause = min(pause * 2, _LONGEST_PAUSE_S)
             except Exception as error:
                 self.stats.failed.inc(taken)
-                self._log.error((self.title, "flush", type(error).__name__), self._raised("flush", error), error)
+                self._log.error(
+                    (self.title, "flush", type(error).__name__), self._raised("flush", error), error
+                )
                 return
             else:
                 self.stats.succeed(taken)

@@ -127,7 +127,8 @@ def _spark_context(spark: Any) -> Any:
     names = {f"{kind.__module__}.{kind.__qualname__}" for kind in type(spark).__mro__}
     if any(name.startswith("pyspark.sql.connect.") for name in names):
         raise TypeError(
-            "a Spark Connect session has its driver elsewhere: attach there, or have that driver write an event log"
+            "a Spark Connect session has its driver elsewhere: attach there, or have that driver "
+            "write an event log"
         )
     context = getattr(spark, "sparkContext", spark)
     if not hasattr(context, "_jsc"):

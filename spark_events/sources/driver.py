@@ -178,4 +178,3 @@ class DriverSource:
             self._bridge.finish()
         except Exception as error:  # the JVM may be gone already
             logger.debug("the bridge could not be told of the end: %r", error)
-

@@ -70,7 +70,9 @@ class DriverState:
     def complete_query(self, record: Record) -> Record:
         """Add to a QueryStarted where the query keeps its checkpoints, and whether it ends by itself."""
         active = self._active_queries()
-        query = active.get(self._jvm.java.util.UUID.fromString(str(uuid.UUID(record["id"])))) if active else None
+        query = (
+            active.get(self._jvm.java.util.UUID.fromString(str(uuid.UUID(record["id"])))) if active else None
+        )
         if query is None:
             return record
         trigger = query.trigger().toString()

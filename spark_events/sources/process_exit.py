@@ -31,9 +31,7 @@ class ProcessExit:
         self._installed = True
         previous = sys.excepthook
 
-        def hook(
-            kind: type[BaseException], error: BaseException, trace: TracebackType | None
-        ) -> None:
+        def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
             self.note(error, trace)
             previous(kind, error, trace)
 

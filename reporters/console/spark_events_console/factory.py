@@ -5,7 +5,9 @@ from __future__ import annotations
 from spark_events.api import EventReporterFactory, Option, ReporterConfig, option_types
 from spark_events_console.reporter import ConsoleEventReporter
 
-STREAM = Option("stream", option_types.choice("stderr", "stdout"), "stderr", "where it prints: stderr or stdout")
+STREAM = Option(
+    "stream", option_types.choice("stderr", "stdout"), "stderr", "where it prints: stderr or stdout"
+)
 
 
 class ConsoleEventReporterFactory(EventReporterFactory):

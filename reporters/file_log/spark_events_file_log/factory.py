@@ -18,7 +18,10 @@ from spark_events_file_log.reporter import FileLogEventReporter, FileLogSpanRepo
 
 PATH = Option.must("path", LOCAL_PATH, "the folder of the files, as file:///folder or /folder")
 SIZE = Option(
-    "rotate.size", option_types.at_least(1024, option_types.SIZE), 64 << 20, "the size at which a file is full"
+    "rotate.size",
+    option_types.at_least(1024, option_types.SIZE),
+    64 << 20,
+    "the size at which a file is full",
 )
 AGE = Option.optional(
     "rotate.interval",

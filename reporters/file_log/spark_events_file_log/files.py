@@ -101,7 +101,9 @@ class RotatedFile:
         self._remove_oldest()
 
     def _next_number(self) -> int:
-        numbers = [int(path.name.split(".")[-2]) for path in self._folder.glob(f"{_glob(self._stem)}.*.jsonl")]
+        numbers = [
+            int(path.name.split(".")[-2]) for path in self._folder.glob(f"{_glob(self._stem)}.*.jsonl")
+        ]
         return max(numbers, default=0) + 1
 
     def _remove_oldest(self) -> None:

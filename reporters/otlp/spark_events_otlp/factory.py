@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from spark_events.api import (
@@ -9,6 +10,7 @@ from spark_events.api import (
     MissingExtraError,
     Option,
     ReporterConfig,
+    Secret,
     SpanReporterFactory,
     option_types,
 )
@@ -23,18 +25,23 @@ ENDPOINT = Option.optional(
 )
 PROTOCOL = Option("exporter.protocol", option_types.choice("grpc", "http"), "grpc", "grpc or http")
 TIMEOUT = Option(
-    "exporter.timeout", option_types.at_least(1, option_types.DURATION), 10_000, "how long one request may take"
+    "exporter.timeout",
+    option_types.at_least(1, option_types.DURATION),
+    10_000,
+    "how long one request may take",
 )
 COMPRESSION = Option("exporter.compression", option_types.choice("none", "gzip"), "none", "none or gzip")
-HEADERS = Option("exporter.headers", option_types.SECRET_MAP, {}, "headers of each request, key:value,…")
+HEADERS: Option[Mapping[str, Secret]] = Option("exporter.headers", option_types.SECRET_MAP, {}, "headers of each request, key:value,…")
 CERTIFICATE = Option.optional(
-    "exporter.certificate", option_types.STRING, "PEM file of the authorities to trust; the system's by default"
+    "exporter.certificate",
+    option_types.STRING,
+    "PEM file of the authorities to trust; the system's by default",
 )
 SERVICE_NAME = Option.optional(
     "service.name", option_types.STRING, "service.name of the resource; the application's name by default"
 )
 SERVICE_VERSION = Option.optional("service.version", option_types.STRING, "service.version of the resource")
-RESOURCE = Option("resource.attributes", option_types.MAP, {}, "more attributes of the resource, key:value,…")
+RESOURCE: Option[Mapping[str, str]] = Option("resource.attributes", option_types.MAP, {}, "more attributes of the resource, key:value,…")
 OPTIONS = (
     ENDPOINT,
     PROTOCOL,

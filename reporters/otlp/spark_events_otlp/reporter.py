@@ -107,7 +107,9 @@ class OtlpEventReporter(_OtlpReporter[LogRecord], EventReporter):
     def request(self, scopes: dict[str, list[LogRecord]]) -> ExportLogsServiceRequest:
         """Build the request for log records by instrumentation scope."""
         logs = [ScopeLogs(scope=encode.scope(name), log_records=records) for name, records in scopes.items()]
-        return ExportLogsServiceRequest(resource_logs=[ResourceLogs(resource=self._resource, scope_logs=logs)])
+        return ExportLogsServiceRequest(
+            resource_logs=[ResourceLogs(resource=self._resource, scope_logs=logs)]
+        )
 
     def rejected(self, answer: ExportLogsServiceResponse) -> int:
         """Return how many log records were refused."""

@@ -24,9 +24,13 @@ def resource_from(config: ReporterConfig) -> ResourceMessage:
     if version := config.get(SERVICE_VERSION):
         given["service.version"] = version
     if application.id:
-        given.setdefault("service.instance.id", "/".join(filter(None, (application.id, application.attempt_id))))
+        given.setdefault(
+            "service.instance.id", "/".join(filter(None, (application.id, application.attempt_id)))
+        )
     return ResourceMessage(attributes=key_values(Resource.create(given).attributes))
 
 
 def _named_by_environment() -> bool:
-    return "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    return "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get(
+        "OTEL_RESOURCE_ATTRIBUTES", ""
+    )

@@ -14,7 +14,15 @@ from spark_events.api import ConfigError, ReporterConfig, RetryLater, Secret, Sp
 from spark_events_otlp.factory import CERTIFICATE, COMPRESSION, ENDPOINT, HEADERS, PROTOCOL, TIMEOUT
 
 _GRPC_RETRYABLE = frozenset(
-    ("CANCELLED", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "OUT_OF_RANGE", "UNAVAILABLE", "DATA_LOSS")
+    (
+        "CANCELLED",
+        "DEADLINE_EXCEEDED",
+        "RESOURCE_EXHAUSTED",
+        "ABORTED",
+        "OUT_OF_RANGE",
+        "UNAVAILABLE",
+        "DATA_LOSS",
+    )
 )
 _HTTP_RETRYABLE = frozenset((429, 502, 503, 504))
 
@@ -79,7 +87,9 @@ def _authorities(config: ReporterConfig) -> bytes | None:
         return Path(path).read_bytes()
     except OSError as error:
         # Without it the system's authorities would be trusted, which nobody asked for.
-        raise ConfigError.of_value(config.key(CERTIFICATE.name), path, f"a PEM file ({error.strerror})") from error
+        raise ConfigError.of_value(
+            config.key(CERTIFICATE.name), path, f"a PEM file ({error.strerror})"
+        ) from error
 
 
 class _Grpc:

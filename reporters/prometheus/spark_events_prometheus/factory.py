@@ -49,4 +49,6 @@ class PrometheusReporterFactory(MetricReporterFactory):
                 except OSError:
                     continue
                 return f"port {candidate.getsockname()[1]} of {config.get(BIND)} is free"
-        raise ConfigError(f"{config.key(PORT.name)}: no free port in {config.values.get('port', PORT.default)}")
+        raise ConfigError(
+            f"{config.key(PORT.name)}: no free port in {config.values.get('port', PORT.default)}"
+        )

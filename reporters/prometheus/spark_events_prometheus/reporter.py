@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import (
@@ -83,7 +83,10 @@ class PrometheusReporter(MetricReporter, Collector):
 
     def notify_of_removed_metric(self, metric: Metric, name: str, group: MetricGroup) -> None:
         """Remove one series."""
-        full, key = naming.metric_name(group, name, metric), tuple(sorted(naming.labels(group.variables).items()))
+        full, key = (
+            naming.metric_name(group, name, metric),
+            tuple(sorted(naming.labels(group.variables).items())),
+        )
         with self._lock:
             series = self._families.get(full, {})
             if key in series and series[key][0] is metric:
@@ -94,7 +97,9 @@ class PrometheusReporter(MetricReporter, Collector):
     def collect(self) -> Iterator[Family]:
         """Yield all families with their values now; a gauge that raises is left out and counted."""
         with self._lock:
-            families = sorted((name, list(series.values())) for name, series in self._families.items() if series)
+            families = sorted(
+                (name, list(series.values())) for name, series in self._families.items() if series
+            )
         for name, series in families:
             family = self._family(name, series)
             if family.samples:
@@ -118,7 +123,7 @@ class PrometheusReporter(MetricReporter, Collector):
         return family
 
 
-_FAMILIES: dict[type[Metric], type[Family]] = {
+_FAMILIES: dict[type[Metric], Callable[[str, str], Family]] = {
     Counter: CounterMetricFamily,
     Gauge: GaugeMetricFamily,
     Histogram: HistogramMetricFamily,

@@ -50,7 +50,7 @@ class _Handler(BaseHTTPRequestHandler):
     registry: CollectorRegistry
     timeout = _CLIENT_TIMEOUT_S
 
-    def do_GET(self) -> None:  # noqa: N802 - the name is http.server's
+    def do_GET(self) -> None:
         path = self.path.split("?", 1)[0]
         if path == "/metrics":
             encoder, content_type = choose_encoder(self.headers.get("Accept", ""))
