@@ -16,7 +16,9 @@ from spark_events.runtime.plugins import installed, load_factory
 FACTORY = Option.optional("factory.class", types.STRING, "an entry point's name, or module:Class")
 INTERVAL = Option("interval", types.DURATION, 10_000, "how often a pushing metric reporter reports")
 DELIMITER = Option("scope.delimiter", types.STRING, ".", "joins the components of a scope")
-EXCLUDED: Option[tuple[str, ...]] = Option("scope.variables.excludes", types.LIST, (), "variables that are left out")
+EXCLUDED: Option[tuple[str, ...]] = Option(
+    "scope.variables.excludes", types.LIST, (), "variables that are left out"
+)
 ADDITIONAL: Option[Mapping[str, str]] = Option(
     "scope.variables.additional", types.MAP, {}, "variables that are added to all that is reported"
 )
@@ -25,7 +27,16 @@ EXCLUDES = Option("filter.excludes", types.STRING, "", "what is not reported; wi
 QUEUE_SIZE = Option(
     "queue.size", types.at_least(1, types.INT), 10_000, "how many items wait before the oldest is dropped"
 )
-COMMON: tuple[Option[Any], ...] = (FACTORY, INTERVAL, DELIMITER, EXCLUDED, ADDITIONAL, INCLUDES, EXCLUDES, QUEUE_SIZE)
+COMMON: tuple[Option[Any], ...] = (
+    FACTORY,
+    INTERVAL,
+    DELIMITER,
+    EXCLUDED,
+    ADDITIONAL,
+    INCLUDES,
+    EXCLUDES,
+    QUEUE_SIZE,
+)
 _COMMON_NAMES = frozenset(option.name for option in COMMON)
 
 

@@ -31,7 +31,9 @@ TIMEOUT = Option(
     "how long one request may take",
 )
 COMPRESSION = Option("exporter.compression", option_types.choice("none", "gzip"), "none", "none or gzip")
-HEADERS: Option[Mapping[str, Secret]] = Option("exporter.headers", option_types.SECRET_MAP, {}, "headers of each request, key:value,…")
+HEADERS: Option[Mapping[str, Secret]] = Option(
+    "exporter.headers", option_types.SECRET_MAP, {}, "headers of each request, key:value,…"
+)
 CERTIFICATE = Option.optional(
     "exporter.certificate",
     option_types.STRING,
@@ -41,7 +43,9 @@ SERVICE_NAME = Option.optional(
     "service.name", option_types.STRING, "service.name of the resource; the application's name by default"
 )
 SERVICE_VERSION = Option.optional("service.version", option_types.STRING, "service.version of the resource")
-RESOURCE: Option[Mapping[str, str]] = Option("resource.attributes", option_types.MAP, {}, "more attributes of the resource, key:value,…")
+RESOURCE: Option[Mapping[str, str]] = Option(
+    "resource.attributes", option_types.MAP, {}, "more attributes of the resource, key:value,…"
+)
 OPTIONS = (
     ENDPOINT,
     PROTOCOL,
