@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from spark_events.api import ConfigError, MissingExtraError, ReporterFactory
+from spark_events.api import ConfigError, MissingExtraError, Option, ReporterFactory
 from spark_events.check import CheckResult
 from spark_events.check import check as check_conf
 from spark_events.demo.run import DemoOptions, run_demo
@@ -27,6 +27,7 @@ from spark_events.spark_conf import default_properties_file, parse_assignments, 
 from spark_events.submit import submit
 
 _WRONG = 2
+_UNITS = {"duration": "ms", "size": "bytes"}
 app = typer.Typer(
     help="Flink's reporter framework for Apache Spark: metrics, spans and events.",
     no_args_is_help=True,
@@ -103,14 +104,14 @@ def plugins(
         return
     for row in rows:
         origin = f"{row['distribution']} {row['version']}  {row['target']}"
-        _out.print(f"[bold]{escape(row['name'])}[/]  {row['kind']}  [dim]{escape(origin)}[/]")
+        _out.print(f"[bold]{escape(row['name'])}[/]  {row['kind']}  [dim]{escape(origin)}[/]", soft_wrap=True)
         if row["problem"]:
-            _out.print(f"    [red]{escape(row['problem'])}[/]")
+            _out.print(f"    [red]{escape(row['problem'])}[/]", soft_wrap=True)
         for option in row["options"]:
             default = "" if option["default"] is None else f" (default {option['default']})"
             must = " [yellow]required[/]" if option["required"] else ""
             head = f"{option['name']}: {option['type']}{must}{escape(default)}"
-            _out.print(f"    {head} [dim]{escape(option['doc'])}[/]")
+            _out.print(f"    {head} [dim]{escape(option['doc'])}[/]", soft_wrap=True)
 
 
 @app.command()
@@ -165,7 +166,7 @@ def _described(kind: str, plugin: Plugin, base: type[ReporterFactory] | None) ->
                 {
                     "name": option.name,
                     "type": option.type.name,
-                    "default": _shown(option.default),
+                    "default": _shown(option),
                     "required": option.required,
                     "doc": option.doc,
                 }
@@ -184,10 +185,15 @@ def _described(kind: str, plugin: Plugin, base: type[ReporterFactory] | None) ->
     }
 
 
-def _shown(default: object) -> object:
+def _shown(option: Option[Any]) -> str | None:
+    default = option.default
     if isinstance(default, range):
         return f"{default[0]}-{default[-1]}"
-    return default if isinstance(default, str | int | bool) or default is None else str(default or "") or None
+    if isinstance(default, bool):
+        return str(default).lower()
+    if isinstance(default, int):
+        return f"{default} {_UNITS[option.type.name]}" if option.type.name in _UNITS else str(default)
+    return str(default) if default else None
 
 
 def _checked_table(result: CheckResult, connect: bool) -> Table:

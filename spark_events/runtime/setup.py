@@ -152,11 +152,12 @@ def _with_settings(setup: ReporterSetup, config: ReporterConfig) -> ReporterSetu
     def patterns(option: Option[str]) -> list[Pattern]:
         return parse_patterns(config.get(option), config.key(option.name), setup.kind.typed)
 
+    excluded = config.get(EXCLUDED)
     return replace(
         setup,
         filter=Filter(patterns(INCLUDES), patterns(EXCLUDES)),
         additional={_bare(key): value for key, value in config.get(ADDITIONAL).items()},
-        excluded=frozenset(map(_bare, config.get(EXCLUDED))),
+        excluded=frozenset(map(_bare, excluded)),
         delimiter=config.get(DELIMITER),
         queue_size=config.get(QUEUE_SIZE),
     )

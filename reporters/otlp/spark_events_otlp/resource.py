@@ -15,7 +15,8 @@ from spark_events_otlp.factory import RESOURCE, SERVICE_NAME, SERVICE_VERSION
 def resource_from(config: ReporterConfig) -> ResourceMessage:
     """Return the resource: what is configured wins over OTEL_* variables, those over the application."""
     application = config.application
-    given: dict[str, str] = dict(config.get(RESOURCE))
+    configured = config.get(RESOURCE)
+    given = dict(configured)
     name = config.get(SERVICE_NAME)
     if name:
         given["service.name"] = name

