@@ -90,63 +90,78 @@ class AppRun:
     code: int
     out: str
     err: str
-    seconds: float
 
 
-def start_app(
-    command: list[str],
-    conf: Mapping[str, str],
-    folder: Path,
-    environment: Mapping[str, str] | None = None,
-) -> subprocess.Popen[str]:
-    """Start a Spark application that is configured by a spark-defaults.conf alone."""
-    conf_dir = folder / "spark-conf"
-    conf_dir.mkdir(exist_ok=True)
-    base = {
-        "spark.ui.enabled": "false",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.ui.showConsoleProgress": "false",
-    }
-    lines = [f"{key}  {value}" for key, value in {**base, **conf}.items()]
-    (conf_dir / "spark-defaults.conf").write_text("\n".join(lines) + "\n")
-    env = {
-        **os.environ,
-        "SPARK_CONF_DIR": str(conf_dir),
-        "PYTHONPATH": str(REPO),
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        **(environment or {}),
-    }
-    return subprocess.Popen(
-        command,
-        env=env,
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    )
+class App:
+    """A Spark application in a process of its own, configured by a spark-defaults.conf alone.
+
+    Its output goes to files: a pipe that nobody reads would hold it up.
+    """
+
+    def __init__(self, command: list[str], conf: Mapping[str, str], folder: Path) -> None:
+        conf_dir = folder / "spark-conf"
+        conf_dir.mkdir(exist_ok=True)
+        lines = [f"{key}  {value}" for key, value in {**_BASE_CONF, **conf}.items()]
+        (conf_dir / "spark-defaults.conf").write_text("\n".join(lines) + "\n")
+        environment = {
+            **os.environ,
+            "SPARK_CONF_DIR": str(conf_dir),
+            "PYTHONPATH": str(REPO),
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        }
+        self._out, self._err = folder / "stdout.txt", folder / "stderr.txt"
+        with self._out.open("w") as out, self._err.open("w") as err:
+            self.process = subprocess.Popen(
+                command,
+                env=environment,
+                cwd=folder,
+                stdout=out,
+                stderr=err,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended."""
+        return self.process.poll() is not None
+
+    def wait_for(self, condition: Callable[[], Any], what: str, timeout_s: float = 120) -> None:
+        """Wait for a condition, while the application runs."""
+        try:
+            wait_until(lambda: self.ended or condition(), what, timeout_s)
+        except AssertionError:
+            self.kill()
+            raise
+        assert not self.ended, f"it ended before: {what}\n{self._err.read_text()}"
+
+    def wait_for_line(self, line: str) -> None:
+        """Wait until it has printed a line."""
+        self.wait_for(lambda: line in self._out.read_text().splitlines(), f"it prints {line!r}")
+
+    def end(self, timeout_s: float = 180) -> AppRun:
+        """Wait until it has ended."""
+        try:
+            self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"it did not end within {timeout_s} s:\n{self._err.read_text()}") from None
+        return AppRun(self.process.returncode, self._out.read_text(), self._err.read_text())
+
+    def kill(self) -> None:
+        """End it and all its children by force."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
 
 
-def end_app(process: subprocess.Popen[str], timeout_s: float = 180) -> AppRun:
-    """Wait for an application to end."""
-    started = time.monotonic()
-    try:
-        out, err = process.communicate(timeout=timeout_s)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        out, err = process.communicate()
-        raise AssertionError(f"the application did not end within {timeout_s} s:\n{out}\n{err}") from None
-    return AppRun(process.returncode, out, err, time.monotonic() - started)
-
-
-def run_app(app: str, conf: Mapping[str, str], folder: Path, *arguments: str, **environment: str) -> AppRun:
-    """Run an application of ``tests/apps`` in plain Python."""
-    command = [sys.executable, str(APPS / app), *arguments]
-    return end_app(start_app(command, conf, folder, environment))
+_BASE_CONF = {
+    "spark.ui.enabled": "false",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.showConsoleProgress": "false",
+}
 
 
 def cli(*arguments: str) -> list[str]:

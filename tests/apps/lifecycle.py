@@ -1,4 +1,4 @@
-"""A batch job, a query that fails and is restarted, a job that fails, a job that is cancelled, a bounded query."""
+"""A batch job, a query that fails and is restarted, a failing, a cancelled job, and a bounded query."""
 
 import sys
 import threading

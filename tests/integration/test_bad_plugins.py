@@ -1,0 +1,103 @@
+"""Whatever a configuration or a plugin does wrong: one clear error, the others go on, the job ends well."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import APPS, App, file_events, free_port, statuses
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
+
+
+def test_everything_wrong_at_once(tmp_path: Path) -> None:
+    """A dozen broken reporters beside a good one: each has its one error, and the good one has all events."""
+    taken = socket.socket()
+    taken.bind(("127.0.0.1", 0))
+    taken.listen()
+    port = taken.getsockname()[1]
+    (tmp_path / "a-file").touch()
+    bad = {
+        "unknown.factory.class": "otpl",
+        "missing.path": "/tmp",
+        "duration.factory.class": "otlp",
+        "duration.exporter.timeout": "10 parsecs",
+        "unwritable.factory.class": "file_log",
+        "unwritable.path": str(tmp_path / "a-file" / "below"),
+        "away.factory.class": "otlp",
+        "away.exporter.endpoint": f"http://127.0.0.1:{free_port()}",
+        "constructor.factory.class": "tests.plugins:RaisesInConstructor",
+        **{f"raise-{m}.factory.class": "tests.plugins:Raising" for m in ("create", "open", "all", "close")},
+        **{f"raise-{m}.in": m for m in ("create", "open", "all", "close")},
+        **{
+            f"block-{m}.factory.class": "tests.plugins:Blocking" for m in ("create", "open", "event", "close")
+        },
+        **{f"block-{m}.in": m for m in ("create", "open", "event", "close")},
+    }
+    conf = {
+        "spark.events.reporter.good.factory.class": "file_log",
+        "spark.events.reporter.good.path": str(tmp_path / "events"),
+        "spark.metrics.reporter.taken.factory.class": "prometheus",
+        "spark.metrics.reporter.taken.port": str(port),
+        "spark.events.failure.enrichers": "type,tests.plugins:RaisingEnricher,tests.plugins:BlockingEnricher",
+        "spark.events.close.timeout": "2s",
+        **{f"spark.events.reporter.{key}": value for key, value in bad.items()},
+    }
+    command = [sys.executable, str(APPS / "ending.py"), "raise", "--attach"]
+    run = App(command, conf, tmp_path).end(timeout_s=90)
+    taken.close()
+
+    assert run.code == 1
+    assert "ValueError: nobody handles this" in run.err
+    events = file_events(tmp_path / "events")
+    assert statuses(events, "application") == ["CREATED", "RUNNING", "FAILED"]
+    expected = [
+        "spark.events.reporter.unknown.factory.class: unknown event reporter 'otpl'; installed: console, ",
+        "spark.events.reporter.missing.factory.class: missing",
+        "spark.events.reporter.duration.exporter.timeout: '10 parsecs' is not allowed; expected a duration",
+        "spark.events.reporter.unwritable.path",
+        "event reporter 'away' holds back",
+        "RuntimeError: no constructor today",
+        "event reporter 'raise-create' is not used: RuntimeError: no create today",
+        "event reporter 'raise-open' is not used: RuntimeError: no open today",
+        "event reporter 'raise-all' is not used: RuntimeError: no open today",
+        "event reporter 'raise-close' raised in close",
+        "event reporter 'block-event' did not close in time",
+        "event reporter 'block-close' did not close in time",
+        f"spark.metrics.reporter.taken.port: no port of {port} can be taken",
+        "failure enricher RaisingEnricher raised",
+        "is not asked again",
+    ]
+    missing = [text for text in expected if run.err.count(text) != 1]
+    assert not missing, f"not exactly once: {missing}\n{run.err}"
+
+
+def test_strict_attach_raises_all_mistakes(tmp_path: Path) -> None:
+    """``attach(strict=True)`` names all mistakes in one error."""
+    script = tmp_path / "strict.py"
+    script.write_text(
+        "from pyspark.sql import SparkSession\n"
+        "import spark_events\n"
+        "spark = SparkSession.builder.master('local[1]').getOrCreate()\n"
+        "try:\n"
+        "    spark_events.attach(spark, strict=True)\n"
+        "except Exception as error:\n"
+        "    print(type(error).__name__, len(error.problems))\n"
+        "spark.stop()\n"
+        "try:\n"
+        "    spark_events.attach(spark)\n"
+        "except TypeError as error:\n"
+        "    print('stopped')\n"
+    )
+    conf = {
+        "spark.events.reporter.a.factory.class": "nothing",
+        "spark.events.reporter.b.factory.class": "file_log",
+        "spark.events.checkpoint.sla": "soon",
+    }
+    run = App([sys.executable, str(script)], conf, tmp_path).end()
+
+    assert run.code == 0, run.err
+    assert run.out.splitlines() == ["ConfigError 3", "stopped"]
