@@ -47,7 +47,7 @@ public class DriverBridge extends SparkListener {
     public String drain(int maxRecords, long waitMs) throws InterruptedException {
         StringBuilder batch = new StringBuilder();
         synchronized (records) {
-            if (records.isEmpty() && !woken) {
+            if (waitMs > 0 && records.isEmpty() && !woken) {
                 records.wait(waitMs);
             }
             woken = false;
