@@ -16,6 +16,8 @@ from spark_events.runtime.stats import ReporterStats
 _BATCH = 512
 _FIRST_PAUSE_S = 0.2
 _LONGEST_PAUSE_S = 30.0
+_GIVE_UP_BEFORE_S = 0.2
+"""How long before the deadline a retrying worker ends, so that the reporter's ``close`` has time."""
 
 Item = tuple[str, tuple[Any, ...]]
 """A method of the reporter, and its arguments."""
@@ -49,6 +51,7 @@ class Worker:
         self._deadline = float("inf")
         self._in_flight = 0
         self._overflowing = False
+        self._left_behind = False
         name = f"spark-events-{setup.kind.name}-{setup.name}"
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -94,7 +97,9 @@ class Worker:
         self._thread.join(max(0.0, self._deadline - time.monotonic()))
         if not self._thread.is_alive():
             return
-        left = self.depth
+        with self._changed:
+            self._left_behind = True
+            left = self.depth
         self.stats.drop("close", left)
         logger.error(
             "%s did not close in time and is left behind; not delivered: %d item(s)", self.title, left
@@ -123,7 +128,7 @@ class Worker:
         except BaseException as error:
             self.error = error
             shown = None if isinstance(error, ConfigError) else error
-            self._log.error((self.title, "open"), f"{self.title} is not used: {describe(error)}", shown)
+            logger.error("%s is not used: %s", self.title, describe(error), exc_info=shown)
             with self._changed:
                 self.stats.drop("not_open", len(self._queue))
                 self._queue.clear()
@@ -134,7 +139,8 @@ class Worker:
     def _serve(self, reporter: Reporter) -> None:
         while batch := self._next_batch():
             taken = sum(self._guard(method, getattr(reporter, method), *args) for method, args in batch)
-            self._flush(reporter, taken)
+            if not self._flush(reporter, taken):
+                return
             self._in_flight = 0
 
     def _next_batch(self) -> list[Item]:
@@ -146,7 +152,8 @@ class Worker:
             self._overflowing = self._overflowing and bool(self._queue)
             return batch
 
-    def _flush(self, reporter: Reporter, taken: int) -> None:
+    def _flush(self, reporter: Reporter, taken: int) -> bool:
+        """Flush until the reporter has no reason to try again; tell whether to go on after that."""
         pause, tries = _FIRST_PAUSE_S, 0
         while True:
             try:
@@ -156,23 +163,30 @@ class Worker:
                 if tries == 1:
                     logger.warning("%s holds back %d item(s) and tries again: %s", self.title, taken, later)
                 if not self._pause(later.after_ms / 1000 if later.after_ms else pause):
-                    self.stats.drop("close", taken)
-                    logger.error(
-                        "%s could not deliver %d item(s) before the end: %s", self.title, taken, later
-                    )
-                    return
+                    self._give_up(taken, later)
+                    return False
                 pause = min(pause * 2, _LONGEST_PAUSE_S)
             except Exception as error:
                 self.stats.failed.inc(taken)
                 self._log.error(
                     (self.title, "flush", type(error).__name__), self._raised("flush", error), error
                 )
-                return
+                return True
             else:
                 self.stats.succeed(taken)
                 if tries:
                     logger.warning("%s delivers again, after %d tries", self.title, tries)
-                return
+                return True
+
+    def _give_up(self, taken: int, reason: RetryLater) -> None:
+        with self._changed:
+            if self._left_behind:
+                return  # all of it was counted already
+            left = taken + len(self._queue)
+            self._queue.clear()
+            self._in_flight = 0
+        self.stats.drop("close", left)
+        logger.error("%s could not deliver %d item(s) before the end: %s", self.title, left, reason)
 
     def _pause(self, seconds: float) -> bool:
         """Wait before the next try; tell whether there is time for one."""
@@ -180,9 +194,9 @@ class Worker:
         if not self._closing.wait(jittered):
             return True
         # Closing: a last few tries, a second apart at the most.
-        rest = self._deadline - time.monotonic()
-        time.sleep(max(0.0, min(jittered, 1.0, rest)))
-        return time.monotonic() < self._deadline
+        give_up_at = self._deadline - _GIVE_UP_BEFORE_S
+        time.sleep(max(0.0, min(jittered, 1.0, give_up_at - time.monotonic())))
+        return time.monotonic() < give_up_at
 
     def _guard(self, method: str, call: Any, *arguments: Any) -> bool:
         """Call the plugin; tell whether it returned."""
