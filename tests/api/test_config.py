@@ -1,0 +1,104 @@
+"""How the text of an option becomes a value, and what a wrong one gets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spark_events.api import ConfigError, Option, ReporterConfig, option_types
+
+
+def config(**values: str) -> ReporterConfig:
+    return ReporterConfig("spark.events.reporter.x.", {k.replace("__", "."): v for k, v in values.items()})
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [
+        ("60s", 60_000),
+        ("500ms", 500),
+        ("5min", 300_000),
+        ("5 MIN", 300_000),
+        ("1h", 3_600_000),
+        ("2 days", 172_800_000),
+        ("10 SECONDS", 10_000),
+        ("250", 250),
+        ("0", 0),
+    ],
+)
+def test_duration(text: str, ms: int) -> None:
+    """A duration is ms, in Spark's and in Flink's spelling; a bare number is ms."""
+    assert config(interval=text).get_duration_ms("interval", 1) == ms
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("512", 512), ("1k", 1024), ("64m", 64 << 20), ("64 MiB", 64 << 20), ("1g", 1 << 30), ("10b", 10)],
+)
+def test_size(text: str, size: int) -> None:
+    """A size is bytes; units are powers of 1,024, as in Spark."""
+    assert config(max=text).get_size("max", 1) == size
+
+
+def test_list_map_bool_int() -> None:
+    """Lists take both separators, maps both signs."""
+    conf = config(a="x, y;z", b="team:payments, url:http://h:1,k=v", c="TRUE", d="-3")
+
+    assert conf.get_list("a") == ("x", "y", "z")
+    assert conf.get_map("b") == {"team": "payments", "url": "http://h:1", "k": "v"}
+    assert conf.get_bool("c", False) is True
+    assert conf.get_int("d", 0) == -3
+
+
+def test_absent_key_is_the_default() -> None:
+    """An absent key is the default, an absent required one an error."""
+    assert config().get_int("n", 7) == 7
+    with pytest.raises(ConfigError, match=r"^spark\.events\.reporter\.x\.path: missing; expected a text$"):
+        config().get(Option.must("path", option_types.STRING))
+
+
+@pytest.mark.parametrize(
+    ("option_type", "text", "allowed"),
+    [
+        (option_types.DURATION, "10 parsecs", "a duration such as"),
+        (option_types.DURATION, "-1s", "a duration such as"),
+        (option_types.DURATION, "", "a duration such as"),
+        (option_types.SIZE, "many", "a size such as"),
+        (option_types.INT, "1.5", "a whole number"),
+        (option_types.BOOL, "yes", "true or false"),
+        (option_types.MAP, "team", "'team' has no ':'"),
+        (option_types.PORTS, "9249-9240", "a port from 0 to 65535 or a range"),
+        (option_types.PORTS, "70000", "a port from 0 to 65535 or a range"),
+        (option_types.choice("grpc", "http"), "htpp", "grpc or http"),
+        (option_types.at_least(1, option_types.INT), "0", "the least is 1"),
+    ],
+)
+def test_wrong_value(option_type: option_types.OptionType[object], text: str, allowed: str) -> None:
+    """The error names the key, the value and what is allowed."""
+    with pytest.raises(ConfigError) as caught:
+        config(key=text).get(Option("key", option_type, None))
+
+    assert str(caught.value).startswith(f"spark.events.reporter.x.key: {text!r} is not allowed; expected ")
+    assert allowed in str(caught.value)
+
+
+def test_secret_is_never_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A secret may be in the environment, in a file, or in the clear; no text of it shows the value."""
+    (tmp_path / "token").write_text("from-file\n")
+    monkeypatch.setenv("TOKEN", "from-env")
+    conf = config(a="env:TOKEN", b=f"file:{tmp_path}/token", c="in-the-clear")
+
+    secrets = [conf.get_secret(name) for name in "abc"]
+
+    assert [secret.reveal() for secret in secrets if secret] == ["from-env", "from-file", "in-the-clear"]
+    assert [f"{secret} {secret!r}" for secret in secrets] == ["****** ******"] * 3
+
+
+def test_wrong_secret_is_not_shown() -> None:
+    """The error of a wrong secret hides it, too."""
+    with pytest.raises(ConfigError) as caught:
+        config(headers="authorization:abc,s3cr3t").get(Option("headers", option_types.SECRET_MAP, {}))
+
+    assert "s3cr3t" not in str(caught.value)
+    assert "******" in str(caught.value)

@@ -1,0 +1,72 @@
+"""Events, spans and metrics as values."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import spark_events.api as api
+from spark_events.api import Counter, Event, Gauge, Histogram, Severity, Span
+
+
+def test_event_takes_variables_and_attributes() -> None:
+    """An attribute wins over a variable of its name; an unknown value is left out."""
+    builder = Event.builder("scope", "MyEvent").set_attribute("a", 1).set_attribute("unknown", None)
+    event = builder.set_severity(Severity.WARN).set_observed_time_ms(5).build({"a": "x", "b": "y"})
+
+    assert event.all_attributes == {"a": 1, "b": "y"}
+    assert (event.severity, event.observed_time_ms) == (Severity.WARN, 5)
+
+
+def test_event_without_id_gets_one_of_its_own() -> None:
+    """Two events of a plugin's own making have two ids."""
+    ids = {Event.builder("scope", "MyEvent").build({}).id for _ in range(3)}
+
+    assert len(ids) == 3
+    assert Event.builder("scope", "MyEvent").set_id("mine").build({}).id == "mine"
+
+
+def test_span_cannot_end_before_it_begins() -> None:
+    """The error says which span and which times."""
+    with pytest.raises(ValueError, match="'Checkpoint' ends at 1 ms, before its start at 2 ms"):
+        Span.builder("scope", "Checkpoint").set_times_ms(2, 1)
+
+
+def test_counter_only_grows() -> None:
+    """Taking away from a counter is an error that names the alternative."""
+    counter = Counter()
+    counter.inc()
+    counter.inc(2)
+
+    assert counter.count == 3
+    with pytest.raises(ValueError, match="use a gauge"):
+        counter.inc(-1)
+
+
+def test_histogram_counts_by_bucket() -> None:
+    """A value on a bound is in the bound's bucket, as in Prometheus."""
+    histogram = Histogram([10, 1])
+    for value in (0.5, 1, 2, 100):
+        histogram.update(value)
+
+    assert histogram.snapshot() == ([2, 1, 1], 103.5)
+
+
+def test_gauge_asks_each_time() -> None:
+    """A gauge's value is that of the moment."""
+    values = iter([1, None])
+    gauge = Gauge(lambda: next(values))
+
+    assert gauge.value == 1
+    assert gauge.value is None
+
+
+def test_public_names() -> None:
+    """``spark_events.api`` lists all that it has for a plugin author, and nothing that it has not."""
+    public = {
+        name for name, value in vars(api).items() if not name.startswith("_") and inspect.isclass(value)
+    }
+
+    assert public - set(api.__all__) == set()
+    assert all(hasattr(api, name) for name in api.__all__)

@@ -1,0 +1,159 @@
+"""The demo, as a stranger runs it, with a real collector and a real Prometheus beside it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support import (
+    Collector,
+    Event,
+    PrometheusServer,
+    cli,
+    file_events,
+    free_port,
+    of_name,
+    wait_until,
+)
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
+QUERY = "orders_per_customer"
+
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    with (folder / "out.txt").open("w") as out:
+        return subprocess.Popen(
+            cli("demo", *arguments),
+            env={**os.environ, "COLUMNS": "160", "SPARK_LOCAL_IP": "127.0.0.1"},
+            cwd=folder,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+
+def assert_story(events: list[Event]) -> None:
+    """The query failed, was restarted from its checkpoint, and missed its SLA meanwhile."""
+    changes = of_name(events, "JobStatusChangeEvent", job__kind="query")
+    story = [event["attributes"]["newJobStatus"] for event in changes]
+    assert story == ["CREATED", "RUNNING", "FAILED", "RESTARTING", "RUNNING", "CANCELED"]
+    (failure,) = of_name(events, "JobFailureEvent")
+    assert failure["attributes"]["exception.message"] == "order 4711 has no customer"
+    assert len(of_name(events, "CheckpointOverdueEvent")) == 1
+    assert len(of_name(events, "CheckpointEvent", checkpointStatus="FAILED")) == 1
+
+
+def test_demo(tmp_path: Path) -> None:
+    """It prints what happens, ends with a table, and keeps its files where it is told to."""
+    process = start(tmp_path, "--out", "kept", "--prometheus-port", f"{free_port()}-65535")
+    assert process.wait(180) == 0
+    text = (tmp_path / "out.txt").read_text()
+    events = file_events(tmp_path / "kept" / "events")
+
+    assert_story(events)
+    assert re.search(r"JobFailureEvent +query 'orders_per_customer' failed: order 4711 has no customer", text)
+    assert re.search(r"CheckpointOverdueEvent +query 'orders_per_customer': no checkpoint", text)
+    assert re.search(r"restarts +│ +│ 1", text)
+    assert re.search(r"checkpoints failed +│ +│ 1", text)
+    assert "order 4711 has no customer" in text.split("What happened")[1]
+
+
+@pytest.mark.collector
+@pytest.mark.prometheus
+def test_all_three_agree(
+    tmp_path: Path, collector: Collector, prometheus: Callable[[int], PrometheusServer]
+) -> None:
+    """The same events are in the file log, in the collector's output, and counted in Prometheus."""
+    port = free_port()
+    server = prometheus(port)
+    arguments = ("--out", "kept", "--prometheus-port", str(port), "--otlp-endpoint", collector.grpc)
+    process = start(tmp_path, *arguments)
+    # Scraped while it runs: the last sample before its end has all but the last events.
+    restarted = f'spark_query_num_restarts{{query_name="{QUERY}"}}'
+    wait_until(lambda: server.value(restarted) == 1 or process.poll() is not None, "a restart", 120)
+    running = server.query(f'spark_query_status{{query_name="{QUERY}"}} == 1')
+    assert process.wait(120) == 0, (tmp_path / "out.txt").read_text()
+    events = file_events(tmp_path / "kept" / "events")
+    assert_story(events)
+
+    ids = {event["eventId"] for event in events}
+    app_id = events[0]["attributes"]["app_id"]
+    wait_until(
+        lambda: len([r for r in collector.log_records() if r["attributes"]["app_id"] == app_id]) >= len(ids),
+        "the collector wrote all",
+    )
+    received = [
+        r["attributes"]["event.id"] for r in collector.log_records() if r["attributes"]["app_id"] == app_id
+    ]
+    assert sorted(received) == sorted(ids)
+
+    assert {dict(labels)["status"] for labels in running} <= {"RUNNING", "RESTARTING"}
+    counted = server.query("sum by (event_name, status) (last_over_time(spark_events_total[5m]))")
+    in_file = Counter(
+        (event["eventName"], status_of(event))
+        for event in events
+        # What came after the last scrape cannot be there: the end of the query and of the application.
+        if event["eventName"] in ("JobFailureEvent", "CheckpointOverdueEvent")
+        or event["attributes"].get("checkpointStatus") == "FAILED"
+        or event["attributes"].get("newJobStatus") in ("CREATED", "FAILED", "RESTARTING")
+    )
+    by_key = {(dict(k)["event_name"], dict(k).get("status", "")): v for k, v in counted.items()}
+    assert {key: by_key.get(key) for key in in_file} == dict(in_file)
+    completed = len(of_name(events, "CheckpointEvent", checkpointStatus="COMPLETED"))
+    assert completed - 3 <= by_key["CheckpointEvent", "COMPLETED"] <= completed
+
+
+def status_of(event: Event) -> str:
+    attributes = event["attributes"]
+    if event["eventName"] == "JobFailureEvent":
+        return "FAILED"
+    return str(
+        attributes.get("newJobStatus") or attributes.get("checkpointStatus") or attributes.get("status") or ""
+    )
+
+
+def test_collector_away(tmp_path: Path) -> None:
+    """With nobody at the endpoint the demo ends as it does without, and says what was not delivered."""
+    endpoint = f"http://127.0.0.1:{free_port()}"
+    process = start(tmp_path, "--out", "kept", "--otlp-endpoint", endpoint, "--prometheus-port", "0")
+    assert process.wait(180) == 0
+    text = (tmp_path / "out.txt").read_text()
+
+    assert_story(file_events(tmp_path / "kept" / "events"))
+    assert text.count("event reporter 'otel' holds back") == 1
+    assert re.search(r"event reporter 'otel' could not deliver \d+ item\(s\) before the end", text)
+
+
+def test_ctrl_c(tmp_path: Path) -> None:
+    """Ctrl-C in the middle ends it soon, with a word and no traceback, and the events so far are there."""
+    process = start(tmp_path, "--out", "kept", "--prometheus-port", "0")
+    out = tmp_path / "out.txt"
+    wait_until(lambda: "completed checkpoint 1" in out.read_text(), "the query runs", 120)
+    os.killpg(process.pid, signal.SIGINT)
+    started = time.monotonic()
+    assert process.wait(40) == 130
+    assert time.monotonic() - started < 30
+    text = out.read_text()
+
+    assert "interrupted" in text
+    assert "Traceback" not in text
+    assert of_name(file_events(tmp_path / "kept" / "events"), "CheckpointEvent")
+
+
+def test_wrong_options(tmp_path: Path) -> None:
+    """A wrong option is one line and exit code 2."""
+    process = start(tmp_path, "--sla", "soon")
+    assert process.wait(60) == 2
+    assert (
+        "spark.events.checkpoint.sla: 'soon' is not allowed; expected a duration"
+        in (tmp_path / "out.txt").read_text()
+    )

@@ -1,0 +1,186 @@
+"""Spark's records in short, and a place to feed them to."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any
+
+from spark_events.api import Event, FailureEnricher, Gauge
+from spark_events.listeners.failure_type import FailureTypeEnricher
+from spark_events.listeners.settings import read_settings
+from spark_events.listeners.translator import SparkListeners
+from spark_events.runtime.registry import Registry, read_all_setups
+from tests.plugins import Collecting, CollectingMetricsFactory
+
+STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
+T0 = 1_700_000_000_000
+
+
+class Feed:
+    """Listeners with a reporter that keeps what comes out."""
+
+    def __init__(self, enrichers: list[FailureEnricher] | None = None, **conf: str) -> None:
+        keys = {f"spark.events.{key.replace('__', '.')}": value for key, value in conf.items()}
+        keys["spark.events.reporter.x.factory.class"] = "tests.plugins:CollectingFactory"
+        keys["spark.metrics.reporter.x.factory.class"] = "tests.plugins:CollectingMetricsFactory"
+        setups, errors = read_all_setups(keys)
+        settings, wrong = read_settings(keys)
+        assert not errors + wrong
+        self.registry = Registry(setups)
+        self.registry.start()
+        self.registry.wait_opened(5_000)
+        self._reporter = Collecting.instances[-1]
+        self.metrics = CollectingMetricsFactory.last
+        self.listeners = SparkListeners(
+            self.registry, settings, enrichers or [FailureTypeEnricher()], "4.3.0"
+        )
+
+    def __call__(self, *records: dict[str, Any]) -> Feed:
+        """Feed records."""
+        for record in records:
+            self.listeners.on_record(record)
+        return self
+
+    def end(self) -> list[Event]:
+        """Return all events."""
+        self.registry.close(5_000)
+        return self._reporter.events
+
+    def gauge(self, name: str) -> float | int | None:
+        """Return a gauge's value by its full dotted name."""
+        assert self.metrics is not None
+        metric, _ = self.metrics.metrics[name]
+        assert isinstance(metric, Gauge)
+        return metric.value
+
+
+def seen(events: list[Event], name: str, kind: str | None = None) -> list[Event]:
+    """Return the events of a name, and of a kind of job where one is given."""
+    return [e for e in events if e.name == name and kind in (None, e.attributes["job.kind"])]
+
+
+def new_statuses(events: list[Event], kind: str) -> list[Any]:
+    """Return the new statuses of all jobs of a kind."""
+    return [event.attributes["newJobStatus"] for event in seen(events, "JobStatusChangeEvent", kind)]
+
+
+def application_start(ms: int = 0, **fields: Any) -> dict[str, Any]:
+    return {
+        "Event": "SparkListenerApplicationStart",
+        "App Name": "app",
+        "App ID": "app-1",
+        "Timestamp": T0 + ms,
+        **fields,
+    }
+
+
+def application_end(ms: int, **fields: Any) -> dict[str, Any]:
+    return {"Event": "SparkListenerApplicationEnd", "Timestamp": T0 + ms, **fields}
+
+
+def query_started(ms: int, run: str = "run-1", query: str = "query-1", **fields: Any) -> dict[str, Any]:
+    return {
+        "Event": STREAMING + "QueryStartedEvent",
+        "id": query,
+        "runId": run,
+        "name": "orders",
+        "timestamp": iso(ms),
+        **fields,
+    }
+
+
+def progress(ms: int, batch: int, took: int = 100, run: str = "run-1", **fields: Any) -> dict[str, Any]:
+    """A micro-batch that was triggered at ``ms``."""
+    return {
+        "Event": STREAMING + "QueryProgressEvent",
+        "progress": {
+            "id": "query-1",
+            "runId": run,
+            "name": "orders",
+            "timestamp": iso(ms),
+            "batchId": batch,
+            "durationMs": {
+                "addBatch": took - 10,
+                "walCommit": 7,
+                "commitOffsets": 3,
+                "triggerExecution": took,
+            },
+            "stateOperators": [],
+            "sources": [{"numInputRows": 5}, {"numInputRows": 2}],
+            **fields,
+        },
+    }
+
+
+def idle(ms: int, run: str = "run-1") -> dict[str, Any]:
+    return {"Event": STREAMING + "QueryIdleEvent", "id": "query-1", "runId": run, "timestamp": iso(ms)}
+
+
+def batch_begins(ms: int, batch: int, run: str = "run-1") -> dict[str, Any]:
+    return {
+        "Event": "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart",
+        "executionId": batch,
+        "description": f"orders\nid = query-1\nrunId = {run}\nbatch = {batch}",
+        "time": T0 + ms,
+    }
+
+
+def terminated(run: str = "run-1", exception: str | None = None, **fields: Any) -> dict[str, Any]:
+    return {
+        "Event": STREAMING + "QueryTerminatedEvent",
+        "id": "query-1",
+        "runId": run,
+        "exception": exception,
+        **fields,
+    }
+
+
+def job_start(
+    ms: int, job: int = 0, stages: tuple[int, ...] = (0,), group: str | None = None
+) -> dict[str, Any]:
+    return {
+        "Event": "SparkListenerJobStart",
+        "Job ID": job,
+        "Submission Time": T0 + ms,
+        "Stage IDs": list(stages),
+        "Properties": {"spark.jobGroup.id": group} if group else {},
+    }
+
+
+def job_end(ms: int, job: int = 0, message: str | None = None) -> dict[str, Any]:
+    result: dict[str, Any] = {"Result": "JobSucceeded"}
+    if message is not None:
+        result = {"Result": "JobFailed", "Exception": {"Message": message, "Stack Trace": []}}
+    return {"Event": "SparkListenerJobEnd", "Job ID": job, "Completion Time": T0 + ms, "Job Result": result}
+
+
+def stage(
+    event: str, ms: int, stage_id: int = 0, attempt: int = 0, reason: str | None = None
+) -> dict[str, Any]:
+    info = {
+        "Stage ID": stage_id,
+        "Stage Attempt ID": attempt,
+        "Number of Tasks": 4,
+        "Submission Time": T0 + ms,
+        "Completion Time": T0 + ms if event == "Completed" else None,
+    }
+    if reason:
+        info["Failure Reason"] = reason
+    return {"Event": f"SparkListenerStage{event}", "Stage Info": info}
+
+
+def stage_tasks(ms: int, status: str | None, change: int) -> dict[str, Any]:
+    return {
+        "Event": "SparkEventsStageTasks",
+        "Stage ID": 0,
+        "Stage Attempt ID": 0,
+        "Number of Tasks": 4,
+        "Status": status,
+        "Change": change,
+        "Timestamp": T0 + ms,
+    }
+
+
+def iso(ms: int) -> str:
+    moment = datetime.fromtimestamp((T0 + ms) / 1000, tz=timezone.utc)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"

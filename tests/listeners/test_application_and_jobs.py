@@ -1,0 +1,159 @@
+"""Applications, jobs and stages: records in, events out."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.listeners import records as r
+from tests.listeners.records import T0, Feed, new_statuses, seen
+
+
+def test_application_that_finishes() -> None:
+    """CREATED and RUNNING with the start, FINISHED with the end; the time in RUNNING is told."""
+    events = Feed()(r.application_start(), r.application_end(5_000, ExitCode=0)).end()
+
+    assert new_statuses(events, "application") == ["CREATED", "RUNNING", "FINISHED"]
+    assert events[-1].attributes["durationMs"] == 5_000
+    assert events[-1].attributes["oldJobStatus"] == "RUNNING"
+    assert events[-1].observed_time_ms == T0 + 5_000
+    assert "oldJobStatus" not in events[0].attributes
+
+
+def test_application_that_fails_by_exit_code() -> None:
+    """An exit code is a failure with one JobFailureEvent."""
+    events = Feed()(r.application_start(), r.application_end(10, ExitCode=3)).end()
+    (failure,) = seen(events, "JobFailureEvent")
+
+    assert new_statuses(events, "application")[-1] == "FAILED"
+    assert failure.attributes["exception.message"] == "the application ended with exit code 3"
+    assert failure.attributes["isGlobalFailure"] == "true"
+
+
+def test_open_queries_end_with_the_application() -> None:
+    """Nothing stays RUNNING for ever in a history because Spark stopped first."""
+    for end, status in ((r.application_end(900), "CANCELED"), (r.application_end(900, ExitCode=1), "FAILED")):
+        feed = Feed()(r.application_start(), r.query_started(1), r.progress(2, 0), end)
+        assert new_statuses(feed.end(), "query") == ["CREATED", "RUNNING", status]
+
+
+def test_job_that_finishes_twice_known() -> None:
+    """A job that was found running at attach, and whose JobStart comes as well, starts once."""
+    events = Feed()(r.application_start(), r.job_start(1), r.job_start(1), r.job_end(50)).end()
+
+    assert new_statuses(events, "job") == ["RUNNING", "FINISHED"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "[SPARK_JOB_CANCELLED] Job 3 cancelled Query was stopped SQLSTATE: XXKDA",
+        "Job 3 cancelled part of cancelled job group abc",
+        "Job 3 cancelled because SparkContext was shut down",
+        "Job 3 cancelled ",
+    ],
+)
+def test_cancelled_job_is_no_failure(message: str) -> None:
+    """Cancellation, in the words of Spark 3 and 4, is CANCELED and no JobFailureEvent."""
+    events = Feed()(r.application_start(), r.job_start(1), r.job_end(50, message=message)).end()
+
+    assert new_statuses(events, "job") == ["RUNNING", "CANCELED"]
+    assert seen(events, "JobFailureEvent") == []
+
+
+def test_jobs_of_a_query_carry_its_name() -> None:
+    """A job in the group of a query's run belongs to the query."""
+    feed = Feed()(r.application_start(), r.query_started(1), r.job_start(2, group="run-1"), r.job_end(3))
+    events = seen(feed.end(), "JobStatusChangeEvent", "job")
+
+    assert [event.variables["query_name"] for event in events] == ["orders", "orders"]
+
+
+def test_stage_that_is_tried_again() -> None:
+    """A failed stage attempt is reported once it shows that Spark tries again, with the time it failed at."""
+    fetch = "org.apache.spark.shuffle.FetchFailedException: lost\n\tat org.apache.spark.X.y(X.scala:1)"
+    feed = Feed()(
+        r.application_start(),
+        r.job_start(1),
+        r.stage("Submitted", 2),
+        r.stage("Completed", 30, reason=fetch),
+        r.stage("Submitted", 40, attempt=1),
+        r.stage("Completed", 50, attempt=1),
+        r.job_end(60),
+    )
+    (failure,) = seen(feed.end(), "JobFailureEvent")
+
+    assert failure.attributes["job.kind"] == "stage"
+    assert failure.attributes["canRestart"] == "true"
+    assert failure.attributes["exception.type"] == "org.apache.spark.shuffle.FetchFailedException"
+    assert failure.attributes["failureLabel.type"] == "SYSTEM"
+    assert failure.observed_time_ms == T0 + 30
+
+
+def test_stage_that_fails_for_good_is_the_jobs_failure() -> None:
+    """A stage that takes its job along is one failure, the job's."""
+    feed = Feed()(
+        r.application_start(),
+        r.job_start(1),
+        r.stage("Submitted", 2),
+        r.stage("Completed", 30, reason="Job aborted due to stage failure"),
+        r.job_end(31, message="Job aborted due to stage failure"),
+    )
+
+    assert [event.attributes["job.kind"] for event in seen(feed.end(), "JobFailureEvent")] == ["job"]
+
+
+def test_all_subtasks() -> None:
+    """Each change between all and not all is an event of its own id; the end of the stage is none."""
+    feed = Feed()(
+        r.application_start(),
+        r.stage("Submitted", 0),
+        r.stage_tasks(10, "ALL_RUNNING_OR_FINISHED", 1),
+        r.stage_tasks(20, "NOT_ALL_RUNNING_OR_FINISHED", 2),
+        r.stage_tasks(30, "ALL_RUNNING_OR_FINISHED", 3),
+        r.stage_tasks(40, None, 3),
+    )
+    events = seen(feed.end(), "AllSubtasksStatusChangeEvent")
+
+    assert [event.attributes["waitMs"] for event in events] == [10, 20, 30]
+    assert len({event.id for event in events}) == 3
+    assert events[0].attributes.items() >= {"stageId": 0, "stageAttempt": 0, "numTasks": 4}.items()
+
+
+def test_ids_are_the_same_in_every_replay() -> None:
+    """The same records give the same ids; another application or attempt gives others."""
+    records = (r.job_start(1), r.job_end(50), r.application_end(60))
+    first = [event.id for event in Feed()(r.application_start(), *records).end()]
+    again = [event.id for event in Feed()(r.application_start(), *records).end()]
+    attempt = [event.id for event in Feed()(r.application_start(**{"App Attempt ID": "2"}), *records).end()]
+
+    assert first == again
+    assert not set(first) & set(attempt)
+
+
+def test_odd_records_cost_nothing_but_themselves(caplog: pytest.LogCaptureFixture) -> None:
+    """A record that is not as it should be is skipped, and said once."""
+    feed = Feed()(
+        r.application_start(),
+        {"Event": "SparkListenerJobStart"},
+        {"Event": "SparkListenerJobStart", "Job ID": "x"},
+        {"Event": "SomethingNew"},
+        {},
+        r.job_start(1, job=7),
+        r.job_end(2, job=7),
+    )
+
+    assert new_statuses(feed.end(), "job") == ["RUNNING", "FINISHED"]
+    assert "a SparkListenerJobStart record is skipped" in caplog.text
+
+
+def test_counts_and_gauges() -> None:
+    """Events are counted by name, kind and status; jobs that run now are a gauge."""
+    feed = Feed()(r.application_start(), r.job_start(1), r.job_start(1, job=1), r.job_end(2))
+    events = feed.end()
+
+    assert feed.gauge("app.activeJobs") == 1
+    assert feed.gauge("app.RUNNING.status") == 1
+    assert feed.gauge("app.CREATED.status") == 0
+    assert feed.metrics is not None
+    counted = {name: m.count for name, (m, _) in feed.metrics.metrics.items() if name.endswith(".events")}
+    assert sum(counted.values()) == len(events)

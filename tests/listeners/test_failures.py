@@ -1,0 +1,118 @@
+"""Failures as Spark writes them, in its own words of several versions."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from spark_events.api import Failure, FailureContext, FailureEnricher
+from spark_events.listeners.enrichers import Enrichers, load_enrichers
+from spark_events.listeners.failure_type import FailureTypeEnricher
+from spark_events.listeners.failures import parse_failure, parse_json_exception, shorten, thrown_by_task
+from spark_events.runtime.log_once import OnceLog
+from tests.plugins import BlockingEnricher, OddEnricher, RaisingEnricher
+
+STAGE_FAILURE = (
+    "org.apache.spark.SparkException: Job aborted due to stage failure: Task 1 in stage 8.0 failed 1 times, "
+    "most recent failure: Lost task 1.0 in stage 8.0 (TID 418) (192.0.2.2 executor driver): "
+    "java.lang.ArithmeticException: / by zero\n\tat a.B.c(B.scala:1)\n\nDriver stacktrace:"
+)
+OLD_STAGE_FAILURE = (
+    "Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent failure: Lost task 0.0 "
+    "in stage 1.0 (TID 1, localhost): java.lang.RuntimeException: got a 3, failing\n\tat x.Y.z(Y.scala:9)"
+)
+SPARK_4 = "org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] boom SQLSTATE: P0001\n\tat a.B.c(B.scala:1)"
+PYTHON = (
+    "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
+    '  File "app.py", line 3, in f\n    raise KeyError("x")\n'
+    "During handling of the above exception, another exception occurred:\n\n"
+    "Traceback (most recent call last):\n"
+    '  File "app.py", line 5, in f\n    raise ValueError("no customer: 7")\n'
+    "ValueError: no customer: 7\n\n\tat org.apache.spark.api.python.BasePythonRunner.x(Y.scala:1)"
+)
+PLAIN = "somebody pulled the plug"
+
+
+@pytest.mark.parametrize(
+    ("text", "exception_type", "message", "error_class", "sql_state"),
+    [
+        (STAGE_FAILURE, "java.lang.ArithmeticException", "/ by zero", None, None),
+        (OLD_STAGE_FAILURE, "java.lang.RuntimeException", "got a 3, failing", None, None),
+        (SPARK_4, "org.apache.spark.SparkRuntimeException", "boom", "USER_RAISED_EXCEPTION", "P0001"),
+        (PYTHON, "ValueError", "no customer: 7", None, None),
+        (PLAIN, None, PLAIN, None, None),
+        ("", None, "", None, None),
+        ("java.lang.OutOfMemoryError", "java.lang.OutOfMemoryError", "", None, None),
+        ("java.lang.RuntimeException: a\nb\n\tat x.Y.z(Y)", "java.lang.RuntimeException", "a\nb", None, None),
+    ],
+)
+def test_parse(
+    text: str, exception_type: str | None, message: str, error_class: str | None, sql_state: str | None
+) -> None:
+    """What was thrown is found under what Spark wraps around it; the whole text stays as the stack trace."""
+    failure = parse_failure(text)
+
+    assert failure == Failure(message, exception_type, text, error_class, sql_state)
+
+
+def test_parse_json_exception() -> None:
+    """JobEnd's exception has its frames in a list."""
+    frames = [
+        {"Declaring Class": "a.B", "Method Name": "c", "File Name": "B.scala", "Line Number": 7},
+        {"Declaring Class": "org.apache.spark.executor.Executor$TaskRunner", "Method Name": "run"},
+    ]
+    failure = parse_json_exception({"Message": "[DIVIDE_BY_ZERO] no SQLSTATE: 22012", "Stack Trace": frames})
+
+    assert (failure.message, failure.error_class, failure.sql_state) == ("no", "DIVIDE_BY_ZERO", "22012")
+    assert failure.stacktrace is not None
+    assert failure.stacktrace.endswith(
+        "\n\tat a.B.c(B.scala:7)\n\tat org.apache.spark.executor.Executor$TaskRunner.run(Unknown Source)"
+    )
+    assert thrown_by_task(failure)
+    assert not thrown_by_task(Failure("x"))
+
+
+def test_long_text_is_cut_and_said() -> None:
+    """A stack trace of megabytes does not travel whole."""
+    assert shorten("x" * 10, 4) == "xxxx… (6 more characters)"
+
+
+@pytest.mark.parametrize(
+    ("failure", "label"),
+    [
+        (parse_failure(PYTHON), "USER"),
+        (parse_failure(STAGE_FAILURE), "USER"),
+        (parse_failure(SPARK_4), "USER"),
+        (Failure("x", "java.lang.OutOfMemoryError"), "SYSTEM"),
+        (Failure("x", "java.io.IOException", "java.io.IOException: No space left on device"), "SYSTEM"),
+        (Failure("x", sql_state="58030"), "SYSTEM"),
+        (Failure(PLAIN), "UNKNOWN"),
+    ],
+)
+def test_type_label(failure: Failure, label: str) -> None:
+    """The built-in enricher tells user from system, and says when it does not know."""
+    context = FailureContext("job", {})
+
+    assert FailureTypeEnricher().process_failure(failure, context) == {"type": label}
+
+
+def test_enrichers_that_misbehave(caplog: pytest.LogCaptureFixture) -> None:
+    """One that raises or blocks costs its own labels; one that blocks is not asked again."""
+    parts: list[FailureEnricher] = [RaisingEnricher(), BlockingEnricher(), OddEnricher()]
+    enrichers = Enrichers(parts, OnceLog())
+    expected = {"null": "<null>", "empty": "<empty>", "kind": "job"}
+
+    assert enrichers.labels(Failure("x"), FailureContext("job", {})) == expected
+    started = time.monotonic()
+    assert enrichers.labels(Failure("x"), FailureContext("job", {})) == expected
+    assert time.monotonic() - started < 0.9
+    assert caplog.text.count("is not asked again") == 1
+
+
+def test_unknown_enricher() -> None:
+    """The error names those that there are."""
+    _, errors = load_enrichers({"spark.events.failure.enrichers": "typ,tests.plugins:Collecting"})
+
+    assert "'typ' is not allowed; expected one of type, or module:Class" in str(errors[0])
+    assert "is no subclass of spark_events.api.failure.FailureEnricher" in str(errors[1])

@@ -1,0 +1,212 @@
+"""Streaming queries and their checkpoints: records in, events out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.listeners import records as r
+from tests.listeners.records import T0, Feed, new_statuses, seen
+
+BOOM = "org.apache.spark.SparkRuntimeException: [X] boom SQLSTATE: P0001\n\tat a.B.c(B.scala:1)"
+
+
+def test_life_of_a_query() -> None:
+    """CREATED with its start, RUNNING with the first commit, CANCELED when it is stopped."""
+    feed = Feed()(r.application_start(), r.query_started(100), r.progress(200, 0), r.terminated())
+    events = feed.end()
+
+    assert new_statuses(events, "query") == ["CREATED", "RUNNING", "CANCELED"]
+    running = seen(events, "JobStatusChangeEvent", "query")[1]
+    assert running.observed_time_ms == T0 + 300
+    assert running.attributes["durationMs"] == 200
+
+
+def test_bounded_query_finishes() -> None:
+    """A query that ends by itself is FINISHED."""
+    feed = Feed()(r.application_start(), r.query_started(1, bounded=True), r.progress(2, 0), r.terminated())
+
+    assert new_statuses(feed.end(), "query")[-1] == "FINISHED"
+
+
+def test_restart_in_one_driver() -> None:
+    """The same id with a new run is RESTARTING out of FAILED, and counted."""
+    feed = Feed()(
+        r.application_start(),
+        r.query_started(0),
+        r.progress(100, 0),
+        r.batch_begins(300, 1),
+        r.terminated(exception=BOOM),
+        r.query_started(5_000, run="run-2"),
+        r.progress(5_100, 1, run="run-2"),
+    )
+    events = feed.end()
+    restarting = seen(events, "JobStatusChangeEvent", "query")[3]
+
+    assert new_statuses(events, "query") == ["CREATED", "RUNNING", "FAILED", "RESTARTING", "RUNNING"]
+    assert restarting.attributes["oldJobStatus"] == "FAILED"
+    assert restarting.attributes["durationMs"] == 4_700
+    assert feed.gauge("app.query.orders.numRestarts") == 1
+
+
+def test_resumed_from_another_drivers_checkpoint() -> None:
+    """A first run that goes on with batch 7 is a restart, though this driver never saw the one before."""
+    feed = Feed()(r.application_start(), r.query_started(0), r.batch_begins(50, 7), r.progress(40, 7))
+
+    assert new_statuses(feed.end(), "query") == ["CREATED", "RESTARTING", "RUNNING"]
+    assert feed.gauge("app.query.orders.numRestarts") == 1
+
+
+def test_restarts_are_counted_across_drivers(tmp_path: Path) -> None:
+    """With a folder to remember, a third driver knows of the two before."""
+    for run, expected in enumerate(([], ["RESTARTING"], ["RESTARTING"])):
+        feed = Feed(state__dir=str(tmp_path))
+        feed(r.application_start(**{"App ID": f"app-{run}"}), r.query_started(0, run=f"run-{run}"))
+        feed(r.progress(10, 0, run=f"run-{run}"))
+        assert [s for s in new_statuses(feed.end(), "query") if s == "RESTARTING"] == expected
+    assert feed.gauge("app.query.orders.numRestarts") == 2
+
+
+def test_state_that_cannot_be_read_or_written(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A broken state file is said, and counting begins anew."""
+    (tmp_path / "app.json").write_text("{")
+    feed = Feed(state__dir=str(tmp_path))(r.application_start(), r.query_started(0))
+
+    assert new_statuses(feed.end(), "query") == ["CREATED"]
+    assert "app.json cannot be read, restarts are counted from 0" in caplog.text
+
+
+def test_checkpoint_attributes() -> None:
+    """All of Flink's attributes, and Spark's own times and rows."""
+    state = {
+        "memoryUsedBytes": 900,
+        "commitTimeMs": 12,
+        "customMetrics": {"stateOnCurrentVersionSizeBytes": 400},
+    }
+    rocks = {"commitTimeMs": 3, "customMetrics": {"rocksdbSstFileSize": 100, "rocksdbBytesCopied": 60}}
+    feed = Feed()(
+        r.application_start(),
+        r.query_started(0, checkpointLocation="/cp"),
+        r.progress(100, 0, took=50),
+        r.progress(1_000, 1, took=80, stateOperators=[state]),
+        r.progress(2_000, 2, stateOperators=[rocks, rocks]),
+    )
+    first, second, third = (dict(e.attributes) for e in seen(feed.end(), "CheckpointEvent"))
+
+    assert first == {
+        "checkpointId": 0,
+        "fullSize": 0,
+        "checkpointedSize": 0,
+        "metadataSize": -1,
+        "checkpointStatus": "COMPLETED",
+        "isUnaligned": "false",
+        "checkpointType": "Checkpoint",
+        "durationMs": 50,
+        "walCommitMs": 7,
+        "commitOffsetsMs": 3,
+        "numInputRows": 7,
+        "checkpointLocation": "/cp",
+        "job.kind": "query",
+    }
+    assert (
+        second.items()
+        >= {"fullSize": 400, "checkpointedSize": -1, "stateCommitMs": 12, "sinceLastMs": 930}.items()
+    )
+    assert third.items() >= {"fullSize": 200, "checkpointedSize": 120, "stateCommitMs": 6}.items()
+
+
+def test_failed_batch() -> None:
+    """A batch that began and did not commit is a FAILED checkpoint, before the failure itself."""
+    feed = Feed()(r.application_start(), r.query_started(0), r.batch_begins(100, 0))
+    feed.listeners.on_record(r.terminated(exception=BOOM), received_ms=T0 + 400)
+    events = feed.end()
+    (failed,) = seen(events, "CheckpointEvent")
+
+    assert (
+        failed.attributes.items()
+        >= {"checkpointId": 0, "checkpointStatus": "FAILED", "durationMs": 300}.items()
+    )
+    assert [e.name for e in events[-3:]] == ["CheckpointEvent", "JobFailureEvent", "JobStatusChangeEvent"]
+
+
+def test_query_that_fails_between_batches() -> None:
+    """Without a batch in the works, no checkpoint failed."""
+    feed = Feed()(r.application_start(), r.query_started(0), r.progress(1, 0), r.terminated(exception=BOOM))
+
+    assert [e.attributes["checkpointStatus"] for e in seen(feed.end(), "CheckpointEvent")] == ["COMPLETED"]
+
+
+def test_trigger_without_data_is_no_checkpoint() -> None:
+    """Progress without a batch, as Spark before 3.4 reports it, and QueryIdle are none."""
+    empty = r.progress(500, 0, durationMs={"triggerExecution": 3, "latestOffset": 2})
+    feed = Feed()(r.application_start(), r.query_started(0), r.progress(1, 0), empty, r.idle(900))
+
+    assert len(seen(feed.end(), "CheckpointEvent")) == 1
+
+
+class TestOverdue:
+    """No checkpoint within the SLA."""
+
+    def test_late_checkpoint(self) -> None:
+        """One event for each gap, at the time at which it was due."""
+        feed = Feed(checkpoint__sla="1s")
+        feed(r.application_start(), r.query_started(0), r.progress(100, 0), r.progress(3_000, 1))
+        (event,) = seen(feed.end(), "CheckpointOverdueEvent")
+
+        assert event.observed_time_ms == T0 + 200 + 1_000
+        assert event.attributes == {
+            "slaMs": 1_000,
+            "sinceLastMs": 1_000,
+            "lastCheckpointId": 0,
+            "job.kind": "query",
+        }
+
+    def test_in_time(self) -> None:
+        """A checkpoint on time is none."""
+        feed = Feed(checkpoint__sla="1s")
+        feed(r.application_start(), r.query_started(0), r.progress(100, 0), r.progress(1_100, 1))
+
+        assert seen(feed.end(), "CheckpointOverdueEvent") == []
+
+    def test_live_and_replay_give_one_event(self) -> None:
+        """The clock sees it first; the record that comes later repeats nothing."""
+        feed = Feed(checkpoint__sla="1s")
+        feed(r.application_start(), r.query_started(0), r.progress(100, 0))
+        for ms in (1_200, 2_100, 2_201, 2_500):
+            feed.listeners.tick(T0 + ms)
+        ticked = feed(r.progress(3_000, 1)).end()
+        replayed = Feed(checkpoint__sla="1s")(r.application_start(), r.query_started(0), r.progress(100, 0))
+        replayed(r.progress(3_000, 1))
+
+        assert [e.id for e in seen(ticked, "CheckpointOverdueEvent")] == [
+            e.id for e in seen(replayed.end(), "CheckpointOverdueEvent")
+        ]
+
+    def test_down_is_overdue_and_stopped_is_not(self) -> None:
+        """A query that failed owes a checkpoint; one that somebody stopped owes nothing."""
+        for exception, count in ((BOOM, 1), (None, 0)):
+            feed = Feed(checkpoint__sla="1s")
+            feed(
+                r.application_start(),
+                r.query_started(0),
+                r.progress(100, 0),
+                r.terminated(exception=exception),
+            )
+            feed.listeners.tick(T0 + 60_000)
+            assert len(seen(feed.end(), "CheckpointOverdueEvent")) == count
+
+    def test_idle_query_owes_nothing(self) -> None:
+        """Without new data there is nothing to commit; the clock starts with the next batch."""
+        feed = Feed(checkpoint__sla="1s")
+        feed(r.application_start(), r.query_started(0), r.progress(100, 0), r.idle(500))
+        feed.listeners.tick(T0 + 60_000)
+        feed(r.batch_begins(60_000, 1), r.progress(60_000, 1, took=900))
+        assert seen(feed.end(), "CheckpointOverdueEvent") == []
+
+    def test_sla_of_one_query(self) -> None:
+        """A query may have an SLA of its own, and only that."""
+        for key, count in (("checkpoint__sla__orders", 1), ("checkpoint__sla__others", 0)):
+            feed = Feed(**{key: "1s"})
+            feed(r.application_start(), r.query_started(0), r.progress(100, 0), r.progress(3_000, 1))
+            assert len(seen(feed.end(), "CheckpointOverdueEvent")) == count

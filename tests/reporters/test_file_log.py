@@ -1,0 +1,189 @@
+"""The file log: whole lines, rotation, retention, and what cannot be written."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+from pathlib import Path
+
+import pytest
+from spark_events_file_log.factory import FileLogEventReporterFactory, FileLogSpanReporterFactory
+from spark_events_file_log.reporter import FileLogEventReporter
+
+from spark_events.api import ApplicationInfo, ConfigError, Event, ReporterConfig, Severity, Span
+
+
+def config(folder: Path | str, app_id: str = "app-1", name: str = "my app", **options: str) -> ReporterConfig:
+    values = {"path": str(folder), **{key.replace("_", "."): value for key, value in options.items()}}
+    return ReporterConfig("spark.events.reporter.file.", values, ApplicationInfo(name, app_id))
+
+
+def opened(folder: Path, app_id: str = "app-1", **options: str) -> FileLogEventReporter:
+    reporter = FileLogEventReporterFactory().create(config(folder, app_id, **options))
+    reporter.open()
+    return reporter
+
+
+def event(number: int = 0, **attributes: str) -> Event:
+    return Event(
+        f"id-{number}", "MyEvent", "scope", 1_700_000_000_123, Severity.WARN, "body", attributes, {"v": "w"}
+    )
+
+
+def lines(folder: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for path in sorted(folder.iterdir()) for line in path.read_text().splitlines()]
+
+
+def test_a_line(tmp_path: Path) -> None:
+    """One object a line, with OTLP's names, and times in ns as text."""
+    reporter = opened(tmp_path)
+    reporter.notify_of_added_event(event(attribute="a\nb"))
+    (line,) = lines(tmp_path)
+
+    observed = line.pop("observedTimeUnixNano")
+    assert isinstance(observed, str)
+    assert line == {
+        "eventName": "MyEvent",
+        "eventId": "id-0",
+        "timeUnixNano": "1700000000123000000",
+        "severityNumber": 13,
+        "severityText": "WARN",
+        "scope": "scope",
+        "body": "body",
+        "attributes": {"v": "w", "attribute": "a\nb"},
+    }
+    assert reporter.destination == str(next(tmp_path.iterdir()))
+    reporter.close()
+    reporter.close()
+
+
+def test_each_line_is_one_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever tails the file never sees half a line."""
+    reporter = opened(tmp_path)
+    written: list[bytes] = []
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda fd, data: written.append(data) or write(fd, data))
+    for number in range(3):
+        reporter.notify_of_added_event(event(number))
+
+    assert len(written) == 3
+    assert all(data.endswith(b"\n") and data.count(b"\n") == 1 for data in written)
+
+
+def test_odd_values(tmp_path: Path) -> None:
+    """What JSON or UTF-8 cannot carry costs neither the line nor its neighbours."""
+    reporter = opened(tmp_path)
+    odd = {"surrogate": "\ud800", "big": 2**70, "nan": float("nan"), "object": object(), "ok": 1}
+    reporter.notify_of_added_event(Event("i", "n", "s", 1, attributes=odd))  # type: ignore[arg-type]
+    (line,) = lines(tmp_path)
+
+    assert isinstance(line["attributes"], dict)
+    assert line["attributes"]["ok"] == 1
+    assert line["attributes"]["big"] == str(2**70)
+    assert line["attributes"]["surrogate"] == "?"
+
+
+def test_rotation_by_size_and_retention(tmp_path: Path) -> None:
+    """A full file is followed by the next; the newest are kept, of this application's name alone."""
+    (tmp_path / "my_app_2__app-1.events.000001.jsonl").touch()
+    reporter = opened(tmp_path, rotate_size="1k", retention_files="3")
+    for number in range(40):
+        reporter.notify_of_added_event(event(number))
+        assert all(path.stat().st_size <= 1024 for path in tmp_path.iterdir())
+    numbers = [line["eventId"] for line in lines(tmp_path)]
+
+    assert len(list(tmp_path.glob("my_app__*"))) == 3
+    assert len(list(tmp_path.glob("my_app_2__*"))) == 1
+    assert numbers == [f"id-{n}" for n in range(40 - len(numbers), 40)]
+
+
+def test_rotation_by_age(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file is not written to for longer than configured."""
+    import time
+
+    reporter = opened(tmp_path, rotate_interval="1s")
+    reporter.notify_of_added_event(event(0))
+    later = time.monotonic() + 1.5
+    monkeypatch.setattr("spark_events_file_log.files.time.monotonic", lambda: later)
+    reporter.notify_of_added_event(event(1))
+
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_retention_spares_a_file_in_use(tmp_path: Path) -> None:
+    """The file that another driver of the same name writes to is not removed."""
+    other = opened(tmp_path, app_id="other")
+    other.notify_of_added_event(event(0))
+    for number in range(3):
+        reporter = opened(tmp_path, app_id=f"app-{number}", retention_files="1")
+        reporter.notify_of_added_event(event(number))
+        reporter.close()
+    names = sorted(path.name.split("__")[1].split(".")[0] for path in tmp_path.iterdir())
+
+    assert names == ["app-2", "other"]
+    other.close()
+
+
+def test_a_second_start_begins_a_new_file(tmp_path: Path) -> None:
+    """Nothing is appended to a file of an earlier process."""
+    for _ in range(2):
+        reporter = opened(tmp_path)
+        reporter.notify_of_added_event(event())
+        reporter.close()
+
+    assert [path.name.split(".")[-2] for path in sorted(tmp_path.iterdir())] == ["000001", "000002"]
+
+
+def test_unwritable_folder(tmp_path: Path) -> None:
+    """The error names the key, the folder, why, and what to do."""
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError) as caught:
+        opened(tmp_path / "file" / "below")
+
+    assert str(caught.value).startswith("spark.events.reporter.file.path: ")
+    assert "cannot be written (Not a directory); give a folder" in str(caught.value)
+    with pytest.raises(OSError, match="no folder that can be written"):
+        FileLogEventReporterFactory().probe(config(tmp_path / "file" / "below"))
+    assert FileLogEventReporterFactory().probe(config(tmp_path / "new")).endswith("can be written")
+
+
+@pytest.mark.parametrize("path", ["s3a://bucket/x", "file://host/x", "hdfs:///x"])
+def test_only_local_folders(path: str) -> None:
+    """A path of another file system is refused at once."""
+    with pytest.raises(ConfigError, match="a local folder such as file:///var/log/spark-events"):
+        FileLogEventReporterFactory().create(config(path))
+
+
+def test_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
+    """A write that comes short is an error, and leaves nothing of its line behind."""
+    reporter = opened(tmp_path)
+    reporter.notify_of_added_event(event(0))
+    size = next(tmp_path.iterdir()).stat().st_size
+    old, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, old[1]))
+    try:
+        with pytest.raises(OSError, match="is the disk full"):
+            reporter.notify_of_added_event(event(1))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+        signal.signal(signal.SIGXFSZ, handler)
+    reporter.notify_of_added_event(event(2))
+
+    assert [line["eventId"] for line in lines(tmp_path)] == ["id-0", "id-2"]
+
+
+def test_spans(tmp_path: Path) -> None:
+    """Spans have files of their own."""
+    reporter = FileLogSpanReporterFactory().create(config(tmp_path))
+    reporter.open()
+    span = Span.builder("scope", "Checkpoint").set_times_ms(1, 2).set_error("no").build({})
+    reporter.notify_of_added_span(span)
+    reporter.close()
+    (path,) = tmp_path.iterdir()
+    line = json.loads(path.read_text())
+
+    assert path.name == "my_app__app-1.spans.000001.jsonl"
+    assert line["status"] == {"code": "ERROR", "message": "no"}
+    assert (line["startTimeUnixNano"], line["endTimeUnixNano"]) == ("1000000", "2000000")

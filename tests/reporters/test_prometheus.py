@@ -1,0 +1,162 @@
+"""The Prometheus reporter: names, values, isolation, ports, and the real parser."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse
+from spark_events_prometheus.factory import PrometheusReporterFactory
+from spark_events_prometheus.reporter import PrometheusReporter
+
+from spark_events.api import ConfigError, Counter, Gauge, Histogram, Metric, ReporterConfig
+from spark_events.runtime.registry import Registry
+from spark_events.runtime.scope import ScopeGroup
+from tests.support import free_port, http_get
+
+PREFIX = "spark.metrics.reporter.prom."
+
+
+def reporter_at(port: str) -> PrometheusReporter:
+    reporter = PrometheusReporterFactory().create(ReporterConfig(PREFIX, {"port": port}))
+    reporter.open()
+    return reporter
+
+
+def group(*logical: str, **variables: str) -> ScopeGroup:
+    return ScopeGroup(Registry(()), ("spark", *logical), (), variables, {})
+
+
+def scrape(reporter: PrometheusReporter, **headers: str) -> str:
+    return http_get(reporter.destination, headers)
+
+
+def test_names_units_and_types() -> None:
+    """Snake case, base units, suffixes, HELP and TYPE."""
+    reporter = reporter_at("0")
+    query = group("query", app_name="a", query_name='q"\n\\')
+    metrics: dict[str, Metric] = {
+        "numRestarts": Gauge(lambda: 2, description="How often."),
+        "statusAge": Gauge(lambda: 1500, "ms"),
+        "stateSize": Gauge(lambda: 7, "By"),
+        "rowsDropped": Counter("{row}", "Rows."),
+        "checkpointDuration": Histogram([100, 1000], "ms"),
+    }
+    for name, metric in metrics.items():
+        reporter.notify_of_added_metric(metric, name, query)
+    metrics["rowsDropped"].inc(3)  # type: ignore[attr-defined]
+    metrics["checkpointDuration"].update(250)  # type: ignore[attr-defined]
+    text = scrape(reporter)
+    samples = {(s.name, s.labels.get("le")): s.value for family in parse(text) for s in family.samples}
+    reporter.close()
+
+    assert "# HELP spark_query_num_restarts How often." in text
+    assert "# TYPE spark_query_rows_dropped_total counter" in text
+    assert samples == {
+        ("spark_query_num_restarts", None): 2,
+        ("spark_query_status_age_seconds", None): 1.5,
+        ("spark_query_state_size_bytes", None): 7,
+        ("spark_query_rows_dropped_total", None): 3,
+        ("spark_query_checkpoint_duration_seconds_bucket", "0.1"): 0,
+        ("spark_query_checkpoint_duration_seconds_bucket", "1.0"): 1,
+        ("spark_query_checkpoint_duration_seconds_bucket", "+Inf"): 1,
+        ("spark_query_checkpoint_duration_seconds_count", None): 1,
+        ("spark_query_checkpoint_duration_seconds_sum", None): 0.25,
+        ("spark_reporter_gauge_errors_total", None): 0,
+    }
+
+
+def test_openmetrics_on_request() -> None:
+    """A client that asks for OpenMetrics gets it."""
+    reporter = reporter_at("0")
+    reporter.notify_of_added_metric(Counter(), "events", group(app_name="a"))
+    text = scrape(reporter, Accept="application/openmetrics-text; version=1.0.0")
+    reporter.close()
+
+    assert text.endswith("# EOF\n")
+    assert "spark_events" in {family.name for family in parse_openmetrics(text)}
+
+
+def test_a_gauge_that_raises_costs_itself_alone() -> None:
+    """The others are served, and the error is counted."""
+    reporter = reporter_at("0")
+    for name, read in (("good", lambda: 1), ("bad", lambda: 1 / 0), ("absent", lambda: None)):
+        reporter.notify_of_added_metric(Gauge(read), name, group())
+    text = scrape(reporter)
+    reporter.close()
+
+    assert "spark_good 1.0" in text
+    assert "spark_bad" not in text
+    assert "spark_absent" not in text
+    assert "spark_reporter_gauge_errors_total 1.0" in text
+
+
+def test_a_lone_surrogate_costs_nothing() -> None:
+    """One label that is no UTF-8 does not cost the scrape."""
+    reporter = reporter_at("0")
+    reporter.notify_of_added_metric(Gauge(lambda: 1), "odd", group(query_name="\ud800"))
+    text = scrape(reporter)
+    reporter.close()
+
+    assert 'spark_odd{query_name="?"} 1.0' in text
+
+
+def test_of_two_alike_the_first_stays() -> None:
+    """Series that Prometheus could not tell apart are served once, and the first can go for itself."""
+    reporter = reporter_at("0")
+    first, second = Gauge(lambda: 1), Gauge(lambda: 2)
+    reporter.notify_of_added_metric(first, "same", group(a="x"))
+    reporter.notify_of_added_metric(second, "same", group(a="x"))
+    assert 'spark_same{a="x"} 1.0' in scrape(reporter)
+    reporter.notify_of_removed_metric(second, "same", group(a="x"))
+    assert 'spark_same{a="x"} 1.0' in scrape(reporter)
+    reporter.notify_of_removed_metric(first, "same", group(a="x"))
+    assert "spark_same" not in scrape(reporter)
+    reporter.close()
+
+
+def test_a_range_falls_to_the_next_port() -> None:
+    """A port that is taken costs nothing where a range is given."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        reporter = reporter_at(f"{port}-{port + 50}")
+        assert not reporter.destination.endswith(f":{port}/metrics")
+        assert scrape(reporter)
+        reporter.close()
+        with pytest.raises(ConfigError, match=rf"^{PREFIX}port: no port of {port} can be taken on 127"):
+            reporter_at(str(port))
+        with pytest.raises(ConfigError, match="no free port"):
+            PrometheusReporterFactory().probe(ReporterConfig(PREFIX, {"port": str(port)}))
+
+
+def test_closing_frees_the_port() -> None:
+    """The next session of the same process can take the same port."""
+    port = str(free_port())
+    for _ in range(3):
+        reporter = reporter_at(port)
+        assert scrape(reporter)
+        reporter.close()
+        reporter.close()
+
+
+def test_only_its_own_pages() -> None:
+    """There is one page, and one that says that it lives."""
+    reporter = reporter_at("0")
+    base = reporter.destination.removesuffix("/metrics")
+    assert http_get(f"{base}/healthz") == "ok\n"
+    assert http_get(f"{base}/secrets") == ""
+    reporter.close()
+
+
+def test_silent_clients_hold_up_nobody() -> None:
+    """A hundred connections that say nothing do not hold up a scrape."""
+    reporter = reporter_at("0")
+    host, port = reporter.destination.removeprefix("http://").removesuffix("/metrics").split(":")
+    silent = [socket.create_connection((host, int(port))) for _ in range(100)]
+    assert scrape(reporter)
+    for connection in silent:
+        connection.close()
+    reporter.close()

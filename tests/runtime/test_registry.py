@@ -1,0 +1,205 @@
+"""From the scope tree to the reporters: filters, variables, isolation, counters."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import pytest
+
+from spark_events.api import Counter, Event, Gauge, Span
+from spark_events.runtime.registry import Registry, read_all_setups
+from tests.plugins import Collecting, CollectingMetricsFactory, CollectingSpansFactory
+from tests.support import wait_until
+
+
+def registry(**reporters: str) -> Registry:
+    """Start a registry of event reporters: name to class, and ``name__option`` to value."""
+    conf = {}
+    for key, value in reporters.items():
+        name, _, option = key.partition("__")
+        conf[f"spark.events.reporter.{name}.{option.replace('__', '.') or 'factory.class'}"] = value
+    setups, errors = read_all_setups(conf)
+    assert not errors, errors
+    made = Registry(setups)
+    made.start()
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> None:
+    Collecting.instances.clear()
+
+
+def emit(made: Registry, count: int = 1) -> None:
+    for number in range(count):
+        made.root.add_event(Event.builder("test", "MyEvent").set_attribute("n", number))
+
+
+def test_life_of_a_reporter() -> None:
+    """Open comes first, flush after each batch, close last and once."""
+    made = registry(good="tests.plugins:CollectingFactory")
+    emit(made, 3)
+    made.close(5_000)
+    (reporter,) = Collecting.instances
+
+    assert reporter.calls[0] == "open"
+    assert reporter.calls[-1] == "close"
+    assert reporter.calls.count("close") == 1
+    assert reporter.calls[-2] == "flush"
+    assert [event.attributes["n"] for event in reporter.events] == [0, 1, 2]
+    assert made.workers[0].stats.reported.count == 3
+
+
+def test_filters_and_variables() -> None:
+    """Each reporter sees what its filter lets through, with the variables that it shall see."""
+    factory = "tests.plugins:CollectingFactory"
+    made = registry(
+        all=factory,
+        some=factory,
+        some__filter__includes="*.query:My*",
+        some__scope__variables__additional="team:payments",
+        some__scope__variables__excludes="app_id",
+    )
+    query = made.root.child("query", (), {"query_name": "orders"}, {"app_id": "1"})
+    query.add_event(Event.builder("test", "MyEvent"))
+    query.add_event(Event.builder("test", "OtherEvent"))
+    made.root.add_event(Event.builder("test", "MyEvent"))
+    made.close(5_000)
+    seen = {len(reporter.events): reporter.events for reporter in Collecting.instances}
+
+    assert sorted(seen) == [1, 3]
+    assert seen[3][0].variables == {"query_name": "orders", "app_id": "1"}
+    assert seen[1][0].variables == {"query_name": "orders", "team": "payments"}
+
+
+@pytest.mark.parametrize("method", ["create", "open", "event", "flush", "close", "all"])
+def test_a_reporter_that_raises_costs_itself_alone(method: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever raises is logged once, all is counted, and the other reporter has everything."""
+    made = registry(bad="tests.plugins:Raising", bad__in=method, good="tests.plugins:CollectingFactory")
+    made.wait_opened(5_000)
+    emit(made, 20)
+    made.close(5_000)
+    bad, good = made.workers
+
+    assert good.stats.reported.count == 20
+    assert bad.stats.reported.count + bad.stats.dropped + bad.stats.failed.count in (20, 21)
+    assert bad.stats.reported.count == (20 if method == "close" else 0)
+    errors = [record for record in caplog.records if "'bad'" in record.getMessage()]
+    assert len(errors) == (2 if method == "all" else 1)
+
+
+@pytest.mark.parametrize("method", ["create", "open", "event", "flush", "close"])
+def test_a_reporter_that_blocks_for_ever(method: str) -> None:
+    """The other reporter has everything, and closing takes its time and no more."""
+    made = registry(bad="tests.plugins:Blocking", bad__in=method, good="tests.plugins:CollectingFactory")
+    emit(made, 20)
+    good = made.workers[1]
+    wait_until(lambda: good.stats.reported.count == 20, "the good one has all")
+    started = time.monotonic()
+    made.close(300)
+    took = time.monotonic() - started
+    bad = made.workers[0]
+
+    assert took >= 0.25
+    assert bad.stats.reported.count + bad.stats.dropped + bad.stats.failed.count == 20
+
+
+def test_a_full_queue_drops_the_oldest_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    """What a bound drops is counted, and logged once."""
+    made = registry(bad="tests.plugins:Blocking", bad__in="open", bad__queue__size="5")
+    emit(made, 12)
+    worker = made.workers[0]
+
+    assert worker.stats.dropped_by_cause["queue_full"].count == 7
+    assert worker.depth == 5
+    assert len([r for r in caplog.records if "does not keep up" in r.getMessage()]) == 1
+    made.close(50)
+
+
+def test_retry_later_keeps_everything() -> None:
+    """A destination that is away for some flushes costs nothing and changes no order."""
+    made = registry(away="tests.plugins:Away", away__flushes="3")
+    emit(made, 5)
+    wait_until(lambda: made.workers[0].stats.reported.count == 5, "all are reported")
+    made.close(5_000)
+    (reporter,) = Collecting.instances
+
+    assert [event.attributes["n"] for event in reporter.events] == [0, 1, 2, 3, 4]
+    assert reporter.calls.count("flush") >= 4
+
+
+def test_retrying_ends_with_the_close(caplog: pytest.LogCaptureFixture) -> None:
+    """A destination that stays away: what is left is counted and said, within the time."""
+    made = registry(away="tests.plugins:Away", away__flushes="1000000")
+    emit(made, 5)
+    made.close(600)
+
+    assert made.workers[0].stats.dropped_by_cause["close"].count == 5
+    assert "could not deliver 5 item(s) before the end" in caplog.text
+
+
+def test_wrong_kind_of_reporter(caplog: pytest.LogCaptureFixture) -> None:
+    """A factory that makes something else is told so."""
+    made = registry(odd="tests.plugins:WrongKind")
+    made.wait_opened(5_000)
+    made.close(1_000)
+
+    assert "its factory made a CollectingSpans, no event reporter" in caplog.text
+
+
+def test_spans_go_the_same_way() -> None:
+    """Spans are loaded, filtered and dispatched as events are."""
+    conf = {"factory.class": "tests.plugins:CollectingSpansFactory", "filter.excludes": "*:Secret*"}
+    setups, _ = read_all_setups({f"spark.traces.reporter.x.{k}": v for k, v in conf.items()})
+    made = Registry(setups)
+    made.start()
+    for name in ("Checkpoint", "SecretSpan"):
+        made.root.add_span(Span.builder("test", name).set_times_ms(1, 2))
+    made.close(5_000)
+    reporter = CollectingSpansFactory.last
+
+    assert reporter is not None
+    assert [span.name for span in reporter.spans] == ["Checkpoint"]
+
+
+def test_metrics_come_and_go(caplog: pytest.LogCaptureFixture) -> None:
+    """Metrics are announced by full name and withdrawn; of two with one name the first stays."""
+    conf = {
+        "factory.class": "tests.plugins:CollectingMetricsFactory",
+        "scope.delimiter": "/",
+        "filter.includes": "spark.query:*:counter",
+    }
+    setups, errors = read_all_setups({f"spark.metrics.reporter.x.{k}": v for k, v in conf.items()})
+    assert not errors
+    made = Registry(setups)
+    made.start()
+    group = made.root.child("query", ("app", "query", "orders"), {"query_name": "orders"})
+    first = group.register("restarts", Counter())
+    group.register("restarts", Counter())
+    group.register("age", Gauge(lambda: 1))
+    keyed = group.add_group("source", "kafka")
+    keyed.register("rows", Counter())
+    wait_until(lambda: made.workers[0].stats.reported.count == 1, "announced")
+    reporter = CollectingMetricsFactory.last
+    assert reporter is not None
+    seen = dict(reporter.metrics)
+    group.close()
+    group.register("late", Counter())
+    made.close(5_000)
+
+    assert seen == {"app/query/orders/restarts": (first, {"query_name": "orders"})}
+    assert reporter.metrics == {}
+    assert keyed.logical_scope == ("spark", "query", "source")
+    assert keyed.variables == {"query_name": "orders", "source": "kafka"}
+    assert "metric 'restarts' is not reported" in caplog.text
+
+
+def test_nothing_is_logged_for_a_good_run(caplog: pytest.LogCaptureFixture) -> None:
+    """A reporter that works is silent."""
+    caplog.set_level(logging.WARNING)
+    made = registry(good="tests.plugins:CollectingFactory")
+    emit(made, 3)
+    made.close(5_000)
+
+    assert caplog.records == []

@@ -1,0 +1,135 @@
+"""Which reporters a configuration starts, and what a wrong one is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_events.runtime.kinds import EVENTS, KINDS, METRICS, SPANS, Kind
+from spark_events.runtime.plugins import installed
+from spark_events.runtime.setup import read_setups
+
+FILE = {"spark.events.reporter.file.factory.class": "file_log", "spark.events.reporter.file.path": "/tmp/x"}
+
+
+def read(conf: dict[str, str], kind: Kind = EVENTS) -> tuple[list[str], str]:
+    setups, errors = read_setups(conf, kind)
+    return [setup.name for setup in setups], "\n".join(p for error in errors for p in error.problems)
+
+
+def test_all_configured_reporters_start() -> None:
+    """Without a list of names, all that are configured start."""
+    two = {**FILE, "spark.events.reporter.screen.factory.class": "console"}
+
+    assert read(two) == (["file", "screen"], "")
+
+
+def test_the_list_of_names_decides() -> None:
+    """With a list of names, those start, and one that is not configured is an error."""
+    two = {**FILE, "spark.events.reporter.screen.factory.class": "console"}
+
+    assert read({**two, "spark.events.reporters": "screen"}) == (["screen"], "")
+    names, problems = read({**two, "spark.events.reporters": "screen,flie"})
+    assert names == ["screen"]
+    assert problems.startswith(
+        "spark.events.reporters: 'flie' is not configured; set spark.events.reporter.flie."
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_built_in_reporters_are_found_as_plugins(kind: Kind) -> None:
+    """Each built-in is an entry point of its kind, and its factory is of the kind's class."""
+    from spark_events.runtime.plugins import load_factory
+
+    assert installed(kind.entry_points)
+    for name in installed(kind.entry_points):
+        assert isinstance(load_factory(kind, name, "key"), kind.factory)
+
+
+@pytest.mark.parametrize("kind", [EVENTS, SPANS, METRICS], ids=lambda kind: kind.name)
+def test_the_three_kinds_are_read_alike(kind: Kind) -> None:
+    """One set of mistakes gets the same words in each kind."""
+    conf = {
+        f"{kind.prefix}a.factory.class": "nothing",
+        f"{kind.prefix}b.path": "/tmp",
+        f"{kind.prefix}c": "x",
+    }
+    names, problems = read(conf, kind)
+
+    assert names == []
+    lines = sorted(problems.splitlines())
+    assert lines[0].startswith(f"{kind.prefix}a.factory.class: unknown {kind.singular} reporter 'nothing'")
+    assert lines[1].startswith(f"{kind.prefix}b.factory.class: missing; set it to one of ")
+    assert lines[2] == f"{kind.prefix}c: no option; expected {kind.prefix}<name>.<option>"
+
+
+def test_a_factory_of_another_kind_is_told_where_it_belongs() -> None:
+    """Prometheus as an event reporter is a likely slip: the error gives the right key."""
+    _, problems = read({"spark.events.reporter.prom.factory.class": "prometheus"})
+
+    assert problems == (
+        "spark.events.reporter.prom.factory.class: 'prometheus' is no event reporter; "
+        "configure it as spark.metrics.reporter.<name>.factory.class"
+    )
+
+
+def test_all_mistakes_of_a_reporter_at_once() -> None:
+    """A slip in a key gets a suggestion; every mistake is named, and only once."""
+    _, problems = read(
+        {
+            **FILE,
+            "spark.events.reporter.file.pahth": "/tmp",
+            "spark.events.reporter.file.rotate.size": "big",
+            "spark.events.reporter.file.queue.size": "0",
+            "spark.events.reporter.file.filter.includes": "a:b:c",
+        }
+    )
+
+    keys = sorted(
+        line.split(": ")[0].removeprefix("spark.events.reporter.file.") for line in problems.splitlines()
+    )
+    assert keys == ["filter.includes", "pahth", "queue.size", "rotate.size"]
+    assert "unknown option; did you mean 'path'?" in problems
+
+
+def test_settings_around_a_reporter() -> None:
+    """Variables are added and left out, in Flink's spelling with angle brackets, too."""
+    (setup,), errors = read_setups(
+        {
+            **FILE,
+            "spark.events.reporter.file.scope.variables.additional": "team:payments,<env>:prod",
+            "spark.events.reporter.file.scope.variables.excludes": "<app_id>;host",
+        },
+        EVENTS,
+    )
+
+    assert errors == []
+    assert setup.variables_for({"app_id": "1", "app_name": "a"}) == {
+        "app_name": "a",
+        "team": "payments",
+        "env": "prod",
+    }
+    assert setup.config.values == {"path": "/tmp/x"}
+
+
+@pytest.mark.parametrize(
+    ("target", "problem"),
+    [
+        ("tests.plugins:Nothing", "cannot be imported (AttributeError"),
+        ("tests.nowhere:Factory", "cannot be imported (ModuleNotFoundError"),
+        ("tests.plugins:Collecting", "is no subclass of spark_events.api.reporter.EventReporterFactory"),
+        ("tests.plugins:RaisesInConstructor", "raised RuntimeError: no constructor today"),
+    ],
+)
+def test_module_and_class(target: str, problem: str) -> None:
+    """``module:Class`` that cannot be used says why."""
+    names, problems = read({"spark.events.reporter.own.factory.class": target})
+
+    assert names == []
+    assert problem in problems
+
+
+def test_module_and_class_that_works() -> None:
+    """``module:Class`` needs no entry point, and takes any option when it declares none."""
+    conf = {"factory.class": "tests.plugins:CollectingFactory", "whatever": "1"}
+
+    assert read({f"spark.events.reporter.own.{k}": v for k, v in conf.items()}) == (["own"], "")

@@ -1,0 +1,209 @@
+"""The command line, without Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from spark_events.api import ConfigError
+from spark_events.launcher import USERS_PYTHON
+from spark_events.submit import submit_command
+from tests.support import REPO, cli, free_port
+
+GOOD = "spark.events.reporter.file.factory.class file_log\nspark.events.reporter.file.path {path}\n"
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "COLUMNS": "200", **environment}
+    return subprocess.run(cli(*arguments), env=env, cwd=REPO, capture_output=True, text=True, check=False)
+
+
+def properties(folder: Path, text: str) -> str:
+    path = folder / "spark-defaults.conf"
+    path.write_text(text)
+    return str(path)
+
+
+def test_check_of_a_good_configuration(tmp_path: Path) -> None:
+    """A good configuration exits 0 and says which reporters would start."""
+    path = properties(tmp_path, GOOD.format(path=tmp_path / "x"))
+    done = run("check", "--properties-file", path, "--connect")
+
+    assert done.returncode == 0, done.stderr
+    assert "file_log" in done.stdout
+    assert "can be written" in done.stdout
+    assert not (tmp_path / "x").exists()
+
+
+def test_check_of_the_shipped_configuration() -> None:
+    """The file that conf/ ships is right."""
+    done = run("check", "--properties-file", str(REPO / "conf" / "spark-defaults.conf"))
+
+    assert done.returncode == 0, done.stderr
+    assert "3 reporter(s)" in done.stdout
+
+
+def test_check_names_each_mistake(tmp_path: Path) -> None:
+    """Each mistake is one line with its key, in one run, and the exit code is 2."""
+    path = properties(
+        tmp_path,
+        "spark.events.reporter.a.factory.class otpl\n"
+        "spark.events.reporter.b.factory.class = otlp\n"
+        "spark.events.reporter.b.exporter.timeout : soon\n"
+        "spark.events.reporter.b.exporter.protocl http\n"
+        "spark.events.checkpoint.slaa 60s\n"
+        "spark.events.checkpoint.sla never\n"
+        "spark.metrics.conf.driver.sink.jmx.class x\n"
+        "spark.metrics.reporters prom\n",
+    )
+    done = run("check", "--properties-file", path, "--conf", "spark.events.reporter.c.path=/x")
+    keys = [line.split()[1].rstrip(":") for line in done.stderr.splitlines() if line.startswith("error")]
+
+    assert done.returncode == 2
+    assert sorted(keys) == [
+        "spark.events.checkpoint.sla",
+        "spark.events.checkpoint.slaa",
+        "spark.events.reporter.a.factory.class",
+        "spark.events.reporter.b.exporter.protocl",
+        "spark.events.reporter.b.exporter.timeout",
+        "spark.events.reporter.c.factory.class",
+        "spark.metrics.reporters",
+    ]
+    assert "did you mean 'exporter.protocol'?" in done.stderr
+    assert "did you mean 'spark.events.checkpoint.sla'?" in done.stderr
+
+
+def test_check_reads_what_spark_submit_would_read(tmp_path: Path) -> None:
+    """Without a file, SPARK_CONF_DIR's is read; with none at all, that is the mistake."""
+    properties(tmp_path, GOOD.format(path=tmp_path))
+    (tmp_path / "empty").mkdir()
+
+    assert run("check", SPARK_CONF_DIR=str(tmp_path)).returncode == 0
+    nothing = run("check", SPARK_CONF_DIR=str(tmp_path / "empty"))
+    assert nothing.returncode == 2
+    assert "no reporter is configured" in nothing.stderr
+    missing = run("check", "--properties-file", "/nowhere.conf")
+    assert missing.returncode == 2
+    assert "/nowhere.conf: cannot be read" in missing.stderr
+
+
+def test_check_connect_tries_endpoints() -> None:
+    """An endpoint where nobody answers and a port that is taken are mistakes, with --connect only."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        conf = (
+            "--conf=spark.events.reporter.o.factory.class=otlp",
+            f"--conf=spark.events.reporter.o.exporter.endpoint=http://127.0.0.1:{free_port()}",
+            "--conf=spark.metrics.reporter.p.factory.class=prometheus",
+            f"--conf=spark.metrics.reporter.p.port={taken.getsockname()[1]}",
+        )
+        assert run("check", "--properties-file", "/dev/null", *conf).returncode == 0
+        done = run("check", "--properties-file", "/dev/null", "--connect", *conf)
+
+    assert done.returncode == 2
+    assert "answered UNAVAILABLE" in done.stderr
+    assert "spark.metrics.reporter.p.port: no free port" in done.stderr
+
+
+def test_plugins() -> None:
+    """All plugins by kind, with package, version and options."""
+    rows = json.loads(run("plugins", "--json").stdout)
+    found = {(row["kind"], row["name"]): row for row in rows}
+
+    assert found.keys() >= {
+        ("event reporter", "console"),
+        ("event reporter", "file_log"),
+        ("event reporter", "otlp"),
+        ("span reporter", "otlp"),
+        ("metric reporter", "prometheus"),
+        ("failure enricher", "type"),
+    }
+    assert all(row["distribution"] == "spark-events" and not row["problem"] for row in rows)
+    options = {option["name"]: option for option in found["event reporter", "file_log"]["options"]}
+    assert options["path"]["required"]
+    assert options["rotate.size"]["default"] == "67108864 bytes"
+    assert "exporter.endpoint: string" in run("plugins").stdout
+
+
+def test_paths() -> None:
+    """Where conf/ and grafana/ lie."""
+    lines = run("paths").stdout.splitlines()
+
+    assert [line.split(": ")[0] for line in lines] == ["conf", "grafana"]
+    assert all(Path(line.split(": ")[1]).is_dir() for line in lines)
+
+
+class TestSubmit:
+    """What ``run`` makes of spark-submit's command line."""
+
+    def test_options_go_through(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """All words are kept, in their order, behind the one that is added."""
+        for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+            monkeypatch.delenv(name, raising=False)
+        words = [
+            "--master",
+            "local[2]",
+            "--py-files",
+            "dep.py",
+            "--conf=a=b",
+            "-v",
+            "app.py",
+            "--conf",
+            "x",
+            "y",
+        ]
+        command, environment = submit_command(words)
+
+        assert command[0].endswith("spark-submit")
+        assert command[1] == "--conf"
+        assert command[2].startswith("spark.pyspark.driver.python=")
+        assert command[2].endswith("spark-events-python")
+        assert command[3:] == words
+        assert USERS_PYTHON not in environment
+
+    @pytest.mark.parametrize("form", [["--conf", "{}"], ["--conf={}"], ["-c", "{}"]])
+    def test_the_users_python_is_kept(self, form: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        """The interpreter that the user asked for is what the launcher goes on in."""
+        monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", "from-env")
+        assert submit_command(["app.py"])[1][USERS_PYTHON] == "from-env"
+        option = [word.format("spark.pyspark.driver.python=/opt/py") for word in form]
+        command, environment = submit_command([*option, "app.py", "z"])
+
+        assert environment[USERS_PYTHON] == "/opt/py"
+        assert command[3:] == ["app.py", "z"]
+
+    @pytest.mark.parametrize("words", [["app.jar"], [], ["--master", "local"], ["--class", "X.py"]])
+    def test_only_python(self, words: list[str]) -> None:
+        """Anything but a Python file is refused, with the way for the others."""
+        with pytest.raises(ConfigError, match="Python file"):
+            submit_command(words)
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ["--deploy-mode", "cluster", "a.py"],
+            ["--deploy-mode=cluster", "a.py"],
+            ["--conf", "spark.submit.deployMode=cluster", "a.py"],
+        ],
+    )
+    def test_no_cluster_mode(self, words: list[str]) -> None:
+        """Cluster mode is refused, however it is asked for."""
+        with pytest.raises(ConfigError, match="client mode"):
+            submit_command(words)
+
+    def test_cluster_mode_in_the_file(self, tmp_path: Path) -> None:
+        """So it is in a properties file, unless the command line says otherwise."""
+        path = properties(tmp_path, "spark.submit.deployMode cluster\n")
+        with pytest.raises(ConfigError, match="client mode"):
+            submit_command(["--properties-file", path, "a.py"])
+        assert submit_command(["--properties-file", path, "--deploy-mode", "client", "a.py"])
+
+    def test_help_is_spark_submits(self) -> None:
+        """Questions go to spark-submit."""
+        assert submit_command(["--version"])[0][-1] == "--version"
