@@ -1,19 +1,21 @@
 """What reporting costs: CPU of the driver JVM and of Python for a job of many small JVM-only tasks.
 
-Three ways in turn, several times, each in a process of its own: without reporters, with the file log, OTLP
-and Prometheus, and with a Py4J callback listener that only counts. Ratios are of the same round.
+In one driver, whose JVM is warm by then: without reporters and with the file log, OTLP and Prometheus in turn,
+round after round, and at the end with a Py4J callback listener that only counts and cannot be taken off again.
+Processes of their own would differ by a fifth from run to run, which hides a cost of some percent.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import os
 import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,31 +23,7 @@ from bench import table
 from bench.sink import Sink
 
 WAYS = ("none", "all three", "callback listener")
-ROW = "| {} | {:.1f} | {:.2f} | {:.1f} | {} |"
-
-
-def jvm_cpu_s(pid: int) -> float:
-    """Return the CPU time of a process in seconds, user and system."""
-    import os
-
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def bridge_cpu_s(jvm: Any) -> float:
-    """Return the CPU time of the listener-bus thread that the bridge runs on, in seconds."""
-    threads = jvm.java.lang.management.ManagementFactory.getThreadMXBean()
-    for number in threads.getAllThreadIds():
-        info = threads.getThreadInfo(number)
-        if info is not None and info.getThreadName() == "spark-listener-group-sparkEvents":
-            return float(threads.getThreadCpuTime(number)) / 1e9
-    return 0.0
-
-
-def python_cpu_s() -> float:
-    """Return the CPU time of this process in seconds, user and system."""
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
+BRIDGE_THREAD = "spark-listener-group-sparkEvents"
 
 
 class CountingListener:
@@ -66,106 +44,131 @@ class CountingListener:
         self.count += 1
 
 
-def measure(way: str, tasks: int, endpoint: str) -> None:
-    """Run the job one way and print what it took; runs in a process of its own."""
-    from pyspark.sql import SparkSession
+class Driver:
+    """A Spark driver with reporters attached, that can be measured with and without listeners."""
 
-    builder = SparkSession.builder.master("local[2]").appName("overhead").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.log.level", "OFF").config("spark.ui.showConsoleProgress", "false")
-    folder = tempfile.TemporaryDirectory()
-    if way == "all three":
-        for key, value in {
+    def __init__(self, endpoint: str, folder: str) -> None:
+        from pyspark.java_gateway import ensure_callback_server_started
+        from pyspark.sql import SparkSession
+
+        import spark_events
+
+        conf = {
+            "spark.ui.enabled": "false",
+            "spark.log.level": "OFF",
+            "spark.ui.showConsoleProgress": "false",
             "spark.events.reporter.file.factory.class": "file_log",
-            "spark.events.reporter.file.path": folder.name,
+            "spark.events.reporter.file.path": folder,
             "spark.events.reporter.otel.factory.class": "otlp",
             "spark.events.reporter.otel.exporter.endpoint": endpoint,
             "spark.metrics.reporter.prom.factory.class": "prometheus",
-        }.items():
-            builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    context = spark.sparkContext
-    if way == "all three":
-        import spark_events
+        }
+        self.spark = SparkSession.builder.master("local[2]").config(map=conf).getOrCreate()
+        self.context = self.spark.sparkContext
+        ensure_callback_server_started(self.context._gateway)
+        self.bus = self.context._jsc.sc().listenerBus()
+        self.jvm_pid = int(self.context._jvm.java.lang.ProcessHandle.current().pid())
+        self.attachment = spark_events.attach(self.spark, strict=True)
+        self.bridge = self.attachment._source._bridge
+        self.bridge.unsubscribe()
 
-        spark_events.attach(spark, strict=True)
-    if way == "callback listener":
-        from pyspark.java_gateway import ensure_callback_server_started
+    def run(self, tasks: int) -> None:
+        """Run the job, until the last listener has its last event."""
+        self.spark.range(0, tasks, 1, tasks).write.format("noop").mode("overwrite").save()
+        self.bus.waitUntilEmpty(120_000)
 
-        ensure_callback_server_started(context._gateway)
-        context._jsc.sc().addSparkListener(CountingListener())
-    pid = int(context._jvm.java.lang.ProcessHandle.current().pid())
-    spark.range(0, 500, 1, 500).write.format("noop").mode("overwrite").save()
-    bridge = bridge_cpu_s(context._jvm)
-    before = (jvm_cpu_s(pid), python_cpu_s(), time.monotonic())
-    spark.range(0, tasks, 1, tasks).write.format("noop").mode("overwrite").save()
-    wall = time.monotonic() - before[2]
-    context._jsc.sc().listenerBus().waitUntilEmpty(60_000)
-    time.sleep(1)  # what the reporters do behind the job counts as well
-    used = [jvm_cpu_s(pid) - before[0], python_cpu_s() - before[1], wall]
-    print(json.dumps([*used, bridge_cpu_s(context._jvm) - bridge]))
-    spark.stop()
+    @contextmanager
+    def listening(self, way: str) -> Iterator[None]:
+        """Listen one way."""
+        if way == "all three":
+            self.bridge.subscribe()
+        try:
+            yield
+        finally:
+            if way == "all three":
+                self.bridge.unsubscribe()
 
+    def add_callback_listener(self) -> None:
+        """Listen by Py4J callbacks from now on."""
+        self.context._jsc.sc().addSparkListener(CountingListener())
 
-def run(way: str, tasks: int, endpoint: str) -> list[float]:
-    """Measure one way in a new process: CPU of the JVM, of Python, wall time, the bridge's CPU, in s."""
-    command = [
-        sys.executable,
-        "-m",
-        "bench.overhead",
-        "--way",
-        way,
-        "--tasks",
-        str(tasks),
-        "--endpoint",
-        endpoint,
-    ]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
-    return [float(value) for value in json.loads(done.stdout.splitlines()[-1])]
+    def measure(self, way: str, tasks: int) -> list[float]:
+        """Return the CPU of the JVM, the CPU of Python, wall time, and the bridge's own CPU, in seconds."""
+        with self.listening(way):
+            before = self._clocks()
+            self.run(tasks)
+            wall = time.monotonic() - before[2]
+            time.sleep(0.5)  # what the reporters do behind the job counts as well
+            after = self._clocks()
+        return [after[0] - before[0], after[1] - before[1], wall, after[3] - before[3]]
+
+    def _clocks(self) -> list[float]:
+        fields = Path(f"/proc/{self.jvm_pid}/stat").read_text().rsplit(")", 1)[1].split()
+        jvm = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        return [jvm, usage.ru_utime + usage.ru_stime, time.monotonic(), self._bridge_cpu_s()]
+
+    def _bridge_cpu_s(self) -> float:
+        threads = self.context._jvm.java.lang.management.ManagementFactory.getThreadMXBean()
+        for number in threads.getAllThreadIds():
+            info = threads.getThreadInfo(number)
+            if info is not None and info.getThreadName() == BRIDGE_THREAD:
+                return float(threads.getThreadCpuTime(number)) / 1e9
+        return 0.0
 
 
 def main() -> None:
     """Run all ways in turn and write the table."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--way", choices=WAYS)
     parser.add_argument("--tasks", type=int, default=20_000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--endpoint", default="")
+    parser.add_argument("--rounds", type=int, default=10)
     options = parser.parse_args()
-    if options.way:
-        measure(options.way, options.tasks, options.endpoint)
-        return
     sink = Sink()
-    rounds = []
-    for number in range(options.rounds):
-        # Each round begins with another way, so that none profits from its place.
-        order = WAYS[number % 3 :] + WAYS[: number % 3]
-        rounds.append({way: run(way, options.tasks, sink.endpoint) for way in order})
-        print(rounds[-1], file=sys.stderr)
+    with tempfile.TemporaryDirectory() as folder:
+        driver = Driver(sink.endpoint, folder)
+        driver.run(options.tasks)
+        driver.run(options.tasks)
+        rounds = []
+        for number in range(options.rounds):
+            # Each round begins with the other way, so that none profits from its place.
+            order = WAYS[:2] if number % 2 else WAYS[1::-1]
+            rounds.append({way: driver.measure(way, options.tasks) for way in order})
+            print(rounds[-1], file=sys.stderr)
+        driver.add_callback_listener()
+        for measured in rounds:
+            measured[WAYS[2]] = driver.measure(WAYS[2], options.tasks)
+        driver.spark.stop()
+        driver.attachment.wait_closed()
     sink.close()
     table.write("overhead", report(rounds, options.tasks))
 
 
 def report(rounds: list[dict[str, list[float]]], tasks: int) -> list[str]:
-    """Return the table: medians, and the median of the ratios of each round."""
+    """Return the table: medians, and the median of the ratios of the rounds."""
     lines = [
         f"{tasks} JVM-only tasks, median of {len(rounds)} rounds; `make bench` ({table.machine()}):",
         "",
-        "| | CPU of the driver JVM, s | CPU of Python, s | wall, s | CPU against none |",
+        "| | CPU of the driver JVM | CPU of Python | wall | CPU of both, against none |",
         "| --- | --- | --- | --- | --- |",
     ]
     for way in WAYS:
         jvm, python, wall = (statistics.median(r[way][i] for r in rounds) for i in range(3))
-        ratio = statistics.median(sum(r[way][:2]) / sum(r["none"][:2]) for r in rounds)
-        lines.append(ROW.format(way, jvm, python, wall, f"{(ratio - 1) * 100:+.1f} %"))
+        ratios = sorted(sum(r[way][:2]) / sum(r["none"][:2]) for r in rounds)
+        spread = "" if way == "none" else f" ({_percent(ratios[0])} to {_percent(ratios[-1])})"
+        ratio = f"{_percent(statistics.median(ratios))}{spread}"
+        lines.append(f"| {way} | {jvm:.1f} s | {python:.2f} s | {wall:.1f} s | {ratio} |")
     share = statistics.median(r["all three"][1] / r["callback listener"][1] for r in rounds)
     own = statistics.median((r["all three"][1] + r["all three"][3]) / r["all three"][0] for r in rounds)
-    lines += [
+    return [
+        *lines,
         "",
         f"Python's CPU with all three is {share:.3f} of the callback listener's. Counted by thread, the "
-        f"bridge's listener-bus thread and all of Python took {own * 100:.2f} % of the JVM's CPU; what a whole "
-        "process takes differs by more than that from run to run.",
+        f"bridge's listener-bus thread and all of Python take {own * 100:.2f} % of the JVM's CPU.",
     ]
-    return lines
+
+
+def _percent(ratio: float) -> str:
+    return f"{(ratio - 1) * 100:+.1f} %"
 
 
 if __name__ == "__main__":
