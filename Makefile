@@ -11,17 +11,17 @@ JAVA_MAJOR := $(shell java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/
 EXTRAS := all$(shell [ "$(JAVA_MAJOR)" -ge 17 ] 2>/dev/null || echo ,java)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench clean
+.PHONY: help setup demo test smoke35 check format bench clean
 
 help: ## Say what there is to do
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
-	  || sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
+	  || sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST)
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 10) else "Python 3.10 or newer is needed; try make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]' --group dev '$(PYSPARK)'
+	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]' --group dev $(foreach requirement,$(PYSPARK),'$(requirement)')
 	@touch $@
 
 setup: $(READY) ## Make .venv with everything in it
@@ -31,6 +31,10 @@ demo: $(READY) ## Run the demo: a query that fails, is restarted, and what its e
 
 test: check ## Run all checks and all tests; what needs a missing server is skipped and says so
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+smoke35: ## Run the live tests on PySpark 3.5, in an environment of its own
+	$(MAKE) --no-print-directory setup VENV=.venv-3.5 PYSPARK='pyspark>=3.5,<3.6 setuptools'
+	.venv-3.5/bin/python -m pytest tests/integration/test_live.py tests/integration/test_process_end.py $(PYTEST_ARGS)
 
 check: $(READY) ## Lint, types, direction of imports
 	$(BIN)/ruff format --check .

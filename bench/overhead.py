@@ -1,8 +1,8 @@
 """What reporting costs: CPU of the driver JVM and of Python for a job of many small JVM-only tasks.
 
-In one driver, whose JVM is warm by then: without reporters and with the file log, OTLP and Prometheus in turn,
-round after round, and at the end with a Py4J callback listener that only counts and cannot be taken off again.
-Processes of their own would differ by a fifth from run to run, which hides a cost of some percent.
+In one driver, whose JVM is warm by then: without reporters and with the file log, OTLP and Prometheus in
+turn, round after round, and at the end with a Py4J callback listener that only counts and cannot be taken off
+again. Processes of their own would differ by a fifth from run to run, which hides a cost of some percent.
 """
 
 from __future__ import annotations

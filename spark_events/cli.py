@@ -122,13 +122,13 @@ def demo(
     prometheus_port: Annotated[
         str, typer.Option(help="Port or range of the metrics endpoint.")
     ] = "9249-9260",
-    sla: Annotated[str, typer.Option(help="The longest time between two checkpoints.")] = "3s",
+    sla: Annotated[str, typer.Option(help="The longest time between two checkpoints.")] = "5s",
 ) -> None:
     """Run a batch job and a streaming query that fails once, on local Spark, and show their events."""
     # As for Ctrl-C: the session is stopped, and what happened so far is delivered and shown.
     signal.signal(signal.SIGTERM, _interrupt)
     # Py4J's own account of a call that Ctrl-C cut off says nothing to a person.
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(lambda record: record.module != "java_gateway")
     try:
         run_demo(DemoOptions(out, otlp_endpoint, otlp_protocol, prometheus_port, sla), _out)
     except KeyboardInterrupt:

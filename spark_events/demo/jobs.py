@@ -9,7 +9,7 @@ from typing import Any
 QUERY = "orders_per_customer"
 _FAILS_AT = 3
 _RUNS_TO = 7
-_DOWN_S = 4.0
+_DOWN_S = 6.5
 
 
 class PoisonedOrderError(ValueError):

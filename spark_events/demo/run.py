@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,9 +24,9 @@ _SPARK = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.shuffle.partitions": "2",
+    # The demo's failure would fill the screen with Spark's own stack traces.
+    "spark.log.level": "OFF",
 }
-# The demo's failure would fill the screen with Spark's own stack traces.
-_LOG4J = "rootLogger.level = off\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +90,12 @@ def _run_in(folder: Path, options: DemoOptions, console: Console, java: str) -> 
     console.print(f"[bold]spark-defaults.conf[/] of this run ({java}):")
     for key, value in conf.items():
         console.print(f"  {key}  {value}", highlight=False, soft_wrap=True)
-    log4j = folder / "log4j2.properties"
-    log4j.write_text(_LOG4J)
-    quiet = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j.as_uri()}"}
-    spark = _session({**_SPARK, **quiet, **conf})
+    # Spark would warn of a host name that is a loopback address.
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    spark = _session({**_SPARK, **conf})
     import spark_events
 
+    interrupted = False
     try:
         attachment = spark_events.attach(spark, strict=True)
         for worker in attachment.registry.workers:
@@ -102,6 +103,8 @@ def _run_in(folder: Path, options: DemoOptions, console: Console, java: str) -> 
         console.print(f"\n[bold]As it happens[/], on Spark {spark.version}:")
         run_batch_job(spark)
         run_streaming_query(spark, folder / "checkpoint")
+    except KeyboardInterrupt:
+        interrupted = True
     finally:
         spark.stop()
     attachment.wait_closed()
@@ -109,6 +112,8 @@ def _run_in(folder: Path, options: DemoOptions, console: Console, java: str) -> 
     console.print(summary_table(summarise(read_events(folder / "events"))))
     for path in sorted((folder / "events").glob("*.jsonl")) if options.out else ():
         console.print(f"events: {path}", soft_wrap=True)
+    if interrupted:
+        raise KeyboardInterrupt
 
 
 def _session(conf: Mapping[str, str]) -> Any:

@@ -6,7 +6,6 @@ from typing import Any
 
 from spark_events.api import Event, Gauge, Histogram, MetricGroup, Severity, Span
 from spark_events.listeners.emitter import Emitter, Entity
-from spark_events.listeners.timestamps import parse_timestamp_ms
 
 CLASS_SCOPE = "spark_events.listeners.CheckpointStats"
 _DURATION_BOUNDS_MS = (100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 120_000, 300_000, 900_000)
@@ -39,13 +38,16 @@ class CheckpointStats:
         )
 
     def completed(
-        self, progress: dict[str, Any], entity: Entity, group: MetricGroup, location: str | None
-    ) -> int:
-        """Report the batch of a progress record; return when it completed, in ms since the epoch."""
-        durations = progress["durationMs"]
-        start_ms = parse_timestamp_ms(progress["timestamp"])
+        self,
+        progress: dict[str, Any],
+        end_ms: int,
+        entity: Entity,
+        group: MetricGroup,
+        location: str | None,
+    ) -> None:
+        """Report the batch of a progress record, which was committed at ``end_ms``."""
+        durations, batch = progress["durationMs"], int(progress["batchId"])
         duration_ms = int(durations.get("triggerExecution", 0))
-        end_ms, batch = start_ms + duration_ms, int(progress["batchId"])
         full, written = _state_sizes(progress.get("stateOperators") or ())
         event = (
             _event(batch, "COMPLETED", full, written)
@@ -59,10 +61,9 @@ class CheckpointStats:
             .set_attribute("checkpointLocation", location)
         )
         self._emitter.emit(event, entity, group, end_ms, ("checkpoint", str(batch)), "COMPLETED")
-        self._span(batch, start_ms, end_ms, "COMPLETED", entity, group)
+        self._span(batch, end_ms - duration_ms, end_ms, "COMPLETED", entity, group)
         self.last_completed_ms, self._last_duration_ms = end_ms, duration_ms
         self._durations.update(duration_ms)
-        return end_ms
 
     def failed(
         self,

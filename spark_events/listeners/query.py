@@ -97,10 +97,10 @@ class QueryListener:
             return
         self._resumed(run, int(progress["batchId"]), time_ms)
         run.batch = None
-        end_ms = run.series.checkpoints.completed(progress, run.entity, run.group, run.location)
-        run.tracker.change(JobStatus.RUNNING, end_ms)
         if run.watch:
-            run.watch.completed(int(progress["batchId"]), end_ms, run.group)
+            run.watch.completed(int(progress["batchId"]), time_ms, run.group)
+        run.series.checkpoints.completed(progress, time_ms, run.entity, run.group, run.location)
+        run.tracker.change(JobStatus.RUNNING, time_ms)
 
     def on_idle(self, record: dict[str, Any], time_ms: int) -> None:
         """Take QueryIdle: the query lives, and has nothing to do."""
