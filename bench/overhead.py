@@ -1,8 +1,9 @@
 """What reporting costs: CPU of the driver JVM and of Python for a job of many small JVM-only tasks.
 
 In one driver, whose JVM is warm by then: without reporters and with the file log, OTLP and Prometheus in
-turn, round after round, and at the end with a Py4J callback listener that only counts and cannot be taken off
-again. Processes of their own would differ by a fifth from run to run, which hides a cost of some percent.
+turn, and at the end with a Py4J callback listener that only counts and cannot be taken off again. A round is
+made of slices, in which the two ways alternate: a shared machine's speed drifts by more than the cost that is
+looked for, and whole processes one after the other would show the drift alone.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from bench import table
 from bench.sink import Sink
 
 WAYS = ("none", "all three", "callback listener")
+_SLICES = 10
 BRIDGE_THREAD = "spark-listener-group-sparkEvents"
 
 
@@ -98,9 +100,14 @@ class Driver:
             before = self._clocks()
             self.run(tasks)
             wall = time.monotonic() - before[2]
-            time.sleep(0.5)  # what the reporters do behind the job counts as well
+            time.sleep(0.1)  # what the reporters do behind the job counts as well
             after = self._clocks()
         return [after[0] - before[0], after[1] - before[1], wall, after[3] - before[3]]
+
+    def round(self, ways: Sequence[str], tasks: int) -> dict[str, list[float]]:
+        """Measure several ways slice by slice in turn, and return their sums over all slices."""
+        slices = [{way: self.measure(way, tasks // _SLICES) for way in ways} for _ in range(_SLICES)]
+        return {way: [sum(values) for values in zip(*(s[way] for s in slices), strict=True)] for way in ways}
 
     def _clocks(self) -> list[float]:
         fields = Path(f"/proc/{self.jvm_pid}/stat").read_text().rsplit(")", 1)[1].split()
@@ -132,11 +139,11 @@ def main() -> None:
         for number in range(options.rounds):
             # Each round begins with the other way, so that none profits from its place.
             order = WAYS[:2] if number % 2 else WAYS[1::-1]
-            rounds.append({way: driver.measure(way, options.tasks) for way in order})
+            rounds.append(driver.round(order, options.tasks))
             print(rounds[-1], file=sys.stderr)
         driver.add_callback_listener()
         for measured in rounds:
-            measured[WAYS[2]] = driver.measure(WAYS[2], options.tasks)
+            measured.update(driver.round(WAYS[2:], options.tasks))
         driver.spark.stop()
         driver.attachment.wait_closed()
     sink.close()

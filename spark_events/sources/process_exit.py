@@ -53,7 +53,9 @@ class ProcessExit:
 
         So it is in ``try: … finally: spark.stop()`` after a failure: Spark sees an orderly stop there.
         """
-        current = sys._current_exceptions().get(_MAIN)  # type: ignore[arg-type]
+        current: object = sys._current_exceptions().get(_MAIN)  # type: ignore[arg-type]
+        if isinstance(current, tuple):  # type, exception and trace, before Python 3.12
+            current = current[1]
         return current is not None and not isinstance(current, SystemExit)
 
 

@@ -1,0 +1,88 @@
+"""The documentation says what the code does."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from spark_events.api import ReporterConfig
+from spark_events.listeners import settings
+from spark_events.runtime.kinds import KINDS
+from spark_events.runtime.plugins import installed, load_factory
+from spark_events.runtime.setup import COMMON
+from tests.support import REPO
+
+EVENTS = (
+    "JobStatusChangeEvent",
+    "JobFailureEvent",
+    "CheckpointEvent",
+    "AllSubtasksStatusChangeEvent",
+    "CheckpointOverdueEvent",
+)
+BUILT_IN = [(kind, name) for kind in KINDS for name in installed(kind.entry_points)]
+
+
+@pytest.mark.parametrize(("kind", "name"), BUILT_IN, ids=lambda value: getattr(value, "name", value))
+def test_each_option_is_in_its_reporters_readme(kind, name) -> None:  # type: ignore[no-untyped-def]
+    """A reporter's README names each of its options."""
+    readme = (REPO / "reporters" / name / "README.md").read_text()
+    options = load_factory(kind, name, "key").options
+
+    assert options is not None
+    assert [option.name for option in options if f"`{option.name}`" not in readme] == []
+
+
+def test_each_key_is_in_the_configuration_page() -> None:
+    """So are the framework's keys, and the options that all reporters have."""
+    page = (REPO / "docs" / "configuration.md").read_text()
+    keys = [f"spark.events.{option.name}" for option in settings.OPTIONS if option is not settings.REPORTERS]
+
+    assert [key for key in (*keys, *(option.name for option in COMMON)) if key not in page] == []
+
+
+def test_each_event_is_in_the_events_page() -> None:
+    """Each event has a section with each attribute that the listeners set."""
+    page = (REPO / "docs" / "events.md").read_text()
+    code = "\n".join(path.read_text() for path in (REPO / "spark_events" / "listeners").glob("*.py"))
+    attributes = set(re.findall(r'set_attribute\(\s*"([\w.]+)"', code))
+
+    assert set(re.findall(r'Event\.builder\(CLASS_SCOPE, "(\w+)"\)', code)) == set(EVENTS)
+    assert [name for name in EVENTS if f"## {name}" not in page] == []
+    assert sorted(name for name in attributes if name not in page) == []
+
+
+def test_the_reporter_in_the_docs_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The example of docs/reporters.md is a reporter."""
+    from spark_events.api import Event
+
+    code = re.search(r"```python\n(.*?)```", (REPO / "docs" / "reporters.md").read_text(), re.DOTALL)
+    assert code is not None
+    names: dict[str, type] = {}
+    exec(code.group(1), names)
+    reporter = names["PrintReporterFactory"]().create(ReporterConfig("", {"prefix": "seen"}))
+    reporter.notify_of_added_event(Event("id", "MyEvent", "scope", 1))
+
+    assert capsys.readouterr().out == "seen MyEvent {}\n"
+
+
+def test_the_readme_begins_with_the_shipped_five_lines() -> None:
+    """The five lines of the README are those of conf/spark-defaults.conf."""
+    readme, shipped = (REPO / "README.md").read_text(), (REPO / "conf" / "spark-defaults.conf").read_text()
+    lines = [line for line in shipped.splitlines() if line and not line.startswith("#")]
+
+    assert len(lines) == 5
+    assert "\n".join(lines) in readme
+
+
+def test_prometheus_takes_the_shipped_configuration() -> None:
+    """The real promtool finds nothing wrong with conf/prometheus.yml."""
+    if shutil.which("promtool") is None:
+        pytest.skip("no promtool on the PATH: apt-get install prometheus")
+    command = ["promtool", "check", "config", str(REPO / "conf" / "prometheus.yml")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
