@@ -17,10 +17,13 @@ import org.apache.spark.util.ShutdownHookManager;
 
 /**
  * Collects listener events as JSON for Python to fetch. Compiled in the driver by Spark's own Janino, which knows
- * neither lambdas nor generic types; hence the casts. Runs on a listener-bus queue of its own, and never waits
- * there, but for the end of a JVM that is being shut down.
+ * neither lambdas nor generic types; hence the casts. Runs on a listener-bus queue of its own: nothing of Spark's
+ * waits for it, but a JVM that is being shut down.
  */
 public class DriverBridge extends SparkListener {
+    private static final long GATHER_MS = 5;
+    private static final long WORK_NS = 1000000;
+
     private final ArrayDeque records = new ArrayDeque();
     private final HashMap stages = new HashMap();
     private final HashSet wanted = new HashSet();
@@ -32,6 +35,7 @@ public class DriverBridge extends SparkListener {
     private long failed = 0;
     private boolean woken = false;
     private boolean finished = false;
+    private long gatheredAt = 0;
 
     public DriverBridge(long maxBytes, long shutdownWaitMs, String[] wantedOtherEvents) {
         this.maxBytes = maxBytes;
@@ -112,6 +116,7 @@ public class DriverBridge extends SparkListener {
     }
 
     public void onTaskStart(SparkListenerTaskStart event) {
+        gather();
         StageTasks tasks = (StageTasks) stages.get(key(event.stageId(), event.stageAttemptId()));
         if (tasks != null && tasks.start(event.taskInfo().index())) {
             addTasks(tasks, "ALL_RUNNING_OR_FINISHED", event.taskInfo().launchTime());
@@ -119,6 +124,7 @@ public class DriverBridge extends SparkListener {
     }
 
     public void onTaskEnd(SparkListenerTaskEnd event) {
+        gather();
         StageTasks tasks = (StageTasks) stages.get(key(event.stageId(), event.stageAttemptId()));
         if (tasks == null) {
             return;
@@ -162,6 +168,22 @@ public class DriverBridge extends SparkListener {
         record.put("description", description);
         record.put("time", Long.valueOf(event.time()));
         addMap(record);
+    }
+
+    /**
+     * Lets task events gather for some ms in the bus's queue. Taken one by one, each would wake this thread anew,
+     * which costs more than all that is done with it; so a thousand and more are taken in the ms of work between.
+     */
+    private void gather() {
+        if (System.nanoTime() - gatheredAt < WORK_NS) {
+            return;
+        }
+        try {
+            Thread.sleep(GATHER_MS);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        }
+        gatheredAt = System.nanoTime();
     }
 
     private void addTasks(StageTasks tasks, String status, long time) {
