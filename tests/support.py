@@ -134,7 +134,7 @@ class App:
         except AssertionError:
             self.kill()
             raise
-        assert not self.ended, f"it ended before: {what}\n{self._err.read_text()}"
+        assert not self.ended, f"it ended before: {what}\n{self._err.read_text()[-3000:]}"
 
     def wait_for_line(self, line: str) -> None:
         """Wait until it has printed a line."""
@@ -146,7 +146,9 @@ class App:
             self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise AssertionError(f"it did not end within {timeout_s} s:\n{self._err.read_text()}") from None
+            raise AssertionError(
+                f"it did not end within {timeout_s} s:\n{self._err.read_text()[-3000:]}"
+            ) from None
         return AppRun(self.process.returncode, self._out.read_text(), self._err.read_text())
 
     def kill(self) -> None:

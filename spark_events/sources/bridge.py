@@ -22,7 +22,6 @@ class DriverBridge:
 
     Attributes:
         dropped: records that the bridge could not hold.
-        failed: records that Spark could not write as JSON.
     """
 
     def __init__(
@@ -41,7 +40,13 @@ class DriverBridge:
         self._counters = self._bus.metrics().metricRegistry()
         self._java = _compile(jvm).getConstructors()[0].newInstance(arguments)
         self.dropped = 0
-        self.failed = 0
+        self._unwritten = 0
+        self._unread = 0
+
+    @property
+    def failed(self) -> int:
+        """Records that Spark could not write as JSON, or that cannot be read as such."""
+        return self._unwritten + self._unread
 
     def subscribe(self) -> None:
         """Put the bridge on a listener-bus queue of its own."""
@@ -55,11 +60,14 @@ class DriverBridge:
         """
         counters, *lines = self._java.drain(max_records, wait_ms).split("\n")
         counts = orjson.loads(counters)
-        self.dropped, self.failed = counts["dropped"], counts["failed"]
+        self.dropped, self._unwritten = counts["dropped"], counts["failed"]
         records = []
         for line in lines:
             received, _, record = line.partition(" ")
-            records.append((int(received), orjson.loads(record)))
+            try:
+                records.append((int(received), orjson.loads(record)))
+            except ValueError:
+                self._unread += 1
         return records
 
     def await_bus(self, timeout_ms: int) -> None:

@@ -57,7 +57,7 @@ class DriverSource:
             spark_context, settings.bridge_queue_bytes, settings.close_timeout_ms, _WANTED
         )
         self._stopping = threading.Event()
-        self._told_dropped = 0
+        self._told_dropped = False
         self._thread = threading.Thread(target=self._run, name="spark-events-driver", daemon=True)
 
     def start(self) -> None:
@@ -92,15 +92,18 @@ class DriverSource:
     # -- in the thread -------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        from py4j.protocol import Py4JError  # comes with PySpark, which a machine that only checks may lack
+
         try:
             self._follow()
-        except Exception as error:
-            # Py4J raises its own kinds when the JVM goes away under it.
+        except (Py4JError, OSError) as error:  # what py4j raises when the JVM goes away under it
             if self._listeners.ended or self._stopping.is_set():
                 logger.debug("the driver's JVM is gone: %r", error)
             else:
                 logger.error("the driver's JVM is gone, the application is taken as failed: %r", error)
             self._end_without_jvm()
+        except Exception:
+            logger.exception("the application cannot be followed any longer; it goes on without")
         finally:
             self._registry.close(self._settings.close_timeout_ms)
             self._finish()
@@ -129,8 +132,9 @@ class DriverSource:
             elif name == APPLICATION_END:
                 record = self._with_exception(record)
             self._listeners.on_record(record, received_ms)
-        if self._bridge.dropped > self._told_dropped:
-            self._tell_dropped()
+        if self._bridge.dropped and not self._told_dropped:
+            self._told_dropped = True
+            self._tell_dropped()  # once when it begins, and all of it at the end
 
     def _with_exception(self, record: Record) -> Record:
         """Add what Python raised to an ApplicationEnd that came of ``finally: spark.stop()``."""
@@ -162,7 +166,6 @@ class DriverSource:
 
     def _tell_dropped(self) -> None:
         dropped, by_spark = self._bridge.dropped, self._bridge.dropped_by_spark()
-        self._told_dropped = dropped
         if dropped or by_spark or self._bridge.failed:
             logger.error(
                 "records that never became events: %d did not fit spark.events.bridge.queue.bytes, %d were "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -69,26 +68,23 @@ class DriverState:
 
     def complete_query(self, record: Record) -> Record:
         """Add to a QueryStarted where the query keeps its checkpoints, and whether it ends by itself."""
-        active = self._active_queries()
-        query = (
-            active.get(self._jvm.java.util.UUID.fromString(str(uuid.UUID(record["id"])))) if active else None
-        )
-        if query is None:
+        try:
+            return {**record, **self._ask_query(record["id"])}
+        except Exception as error:  # Spark's internals, by way of py4j: what they tell is worth no more
+            logger.debug("the driver does not tell of query %s: %r", record.get("id"), error)
             return record
-        trigger = query.trigger().toString()
+
+    def _ask_query(self, query_id: str) -> Record:
+        active = self._active_queries()
+        query = active.get(self._jvm.java.util.UUID.fromString(query_id)) if active is not None else None
+        if query is None:
+            return {}
         return {
-            **record,
             "checkpointLocation": query.resolvedCheckpointRoot(),
-            "bounded": trigger.startswith(("AvailableNow", "OneTime", "Once")),
+            "bounded": query.trigger().toString().startswith(("AvailableNow", "OneTime", "Once")),
         }
 
     def _active_queries(self) -> Any:
         """Return Spark's map of streaming queries by id; None where no SQL session exists yet."""
-        try:
-            session = self._jvm.org.apache.spark.sql.SparkSession.getDefaultSession()
-            if not session.isDefined():
-                return None
-            return session.get().sharedState().activeStreamingQueries()
-        except Exception as error:  # py4j's errors differ from one Spark to the next
-            logger.debug("the driver does not tell its streaming queries: %r", error)
-            return None
+        session = self._jvm.org.apache.spark.sql.SparkSession.getDefaultSession()
+        return session.get().sharedState().activeStreamingQueries() if session.isDefined() else None

@@ -5,6 +5,7 @@ import threading
 import time
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError
 from pyspark import InheritableThread
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -55,7 +56,7 @@ query.stop()
 
 try:
     spark.range(2).select(expr("raise_error('bad row')")).write.format("noop").mode("overwrite").save()
-except PySparkException as error:
+except (PySparkException, Py4JJavaError) as error:  # the latter from Spark 3.5
     print("failed:", type(error).__name__)
 
 

@@ -22,7 +22,7 @@ def test_what_runs_already_is_taken_up(tmp_path: Path) -> None:
     events = file_events(tmp_path / "events")
     changes = of_name(events, "JobStatusChangeEvent", job__kind="query", query_name="early")
 
-    assert run.code == 0, run.err
+    assert run.code == 0, run.err[-3000:]
     assert [e["attributes"]["newJobStatus"] for e in changes][-2:] == ["RUNNING", "CANCELED"]
     jobs = statuses(events, "job")
     assert jobs.count("RUNNING") == jobs.count("FINISHED") + jobs.count("CANCELED") + jobs.count("FAILED")

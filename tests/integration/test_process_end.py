@@ -46,8 +46,8 @@ def test_end(tmp_path: Path, way: str, how: str, code: int, status: str, excepti
     run = App(command_for(way, how), conf_for(tmp_path), tmp_path).end()
     events = file_events(tmp_path / "events")
 
-    assert run.code == code, run.err
-    assert statuses(events, "application") == ["CREATED", "RUNNING", status], run.err
+    assert run.code == code, run.err[-3000:]
+    assert statuses(events, "application") == ["CREATED", "RUNNING", status], run.err[-3000:]
     assert statuses(events, "job")[-1] == "FINISHED"
     failures = of_name(events, "JobFailureEvent", job__kind="application")
     assert len(failures) == (status == "FAILED")
@@ -74,7 +74,7 @@ def test_signal(tmp_path: Path, way: str, number: signal.Signals) -> None:
     assert statuses(events, "job") == ["RUNNING", "FINISHED"]
     if way == "attach" and number is signal.SIGTERM:
         return  # Python dies of it at once, as it would without us; an event log shows the end
-    assert statuses(events, "application")[-1] in ("FAILED", "FINISHED"), run.err
+    assert statuses(events, "application")[-1] in ("FAILED", "FINISHED"), run.err[-3000:]
 
 
 @pytest.mark.parametrize("way", ["attach", "run"])
@@ -86,7 +86,7 @@ def test_two_sessions_in_one_process(tmp_path: Path, way: str) -> None:
         e["attributes"]["app_name"] for e in of_name(events, "JobStatusChangeEvent", job__kind="application")
     ]
 
-    assert run.code == 0, run.err
+    assert run.code == 0, run.err[-3000:]
     assert names == ["ending"] * 3 + ["ending-2"] * 3
     assert statuses(events, "application") == ["CREATED", "RUNNING", "FINISHED"] * 2
     assert len(list((tmp_path / "events").iterdir())) == 2
