@@ -31,7 +31,6 @@ class _QuerySeries:
         self.checkpoints = CheckpointStats(context.emitter, group)
         self.restarts = 0
         group.register("numRestarts", Gauge(lambda: self.restarts, description="How often it was restarted."))
-        self.info = group
 
 
 class _Run:

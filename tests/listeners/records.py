@@ -11,6 +11,7 @@ from spark_events.listeners.settings import read_settings
 from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.registry import Registry, read_all_setups
 from tests.plugins import Collecting, CollectingMetricsFactory
+from tests.support import wait_until
 
 STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 T0 = 1_700_000_000_000
@@ -45,6 +46,12 @@ class Feed:
         """Return all events."""
         self.registry.close(5_000)
         return self._reporter.events
+
+    def reported(self) -> int:
+        """Return how many events were reported so far."""
+        worker = self.registry.workers[0]
+        wait_until(lambda: worker.depth == 0, "all are reported")
+        return len(self._reporter.events)
 
     def gauge(self, name: str) -> float | int | None:
         """Return a gauge's value by its full dotted name."""

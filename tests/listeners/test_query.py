@@ -30,6 +30,17 @@ def test_bounded_query_finishes() -> None:
     assert new_statuses(feed.end(), "query")[-1] == "FINISHED"
 
 
+def test_the_end_has_one_id_however_much_is_known_of_it() -> None:
+    """A source that cannot tell FINISHED from CANCELED repeats the id of one that can."""
+    ends = []
+    for bounded in (True, False):
+        feed = Feed()(r.application_start(), r.query_started(1, bounded=bounded), r.terminated())
+        ends.append(seen(feed.end(), "JobStatusChangeEvent", "query")[-1])
+
+    assert ends[0].attributes["newJobStatus"] != ends[1].attributes["newJobStatus"]
+    assert ends[0].id == ends[1].id
+
+
 def test_restart_in_one_driver() -> None:
     """The same id with a new run is RESTARTING out of FAILED, and counted."""
     feed = Feed()(
@@ -170,11 +181,12 @@ class TestOverdue:
         assert seen(feed.end(), "CheckpointOverdueEvent") == []
 
     def test_live_and_replay_give_one_event(self) -> None:
-        """The clock sees it first; the record that comes later repeats nothing."""
+        """The clock sees it first, a second late for late records; the record then repeats nothing."""
         feed = Feed(checkpoint__sla="1s")
         feed(r.application_start(), r.query_started(0), r.progress(100, 0))
-        for ms in (1_200, 2_100, 2_201, 2_500):
+        for ms, events in ((1_201, 4), (2_200, 4), (2_201, 5), (2_500, 5)):
             feed.listeners.tick(T0 + ms)
+            assert feed.reported() == events + 1
         ticked = feed(r.progress(3_000, 1)).end()
         replayed = Feed(checkpoint__sla="1s")(r.application_start(), r.query_started(0), r.progress(100, 0))
         replayed(r.progress(3_000, 1))
