@@ -53,8 +53,8 @@ class JobSummary:
         elif name == "CheckpointOverdueEvent":
             self.overdue += 1
         elif name == "JobFailureEvent":
-            kind = attributes.get("exception.type") or attributes.get("errorClass") or "failure"
-            self.failure = f"{kind}: {attributes['exception.message']}"
+            thrown = attributes.get("exception.type") or attributes.get("errorClass") or "failure"
+            self.failure = f"{thrown.rsplit('.', 1)[-1]}: {attributes['exception.message']}"
 
     def _add_status(self, attributes: dict[str, Any]) -> None:
         old, took_ms = attributes.get("oldJobStatus"), attributes.get("durationMs", 0)
