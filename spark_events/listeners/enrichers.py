@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Mapping, Sequence
 
@@ -44,34 +45,49 @@ class Enrichers:
     """Asks each enricher on a thread of its own; one that takes too long is not asked again."""
 
     def __init__(self, enrichers: Sequence[FailureEnricher], log: OnceLog) -> None:
-        self._enrichers = list(enrichers)
-        self._log = log
+        self._askers = [_Asker(enricher, log) for enricher in enrichers]
 
     def labels(self, failure: Failure, context: FailureContext) -> dict[str, str]:
         """Return the labels of all enrichers; as in Flink, no value is ``<null>``, none ``<empty>``."""
         labels: dict[str, str] = {}
-        for enricher in list(self._enrichers):
-            for key, value in self._ask(enricher, failure, context).items():
+        for asker in list(self._askers):
+            answer = asker.ask(failure, context)
+            if answer is None:
+                self._askers.remove(asker)
+                logger.error(
+                    "failure enricher %s took over %s s: it is not asked again", asker.name, _TIMEOUT_S
+                )
+                continue
+            for key, value in answer.items():
                 labels[key] = "<null>" if value is None else str(value) or "<empty>"
         return labels
 
-    def _ask(
-        self, enricher: FailureEnricher, failure: Failure, context: FailureContext
-    ) -> Mapping[str, str | None]:
-        answer: dict[str, str | None] = {}
 
-        def ask() -> None:
+class _Asker:
+    """One enricher and its thread, which is there from the start: none can be started while Python ends."""
+
+    def __init__(self, enricher: FailureEnricher, log: OnceLog) -> None:
+        self.name = type(enricher).__qualname__
+        self._enricher = enricher
+        self._log = log
+        self._questions: queue.SimpleQueue[tuple[Failure, FailureContext]] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[Mapping[str, str | None]] = queue.SimpleQueue()
+        threading.Thread(target=self._run, name=f"spark-events-{self.name}", daemon=True).start()
+
+    def ask(self, failure: Failure, context: FailureContext) -> Mapping[str, str | None] | None:
+        """Return the enricher's labels, none where it raises; None where it takes too long."""
+        self._questions.put((failure, context))
+        try:
+            return self._answers.get(timeout=_TIMEOUT_S)
+        except queue.Empty:
+            return None
+
+    def _run(self) -> None:
+        while True:
+            failure, context = self._questions.get()
             try:
-                answer.update(enricher.process_failure(failure, context))
+                self._answers.put(dict(self._enricher.process_failure(failure, context)))
             except Exception as error:
-                name = type(enricher).__qualname__
-                self._log.error(("enricher", name), f"failure enricher {name} raised {error!r}", error)
-
-        thread = threading.Thread(target=ask, name="spark-events-enricher", daemon=True)
-        thread.start()
-        thread.join(_TIMEOUT_S)
-        if thread.is_alive():
-            self._enrichers.remove(enricher)
-            logger.error("failure enricher %s took over %s s: it is not asked again", enricher, _TIMEOUT_S)
-            return {}
-        return answer
+                message = f"failure enricher {self.name} raised {error!r}"
+                self._log.error(("enricher", self.name), message, error)
+                self._answers.put({})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -9,6 +10,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 _CLIENT_TIMEOUT_S = 10
+logger = logging.getLogger("spark_events.prometheus")
 
 
 class MetricsServer:
@@ -44,6 +46,10 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     # Two drivers on one port would each get some of the scrapes.
     allow_reuse_port = False
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing to stderr: a client that went away, or a scrape while Python ends, is no news."""
+        logger.debug("a request of %s could not be answered", client_address, exc_info=True)
 
 
 class _Handler(BaseHTTPRequestHandler):
