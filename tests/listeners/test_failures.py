@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
@@ -116,3 +117,15 @@ def test_unknown_enricher() -> None:
 
     assert "'typ' is not allowed; expected one of type, or module:Class" in str(errors[0])
     assert "is no subclass of spark_events.api.failure.FailureEnricher" in str(errors[1])
+
+
+def test_enrichers_are_asked_while_python_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From Python 3.12 on no thread can be started then; the failure that ended it is labelled all the same."""
+    enrichers = Enrichers([FailureTypeEnricher()], OnceLog())
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+
+    assert enrichers.labels(parse_failure(PYTHON), FailureContext("job", {})) == {"type": "USER"}
