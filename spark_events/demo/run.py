@@ -6,11 +6,13 @@ import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from spark_events.api import ConfigError
 from spark_events.demo.java import ensure_java
 from spark_events.demo.jobs import run_batch_job, run_streaming_query
 from spark_events.demo.summary import read_events, summarise, summary_table
@@ -74,8 +76,10 @@ def run_demo(options: DemoOptions, console: Console) -> None:
     """Run the demo and print what happens.
 
     Raises:
-        ConfigError: there is no Java, or an option cannot be used.
+        ConfigError: there is no PySpark or no Java, or an option cannot be used.
     """
+    if find_spec("pyspark") is None:
+        raise ConfigError("the demo needs PySpark, which is not installed: pip install 'spark-events[spark]'")
     java = ensure_java()
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
