@@ -7,10 +7,9 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from spark_events.listeners.enrichers import load_enrichers
-from spark_events.listeners.settings import OPTIONS, PREFIX, SLA_OF_QUERY, read_settings
+from spark_events.listeners.configuration import read_configuration
+from spark_events.listeners.settings import OPTIONS, PREFIX, SLA_OF_QUERY
 from spark_events.runtime.kinds import EVENTS, KINDS
-from spark_events.runtime.registry import read_all_setups
 from spark_events.runtime.setup import FACTORY, ReporterSetup
 from spark_events.runtime.worker import describe
 
@@ -54,15 +53,12 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
         conf: Spark's configuration.
         connect: also try what the reporters would reach.
     """
-    setups, errors = read_all_setups(conf)
-    _, wrong_settings = read_settings(conf)
-    _, wrong_enrichers = load_enrichers(conf)
-    problems = [p for error in (*errors, *wrong_settings, *wrong_enrichers) for p in error.problems]
-    problems += _unknown_keys(conf)
+    found = read_configuration(conf)
+    problems = [*found.problems, *_unknown_keys(conf)]
     reporters: list[CheckedReporter] = []
-    for setup in setups:
+    for setup in found.setups:
         _check_one(setup, conf, connect, reporters, problems)
-    if not setups and not problems:
+    if not found.setups and not problems:
         problems.append(
             f"no reporter is configured; set {EVENTS.prefix}<name>.{FACTORY.name}, as the file "
             "conf/spark-defaults.conf does (see spark-events paths)"

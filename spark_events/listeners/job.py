@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from spark_events.api import Gauge
@@ -26,7 +25,7 @@ class JobListener:
         job_id = int(record["Job ID"])
         if job_id in self._running:
             return
-        of_query = self._query_of(record)
+        of_query = self._context.query_of_job(record)
         group = self._context.scopes.job(job_id, of_query)
         entity = Entity("job", str(job_id), f"job {job_id}", of_query.get("query_name", ""))
         tracker = self._running[job_id] = JobStatusTracker(self._context.emitter, entity, group)
@@ -54,7 +53,3 @@ class JobListener:
             is_global=not thrown_by_task(failure),
         )
         tracker.change(JobStatus.FAILED, time_ms)
-
-    def _query_of(self, record: dict[str, Any]) -> Mapping[str, str]:
-        properties = record.get("Properties") or {}
-        return self._context.queries_by_run.get(str(properties.get("spark.jobGroup.id")), {})

@@ -29,8 +29,7 @@ class StageListener:
         """Take JobStart, which tells whose stages these are."""
         stages = [int(stage) for stage in record.get("Stage IDs") or ()]
         self._stages_of_job[int(record["Job ID"])] = stages
-        properties = record.get("Properties") or {}
-        query = self._context.queries_by_run.get(str(properties.get("spark.jobGroup.id")))
+        query = self._context.query_of_job(record)
         if query:
             self._of_query.update(dict.fromkeys(stages, query))
 

@@ -12,7 +12,6 @@ from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.enrichers import Enrichers
 from spark_events.listeners.failure_events import FailureEvents
 from spark_events.listeners.job import JobListener
-from spark_events.listeners.job_status import JobStatus
 from spark_events.listeners.query import QueryListener
 from spark_events.listeners.restart_counts import RestartCounts
 from spark_events.listeners.scopes import Scopes
@@ -136,6 +135,3 @@ class SparkListeners:
         failed = bool(record.get("ExitCode") or record.get("Exception"))
         self._queries.on_application_end(failed, time_ms)
         self._application.on_end(record, time_ms)
-
-
-__all__ = ["JobStatus", "SparkListeners"]

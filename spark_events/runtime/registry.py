@@ -54,6 +54,7 @@ class Registry:
     def __init__(self, setups: Sequence[ReporterSetup]) -> None:
         self.log = OnceLog()
         self.workers = [Worker(setup, self.log) for setup in setups]
+        self._by_kind = {kind: [w for w in self.workers if w.setup.kind is kind] for kind in KINDS}
         self.root = ScopeGroup(self, ("spark",), (), {}, {})
 
     def start(self) -> None:
@@ -100,15 +101,12 @@ class Registry:
         """Tell each metric reporter that knows of a metric that it is gone."""
         self._announce("notify_of_removed_metric", group, name, metric)
 
-    def _of_kind(self, kind: Kind) -> list[Worker]:
-        return [worker for worker in self.workers if worker.setup.kind is kind]
-
     def _dispatch(
         self, kind: Kind, method: str, group: MetricGroup, builder: EventBuilder | SpanBuilder
     ) -> None:
         wanting = [
             worker
-            for worker in self._of_kind(kind)
+            for worker in self._by_kind[kind]
             if worker.setup.filter.passes(group.logical_scope, builder.name)
         ]
         if not wanting:
@@ -120,7 +118,7 @@ class Registry:
             worker.offer(method, built if seen is variables else built.with_variables(seen))
 
     def _announce(self, method: str, group: MetricGroup, name: str, metric: Metric) -> None:
-        for worker in self._of_kind(METRICS):
+        for worker in self._by_kind[METRICS]:
             setup = worker.setup
             if setup.filter.passes(group.logical_scope, name, metric.type.value):
                 variables = setup.variables_for(group.variables)

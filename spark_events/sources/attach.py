@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_events.api import ApplicationInfo, ConfigError
-from spark_events.listeners.enrichers import load_enrichers
-from spark_events.listeners.settings import read_settings
+from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.log_once import logger
-from spark_events.runtime.registry import Registry, read_all_setups
+from spark_events.runtime.registry import Registry
 from spark_events.sources.driver import DriverSource
+from spark_events.sources.driver_state import attempt_id
 from spark_events.sources.process_exit import PROCESS_EXIT
 
 _OPEN_WAIT_MS = 10_000
@@ -65,7 +65,7 @@ def attach(spark: Any, *, strict: bool = False) -> Attachment:
     """
     context = _spark_context(spark)
     application = ApplicationInfo(
-        str(context.appName), str(context.applicationId), _attempt_id(context._jsc.sc())
+        str(context.appName), str(context.applicationId), attempt_id(context._jsc.sc())
     )
     with _lock:
         found = _attachments.get(application.id)
@@ -88,22 +88,20 @@ def attach(spark: Any, *, strict: bool = False) -> Attachment:
 
 def _start(context: Any, application: ApplicationInfo, strict: bool) -> Attachment:
     conf: Mapping[str, str] = dict(context.getConf().getAll())
-    setups, errors = read_all_setups(conf, application)
-    settings, wrong_settings = read_settings(conf)
-    enrichers, wrong_enrichers = load_enrichers(conf)
-    problems = [p for error in (*errors, *wrong_settings, *wrong_enrichers) for p in error.problems]
-    if strict and problems:
-        raise ConfigError.of_all(problems)
-    for problem in problems:
+    found = read_configuration(conf, application)
+    settings = found.settings
+    if strict and found.problems:
+        raise ConfigError.of_all(found.problems)
+    for problem in found.problems:
         logger.error("%s", problem)
-    if not setups:
+    if not found.setups:
         logger.warning("no reporter is configured: set spark.events.reporter.<name>.factory.class")
-    registry = Registry(setups)
+    registry = Registry(found.setups)
     registry.start()
     if strict and (unopened := registry.wait_opened(_OPEN_WAIT_MS)):
         registry.close(settings.close_timeout_ms)
         raise ConfigError.of_all(unopened)
-    listeners = SparkListeners(registry, settings, enrichers, str(context.version))
+    listeners = SparkListeners(registry, settings, found.enrichers, str(context.version))
     source = DriverSource(context, registry, listeners, settings, PROCESS_EXIT)
     source.start()
     PROCESS_EXIT.install()
@@ -136,11 +134,6 @@ def _spark_context(spark: Any) -> Any:
     if context._jsc is None:
         raise TypeError("this SparkContext has been stopped; attach to a running one")
     return context
-
-
-def _attempt_id(scala_context: Any) -> str:
-    attempt = scala_context.applicationAttemptId()
-    return str(attempt.get()) if attempt.isDefined() else ""
 
 
 def _at_exit(owner: int = os.getpid()) -> None:

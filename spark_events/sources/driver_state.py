@@ -11,6 +11,12 @@ from spark_events.runtime.log_once import logger
 Record = dict[str, Any]
 
 
+def attempt_id(scala_context: Any) -> str:
+    """Return YARN's attempt of a (Scala) SparkContext's application; empty elsewhere."""
+    attempt = scala_context.applicationAttemptId()
+    return str(attempt.get()) if attempt.isDefined() else ""
+
+
 class DriverState:
     """Asks a live driver for what its listener events do not tell.
 
@@ -25,14 +31,13 @@ class DriverState:
 
     def application_start(self) -> Record:
         """Return the ApplicationStart that was posted before anybody could attach."""
-        attempt = self._context.applicationAttemptId()
         return {
             "Event": APPLICATION_START,
             "App Name": self._context.appName(),
             "App ID": self._context.applicationId(),
             "Timestamp": self._context.startTime(),
             "User": self._context.sparkUser(),
-            "App Attempt ID": attempt.get() if attempt.isDefined() else None,
+            "App Attempt ID": attempt_id(self._context),
         }
 
     def running_jobs(self) -> Iterator[Record]:
