@@ -2,7 +2,14 @@
 
 from spark_events.api import option_types
 from spark_events.api.config import ApplicationInfo, Option, ReporterConfig
-from spark_events.api.errors import ConfigError, MissingExtraError, RetryLater, SparkEventsError
+from spark_events.api.errors import (
+    ConfigError,
+    MissingExtraError,
+    PartlyRefused,
+    Refused,
+    RetryLater,
+    SparkEventsError,
+)
 from spark_events.api.event import AttributeValue, Event, EventBuilder, Severity
 from spark_events.api.failure import Failure, FailureContext, FailureEnricher
 from spark_events.api.metric_group import MetricGroup
@@ -18,9 +25,11 @@ from spark_events.api.reporter import (
     SpanReporter,
     SpanReporterFactory,
 )
+from spark_events.api.sending import JOURNAL_OPTIONS, Outbox, SendingReporter
 from spark_events.api.span import Span, SpanBuilder
 
 __all__ = [
+    "JOURNAL_OPTIONS",
     "ApplicationInfo",
     "AttributeValue",
     "ConfigError",
@@ -42,11 +51,15 @@ __all__ = [
     "MissingExtraError",
     "Option",
     "OptionType",
+    "Outbox",
+    "PartlyRefused",
+    "Refused",
     "Reporter",
     "ReporterConfig",
     "ReporterFactory",
     "RetryLater",
     "Secret",
+    "SendingReporter",
     "Severity",
     "Span",
     "SpanBuilder",

@@ -3,7 +3,9 @@
 * SparkEventsError
     * ConfigError          a key, its value, what is allowed and what to do
         * MissingExtraError    a reporter's third-party package is not installed
-    * RetryLater           raised *by* a reporter: the destination is away, call ``flush`` again
+    * RetryLater           raised *by* a reporter: the destination is away, try again
+    * Refused              raised *by* a reporter: the destination will never take these records
+    * PartlyRefused        raised *by* a reporter: it took them, but for some
 """
 
 from __future__ import annotations
@@ -54,14 +56,45 @@ class MissingExtraError(ConfigError):
 class RetryLater(SparkEventsError):  # noqa: N818 - says what to do, as StopIteration does
     """A reporter could not deliver now, and keeps what it was given.
 
-    Raise it from ``Reporter.flush`` alone. The worker calls ``flush`` again after a pause that grows with
-    each try, and hands over nothing new until ``flush`` returns.
+    Raise it from ``Reporter.flush`` or ``SendingReporter.send`` alone. The worker tries again after a pause
+    that grows with each try, and hands over nothing new until then.
 
     Args:
         reason: what stands in the way, for the log; never a secret.
         after_ms: the pause that the destination asked for, in ms; None leaves it to the worker.
+        tries: after so many tries in a row, what ``send`` was given counts as refused; None tries for ever.
+        smaller: fewer records at once may get through, where the destination is slow.
     """
 
-    def __init__(self, reason: str, after_ms: int | None = None) -> None:
+    def __init__(
+        self, reason: str, after_ms: int | None = None, *, tries: int | None = None, smaller: bool = False
+    ) -> None:
         super().__init__(reason)
         self.after_ms = after_ms
+        self.tries = tries
+        self.smaller = smaller
+
+
+class Refused(SparkEventsError):  # noqa: N818 - an answer, and no fault of ours
+    """The destination will never take what ``SendingReporter.send`` was given, as it is.
+
+    The records are then sent in halves, down to the ones that are at fault; those are put aside.
+
+    Args:
+        reason: what it said, for the log and beside the record; never a secret.
+    """
+
+
+class PartlyRefused(SparkEventsError):  # noqa: N818 - an answer, and no fault of ours
+    """The destination took what ``SendingReporter.send`` was given, but for some records.
+
+    None of it is sent again.
+
+    Args:
+        count: how many it refused; it does not say which.
+        reason: what it said, for the log and beside the records; never a secret.
+    """
+
+    def __init__(self, count: int, reason: str) -> None:
+        super().__init__(reason)
+        self.count = count

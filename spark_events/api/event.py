@@ -63,16 +63,26 @@ class Event:
 
 
 class EventBuilder:
-    """Collects the parts of an event; each setter returns the builder."""
+    """Collects the parts of an event; each setter returns the builder.
+
+    Attributes:
+        routine: whether a full queue does without it first.
+    """
 
     def __init__(self, class_scope: str, name: str) -> None:
         self._event = Event(id="", name=name, class_scope=class_scope, observed_time_ms=-1)
         self._attributes: dict[str, AttributeValue] = {}
+        self.routine = False
 
     @property
     def name(self) -> str:
         """The event's name."""
         return self._event.name
+
+    def set_routine(self, routine: bool = True) -> EventBuilder:
+        """Say that many of its kind come, so that a queue that is full does without it first."""
+        self.routine = routine
+        return self
 
     def set_id(self, event_id: str) -> EventBuilder:
         """Give the event an id that a replay would repeat; without it, ``build`` makes a random one."""

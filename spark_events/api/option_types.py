@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
+from urllib.parse import unquote, urlsplit
 
 T = TypeVar("T")
 
@@ -30,15 +32,24 @@ _POWER_OF_UNIT = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
 class Secret:
-    """A value that is never shown: not by str, not by repr, not in a traceback's locals."""
+    """A value that is never shown: not by str, not by repr, not in a traceback's locals.
 
-    __slots__ = ("_value",)
+    Args:
+        value: the value itself.
+        file: where it was read, and is read again each time, because tokens in files are renewed.
+    """
 
-    def __init__(self, value: str) -> None:
+    __slots__ = ("_file", "_value")
+
+    def __init__(self, value: str, file: Path | None = None) -> None:
         self._value = value
+        self._file = file
 
     def reveal(self) -> str:
-        """Return the value itself."""
+        """Return the value itself; of a file that cannot be read just now, what it last had."""
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._value = self._file.read_text().strip()
         return self._value
 
     def __repr__(self) -> str:
@@ -118,8 +129,9 @@ def _parse_secret(text: str) -> Secret:
             raise ValueError
         return Secret(os.environ[name])
     if text.startswith("file:"):
+        path = Path(text.removeprefix("file:").removeprefix("//"))
         try:
-            return Secret(Path(text.removeprefix("file:").removeprefix("//")).read_text().strip())
+            return Secret(path.read_text().strip(), path)
         except OSError:
             raise ValueError from None
     return Secret(text)
@@ -140,6 +152,15 @@ def _parse_ports(text: str) -> range:
     return range(first, last + 1)
 
 
+def _parse_local_path(text: str) -> Path:
+    if "://" not in text and not text.startswith("file:"):
+        return Path(text)
+    url = urlsplit(text)
+    if url.scheme != "file" or url.netloc not in ("", "localhost") or not url.path:
+        raise ValueError(f"{url.scheme}: is no local file system")
+    return Path(unquote(url.path))
+
+
 STRING: OptionType[str] = OptionType("string", "a text", str)
 BOOL = OptionType("bool", "true or false", _parse_bool)
 INT = OptionType("int", "a whole number", _parse_int)
@@ -148,6 +169,9 @@ SIZE = OptionType("size", "a size such as 512k, 64m or 1g", _parse_size)
 LIST = OptionType("list", "a list such as a,b", _parse_list)
 MAP = OptionType("map", "a map such as key:value,key:value", _parse_map)
 PORTS = OptionType("ports", "a port from 0 to 65535 or a range such as 9249-9260", _parse_ports)
+LOCAL_PATH = OptionType(
+    "local path", "a local folder such as file:///var/log/spark-events", _parse_local_path
+)
 SECRET = OptionType(
     "secret",
     "env:NAME of a variable that is set, file:/path of a file that can be read, or the value itself",

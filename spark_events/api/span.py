@@ -53,7 +53,13 @@ class Span:
 
 
 class SpanBuilder:
-    """Collects the parts of a span; each setter returns the builder."""
+    """Collects the parts of a span; each setter returns the builder.
+
+    Attributes:
+        routine: whether a full queue does without it first: always, for there are many spans.
+    """
+
+    routine = True
 
     def __init__(self, class_scope: str, name: str) -> None:
         self._span = Span(name, class_scope, 0, 0, trace_id="", span_id="")

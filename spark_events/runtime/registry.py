@@ -15,10 +15,13 @@ from spark_events.api import (
     MetricGroup,
     SpanBuilder,
 )
+from spark_events.runtime.bounded_queue import Item, estimate_bytes
 from spark_events.runtime.kinds import EVENTS, KINDS, METRICS, SPANS, Kind
 from spark_events.runtime.log_once import OnceLog
+from spark_events.runtime.losses import Losses
 from spark_events.runtime.scope import ReporterGroupView, ScopeGroup
 from spark_events.runtime.setup import ReporterSetup, read_setups
+from spark_events.runtime.stats import DROP_CAUSES
 from spark_events.runtime.worker import Worker
 
 
@@ -49,6 +52,7 @@ class Registry:
         root: the group ``spark``, from which all others grow.
         workers: one for each reporter.
         log: where errors of plugins go, once for each kind of error.
+        losses: says what was dropped.
     """
 
     def __init__(self, setups: Sequence[ReporterSetup]) -> None:
@@ -56,6 +60,7 @@ class Registry:
         self.workers = [Worker(setup, self.log) for setup in setups]
         self._by_kind = {kind: [w for w in self.workers if w.setup.kind is kind] for kind in KINDS}
         self.root = ScopeGroup(self, ("spark",), (), {}, {})
+        self.losses = Losses(self.add_event)
 
     def start(self) -> None:
         """Start all reporters, each on its own thread; returns at once."""
@@ -77,11 +82,17 @@ class Registry:
 
     def close(self, timeout_ms: int) -> None:
         """Deliver what is queued and close all reporters, within one time limit for all together."""
+        self.tick()
         deadline = time.monotonic() + timeout_ms / 1000
         for worker in self.workers:
             worker.request_close(deadline)
         for worker in self.workers:
             worker.join()
+        self.losses.tell(at_the_end=True)
+
+    def tick(self) -> None:
+        """Let time pass: what was dropped is reported now and then."""
+        self.losses.tell()
 
     # -- from the scope tree -------------------------------------------------------------------------
 
@@ -113,28 +124,46 @@ class Registry:
             return
         variables = group.all_variables
         built: Any = builder.build(variables)
+        size = estimate_bytes(built)
         for worker in wanting:
             seen = worker.setup.variables_for(variables)
-            worker.offer(method, built if seen is variables else built.with_variables(seen))
+            handed = built if seen is variables else built.with_variables(seen)
+            worker.offer(Item(method, (handed,), size, builder.routine))
 
     def _announce(self, method: str, group: MetricGroup, name: str, metric: Metric) -> None:
         for worker in self._by_kind[METRICS]:
             setup = worker.setup
             if setup.filter.passes(group.logical_scope, name, metric.type.value):
                 variables = setup.variables_for(group.variables)
-                worker.offer(method, metric, name, ReporterGroupView(group, variables, setup.delimiter))
+                view = ReporterGroupView(group, variables, setup.delimiter)
+                worker.offer(Item(method, (metric, name, view)))
 
     # -- about itself --------------------------------------------------------------------------------
 
     def _register_self_metrics(self, worker: Worker) -> None:
-        labels = {"reporter": worker.setup.name, "reporter_kind": worker.setup.kind.name}
-        group = self.root.child("reporter", (worker.setup.kind.name, worker.setup.name), labels)
-        group.register("reported", worker.stats.reported)
-        group.register("failed", worker.stats.failed)
-        for cause, counter in worker.stats.dropped_by_cause.items():
+        setup, stats = worker.setup, worker.stats
+        labels = {"reporter": setup.name, "reporter_kind": setup.kind.name}
+        application = {"app_name": setup.config.application.name, "app_id": setup.config.application.id}
+        components = (setup.kind.name, setup.name)
+        group = self.root.child("reporter", components, labels, {k: v for k, v in application.items() if v})
+        group.register("reported", stats.reported)
+        group.register("failed", stats.failed)
+        group.register("refused", stats.refused)
+        group.register("retries", stats.retries)
+        for cause, counter in stats.dropped_by_cause.items():
             group.child(components=(cause,), variables={"cause": cause}).register("dropped", counter)
         group.register("queueDepth", Gauge(lambda: worker.depth, description="Items that wait."))
         group.register(
-            "lastSuccessTimestamp",
-            Gauge(lambda: worker.stats.last_success_ms, "ms", "When the last flush succeeded."),
+            "queueBytes", Gauge(lambda: worker.queue_bytes, "bytes", "Memory of items that wait, roughly.")
         )
+        group.register(
+            "lastSuccessTimestamp", Gauge(lambda: stats.last_success_ms, "ms", "When it last succeeded.")
+        )
+        group.register(
+            "journalBytes", Gauge(lambda: worker.journal_bytes, "bytes", "What the journal holds.")
+        )
+        group.register(
+            "journalAge",
+            Gauge(lambda: worker.oldest_age_ms, "ms", "Age of the oldest record that is not delivered."),
+        )
+        self.losses.watch(worker.title, group, stats.dropped_here, DROP_CAUSES)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from spark_events.api import ApplicationInfo, ConfigError, Option, ReporterConfig, ReporterFactory
 from spark_events.api import option_types as types
+from spark_events.api.sending import JOURNAL_DIR, JOURNAL_FSYNC, JOURNAL_MAX_AGE, JOURNAL_MAX_BYTES
+from spark_events.runtime.bounded_queue import QueueBounds
 from spark_events.runtime.filters import Filter, Pattern, parse_patterns
+from spark_events.runtime.journal import Bounds
 from spark_events.runtime.kinds import Kind
 from spark_events.runtime.plugins import installed, load_factory
 
@@ -25,7 +29,19 @@ ADDITIONAL: Option[Mapping[str, str]] = Option(
 INCLUDES = Option("filter.includes", types.STRING, "*", "what is reported: <scope>[:<name>[,<name>]];…")
 EXCLUDES = Option("filter.excludes", types.STRING, "", "what is not reported; wins over filter.includes")
 QUEUE_SIZE = Option(
-    "queue.size", types.at_least(1, types.INT), 10_000, "how many items wait before the oldest is dropped"
+    "queue.size", types.at_least(1, types.INT), 10_000, "how many items wait before some are dropped"
+)
+QUEUE_BYTES = Option(
+    "queue.bytes",
+    types.at_least(65_536, types.SIZE),
+    16 << 20,
+    "how much memory they may take, roughly, before some are dropped",
+)
+DROP_POLICY = Option(
+    "drop.policy",
+    types.choice("oldest", "newest"),
+    "oldest",
+    "what a full queue or journal drops: the oldest items, or those that come new",
 )
 COMMON: tuple[Option[Any], ...] = (
     FACTORY,
@@ -36,6 +52,8 @@ COMMON: tuple[Option[Any], ...] = (
     INCLUDES,
     EXCLUDES,
     QUEUE_SIZE,
+    QUEUE_BYTES,
+    DROP_POLICY,
 )
 _COMMON_NAMES = frozenset(option.name for option in COMMON)
 
@@ -53,7 +71,9 @@ class ReporterSetup:
         additional: variables that are added for it.
         excluded: variables that it does not get to see.
         delimiter: what joins scope components for it.
-        queue_size: how many items may wait for it.
+        queue: what may wait for it in memory.
+        journal_dir: where what it sends is kept; None keeps it in memory.
+        journal: what may be kept there.
     """
 
     kind: Kind
@@ -64,7 +84,9 @@ class ReporterSetup:
     additional: Mapping[str, str] = field(default_factory=dict)
     excluded: frozenset[str] = frozenset()
     delimiter: str = "."
-    queue_size: int = 10_000
+    queue: QueueBounds = field(default_factory=QueueBounds)
+    journal_dir: Path | None = None
+    journal: Bounds = field(default_factory=Bounds)
 
     def variables_for(self, variables: Mapping[str, str]) -> Mapping[str, str]:
         """Return the variables as this reporter shall see them."""
@@ -153,13 +175,24 @@ def _with_settings(setup: ReporterSetup, config: ReporterConfig) -> ReporterSetu
         return parse_patterns(config.get(option), config.key(option.name), setup.kind.typed)
 
     excluded = config.get(EXCLUDED)
+    drop_oldest = config.get(DROP_POLICY) == "oldest"
+    # Options that the factory does not declare are not looked at: another's journal.dir is no journal.
+    journaled = JOURNAL_DIR in (setup.factory.options or ())
     return replace(
         setup,
         filter=Filter(patterns(INCLUDES), patterns(EXCLUDES)),
         additional={_bare(key): value for key, value in config.get(ADDITIONAL).items()},
         excluded=frozenset(map(_bare, excluded)),
         delimiter=config.get(DELIMITER),
-        queue_size=config.get(QUEUE_SIZE),
+        queue=QueueBounds(config.get(QUEUE_SIZE), config.get(QUEUE_BYTES), drop_oldest),
+        journal_dir=config.get(JOURNAL_DIR) if journaled else None,
+        journal=_journal_bounds(config, drop_oldest) if journaled else Bounds(),
+    )
+
+
+def _journal_bounds(config: ReporterConfig, drop_oldest: bool) -> Bounds:
+    return Bounds(
+        config.get(JOURNAL_MAX_BYTES), config.get(JOURNAL_MAX_AGE), drop_oldest, config.get(JOURNAL_FSYNC)
     )
 
 

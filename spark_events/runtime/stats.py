@@ -7,30 +7,46 @@ from collections.abc import Mapping
 from spark_events.api import Counter
 from spark_events.api.event import now_ms
 
-DROP_CAUSES = ("queue_full", "not_open", "close")
+DROP_CAUSES: Mapping[str, str] = {
+    "queue_full": "the queue in memory was full (queue.size, queue.bytes)",
+    "not_open": "the reporter could not be opened",
+    "close": "the end came before they were delivered (spark.events.close.timeout)",
+    "journal_full": "the journal was full (journal.max.bytes)",
+    "journal_age": "they were older than journal.max.age",
+    "journal_damaged": "the journal was damaged; each damaged place counts as one",
+    "dead_letters_full": "the file of refused records was full",
+}
+_DROPPED = "dropped."
 
 
 class ReporterStats:
-    """Counters of one reporter. Reported + dropped + failed + still queued is all that was offered to it.
+    """Counters of one reporter.
+
+    Reported + failed + refused + dropped + what is still queued is all that was ever offered to it; in a
+    journal the counters outlive the process.
 
     Attributes:
-        reported: items that the reporter took and flushed.
+        reported: items that the reporter took and flushed, or that its destination has acknowledged.
         failed: items on which the reporter raised.
-        dropped_by_cause: items that never reached the reporter: its queue was full, it could not be
-            opened, or the end came first.
-        last_success_ms: when the last flush succeeded, in ms since the epoch; None where none did.
+        refused: items that the destination will never take.
+        dropped_by_cause: items that never reached their destination, by cause.
+        retries: requests that have to be sent again.
+        last_success_ms: when the last flush or request succeeded, in ms since the epoch; None where none did.
     """
 
     def __init__(self) -> None:
-        self.reported = Counter(description="Items that the reporter took and flushed.")
+        self.reported = Counter(description="Items that the reporter delivered.")
         self.failed = Counter(description="Items on which the reporter raised.")
+        self.refused = Counter(description="Items that the destination will never take.")
         self.dropped_by_cause: Mapping[str, Counter] = {
-            cause: Counter(description="Items that never reached the reporter.") for cause in DROP_CAUSES
+            cause: Counter(description="Items that never reached their destination.") for cause in DROP_CAUSES
         }
+        self.retries = Counter(description="Requests that have to be sent again.")
         self.last_success_ms: int | None = None
+        self._inherited: Mapping[str, int] = {}
 
     def drop(self, cause: str, count: int = 1) -> None:
-        """Count items that never reached the reporter; the cause is one of ``DROP_CAUSES``."""
+        """Count items that never reached their destination; the cause is one of ``DROP_CAUSES``."""
         self.dropped_by_cause[cause].inc(count)
 
     def succeed(self, count: int) -> None:
@@ -40,5 +56,27 @@ class ReporterStats:
 
     @property
     def dropped(self) -> int:
-        """Items that never reached the reporter, of all causes."""
+        """Items that never reached their destination, of all causes."""
         return sum(counter.count for counter in self.dropped_by_cause.values())
+
+    def dropped_here(self) -> dict[str, int]:
+        """Return what this process dropped, by cause."""
+        return {
+            cause: counter.count - self._inherited.get(_DROPPED + cause, 0)
+            for cause, counter in self.dropped_by_cause.items()
+        }
+
+    def totals(self) -> dict[str, int]:
+        """Return the counters that outlive the process, by name."""
+        kept = {"reported": self.reported, "failed": self.failed, "refused": self.refused}
+        kept |= {_DROPPED + cause: counter for cause, counter in self.dropped_by_cause.items()}
+        return {name: counter.count for name, counter in kept.items() if counter.count}
+
+    def restore(self, totals: Mapping[str, int]) -> None:
+        """Add what an earlier process counted."""
+        self._inherited = totals
+        self.reported.inc(totals.get("reported", 0))
+        self.failed.inc(totals.get("failed", 0))
+        self.refused.inc(totals.get("refused", 0))
+        for cause, counter in self.dropped_by_cause.items():
+            counter.inc(totals.get(_DROPPED + cause, 0))

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import random
+import os
 import threading
 import time
-from collections import deque
 from typing import Any
 
-from spark_events.api import ConfigError, Reporter, RetryLater
+from spark_events.api import ConfigError, Reporter, RetryLater, SendingReporter
+from spark_events.runtime.backoff import GIVE_UP_BEFORE_S, Backoff
+from spark_events.runtime.bounded_queue import BoundedQueue, Item
+from spark_events.runtime.delivery import Delivery
 from spark_events.runtime.log_once import OnceLog, logger
 from spark_events.runtime.setup import ReporterSetup
 from spark_events.runtime.stats import ReporterStats
 
 _BATCH = 512
-_FIRST_PAUSE_S = 0.2
-_LONGEST_PAUSE_S = 30.0
-_GIVE_UP_BEFORE_S = 0.2
-"""How long before the deadline a retrying worker ends, so that the reporter's ``close`` has time."""
-
-Item = tuple[str, tuple[Any, ...]]
-"""A method of the reporter, and its arguments."""
+_KEEP_S = 1.0
 
 
 class Worker:
@@ -36,6 +32,7 @@ class Worker:
         stats: what became of the items.
         error: why the reporter could not be opened; None while it can.
         destination: where what is reported can be found, once it is open.
+        delivery: what a sending reporter has around it; None for others, and before ``open``.
     """
 
     def __init__(self, setup: ReporterSetup, log: OnceLog) -> None:
@@ -43,15 +40,16 @@ class Worker:
         self.stats = ReporterStats()
         self.error: BaseException | None = None
         self.destination = ""
+        self.delivery: Delivery | None = None
         self._log = log
-        self._queue: deque[Item] = deque()
+        self._queue = BoundedQueue(setup.queue)
         self._changed = threading.Condition()
-        self._closing = threading.Event()
+        self._backoff = Backoff()
         self._opened = threading.Event()
         self._deadline = float("inf")
         self._in_flight = 0
-        self._overflowing = False
         self._left_behind = False
+        self._process = os.getpid()
         name = f"spark-events-{setup.kind.name}-{setup.name}"
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -63,22 +61,39 @@ class Worker:
     @property
     def depth(self) -> int:
         """How many items wait or are in flight."""
-        return len(self._queue) + self._in_flight
+        spooled = self.delivery.spool.pending if self.delivery else 0
+        return len(self._queue) + self._in_flight + spooled
+
+    @property
+    def queue_bytes(self) -> int:
+        """What the items in the queue take in memory, roughly, in bytes."""
+        return self._queue.bytes
+
+    @property
+    def journal_bytes(self) -> int | None:
+        """What the journals hold, in bytes; None where there is none."""
+        spool = self.delivery.spool if self.delivery else None
+        return spool.journal_bytes if spool is not None and spool.durable else None
+
+    @property
+    def oldest_age_ms(self) -> int | None:
+        """How old the oldest record is that is not delivered, in ms; None for what does not send."""
+        return self.delivery.spool.oldest_age_ms if self.delivery else None
 
     def start(self) -> None:
         """Start the thread; the reporter is created and opened there."""
         self._thread.start()
 
-    def offer(self, method: str, *arguments: Any) -> None:
-        """Queue a call of the reporter's method. Never blocks; a full queue drops its oldest item."""
-        if self._closing.is_set() or self.error is not None:
-            self.stats.drop("close" if self._closing.is_set() else "not_open")
+    def offer(self, item: Item) -> None:
+        """Queue a call of the reporter's method. Never blocks; a full queue drops as it is configured to."""
+        if os.getpid() != self._process:
+            return  # a forked child has no such thread, and nothing to report
+        if self._backoff.closing or self.error is not None:
+            self.stats.drop("close" if self._backoff.closing else "not_open")
             return
         with self._changed:
-            if len(self._queue) >= self.setup.queue_size:
-                self._queue.popleft()
-                self._overflow()
-            self._queue.append((method, arguments))
+            if dropped := self._queue.put(item):
+                self.stats.drop("queue_full", dropped)
             self._changed.notify()
 
     def wait_opened(self, timeout_s: float) -> bool:
@@ -89,7 +104,7 @@ class Worker:
         """Let the thread hand over what is queued, and close, until a time of ``time.monotonic``."""
         with self._changed:
             self._deadline = deadline
-            self._closing.set()
+            self._backoff.close(deadline)
             self._changed.notify()
 
     def join(self) -> None:
@@ -99,7 +114,7 @@ class Worker:
             return
         with self._changed:
             self._left_behind = True
-            left = self.depth
+            left = len(self._queue) + self._in_flight
         self.stats.drop("close", left)
         logger.error(
             "%s did not close in time and is left behind; not delivered: %d item(s)", self.title, left
@@ -111,7 +126,10 @@ class Worker:
         reporter = self._open()
         if reporter is not None and self.error is None:
             self._serve(reporter)
-        if reporter is not None:
+        may_close = True
+        if self.delivery is not None:
+            may_close = self.delivery.finish(self._deadline - GIVE_UP_BEFORE_S)
+        if reporter is not None and may_close:
             self._guard("close", reporter.close)
 
     def _open(self) -> Reporter | None:
@@ -122,7 +140,11 @@ class Worker:
                 raise ConfigError(
                     f"its factory made a {type(reporter).__name__}, no {self.setup.kind.singular} reporter"
                 )
+            if isinstance(reporter, SendingReporter):
+                self.delivery = Delivery(reporter, self.setup, self.stats, self.title, self._log)
             reporter.open()
+            if self.delivery is not None:
+                self.delivery.start()
             self.destination = reporter.destination
             logger.info("%s reports to %s", self.title, self.destination or "its own place")
         except BaseException as error:
@@ -130,42 +152,46 @@ class Worker:
             shown = None if isinstance(error, ConfigError) else error
             logger.error("%s is not used: %s", self.title, describe(error), exc_info=shown)
             with self._changed:
-                self.stats.drop("not_open", len(self._queue))
-                self._queue.clear()
+                self.stats.drop("not_open", self._queue.clear())
         finally:
             self._opened.set()
         return reporter
 
     def _serve(self, reporter: Reporter) -> None:
         while batch := self._next_batch():
-            taken = sum(self._guard(method, getattr(reporter, method), *args) for method, args in batch)
-            if not self._flush(reporter, taken):
+            taken = sum(self._call(reporter, item) for item in batch)
+            if self.delivery is not None:
+                self.delivery.spool.commit()
+            if not self._flush(reporter, 0 if self.delivery is not None else taken):
                 return
             self._in_flight = 0
 
     def _next_batch(self) -> list[Item]:
-        with self._changed:
-            while not self._queue and not self._closing.is_set():
-                self._changed.wait()
-            batch = [self._queue.popleft() for _ in range(min(_BATCH, len(self._queue)))]
-            self._in_flight = len(batch)
-            self._overflowing = self._overflowing and bool(self._queue)
-            return batch
+        while True:
+            with self._changed:
+                if not len(self._queue) and not self._backoff.closing:
+                    self._changed.wait(_KEEP_S if self.delivery else None)
+                if len(self._queue) or self._backoff.closing:
+                    batch = self._queue.take(_BATCH)
+                    self._in_flight = len(batch)
+                    return batch
+            if self.delivery is not None:
+                self.delivery.spool.keep()
+
+    def _call(self, reporter: Reporter, item: Item) -> bool:
+        return self._guard(item.method, getattr(reporter, item.method), *item.arguments)
 
     def _flush(self, reporter: Reporter, taken: int) -> bool:
         """Flush until the reporter has no reason to try again; tell whether to go on after that."""
-        pause, tries = _FIRST_PAUSE_S, 0
         while True:
             try:
                 reporter.flush()
             except RetryLater as later:
-                tries += 1
-                if tries == 1:
+                if self._backoff.failed() == 1:
                     logger.warning("%s holds back %d item(s) and tries again: %s", self.title, taken, later)
-                if not self._pause(later.after_ms / 1000 if later.after_ms else pause):
+                if not self._backoff.pause(later.after_ms):
                     self._give_up(taken, later)
                     return False
-                pause = min(pause * 2, _LONGEST_PAUSE_S)
             except Exception as error:
                 self.stats.failed.inc(taken)
                 self._log.error(
@@ -173,30 +199,21 @@ class Worker:
                 )
                 return True
             else:
-                self.stats.succeed(taken)
-                if tries:
-                    logger.warning("%s delivers again, after %d tries", self.title, tries)
+                if taken:
+                    self.stats.succeed(taken)
+                if self._backoff.tries:
+                    logger.warning("%s delivers again, after %d tries", self.title, self._backoff.tries)
+                self._backoff.succeeded()
                 return True
 
     def _give_up(self, taken: int, reason: RetryLater) -> None:
         with self._changed:
             if self._left_behind:
                 return  # all of it was counted already
-            left = taken + len(self._queue)
-            self._queue.clear()
+            left = taken + self._queue.clear()
             self._in_flight = 0
         self.stats.drop("close", left)
         logger.error("%s could not deliver %d item(s) before the end: %s", self.title, left, reason)
-
-    def _pause(self, seconds: float) -> bool:
-        """Wait before the next try; tell whether there is time for one."""
-        jittered = seconds * random.uniform(0.8, 1.2)
-        if not self._closing.wait(jittered):
-            return True
-        # Closing: a last few tries, a second apart at the most.
-        give_up_at = self._deadline - _GIVE_UP_BEFORE_S
-        time.sleep(max(0.0, min(jittered, 1.0, give_up_at - time.monotonic())))
-        return time.monotonic() < give_up_at
 
     def _guard(self, method: str, call: Any, *arguments: Any) -> bool:
         """Call the plugin; tell whether it returned."""
@@ -210,16 +227,6 @@ class Worker:
 
     def _raised(self, method: str, error: BaseException) -> str:
         return f"{self.title} raised in {method}: {describe(error)}"
-
-    def _overflow(self) -> None:
-        self.stats.drop("queue_full")
-        if not self._overflowing:
-            self._overflowing = True
-            logger.warning(
-                "%s does not keep up: its queue of %d is full, the oldest items are dropped and counted",
-                self.title,
-                self.setup.queue_size,
-            )
 
 
 def describe(error: BaseException) -> str:

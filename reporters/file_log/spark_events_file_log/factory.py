@@ -13,10 +13,9 @@ from spark_events.api import (
     option_types,
 )
 from spark_events_file_log.files import RotatedFile, Rotation
-from spark_events_file_log.local_path import LOCAL_PATH
 from spark_events_file_log.reporter import FileLogEventReporter, FileLogSpanReporter
 
-PATH = Option.must("path", LOCAL_PATH, "the folder of the files, as file:///folder or /folder")
+PATH = Option.must("path", option_types.LOCAL_PATH, "the folder of the files, as file:///folder or /folder")
 SIZE = Option(
     "rotate.size",
     option_types.at_least(1024, option_types.SIZE),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spark_events.api import (
+    JOURNAL_OPTIONS,
     EventReporterFactory,
     MissingExtraError,
     Option,
@@ -36,8 +37,14 @@ HEADERS: Option[Mapping[str, Secret]] = Option(
 )
 CERTIFICATE = Option.optional(
     "exporter.certificate",
-    option_types.STRING,
+    option_types.LOCAL_PATH,
     "PEM file of the authorities to trust; the system's by default",
+)
+CLIENT_CERTIFICATE = Option.optional(
+    "exporter.client.certificate", option_types.LOCAL_PATH, "PEM file of the client's certificate, for mTLS"
+)
+CLIENT_KEY = Option.optional(
+    "exporter.client.key", option_types.LOCAL_PATH, "PEM file of that certificate's key"
 )
 SERVICE_NAME = Option.optional(
     "service.name", option_types.STRING, "service.name of the resource; the application's name by default"
@@ -46,16 +53,19 @@ SERVICE_VERSION = Option.optional("service.version", option_types.STRING, "servi
 RESOURCE: Option[Mapping[str, str]] = Option(
     "resource.attributes", option_types.MAP, {}, "more attributes of the resource, key:value,…"
 )
-OPTIONS = (
+OPTIONS: tuple[Option[Any], ...] = (
     ENDPOINT,
     PROTOCOL,
     TIMEOUT,
     COMPRESSION,
     HEADERS,
     CERTIFICATE,
+    CLIENT_CERTIFICATE,
+    CLIENT_KEY,
     SERVICE_NAME,
     SERVICE_VERSION,
     RESOURCE,
+    *JOURNAL_OPTIONS,
 )
 
 
@@ -71,10 +81,11 @@ class OtlpEventReporterFactory(EventReporterFactory):
     def create(self, config: ReporterConfig) -> OtlpEventReporter:
         """Create the reporter; the connection is made by ``open``."""
         try:
-            from spark_events_otlp.reporter import create_event_reporter
+            from spark_events_otlp.reporter import OtlpEventReporter
+
+            return OtlpEventReporter(config)
         except ModuleNotFoundError as error:
             raise _missing(error) from error
-        return create_event_reporter(config)
 
     def probe(self, config: ReporterConfig) -> str:
         """Send a request without records."""
@@ -90,10 +101,11 @@ class OtlpSpanReporterFactory(SpanReporterFactory):
     def create(self, config: ReporterConfig) -> OtlpSpanReporter:
         """Create the reporter; the connection is made by ``open``."""
         try:
-            from spark_events_otlp.reporter import create_span_reporter
+            from spark_events_otlp.reporter import OtlpSpanReporter
+
+            return OtlpSpanReporter(config)
         except ModuleNotFoundError as error:
             raise _missing(error) from error
-        return create_span_reporter(config)
 
     def probe(self, config: ReporterConfig) -> str:
         """Send a request without spans."""

@@ -1,0 +1,111 @@
+"""OTLP over gRPC."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+import grpc
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
+
+from spark_events.api import Refused, RetryLater
+from spark_events_otlp.signals import Signal
+from spark_events_otlp.transport import Target
+
+_TRIES_OF_UNCLEAR = 10
+_REFUSED = frozenset(("INVALID_ARGUMENT", "FAILED_PRECONDITION", "ALREADY_EXISTS"))
+_UNCLEAR = frozenset(("INTERNAL", "UNKNOWN"))
+_OURS = {
+    "UNAUTHENTICATED": "see exporter.headers",
+    "PERMISSION_DENIED": "see exporter.headers",
+    "UNIMPLEMENTED": "it does not serve this signal; see exporter.endpoint",
+    "NOT_FOUND": "see exporter.endpoint",
+}
+_TOO_LARGE = "larger than max"
+_STATUS = "grpc-status-details-bin"
+
+
+class GrpcTransport:
+    """Sends requests over one channel, made anew when the files of TLS change.
+
+    Args:
+        target: where requests go.
+        signal: what is sent.
+    """
+
+    def __init__(self, target: Target, signal: Signal) -> None:
+        self.endpoint = target.endpoint
+        self._target = target
+        self._signal = signal
+        self._channel: Any = None
+        self._export: Any = None
+        self._stamp: tuple[int, ...] = ()
+
+    def send(self, request: Any) -> Any:
+        """Send one request and return the parsed answer."""
+        self._connect()
+        try:
+            return self._export(
+                request,
+                timeout=self._target.timeout_s,
+                metadata=list(self._target.reveal_headers().items()),
+                compression=grpc.Compression.Gzip if self._target.gzip else None,
+            )
+        except grpc.RpcError as error:
+            raise self._answer(error) from None
+
+    def close(self) -> None:
+        """Close the channel."""
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = self._export = None
+
+    def _connect(self) -> None:
+        try:
+            stamp = self._target.tls.stamp()
+            if self._export is not None and stamp == self._stamp:
+                return
+            self.close()
+            self._channel = self._open_channel()
+        except OSError as error:
+            raise RetryLater(f"a file of TLS cannot be read: {error}") from error
+        self._stamp = stamp
+        self._export = self._signal.stub(self._channel).Export
+
+    def _open_channel(self) -> Any:
+        url = urlsplit(self.endpoint)
+        address = f"[{url.hostname}]" if ":" in str(url.hostname) else url.hostname
+        # A collector that comes back is noticed within a second, and not after gRPC's two minutes.
+        options = [("grpc.max_reconnect_backoff_ms", 1_000), ("grpc.initial_reconnect_backoff_ms", 200)]
+        where = f"{address}:{url.port or 4317}"
+        if url.scheme == "https":
+            credentials = grpc.ssl_channel_credentials(*self._target.tls.read())
+            return grpc.secure_channel(where, credentials, options)
+        return grpc.insecure_channel(where, options)
+
+    def _answer(self, error: Any) -> Exception:
+        """Return what an error of gRPC asks for."""
+        code, details = error.code().name, error.details() or ""
+        reason = f"{self.endpoint} (grpc) answered {code}: {details}"
+        if code in _REFUSED or (code == "RESOURCE_EXHAUSTED" and _TOO_LARGE in details):
+            return Refused(reason)
+        if code in _OURS:
+            return RetryLater(f"{reason} ({_OURS[code]})")
+        if code in _UNCLEAR:
+            return RetryLater(reason, _retry_info_ms(error), tries=_TRIES_OF_UNCLEAR)
+        if code == "UNAVAILABLE" and re.search(r"(?i)ssl|tls|certificate|handshake", details):
+            reason += " (a matter of TLS; see exporter.certificate, exporter.client.certificate)"
+        return RetryLater(reason, _retry_info_ms(error), smaller=code == "DEADLINE_EXCEEDED")
+
+
+def _retry_info_ms(error: Any) -> int | None:
+    """Return the pause that an answer asks for, in ms, by google.rpc.RetryInfo."""
+    for key, value in error.trailing_metadata() or ():
+        if key == _STATUS:
+            for detail in Status.FromString(value).details:
+                info = RetryInfo()
+                if detail.Is(RetryInfo.DESCRIPTOR) and detail.Unpack(info):
+                    return int(info.retry_delay.ToMilliseconds())
+    return None

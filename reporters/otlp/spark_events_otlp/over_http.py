@@ -1,0 +1,138 @@
+"""OTLP over HTTP, as protobuf."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import requests
+from google.protobuf.message import DecodeError
+from google.rpc.status_pb2 import Status
+
+from spark_events.api import Refused, RetryLater
+from spark_events_otlp.signals import Signal
+from spark_events_otlp.transport import Target
+
+_TRIES_OF_UNCLEAR = 10
+_RETRYABLE = frozenset((408, 425, 429, 502, 503, 504))
+_OURS = {
+    401: "see exporter.headers",
+    403: "see exporter.headers",
+    404: "see exporter.endpoint",
+    405: "see exporter.endpoint",
+    407: "the proxy wants to know who asks",
+}
+_PROTOBUF = "application/x-protobuf"
+
+
+class HttpTransport:
+    """Sends requests in one session, made anew when the files of TLS change.
+
+    Args:
+        target: where requests go.
+        signal: what is sent.
+    """
+
+    def __init__(self, target: Target, signal: Signal) -> None:
+        self.endpoint = target.endpoint
+        self._target = target
+        self._signal = signal
+        self._session: requests.Session | None = None
+        self._stamp: tuple[int, ...] = ()
+
+    def send(self, request: Any) -> Any:
+        """Send one request and return the parsed answer."""
+        body = request.SerializeToString()
+        headers = {"Content-Type": _PROTOBUF, **self._target.reveal_headers()}
+        if self._target.gzip:
+            body, headers["Content-Encoding"] = gzip.compress(body), "gzip"
+        try:
+            answer = self._connected().post(
+                self.endpoint,
+                data=body,
+                headers=headers,
+                timeout=self._target.timeout_s,
+                # A redirected POST would become a GET; and ~/.netrc would replace the configured header.
+                allow_redirects=False,
+                auth=lambda prepared: prepared,
+            )
+        except (requests.ConnectionError, requests.Timeout, OSError) as error:
+            slow = isinstance(error, requests.ReadTimeout)
+            raise RetryLater(
+                f"{self.endpoint} (http) cannot be reached: {_cause(error)}", smaller=slow
+            ) from None
+        if answer.status_code == 200:
+            return self._parse(answer.content)
+        raise self._error(answer)
+
+    def close(self) -> None:
+        """Close the session."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def _connected(self) -> requests.Session:
+        files = self._target.tls
+        stamp = files.stamp()
+        if self._session is None or stamp != self._stamp:
+            self.close()
+            self._stamp = stamp
+            self._session = requests.Session()
+            if files.authorities:
+                self._session.verify = str(files.authorities)
+            if files.certificate and files.key:
+                self._session.cert = (str(files.certificate), str(files.key))
+        return self._session
+
+    def _parse(self, content: bytes) -> Any:
+        try:
+            return self._signal.response.FromString(content)
+        except DecodeError:
+            raise RetryLater(
+                f"{self.endpoint} (http) answered 200 with something that is no OTLP (see exporter.endpoint)",
+            ) from None
+
+    def _error(self, answer: requests.Response) -> Exception:
+        """Return what an answer other than 200 asks for."""
+        code = answer.status_code
+        reason = f"{self.endpoint} (http) answered {code} {answer.reason or ''}{_message(answer)}"
+        after_ms = retry_after_ms(answer.headers)
+        if code in _RETRYABLE:
+            return RetryLater(reason, after_ms)
+        if code in _OURS or code < 400:
+            return RetryLater(f"{reason} ({_OURS.get(code, 'see exporter.endpoint')})", after_ms)
+        if code >= 500:
+            return RetryLater(reason, after_ms, tries=_TRIES_OF_UNCLEAR)
+        return Refused(reason)
+
+
+def retry_after_ms(headers: Mapping[str, str]) -> int | None:
+    """Return what the header Retry-After asks for, in ms; it says s, or a date."""
+    value = headers.get("Retry-After", "").strip()
+    if value.isdigit():
+        return int(value) * 1000
+    try:
+        return max(0, int((parsedate_to_datetime(value).timestamp() - time.time()) * 1000))
+    except (ValueError, TypeError):
+        return None
+
+
+def _message(answer: requests.Response) -> str:
+    """Return what the body says, where it is the status message that OTLP asks for."""
+    if answer.headers.get("Content-Type") != _PROTOBUF:
+        return ""
+    try:
+        message = Status.FromString(answer.content).message
+    except DecodeError:
+        return ""
+    return f": {message}" if message else ""
+
+
+def _cause(error: BaseException) -> str:
+    """Return the innermost of requests' nested errors, which is the one that says why."""
+    while error.__context__ is not None:
+        error = error.__context__
+    return str(error)

@@ -1,0 +1,84 @@
+"""A reporter whose records have to reach another process, and be acknowledged there."""
+
+from __future__ import annotations
+
+import abc
+import base64
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol
+
+from spark_events.api import option_types as types
+from spark_events.api.config import Option
+from spark_events.api.reporter import Reporter
+
+JOURNAL_DIR = Option.optional(
+    "journal.dir",
+    types.LOCAL_PATH,
+    "a local folder that keeps what is not delivered yet; in memory by default",
+)
+JOURNAL_MAX_BYTES = Option(
+    "journal.max.bytes", types.at_least(65_536, types.SIZE), 256 << 20, "how much the journal may hold"
+)
+JOURNAL_MAX_AGE = Option.optional(
+    "journal.max.age",
+    types.at_least(1_000, types.DURATION),
+    "what is older is dropped and counted; no limit by default",
+)
+JOURNAL_FSYNC = Option(
+    "journal.fsync",
+    types.choice("never", "interval", "always"),
+    "interval",
+    "when the disk has to have it: never (a crash of the machine may cost some), each second, or always",
+)
+JOURNAL_OPTIONS: tuple[Option[Any], ...] = (JOURNAL_DIR, JOURNAL_MAX_BYTES, JOURNAL_MAX_AGE, JOURNAL_FSYNC)
+"""What the factory of a ``SendingReporter`` adds to its ``options``; the runtime reads them."""
+
+
+class Outbox(Protocol):
+    """Takes what is to be sent, in order."""
+
+    def put(self, record: bytes) -> None:
+        """Take one record."""
+
+
+class SendingReporter(Reporter):
+    """A reporter that turns each item into bytes once, and sends batches of them until they are acknowledged.
+
+    Its ``notify_of_added_…`` puts one record into ``outbox``. The runtime stores it, in the journal where
+    ``journal.dir`` names one, and calls ``send`` with what is stored, oldest first, as often as it takes:
+    also what an earlier run of the same application left behind.
+
+    ``send`` and ``close`` are called from another thread than the rest, each thread one call at a time.
+
+    Attributes:
+        outbox: set by the runtime before ``open``.
+        max_request_records: how many records ``send`` is given at the most.
+        max_request_bytes: how many bytes they have in sum at the most; one record alone may have more.
+    """
+
+    outbox: Outbox
+    max_request_records: ClassVar[int] = 2_048
+    max_request_bytes: ClassVar[int] = (4 << 20) - (64 << 10)
+
+    @property
+    def context(self) -> bytes:
+        """What all records of this run have in common, such as OTLP's resource; stored beside them."""
+        return b""
+
+    @abc.abstractmethod
+    def send(self, records: Sequence[bytes], context: bytes) -> None:
+        """Send records in order; to return is to say that the destination has them.
+
+        Args:
+            records: as they were put into the outbox.
+            context: of the run that put them there.
+
+        Raises:
+            RetryLater: the destination is away, or asks for a later try.
+            Refused: it will never take this request.
+            PartlyRefused: it took the request, but for some records.
+        """
+
+    def readable(self, record: bytes) -> Any:
+        """Return a record as JSON can carry it, for the file of those that were refused."""
+        return {"base64": base64.b64encode(record).decode()}

@@ -1,0 +1,119 @@
+"""A queue that is bounded in items and in bytes, and gives up what hurts least first."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spark_events.api import Event, Span
+
+_ITEM_BYTES = 600
+"""What an item takes beside its texts, roughly."""
+_ROUTINE_SHARE = 0.75
+"""Where new items are dropped, routine ones may fill this much: the rest is for what tells of an end."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueBounds:
+    """What a queue may hold.
+
+    Attributes:
+        max_items: how many items.
+        max_bytes: their estimated size, in bytes.
+        drop_oldest: what a full queue drops: its oldest item, or else what comes new.
+    """
+
+    max_items: int = 10_000
+    max_bytes: int = 16 << 20
+    drop_oldest: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A call of a reporter's method.
+
+    Attributes:
+        method: its name.
+        arguments: what it gets.
+        size: their estimated size, in bytes.
+        routine: whether its loss hurts less than that of others.
+    """
+
+    method: str
+    arguments: tuple[Any, ...]
+    size: int = _ITEM_BYTES
+    routine: bool = False
+
+
+class BoundedQueue:
+    """Items in order. Not safe to use from several threads without a lock.
+
+    Args:
+        bounds: what it may hold.
+    """
+
+    def __init__(self, bounds: QueueBounds) -> None:
+        self._bounds = bounds
+        self._routine: deque[tuple[int, Item]] = deque()
+        self._lasting: deque[tuple[int, Item]] = deque()
+        self._next = 0
+        self.bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._routine) + len(self._lasting)
+
+    def put(self, item: Item) -> int:
+        """Append an item, and return how many had to be dropped for it, itself included."""
+        bounds, dropped = self._bounds, 0
+        if not bounds.drop_oldest:
+            share = _ROUTINE_SHARE if item.routine else 1.0
+            if not self._fits(item, share):
+                return 1
+        while len(self) and not self._fits(item, 1.0):
+            # The oldest routine item, or where there is none the oldest of all.
+            self._pop(self._routine or self._lasting)
+            dropped += 1
+        (self._routine if item.routine else self._lasting).append((self._next, item))
+        self._next += 1
+        self.bytes += item.size
+        return dropped
+
+    def take(self, most: int) -> list[Item]:
+        """Remove and return the first items, in the order in which they came."""
+        return [self._pop(self._earlier()) for _ in range(min(most, len(self)))]
+
+    def clear(self) -> int:
+        """Remove all items, and return how many there were."""
+        count = len(self)
+        self._routine.clear()
+        self._lasting.clear()
+        self.bytes = 0
+        return count
+
+    def _fits(self, item: Item, share: float) -> bool:
+        bounds = self._bounds
+        return (
+            len(self) + 1 <= max(1, bounds.max_items * share)
+            and self.bytes + item.size <= bounds.max_bytes * share
+        )
+
+    def _earlier(self) -> deque[tuple[int, Item]]:
+        if not self._routine or not self._lasting:
+            return self._routine or self._lasting
+        return self._routine if self._routine[0][0] < self._lasting[0][0] else self._lasting
+
+    def _pop(self, queue: deque[tuple[int, Item]]) -> Item:
+        _, item = queue.popleft()
+        self.bytes -= item.size
+        return item
+
+
+def estimate_bytes(item: Event | Span) -> int:
+    """Return what an event or a span takes in memory, roughly, in bytes, without its variables."""
+    return _ITEM_BYTES + _texts(item.attributes) + len(getattr(item, "body", ""))
+
+
+def _texts(attributes: Mapping[str, Any]) -> int:
+    return sum(len(value) for value in attributes.values() if isinstance(value, str))

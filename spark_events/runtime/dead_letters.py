@@ -1,0 +1,71 @@
+"""Records that their destination will never take, put aside for a person to look at."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from spark_events.api.event import now_ms
+
+_OLDER = ".1"
+Readable = Callable[[bytes], Any]
+
+
+class DeadLetters:
+    """A file of JSON lines, each a record and why it was refused; a full one replaces the one before it.
+
+    Args:
+        path: the file.
+        max_bytes: its size and that of the older one together, in bytes.
+        readable: returns a record as JSON can carry it.
+        dropped: told how many records went with a file that was replaced.
+    """
+
+    def __init__(
+        self, path: Path, max_bytes: int, readable: Readable, dropped: Callable[[str, int], None]
+    ) -> None:
+        self.path = path
+        self._max_bytes = max_bytes
+        self._readable = readable
+        self._dropped = dropped
+
+    def add(self, records: Sequence[bytes], reason: str) -> None:
+        """Append records.
+
+        Raises:
+            OSError: they cannot be written.
+        """
+        lines = b"".join(self._line(record, reason) for record in records)
+        self._rotate(len(lines))
+        fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            before = os.fstat(fd).st_size
+            if os.write(fd, lines) < len(lines):
+                os.ftruncate(fd, before)
+                raise OSError(28, "the disk is full", str(self.path))
+        finally:
+            os.close(fd)
+
+    def _line(self, record: bytes, reason: str) -> bytes:
+        try:
+            shown = self._readable(record)
+            return _encode({"timeMs": now_ms(), "reason": reason, "record": shown})
+        except Exception as error:  # a plugin's, of a record that may be broken
+            shown = {"hex": record.hex(), "unreadable": f"{type(error).__name__}: {error}"}
+            return _encode({"timeMs": now_ms(), "reason": reason, "record": shown})
+
+    def _rotate(self, more: int) -> None:
+        if not self.path.exists() or self.path.stat().st_size + more <= self._max_bytes // 2:
+            return
+        older = self.path.with_name(self.path.name + _OLDER)
+        if older.exists():
+            self._dropped("dead_letters_full", older.read_bytes().count(b"\n"))
+        self.path.replace(older)
+
+
+def _encode(letter: dict[str, Any]) -> bytes:
+    return orjson.dumps(letter, default=str) + b"\n"

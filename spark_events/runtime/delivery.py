@@ -1,0 +1,128 @@
+"""What a sending reporter needs around it: its journals, its spool, its sender, its refused records."""
+
+from __future__ import annotations
+
+from spark_events.api import SendingReporter
+from spark_events.api.sending import JOURNAL_DIR
+from spark_events.runtime.dead_letters import DeadLetters
+from spark_events.runtime.journal import Claim, Journal, claim
+from spark_events.runtime.journal.folder import Lock
+from spark_events.runtime.log_once import OnceLog, logger
+from spark_events.runtime.sender import Sender
+from spark_events.runtime.setup import ReporterSetup
+from spark_events.runtime.spool import MemoryRecords, Spool
+from spark_events.runtime.stats import ReporterStats
+
+_DEAD_LETTERS = "refused.jsonl"
+_DEAD_LETTERS_SHARE = 8
+
+
+class Delivery:
+    """Everything between a sending reporter's ``notify`` and its ``send``.
+
+    A journal that cannot be opened costs durability and nothing else: records then wait in memory.
+
+    Args:
+        reporter: its ``outbox`` is set here.
+        setup: how it is configured.
+        stats: what became of its records.
+        title: how messages call it.
+        log: where errors go, once for each kind.
+
+    Attributes:
+        spool: where its records wait.
+    """
+
+    def __init__(
+        self, reporter: SendingReporter, setup: ReporterSetup, stats: ReporterStats, title: str, log: OnceLog
+    ) -> None:
+        self._title = title
+        self._stats = stats
+        self._setup = setup
+        self._locks: list[Lock] = []
+        journals = self._open_journals(reporter.context) if setup.journal_dir else []
+        queue = setup.queue
+        memory = MemoryRecords(queue.max_bytes, queue.drop_oldest, stats.drop)
+        self.spool = Spool(journals, memory, reporter.context, self._told)
+        reporter.outbox = self.spool
+        letters = None
+        if journals:
+            share = setup.journal.max_bytes // _DEAD_LETTERS_SHARE
+            path = journals[-1].folder / _DEAD_LETTERS
+            letters = DeadLetters(path, share, reporter.readable, stats.drop)
+        self._sender = Sender(reporter, self.spool, stats, title, letters, log)
+
+    def start(self) -> None:
+        """Begin to send."""
+        if left := self.spool.pending:
+            logger.info("%s sends %d item(s) first that an earlier run left behind", self._title, left)
+        self._sender.start()
+
+    def finish(self, deadline: float) -> bool:
+        """Send what is left, until a time of ``time.monotonic``, and say what stays.
+
+        Returns:
+            Whether the sending thread has ended, so that the reporter may be closed.
+        """
+        ended = self._sender.finish(deadline)
+        self.spool.close()
+        for lock in self._locks:
+            lock.release()
+        left, lost = self.spool.pending, self.spool.in_memory
+        if lost:
+            self._stats.drop("close", lost)
+            logger.error("%s could not deliver %d item(s) before the end", self._title, lost)
+        if left > lost:
+            logger.warning(
+                "%s leaves %d item(s) in %s; the next start of this application sends them",
+                self._title,
+                left - lost,
+                self._setup.journal_dir,
+            )
+        return ended
+
+    def _open_journals(self, context: bytes) -> list[Journal]:
+        key = self._setup.config.key(JOURNAL_DIR.name)
+        journals: list[Journal] = []
+        try:
+            claimed = self._claim()
+            for lock in (*claimed.orphans, claimed.own):
+                totals = self._stats.totals if lock is claimed.own else None
+                journal = Journal(lock.folder, self._setup.journal, context, self._stats.drop, totals)
+                journal.open()
+                journals.append(journal)
+                if journal.torn:
+                    self._told(f"{journal.torn} byte(s) at the end of {lock.folder} were no whole record")
+        except OSError as error:
+            for journal in journals:
+                journal.close()
+            for lock in self._locks:
+                lock.release()
+            logger.error(
+                "%s: '%s' cannot be used (%s); give a folder in which the user that runs Spark may write. "
+                "Until then records wait in memory, and are lost with this process",
+                key,
+                self._setup.journal_dir,
+                error,
+            )
+            return []
+        self._stats.restore(journals[-1].restored)
+        return journals
+
+    def _claim(self) -> Claim:
+        setup = self._setup
+        assert setup.journal_dir is not None
+        claimed = claim(setup.journal_dir, f"{setup.kind.name}-{setup.name}", setup.config.application.name)
+        self._locks = [claimed.own, *claimed.orphans]
+        if claimed.busy:
+            logger.warning(
+                "%s: %d other driver(s) of this application have a journal in %s; this one is in %s",
+                self._title,
+                claimed.busy,
+                setup.journal_dir,
+                claimed.own.folder,
+            )
+        return claimed
+
+    def _told(self, sentence: str) -> None:
+        logger.warning("%s: %s", self._title, sentence)

@@ -1,0 +1,97 @@
+"""Up to where a journal is acknowledged, and what became of all that it ever held."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+
+_SLOT = 1_024
+_HEAD = struct.Struct(">IH")
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a journal is acknowledged up to.
+
+    Attributes:
+        segment: the number of the segment.
+        offset: in bytes; all before it is acknowledged.
+        totals: by name, what became of the records before it.
+    """
+
+    segment: int = 0
+    offset: int = 0
+    totals: Mapping[str, int] = field(default_factory=dict)
+
+
+class Cursor:
+    """A file of two slots, written in turn, each with a checksum: one of them is always whole.
+
+    It is written in place, because on a full disk a new file could not be, and then nothing could be deleted.
+
+    Args:
+        path: the file.
+
+    Attributes:
+        unreadable: whether there was a file, and neither of its slots could be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._fd = -1
+        self._turn = 0
+        self.unreadable = False
+
+    def open(self) -> Position:
+        """Open or make the file, and return what it says.
+
+        Raises:
+            OSError: it cannot be made.
+        """
+        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        data = os.pread(self._fd, 2 * _SLOT, 0)
+        read = [found for slot in (0, _SLOT) if (found := _parse(data[slot : slot + _SLOT]))]
+        if not read:
+            self.unreadable = bool(data.strip(b"\0"))
+            os.pwrite(self._fd, bytes(2 * _SLOT), 0)
+            return Position()
+        self._turn, position = max(read, key=lambda found: found[0])
+        return position
+
+    def move(self, position: Position) -> None:
+        """Write a position over the older of the two.
+
+        Raises:
+            OSError: it cannot be written; the other slot still says where it was.
+        """
+        self._turn += 1
+        body = orjson.dumps([self._turn, position.segment, position.offset, dict(position.totals)])
+        data = _HEAD.pack(zlib.crc32(body), len(body)) + body
+        os.pwrite(self._fd, data.ljust(_SLOT, b"\0"), self._turn % 2 * _SLOT)
+
+    def sync(self) -> None:
+        """Return when the disk has it."""
+        os.fdatasync(self._fd)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def _parse(slot: bytes) -> tuple[int, Position] | None:
+    if len(slot) < _HEAD.size:
+        return None
+    checksum, size = _HEAD.unpack_from(slot)
+    body = slot[_HEAD.size : _HEAD.size + size]
+    if not body or zlib.crc32(body) != checksum:
+        return None
+    turn, segment, offset, totals = orjson.loads(body)
+    return turn, Position(segment, offset, totals)

@@ -1,0 +1,104 @@
+"""Whose journal is whose: one folder for each driver at a time, and what ended drivers left in theirs."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_MOST_DRIVERS = 1_000
+
+
+@dataclass
+class Lock:
+    """A folder that no other driver can take; the kernel lets go of it when the process ends."""
+
+    folder: Path
+    fd: int
+
+    @staticmethod
+    def take(folder: Path) -> Lock | None:
+        """Take a folder; None where another driver has it.
+
+        Raises:
+            OSError: it cannot be made, or cannot be locked at all.
+        """
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            return None
+        except OSError:
+            os.close(fd)
+            raise
+        lock = Lock(folder, fd)
+        # A forked child has the lock as well, and would keep it after this process has ended.
+        os.register_at_fork(after_in_child=lock.release)
+        return lock
+
+    def release(self) -> None:
+        """Let other drivers take it."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+@dataclass
+class Claim:
+    """What a driver has of the journals of one reporter and application.
+
+    Attributes:
+        own: where it writes.
+        orphans: what drivers that have ended left behind beside it, oldest first.
+        busy: how many other drivers of the same application are at work.
+    """
+
+    own: Lock
+    orphans: list[Lock] = field(default_factory=list)
+    busy: int = 0
+
+
+def claim(base: Path, reporter: str, application: str) -> Claim:
+    """Take a folder below ``<base>/<reporter>/<application>``, and those there that nobody has any longer.
+
+    Args:
+        base: ``journal.dir``.
+        reporter: kind and name of the reporter.
+        application: the application's name.
+
+    Raises:
+        OSError: a folder cannot be made, read or locked.
+    """
+    parent = base / safe(reporter) / safe(application or "application")
+    parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    taken = sorted(int(path.name) for path in parent.iterdir() if path.name.isdecimal())
+    locks = [Lock.take(parent / str(number)) for number in taken]
+    free = [lock for lock in locks if lock is not None]
+    own = free.pop(0) if free else _first_new(parent, taken)
+    orphans = []
+    for lock in free:
+        if any(lock.folder.glob("*.journal")):
+            orphans.append(lock)
+        else:
+            lock.release()
+    return Claim(own, orphans, busy=locks.count(None))
+
+
+def _first_new(parent: Path, taken: list[int]) -> Lock:
+    for number in range(1, _MOST_DRIVERS):
+        if number not in taken and (lock := Lock.take(parent / str(number))):
+            return lock
+    raise OSError(f"all {_MOST_DRIVERS} journals in {parent} are in use")
+
+
+def safe(name: str) -> str:
+    """Return a name as a folder can have it; a name that had to be changed stays distinct."""
+    changed = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:100].lstrip(".")
+    if changed == name:
+        return name
+    return f"{changed}~{hashlib.blake2b(name.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"

@@ -1,0 +1,84 @@
+"""One record in a file: a magic number, its length, its time, a checksum, its bytes."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+MAGIC = b"\xf5SE"
+RECORD = MAGIC + b"r"
+CONTEXT = MAGIC + b"c"
+_HEADER = struct.Struct(">4sIQI")
+_CHECKED = struct.Struct(">4sIQ")
+OVERHEAD = _HEADER.size
+
+Read = Callable[[int, int], bytes]
+"""Returns bytes of a file: offset, size; fewer where the file ends before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One intact frame.
+
+    Attributes:
+        kind: ``RECORD`` or ``CONTEXT``.
+        time_ms: when it was written, in ms since the epoch.
+        payload: what was written.
+        start: its offset in the file.
+        end: the offset behind it.
+    """
+
+    kind: bytes
+    time_ms: int
+    payload: bytes
+    start: int
+    end: int
+
+
+def encode(kind: bytes, salt: int, time_ms: int, payload: bytes) -> bytes:
+    """Return a frame.
+
+    Args:
+        kind: ``RECORD`` or ``CONTEXT``.
+        salt: of the file. It is part of the checksum, so that bytes inside a payload that look like a frame
+            never count as one, also where the frame around them is damaged.
+        time_ms: when it is written, in ms since the epoch.
+        payload: what is written.
+    """
+    size = len(payload)
+    checksum = zlib.crc32(payload, zlib.crc32(_CHECKED.pack(kind, size, time_ms), salt))
+    return _HEADER.pack(kind, size, time_ms, checksum) + payload
+
+
+def next_frame(read: Read, start: int, end: int, salt: int) -> Frame | None:
+    """Return the first intact frame at or behind an offset; None where there is none.
+
+    Args:
+        read: reads the file.
+        start: where to begin, as a rule the end of the frame before.
+        end: where the file's valid bytes end.
+        salt: of the file.
+    """
+    while start + OVERHEAD <= end:
+        kind, size, time_ms, checksum = _HEADER.unpack(read(start, OVERHEAD))
+        behind = start + OVERHEAD + size
+        if behind <= end and kind in (RECORD, CONTEXT):
+            payload = read(start + OVERHEAD, size)
+            seed = zlib.crc32(_CHECKED.pack(kind, size, time_ms), salt)
+            if zlib.crc32(payload, seed) == checksum:
+                return Frame(kind, time_ms, payload, start, behind)
+        start = _find_magic(read, start + 1, end)
+    return None
+
+
+def _find_magic(read: Read, start: int, end: int, step: int = 1 << 16) -> int:
+    """Return the offset of the next magic number; the end where there is none."""
+    while start < end:
+        found = read(start, min(step, end - start)).find(MAGIC)
+        if found >= 0:
+            return start + found
+        # It may lie across the border of two steps.
+        start += max(1, min(step, end - start) - len(MAGIC) + 1)
+    return end

@@ -1,0 +1,290 @@
+"""The segments of one folder together: append at the end, read from the cursor, drop what a bound forbids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from spark_events.api.event import now_ms
+from spark_events.runtime.batch import Batch
+from spark_events.runtime.journal.cursor import Cursor, Position
+from spark_events.runtime.journal.frame import OVERHEAD, RECORD
+from spark_events.runtime.journal.segment import Segment
+
+_SEGMENT_BYTES = 8 << 20
+_LEAST_SEGMENT_BYTES = 4 << 10
+Dropped = Callable[[str, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a journal may hold, and when the disk has to have it.
+
+    Attributes:
+        max_bytes: all segments together, in bytes.
+        max_age_ms: what is older is dropped, in ms; None drops nothing.
+        drop_oldest: what a full journal drops: its oldest segment, or else what comes new.
+        fsync: ``never``, ``interval`` or ``always``.
+    """
+
+    max_bytes: int = 256 << 20
+    max_age_ms: int | None = None
+    drop_oldest: bool = True
+    fsync: str = "interval"
+
+    @property
+    def segment_bytes(self) -> int:
+        """How large a segment grows: an eighth, so that dropping one makes room without dropping all."""
+        return max(_LEAST_SEGMENT_BYTES, min(_SEGMENT_BYTES, self.max_bytes // 8))
+
+
+@dataclass
+class Journal:
+    """An append-only log with one cursor. Not safe to use from several threads without a lock.
+
+    Records have sequence numbers, from 0 at ``open``, so that what is dropped while it is being sent is
+    counted once: as delivered where that succeeds, as dropped where it does not.
+
+    Args:
+        folder: locked by whoever opens the journal.
+        bounds: what it may hold.
+        context: what the records that are appended have in common.
+        dropped: told the cause and the number of records that are lost.
+        totals: what the cursor keeps beside the position; None keeps what it had at ``open``.
+        clock: the present in ms since the epoch.
+    """
+
+    folder: Path
+    bounds: Bounds
+    context: bytes
+    dropped: Dropped
+    totals: Callable[[], Mapping[str, int]] | None = None
+    clock: Callable[[], int] = now_ms
+    restored: Mapping[str, int] = field(default_factory=dict, init=False)
+    """The totals that the cursor had at ``open``."""
+    torn: int = field(default=0, init=False)
+    """Bytes that were cut off at ``open`` because a crash had left half a record."""
+    dirty: bool = field(default=False, init=False)
+    """Whether something was appended since the last ``sync``."""
+
+    def __post_init__(self) -> None:
+        self._cursor = Cursor(self.folder / "cursor")
+        self._segments: list[Segment] = []
+        self._offset = 0
+        self._head = 0
+        self._tail = 0
+        self._in_flight = 0
+        self._number = 0
+        self._appendable = False
+        self._opened = False
+
+    @property
+    def pending(self) -> int:
+        """How many records are not acknowledged."""
+        return self._tail - self._head
+
+    @property
+    def size_bytes(self) -> int:
+        """What all segments hold, in bytes."""
+        return sum(segment.end for segment in self._segments)
+
+    def open(self) -> None:
+        """Find what is there. A damaged record costs itself alone, a torn tail nothing.
+
+        Raises:
+            OSError: the folder cannot be read, or its cursor cannot be written.
+        """
+        position = self._cursor.open()
+        self.restored = position.totals
+        self._number = position.segment
+        for segment in Segment.existing(self.folder):
+            self._number = max(self._number, segment.number)
+            if segment.number < position.segment:
+                segment.remove()  # acknowledged, and the crash came before it was deleted
+                continue
+            segment.load(position.offset if segment.number == position.segment else 0)
+            segment.first = self._tail
+            self._tail += segment.count
+            self._segments.append(segment)
+            self.torn += segment.torn
+            if damaged := segment.damaged + (segment.torn > 0):
+                self.dropped("journal_damaged", damaged)
+        if self._segments and self._segments[0].number == position.segment:
+            self._offset = position.offset
+        self._skip_done()
+        self._opened = True
+
+    def append(self, records: list[bytes]) -> None:
+        """Append records in one write; when this returns they survive the end of the process.
+
+        Records that are larger than the whole journal may be are dropped.
+
+        Raises:
+            OSError: nothing was written: the disk is full, say.
+        """
+        size = sum(map(len, records)) + len(records) * OVERHEAD
+        if size > self.bounds.max_bytes or not self._make_room(size):
+            self.dropped("journal_full", len(records))
+            return
+        now = self.clock()
+        self._active(size, now).append(records, now)
+        self._tail += len(records)
+        self.dirty = True
+        if self.bounds.fsync == "always":
+            self.sync()
+
+    def peek(self, max_records: int, max_bytes: int) -> Batch | None:
+        """Return the first records that are not acknowledged, all of one context; None where there are none.
+
+        They stay in flight until ``acknowledge`` and ``release``.
+        """
+        while self._segments:
+            segment = self._segments[0]
+            batch = self._read(segment, max_records, max_bytes)
+            if batch.records:
+                self._in_flight = self._head + len(batch.records)
+                return batch
+            lost = segment.first + segment.count - self._head
+            if lost > 0:  # it was intact when it was counted
+                self.dropped("journal_damaged", lost)
+                self._head += lost
+            if segment is self._segments[-1] and self._appendable:
+                self._offset = segment.end
+                return None
+            self._remove_first()
+        return None
+
+    def acknowledge(self, batch: Batch, count: int) -> None:
+        """Move the cursor behind the first records of the batch in flight.
+
+        Raises:
+            OSError: the cursor cannot be written; it is moved with the next call.
+        """
+        self._head = max(self._head, batch.first + count)
+        if self._segments and self._segments[0].number == batch.segment:
+            self._offset = batch.ends[count - 1]
+        self._skip_done()
+        self._save()
+
+    def release(self, batch: Batch) -> None:
+        """Say that nothing is in flight any longer; what is not acknowledged is read again."""
+        gone = self._segments[0].first if self._segments else self._tail
+        lost = min(gone, batch.first + len(batch.records)) - self._head
+        if lost > 0:  # dropped while in flight, and not delivered after all
+            self.dropped("journal_full", lost)
+        self._head = max(self._head, gone)
+        self._in_flight = 0
+
+    def sync(self) -> None:
+        """Return when the disk has what was appended.
+
+        Raises:
+            OSError: it cannot.
+        """
+        self.dirty = False
+        if self._segments:
+            self._segments[-1].sync()
+
+    def close(self) -> None:
+        """Close all files; those with nothing left to deliver are deleted."""
+        try:
+            self._save()
+            if self.bounds.fsync != "never":
+                self.sync()
+                self._cursor.sync()
+            if not self.pending:
+                for segment in self._segments:
+                    segment.remove()
+        finally:
+            for segment in self._segments:
+                segment.close()
+            self._segments = []
+            self._cursor.close()
+
+    # ----------------------------------------------------------------------------------------------------
+
+    def _read(self, segment: Segment, max_records: int, max_bytes: int) -> Batch:
+        batch = Batch(self._head, segment.context, segment=segment.number)
+        size, oldest = 0, self._oldest_ms()
+        for found in segment.frames(self._offset):
+            if found.kind != RECORD:
+                continue
+            if found.time_ms < oldest and not batch.records:
+                self.dropped("journal_age", 1)
+                self._head += 1
+                self._offset = found.end
+                batch.first = self._head
+                continue
+            size += len(found.payload)
+            if batch.records and (len(batch.records) >= max_records or size > max_bytes):
+                break
+            batch.time_ms = batch.time_ms or found.time_ms
+            batch.records.append(found.payload)
+            batch.ends.append(found.end)
+        return batch
+
+    def _oldest_ms(self) -> int:
+        age = self.bounds.max_age_ms
+        return 0 if age is None else self.clock() - age
+
+    def _active(self, size: int, now: int) -> Segment:
+        """Return the segment to append to; a driver never appends to one that another began."""
+        if self._appendable and self._segments[-1].end + size <= self.bounds.segment_bytes:
+            return self._segments[-1]
+        if self._appendable and self.bounds.fsync != "never":
+            self._segments[-1].sync()
+        segment = Segment.create(self.folder, self._number + 1, self.context, now)
+        self._number += 1
+        segment.first = self._tail
+        if not self._segments:
+            self._offset = 0
+        self._segments.append(segment)
+        self._appendable = True
+        self._skip_done()
+        return segment
+
+    def _make_room(self, size: int) -> bool:
+        """Tell whether records of this size may be appended; drops the oldest where that is the policy."""
+        while self._segments and self.size_bytes + size > self.bounds.max_bytes:
+            first = self._segments[0]
+            if not self.bounds.drop_oldest and self._head < first.first + first.count:
+                return False
+            self._drop_first(first)
+        return True
+
+    def _drop_first(self, segment: Segment) -> None:
+        behind = segment.first + segment.count
+        lost = behind - max(self._head, self._in_flight)
+        if lost > 0:
+            self.dropped("journal_full", lost)
+        # What is in flight is counted when it is known what became of it.
+        if self._in_flight <= self._head:
+            self._head = max(self._head, behind)
+        self._remove_first()
+
+    def _skip_done(self) -> None:
+        """Delete the segments at the front that are acknowledged as a whole."""
+        while len(self._segments) > 1 or (self._segments and not self._appendable):
+            first = self._segments[0]
+            if self._head < first.first + first.count:
+                return
+            self._remove_first()
+
+    def _remove_first(self) -> None:
+        if len(self._segments) == 1:
+            self._appendable = False
+        removed = self._segments.pop(0)
+        self._offset = 0
+        try:
+            # The cursor first: after a crash between the two the file is not sent again.
+            self._save()
+            if self.bounds.fsync != "never":
+                self._cursor.sync()
+        finally:
+            removed.remove()
+
+    def _save(self) -> None:
+        number = self._segments[0].number if self._segments else self._number + 1
+        totals = self.totals() if self.totals is not None and self._opened else self.restored
+        self._cursor.move(Position(number, self._offset, totals))

@@ -1,0 +1,146 @@
+"""One file of records, appended to by one driver and never again after it has ended."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+from spark_events.runtime.journal import frame
+from spark_events.runtime.journal.frame import CONTEXT, RECORD, Frame
+
+_NAME = re.compile(r"(\d{12})-([0-9a-f]{8})\.journal")
+_WINDOW = 1 << 20
+
+
+class Segment:
+    """One file ``<number>-<salt>.journal``: a context, then records.
+
+    Args:
+        path: the file.
+        number: its place among the others.
+        salt: part of each checksum.
+        context: what the records have in common.
+
+    Attributes:
+        end: the offset behind the last whole frame.
+        first: the sequence number of the first record that is not behind the cursor.
+        count: how many intact records there are from ``first`` on.
+        torn: bytes at the end that were no whole frame, as a crash leaves them, and were cut off.
+        damaged: places behind the cursor that are no intact frame.
+    """
+
+    def __init__(self, path: Path, number: int, salt: int, context: bytes = b"") -> None:
+        self.path = path
+        self.number = number
+        self.context = context
+        self.end = 0
+        self.first = 0
+        self.count = 0
+        self.torn = 0
+        self.damaged = 0
+        self._salt = salt
+        self._fd = -1
+        self._window = b""
+        self._window_start = 0
+
+    @classmethod
+    def create(cls, folder: Path, number: int, context: bytes, time_ms: int) -> Segment:
+        """Begin a file.
+
+        Raises:
+            OSError: it cannot be written; nothing of it stays.
+        """
+        salt = secrets.randbits(32)
+        path = folder / f"{number:012d}-{salt:08x}.journal"
+        segment = cls(path, number, salt, context)
+        segment._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            segment._write(frame.encode(CONTEXT, salt, time_ms, context))
+        except OSError:
+            segment.remove()
+            raise
+        return segment
+
+    @classmethod
+    def existing(cls, folder: Path) -> list[Segment]:
+        """Return the files of a folder in their order, not read yet."""
+        found = [
+            cls(path, int(match[1]), int(match[2], 16))
+            for path in folder.iterdir()
+            if (match := _NAME.fullmatch(path.name))
+        ]
+        return sorted(found, key=lambda segment: (segment.number, segment.path.name))
+
+    def load(self, offset: int) -> None:
+        """Read it through: find its context, count the records from an offset on, cut off a torn tail.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        self._fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+        size = self.end = os.fstat(self._fd).st_size
+        behind = 0
+        for found in self.frames(0):
+            self.damaged += found.start > max(behind, offset)
+            behind = found.end
+            if found.kind == CONTEXT:
+                self.context = found.payload
+            elif found.start >= offset:
+                self.count += 1
+        self.torn = size - behind
+        self.end = behind
+        if self.torn:
+            os.ftruncate(self._fd, behind)
+
+    def append(self, records: list[bytes], time_ms: int) -> None:
+        """Append records in one write.
+
+        Raises:
+            OSError: the disk is full, say; nothing of them stays in the file.
+        """
+        self._write(b"".join([frame.encode(RECORD, self._salt, time_ms, record) for record in records]))
+        self.count += len(records)
+
+    def frames(self, offset: int) -> Iterator[Frame]:
+        """Yield the intact frames from an offset on."""
+        while found := frame.next_frame(self._read, offset, self.end, self._salt):
+            yield found
+            offset = found.end
+
+    def sync(self) -> None:
+        """Return when the disk has it."""
+        if self._fd >= 0:
+            os.fdatasync(self._fd)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+        self._window = b""
+
+    def remove(self) -> None:
+        """Close the file and delete it."""
+        self.close()
+        self.path.unlink(missing_ok=True)
+
+    def _write(self, data: bytes) -> None:
+        # On a full disk a short write comes before the error.
+        try:
+            written = os.write(self._fd, data)
+            if written < len(data):
+                raise OSError(28, f"only {written} of {len(data)} bytes could be written", str(self.path))
+        except OSError:
+            os.ftruncate(self._fd, self.end)
+            raise
+        self.end += written
+
+    def _read(self, offset: int, size: int) -> bytes:
+        start = offset - self._window_start
+        if start < 0 or start + size > len(self._window):
+            wanted = max(size, min(_WINDOW, self.end - offset))
+            self._window, self._window_start, start = os.pread(self._fd, wanted, offset), offset, 0
+        return self._window[start : start + size]

@@ -1,0 +1,81 @@
+"""Says what was dropped: in the log and as an event, once a minute at the most for each place and cause."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from spark_events.api import Event, EventBuilder, MetricGroup, Severity
+from spark_events.runtime.log_once import logger
+
+CLASS_SCOPE = "spark_events.runtime.Losses"
+_EVERY_S = 60.0
+
+
+@dataclass
+class Watched:
+    """A place where things are dropped.
+
+    Attributes:
+        title: how messages call it.
+        group: whose variables the events carry.
+        read: returns how many were dropped so far, by cause.
+        causes: by cause, a clause that says why and names the key to set.
+        told: by cause, how many were reported so far.
+        told_at: by cause, when; a time of ``time.monotonic``.
+    """
+
+    title: str
+    group: MetricGroup
+    read: Callable[[], Mapping[str, int]]
+    causes: Mapping[str, str]
+    told: dict[str, int] = field(default_factory=dict)
+    told_at: dict[str, float] = field(default_factory=dict)
+
+
+class Losses:
+    """Watches the places where things are dropped.
+
+    Args:
+        add_event: takes the events about losses.
+    """
+
+    def __init__(self, add_event: Callable[[MetricGroup, EventBuilder], None]) -> None:
+        self._add_event = add_event
+        self._places: list[Watched] = []
+
+    def watch(
+        self,
+        title: str,
+        group: MetricGroup,
+        read: Callable[[], Mapping[str, int]],
+        causes: Mapping[str, str],
+    ) -> None:
+        """Watch a place from now on; see ``Watched``."""
+        self._places.append(Watched(title, group, read, causes))
+
+    def tell(self, *, at_the_end: bool = False) -> None:
+        """Report what is new.
+
+        Args:
+            at_the_end: also what was reported less than a minute ago; then in the log alone.
+        """
+        now = time.monotonic()
+        for place in self._places:
+            for cause, total in place.read().items():
+                count = total - place.told.get(cause, 0)
+                if count <= 0 or (now < place.told_at.get(cause, -_EVERY_S) + _EVERY_S and not at_the_end):
+                    continue
+                place.told[cause], place.told_at[cause] = total, now
+                self._tell(place, cause, count, total, at_the_end)
+
+    def _tell(self, place: Watched, cause: str, count: int, total: int, at_the_end: bool) -> None:
+        why = place.causes.get(cause, cause)
+        logger.warning("%s: %d item(s) were dropped, %d in all, because %s", place.title, count, total, why)
+        if at_the_end:
+            return
+        body = f"{place.title} dropped {count} item(s) because {why}"
+        event = Event.builder(CLASS_SCOPE, "RecordsDroppedEvent").set_severity(Severity.WARN).set_body(body)
+        event.set_attribute("cause", cause).set_attribute("count", count).set_attribute("total", total)
+        self._add_event(place.group, event)

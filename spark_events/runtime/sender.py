@@ -1,0 +1,196 @@
+"""The thread that sends what is stored, in order, until it is acknowledged or refused for good."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spark_events.api import PartlyRefused, Refused, RetryLater, SendingReporter
+from spark_events.runtime.backoff import Backoff
+from spark_events.runtime.batch import Batch
+from spark_events.runtime.dead_letters import DeadLetters
+from spark_events.runtime.log_once import OnceLog, logger
+from spark_events.runtime.spool import Spool
+from spark_events.runtime.stats import ReporterStats
+
+_TRIES_AFTER_BUG = 5
+_SAY_AGAIN_S = 60.0
+
+
+class Sender:
+    """Sends the records of one spool by one reporter, on a daemon thread.
+
+    Args:
+        reporter: sends them.
+        spool: where they wait.
+        stats: what became of them.
+        title: how messages call the reporter.
+        dead_letters: where refused records go; None where there is no journal, and they are only counted.
+        log: where errors go, once for each kind.
+    """
+
+    def __init__(
+        self,
+        reporter: SendingReporter,
+        spool: Spool,
+        stats: ReporterStats,
+        title: str,
+        dead_letters: DeadLetters | None,
+        log: OnceLog,
+    ) -> None:
+        self._reporter = reporter
+        self._spool = spool
+        self._stats = stats
+        self._title = title
+        self._dead_letters = dead_letters
+        self._log = log
+        self._backoff = Backoff()
+        self._limit = reporter.max_request_records
+        self._said = ""
+        self._said_at = 0.0
+        self._lock = threading.Lock()
+        self._abandoned = False
+        self._thread = threading.Thread(target=self._run, name=f"spark-events-send-{title}", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def finish(self, deadline: float) -> bool:
+        """Send what is left, until a time of ``time.monotonic``; tell whether the thread has ended.
+
+        A thread that has not is in a call that does not return. It is left behind, and counts nothing more.
+        """
+        self._backoff.close(deadline)
+        self._spool.end()
+        if self._thread.ident is not None:  # it was started
+            self._thread.join(max(0.0, deadline - time.monotonic()))
+        with self._lock:
+            self._abandoned = self._thread.is_alive()
+        return not self._abandoned
+
+    # -- on the thread -----------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        max_bytes = self._reporter.max_request_bytes
+        while (batch := self._spool.wait(self._limit, max_bytes)) is not None:
+            later = self._deliver(batch)
+            with self._lock:
+                if self._abandoned:
+                    return
+                self._spool.release(batch)
+            if later is not None and not self._try_again(later):
+                return
+
+    def _deliver(self, batch: Batch) -> RetryLater | None:
+        """Send one batch; return why the rest of it has to wait, None where nothing has to.
+
+        What is refused is sent again in halves, down to the single records that are at fault.
+        """
+        parts: list[Sequence[bytes]] = [batch.records]
+        done, used_up = 0, False
+        while parts:
+            part = parts.pop(0)
+            answer = self._ask(part, batch.context)
+            if isinstance(answer, RetryLater):
+                used_up = self._count_try(answer, len(part)) or used_up
+                if answer.tries is None or not used_up:
+                    return answer
+                answer = _Answer(len(part), str(answer), whole=True)
+            if answer.whole and len(part) > 1:
+                half = len(part) // 2
+                parts[:0] = [part[:half], part[half:]]
+                continue
+            done += len(part)
+            if not self._settle(batch, done, part, answer):
+                return None
+        return None
+
+    def _ask(self, part: Sequence[bytes], context: bytes) -> _Answer | RetryLater:
+        """Send records and return what became of them."""
+        try:
+            self._reporter.send(part, context)
+        except RetryLater as later:
+            return later
+        except Refused as refused:
+            return _Answer(len(part), str(refused), whole=True)
+        except PartlyRefused as partly:
+            return _Answer(min(partly.count, len(part)), str(partly))
+        except Exception as error:  # a plugin's: it may pass, and it must not go on for ever
+            what = f"{self._title} raised in send: {type(error).__name__}: {error}"
+            self._log.error((self._title, "send", type(error).__name__), what, error)
+            return RetryLater(what, tries=_TRIES_AFTER_BUG)
+        return _Answer()
+
+    def _count_try(self, later: RetryLater, count: int) -> bool:
+        """Count a try that failed; tell whether it was the last that the reason allows."""
+        self._stats.retries.inc()
+        tries = self._backoff.failed()
+        if later.smaller:
+            self._limit = max(1, count // 2)
+        return later.tries is not None and tries >= later.tries
+
+    def _settle(self, batch: Batch, done: int, part: Sequence[bytes], answer: _Answer) -> bool:
+        """Count and acknowledge a part that the destination has answered for; tell whether to go on."""
+        with self._lock:
+            if self._abandoned:
+                return False
+            if answer.refused:
+                self._put_aside(part, answer)
+            self._stats.refused.inc(answer.refused)
+            self._stats.succeed(len(part) - answer.refused)
+            self._spool.acknowledge(batch, done)
+        self._limit = min(self._limit * 2, self._reporter.max_request_records)
+        if self._said:
+            tries, seconds = self._backoff.tries, self._backoff.elapsed_s
+            logger.warning("%s delivers again, after %d tries in %.0f s", self._title, tries, seconds)
+            self._said = ""
+        self._backoff.succeeded()
+        return True
+
+    def _put_aside(self, records: Sequence[bytes], answer: _Answer) -> None:
+        place = "counted only: without journal.dir there is no file for them"
+        if self._dead_letters is not None:
+            place = f"put aside in {self._dead_letters.path}"
+            try:
+                self._dead_letters.add(records, answer.reason)
+            except OSError as error:
+                place = f"lost, because {self._dead_letters.path} cannot be written ({error.strerror})"
+        which = "" if answer.whole else f" of {len(records)}, it does not say which; all of them are"
+        self._log.error(
+            (self._title, "refused", answer.reason[:60], place),
+            f"{self._title}: {answer.refused} item(s){which} refused for good and {place}: {answer.reason}",
+        )
+
+    def _try_again(self, later: RetryLater) -> bool:
+        """Wait before the next try; tell whether there is to be one."""
+        self._say(later)
+        durable = not self._spool.in_memory
+        if self._backoff.closing and durable:
+            return False  # the journal keeps it, and nobody has to wait
+        return self._backoff.pause(later.after_ms)
+
+    def _say(self, later: RetryLater) -> None:
+        now, reason = time.monotonic(), str(later)
+        if reason == self._said or (self._said and now < self._said_at + _SAY_AGAIN_S):
+            return
+        self._said, self._said_at = reason, now
+        waiting = self._spool.pending
+        logger.warning("%s holds back %d item(s) and tries again: %s", self._title, waiting, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a destination said of some records.
+
+    Attributes:
+        refused: how many it will never take.
+        reason: why.
+        whole: it took none of them, and some may do by themselves.
+    """
+
+    refused: int = 0
+    reason: str = ""
+    whole: bool = False

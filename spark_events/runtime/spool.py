@@ -1,0 +1,308 @@
+"""Where records wait until their destination has acknowledged them: in the journal, or else in memory."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from spark_events.api.event import now_ms
+from spark_events.runtime.batch import Batch
+from spark_events.runtime.journal import Journal
+
+_SYNC_S = 1.0
+_DISK_AGAIN_S = 1.0
+Dropped = Callable[[str, int], None]
+Told = Callable[[str], None]
+
+
+class MemoryRecords:
+    """Records in memory, bounded in bytes. Not safe to use from several threads without a lock.
+
+    Args:
+        max_bytes: what they may have in sum, in bytes.
+        drop_oldest: what is dropped where they have more: the oldest, or else what comes new.
+        dropped: told the cause and the number of records that are lost.
+    """
+
+    def __init__(self, max_bytes: int, drop_oldest: bool, dropped: Dropped) -> None:
+        self._max_bytes = max_bytes
+        self._drop_oldest = drop_oldest
+        self._dropped = dropped
+        self._records: deque[bytes] = deque()
+        self._first = 0
+        self._in_flight = 0
+        self._head = 0
+        self.bytes = 0
+
+    @property
+    def pending(self) -> int:
+        """How many records are not acknowledged."""
+        return self._first + len(self._records) - self._head
+
+    @property
+    def in_flight(self) -> bool:
+        """Whether some are being sent."""
+        return self._in_flight > 0
+
+    def put(self, record: bytes) -> None:
+        """Append one record."""
+        while self._records and self.bytes + len(record) > self._max_bytes:
+            if not self._drop_oldest:
+                self._dropped("queue_full", 1)
+                return
+            # What is in flight is counted when it is known what became of it.
+            if self._first >= self._in_flight:
+                self._dropped("queue_full", 1)
+                self._head = self._first + 1
+            self._forget_first()
+        self._records.append(record)
+        self.bytes += len(record)
+
+    def peek(self, max_records: int, max_bytes: int, context: bytes) -> Batch | None:
+        """Return the first records; they stay in flight until ``acknowledge`` and ``release``."""
+        batch, size = Batch(self._first, context), 0
+        for record in self._records:
+            size += len(record)
+            if batch.records and (len(batch.records) >= max_records or size > max_bytes):
+                break
+            batch.records.append(record)
+        self._head = self._first
+        self._in_flight = self._first + len(batch.records)
+        return batch if batch.records else None
+
+    def acknowledge(self, batch: Batch, count: int) -> None:
+        """Forget the first records of the batch in flight."""
+        self._head = max(self._head, batch.first + count)
+        while self._records and self._first < self._head:
+            self._forget_first()
+
+    def release(self, batch: Batch) -> None:
+        """Say that nothing is in flight any longer; what is not acknowledged is read again."""
+        lost = min(self._first, batch.first + len(batch.records)) - self._head
+        if lost > 0:  # dropped while in flight, and not delivered after all
+            self._dropped("queue_full", lost)
+        self._head = self._first
+        self._in_flight = 0
+
+    def all(self) -> list[bytes]:
+        """Return all records."""
+        return list(self._records)
+
+    def forget(self, count: int) -> None:
+        """Forget the first records: they are in the journal now."""
+        for _ in range(count):
+            self._forget_first()
+        self._head = self._first
+
+    def _forget_first(self) -> None:
+        self.bytes -= len(self._records.popleft())
+        self._first += 1
+
+
+class Spool:
+    """The outbox of one reporter, from the thread that fills it to the thread that sends.
+
+    Records go to the journal. While its disk takes nothing they wait in memory, behind those in the journal,
+    and go to the journal when the disk takes them again; without a journal they wait in memory.
+
+    Args:
+        journals: what ended drivers left behind, oldest first, and last the driver's own; all of them open.
+        memory: for records that no journal takes.
+        context: what the records that are put here have in common.
+        told: takes a sentence about the disk.
+    """
+
+    def __init__(self, journals: list[Journal], memory: MemoryRecords, context: bytes, told: Told) -> None:
+        self._journals = journals
+        self._own = journals[-1] if journals else None
+        self._memory = memory
+        self._context = context
+        self._told = told
+        self._new: list[bytes] = []
+        self._changed = threading.Condition()
+        self._in_flight: Journal | MemoryRecords | None = None
+        self._disk_again = 0.0
+        self._synced = 0.0
+        self._disk_trouble = ""
+        self._ended = False
+        self._waiting_since: int | None = None
+
+    # -- the thread that fills ---------------------------------------------------------------------------
+
+    def put(self, record: bytes) -> None:
+        """Take one record; ``commit`` stores it."""
+        self._new.append(record)
+
+    def commit(self) -> None:
+        """Store what was put since the last time, on disk where there is one that takes it. Never raises."""
+        new, self._new = self._new, []
+        with self._changed:
+            if self._own is None:
+                stored = 0
+            elif not self._memory.pending:
+                stored = self._append(new)
+            else:
+                stored = 0
+                self._try_disk_again()
+                if not self._memory.pending:
+                    stored = self._append(new)
+            for record in new[stored:]:
+                self._memory.put(record)
+            self._sync_in_time()
+            self._changed.notify()
+
+    def keep(self) -> None:
+        """Do what time asks for: let the disk have what is not synced, try a disk that took nothing."""
+        with self._changed:
+            self._try_disk_again()
+            self._sync_in_time()
+
+    # -- the thread that sends ---------------------------------------------------------------------------
+
+    def wait(self, max_records: int, max_bytes: int) -> Batch | None:
+        """Return the next batch, waiting for it; None when there is none and ``end`` was called."""
+        with self._changed:
+            while (batch := self._peek(max_records, max_bytes)) is None and not self._ended:
+                self._changed.wait()
+            if batch is not None:
+                self._waiting_since = batch.time_ms or self._waiting_since or now_ms()
+            return batch
+
+    def acknowledge(self, batch: Batch, count: int) -> None:
+        """Say that the destination has, or will never have, the first so many records of the batch."""
+        with self._changed:
+            self._waiting_since = None
+            try:
+                if self._in_flight is not None and count:
+                    self._in_flight.acknowledge(batch, count)
+            except OSError as error:
+                self._trouble("the cursor cannot be written, the last records will be sent again", error)
+
+    def release(self, batch: Batch) -> None:
+        """Say that nothing is in flight any longer."""
+        with self._changed:
+            if self._in_flight is not None:
+                self._in_flight.release(batch)
+            self._in_flight = None
+
+    # -- both --------------------------------------------------------------------------------------------
+
+    @property
+    def durable(self) -> bool:
+        """Whether what is put here survives the end of the process."""
+        return self._own is not None and not self._memory.pending
+
+    @property
+    def pending(self) -> int:
+        """How many records are not acknowledged."""
+        return sum(journal.pending for journal in list(self._journals)) + self._memory.pending
+
+    @property
+    def oldest_age_ms(self) -> int:
+        """How long it is that something waits which is not acknowledged, in ms; 0 where nothing does."""
+        since = self._waiting_since
+        return 0 if since is None or not self.pending else max(0, now_ms() - since)
+
+    @property
+    def in_memory(self) -> int:
+        """How many of them would be lost with the process."""
+        return self._memory.pending
+
+    @property
+    def journal_bytes(self) -> int:
+        """What the journals hold, in bytes."""
+        return sum(journal.size_bytes for journal in list(self._journals))
+
+    def end(self) -> None:
+        """Let ``wait`` return None as soon as nothing is left."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Close the journals; what is not acknowledged stays in them."""
+        with self._changed:
+            if self._own is not None and self._memory.pending:
+                self._disk_again = 0.0
+                self._try_disk_again()
+            for journal in self._journals:
+                try:
+                    journal.close()
+                except OSError as error:
+                    self._trouble("the journal cannot be closed", error)
+
+    # ----------------------------------------------------------------------------------------------------
+
+    def _peek(self, max_records: int, max_bytes: int) -> Batch | None:
+        while self._journals:
+            journal = self._journals[0]
+            try:
+                batch = journal.peek(max_records, max_bytes)
+            except OSError as error:
+                self._trouble("the journal cannot be read", error)
+                batch = None
+            if batch is not None:
+                self._in_flight = journal
+                return batch
+            if journal is self._own:
+                break
+            journal.close()
+            del self._journals[0]
+        batch = self._memory.peek(max_records, max_bytes, self._context)
+        self._in_flight = self._memory if batch is not None else None
+        return batch
+
+    def _append(self, records: list[bytes]) -> int:
+        """Append records to the journal, and return how many it took."""
+        assert self._own is not None
+        stored = 0
+        try:
+            for chunk in _chunks(records, self._own.bounds.segment_bytes):
+                self._own.append(chunk)
+                stored += len(chunk)
+        except OSError as error:
+            self._disk_again = time.monotonic() + _DISK_AGAIN_S
+            self._trouble("the journal takes nothing, records wait in memory", error)
+        else:
+            if self._disk_trouble and records:
+                self._disk_trouble = ""
+                self._told("the journal takes records again")
+        return stored
+
+    def _try_disk_again(self) -> None:
+        """Move what waits in memory to the journal, unless it is being sent just now."""
+        if self._own is None or not self._memory.pending or self._memory.in_flight:
+            return
+        if time.monotonic() >= self._disk_again:
+            self._memory.forget(self._append(self._memory.all()))
+
+    def _sync_in_time(self) -> None:
+        own, now = self._own, time.monotonic()
+        if own is None or not own.dirty or own.bounds.fsync != "interval" or now < self._synced + _SYNC_S:
+            return
+        self._synced = now
+        try:
+            own.sync()
+        except OSError as error:
+            self._trouble("the disk does not confirm what it has", error)
+
+    def _trouble(self, what: str, error: OSError) -> None:
+        sentence = f"{what}: {error.strerror or error} ({error.filename or 'journal.dir'})"
+        if sentence != self._disk_trouble:
+            self._disk_trouble = sentence
+            self._told(sentence)
+
+
+def _chunks(records: list[bytes], size: int) -> Iterator[list[bytes]]:
+    chunk: list[bytes] = []
+    total = 0
+    for record in records:
+        if chunk and total + len(record) > size:
+            yield chunk
+            chunk, total = [], 0
+        chunk.append(record)
+        total += len(record)
+    if chunk:
+        yield chunk
