@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,6 +45,24 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
     running.start()
     yield running
     running.stop()
+
+
+@pytest.fixture
+def own_collector(tmp_path: Path) -> Iterator[Callable[..., Collector]]:
+    """Make a collector for one test, which may be stopped, hung and started again."""
+    if not OTELCOL.exists():
+        _missing("no collector at .cache/otelcol: .ci/build-collector builds it (needs Go)")
+    made: list[Collector] = []
+
+    def make(**arguments: Any) -> Collector:
+        folder = tmp_path / f"collector-{len(made)}"
+        folder.mkdir()
+        made.append(Collector(OTELCOL, folder, **arguments))
+        return made[-1]
+
+    yield make
+    for running in made:
+        running.stop()
 
 
 @pytest.fixture

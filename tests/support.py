@@ -175,11 +175,26 @@ def cli(*arguments: str) -> list[str]:
 
 
 class Collector:
-    """The OpenTelemetry Collector on ports of its own."""
+    """The OpenTelemetry Collector on ports of its own.
 
-    def __init__(self, binary: Path, folder: Path) -> None:
+    Args:
+        binary: the collector.
+        folder: where it writes what it gets.
+        config: its configuration; conf/ has the one that is shipped.
+        environment: what the configuration takes from there.
+    """
+
+    def __init__(
+        self,
+        binary: Path,
+        folder: Path,
+        config: Path = REPO / "conf" / "otel-collector.yaml",
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._binary = binary
         self._folder = folder
+        self._config = config
+        self._environment = dict(environment or {})
         self._process: subprocess.Popen[bytes] | None = None
         self.grpc = f"http://127.0.0.1:{free_port()}"
         self.http = f"http://127.0.0.1:{free_port()}"
@@ -191,11 +206,11 @@ class Collector:
             "OTLP_GRPC": self.grpc.removeprefix("http://"),
             "OTLP_HTTP": self.http.removeprefix("http://"),
             "OUT_DIR": str(self._folder),
+            **self._environment,
         }
-        config = REPO / "conf" / "otel-collector.yaml"
         log = (self._folder / "collector.log").open("ab")
         self._process = subprocess.Popen(
-            [str(self._binary), "--config", str(config)], env=environment, stdout=log, stderr=log
+            [str(self._binary), "--config", str(self._config)], env=environment, stdout=log, stderr=log
         )
         for endpoint in (self.grpc, self.http):
             host, port = endpoint.removeprefix("http://").split(":")
@@ -204,9 +219,24 @@ class Collector:
     def stop(self) -> None:
         """End it."""
         if self._process is not None:
+            self._process.send_signal(signal.SIGCONT)
             self._process.terminate()
             self._process.wait(20)
             self._process = None
+
+    def hang(self) -> None:
+        """Let it answer nothing any longer, while its connections stay."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let it answer again."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    def ids(self) -> list[str]:
+        """Return the ``event.id`` of all log records that it wrote, in order."""
+        return [record["attributes"]["event.id"] for record in self.log_records()]
 
     def log_records(self) -> list[dict[str, Any]]:
         """Return all log records that it wrote, with their resource and scope."""

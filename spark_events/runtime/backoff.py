@@ -7,7 +7,7 @@ import threading
 import time
 
 _FIRST_S = 0.2
-_LONGEST_S = 30.0
+_LONGEST_S = 10.0
 _LONGEST_ASKED_S = 900.0
 _LAST_TRIES_S = 1.0
 GIVE_UP_BEFORE_S = 0.2

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+import time
+from collections.abc import Iterator
+from email.utils import formatdate
+from pathlib import Path
 
 import pytest
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
-    ExportLogsServiceRequest,
-    ExportLogsServiceResponse,
-)
 from spark_events_otlp.factory import OtlpEventReporterFactory, OtlpSpanReporterFactory
+from spark_events_otlp.over_http import retry_after_ms
 
 from spark_events.api import (
     ApplicationInfo,
     ConfigError,
     Event,
+    PartlyRefused,
+    Refused,
     ReporterConfig,
     RetryLater,
+    SendingReporter,
     Severity,
     Span,
-    SparkEventsError,
 )
+from tests.backend import Answer, Backend
 from tests.support import Collector, free_port, wait_until
 
 
@@ -46,12 +47,8 @@ def test_log_record(collector: Collector, protocol: str, compression: str) -> No
         service__version="1.2",
     )
     attributes = {"n": 2**40, "f": 0.5, "b": True, "s": "ü\ud800", "big": 2**70}
-    reporter = OtlpEventReporterFactory().create(conf)
-    reporter.open()
     event = Event("id", name, "my.scope", 1_700_000_000_123, Severity.ERROR, "text", attributes, {"v": "w"})
-    reporter.notify_of_added_event(event)
-    reporter.flush()
-    reporter.close()
+    send_one(conf, event)
 
     def mine() -> list[dict[str, object]]:
         return [record for record in collector.log_records() if record.get("eventName") == name]
@@ -85,8 +82,9 @@ def test_span(collector: Collector, protocol: str) -> None:
     reporter = OtlpSpanReporterFactory().create(config(getattr(collector, protocol), protocol))
     name = f"MySpan-{protocol}"
     span = Span.builder("my.scope", name).set_times_ms(5, 9).set_ids("ab" * 16, "cd" * 8, "ef" * 8)
+    records = outbox_of(reporter)
     reporter.notify_of_added_span(span.set_error("broken").set_attribute("n", 1).build({}))
-    reporter.flush()
+    reporter.send(records, reporter.context)
     reporter.close()
     (found,) = wait_until(lambda: [s for s in collector.spans() if s["name"] == name], "the span is written")
 
@@ -106,79 +104,144 @@ def test_probe(collector: Collector, protocol: str) -> None:
         factory.probe(config(f"http://127.0.0.1:{free_port()}", protocol))
 
 
+def outbox_of(reporter: SendingReporter) -> list[bytes]:
+    """Give a reporter an outbox that a test can look into."""
+    records: list[bytes] = []
+    reporter.outbox = Keeping(records)
+    return records
+
+
+class Keeping:
+    def __init__(self, records: list[bytes]) -> None:
+        self.put = records.append
+
+
+def send_one(conf: ReporterConfig, event: Event | None = None) -> None:
+    """Send one event, as the runtime would."""
+    reporter = OtlpEventReporterFactory().create(conf)
+    records = outbox_of(reporter)
+    reporter.notify_of_added_event(event or Event("id", "MyEvent", "scope", 1))
+    try:
+        reporter.send(records, reporter.context)
+    finally:
+        reporter.close()
+
+
 @pytest.fixture
-def answering() -> Iterator[Callable[[int, bytes, dict[str, str]], tuple[str, list[bytes]]]]:
-    """Serve one fixed answer over HTTP; a real collector gives none of these when asked to."""
-    servers: list[HTTPServer] = []
-
-    def start(code: int, body: bytes, headers: dict[str, str]) -> tuple[str, list[bytes]]:
-        bodies: list[bytes] = []
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
-                self.send_response(code)
-                for key, value in {**headers, "Content-Length": str(len(body))}.items():
-                    self.send_header(key, value)
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *args: object) -> None:
-                pass
-
-        server = HTTPServer(("127.0.0.1", 0), Handler)
-        servers.append(server)
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        return f"http://127.0.0.1:{server.server_port}", bodies
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+def backend() -> Iterator[Backend]:
+    """Answers as it is told; a real collector gives none of these answers when asked to."""
+    running = Backend()
+    yield running
+    running.close()
 
 
-@pytest.mark.parametrize("code", [429, 502, 503, 504])
-def test_try_again(answering, code: int) -> None:  # type: ignore[no-untyped-def]
-    """What asks for a later try keeps the records, and says for how long to wait."""
-    endpoint, bodies = answering(code, b"", {"Retry-After": "7"})
-    reporter = OtlpEventReporterFactory().create(config(endpoint, "http"))
-    reporter.notify_of_added_event(Event("id", "MyEvent", "scope", 1))
-    for _ in range(2):
-        with pytest.raises(RetryLater, match=str(code)) as caught:
-            reporter.flush()
-        assert caught.value.after_ms == 7_000
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+@pytest.mark.parametrize("code", [429, 503])
+def test_try_again(backend: Backend, code: int, protocol: str) -> None:
+    """What asks for a later try is tried again, for ever, and after the pause that it asks for."""
+    backend.behave = lambda request: Answer(code, retry_after_s=7)
+    with pytest.raises(RetryLater) as caught:
+        send_one(config(getattr(backend, protocol), protocol))
+
+    assert caught.value.after_ms == 7_000
+    assert caught.value.tries is None
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_never(backend: Backend, protocol: str) -> None:
+    """A bad request is refused for good."""
+    backend.behave = lambda request: Answer(400)
+    with pytest.raises(Refused, match=r"400|INVALID_ARGUMENT"):
+        send_one(config(getattr(backend, protocol), protocol))
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_unclear(backend: Backend, protocol: str) -> None:
+    """An internal error is tried again, but not for ever: the record itself may be the cause."""
+    backend.behave = lambda request: Answer(500)
+    with pytest.raises(RetryLater) as caught:
+        send_one(config(getattr(backend, protocol), protocol))
+
+    assert caught.value.tries
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_who_is_not_let_in_keeps_its_records(backend: Backend, protocol: str) -> None:
+    """A token that is out of date is no fault of the records: they wait for a new one."""
+    backend.behave = lambda request: Answer(401)
+    with pytest.raises(RetryLater, match=r"see exporter\.headers") as caught:
+        send_one(config(getattr(backend, protocol), protocol))
+
+    assert caught.value.tries is None
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(302, headers={"Location": "/login"}),
+        Answer(200, body=b"<html>log in first</html>"),
+        Answer(404),
+    ],
+    ids=["redirect", "page", "not-found"],
+)
+def test_something_that_is_no_collector(backend: Backend, answer: Answer) -> None:
+    """A login page with 200 is no acknowledgement, and a redirect is not followed."""
+    backend.behave = lambda request: answer
+    with pytest.raises(RetryLater, match=r"see exporter\.endpoint"):
+        send_one(config(backend.http, "http"))
+
+    assert len(backend.requests) == 1
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_partial_success_is_read(backend: Backend, protocol: str) -> None:
+    """A success that refuses records says how many."""
+    backend.behave = lambda request: Answer(rejected=3)
+    with pytest.raises(PartlyRefused, match="as told") as caught:
+        send_one(config(getattr(backend, protocol), protocol))
+
+    assert caught.value.count == 3
+
+
+def test_retry_after_as_a_date() -> None:
+    """Retry-After may be a date; nonsense is as if it were not there."""
+    soon = formatdate(time.time() + 60, usegmt=True)
+
+    assert 50_000 < (retry_after_ms({"Retry-After": soon}) or 0) <= 60_000
+    assert retry_after_ms({"Retry-After": "Sat, 01 Jan 2000 00:00:00 GMT"}) == 0
+    assert retry_after_ms({"Retry-After": "soon"}) is None
+    assert retry_after_ms({}) is None
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_a_reader_that_hangs(backend: Backend, protocol: str) -> None:
+    """After exporter.timeout the request is given up, and a smaller one may do."""
+    backend.behave = lambda request: Answer(delay_s=1.5)
+    with pytest.raises(RetryLater) as caught:
+        send_one(config(getattr(backend, protocol), protocol, exporter__timeout="200ms"))
+
+    assert caught.value.smaller
+
+
+def test_order_and_scopes_are_kept(backend: Backend) -> None:
+    """Records of several scopes go out in the order in which they came."""
+    reporter = OtlpEventReporterFactory().create(config(backend.grpc))
+    records = outbox_of(reporter)
+    for number, scope in enumerate("aabba"):
+        reporter.notify_of_added_event(Event(str(number), "MyEvent", scope, 1))
+    reporter.send(records, reporter.context)
     reporter.close()
 
-    assert len(bodies) == 2
-    assert bodies[0] == bodies[1]
-    assert ExportLogsServiceRequest.FromString(bodies[0]).resource_logs
+    assert backend.taken == ["0", "1", "2", "3", "4"]
+    assert reporter.readable(records[2])["scope"] == "b"
+    assert reporter.readable(records[2])["eventName"] == "MyEvent"
 
 
-@pytest.mark.parametrize("code", [400, 401, 404, 500])
-def test_never(answering, code: int) -> None:  # type: ignore[no-untyped-def]
-    """What will never be taken is an error once, and does not stand in the way of the next."""
-    endpoint, bodies = answering(code, b"", {})
-    reporter = OtlpEventReporterFactory().create(config(endpoint, "http"))
-    reporter.notify_of_added_event(Event("id", "MyEvent", "scope", 1))
-    with pytest.raises(SparkEventsError, match=str(code)) as caught:
-        reporter.flush()
-    reporter.flush()
-    reporter.close()
-
-    assert not isinstance(caught.value, RetryLater)
-    assert len(bodies) == 1
-
-
-def test_partial_success_is_read(answering) -> None:  # type: ignore[no-untyped-def]
-    """A 200 that refuses records is no success."""
-    answer = ExportLogsServiceResponse()
-    answer.partial_success.rejected_log_records = 3
-    answer.partial_success.error_message = "too old"
-    endpoint, _ = answering(200, answer.SerializeToString(), {})
-    reporter = OtlpEventReporterFactory().create(config(endpoint, "http"))
-    reporter.notify_of_added_event(Event("id", "MyEvent", "scope", 1))
-    with pytest.raises(SparkEventsError, match=r"refused 3 record\(s\): too old"):
-        reporter.flush()
+def test_a_record_that_is_no_message_is_refused(backend: Backend) -> None:
+    """What cannot be sent at all is refused as a destination would refuse it."""
+    reporter = OtlpEventReporterFactory().create(config(backend.grpc))
+    with pytest.raises(Refused, match="no OTLP message"):
+        reporter.send([b"scope\0\xff\xff"], b"")
     reporter.close()
 
 
@@ -198,19 +261,48 @@ def test_missing_certificate_fails_closed(protocol: str) -> None:
         OtlpEventReporterFactory().create(config("https://x", protocol, exporter__certificate="/nowhere.pem"))
 
 
-def test_headers_are_sent_and_not_shown(answering, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
-    """A header's value comes from the environment, goes to the wire, and is in no error."""
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_headers_are_sent_and_not_shown(
+    backend: Backend, protocol: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A header's value comes from the environment or a file, goes to the wire, and is in no error."""
     monkeypatch.setenv("TOKEN", "s3cr3t")
-    endpoint, _ = answering(401, b"", {})
-    reporter = OtlpEventReporterFactory().create(
-        config(endpoint, "http", exporter__headers="x-token:env:TOKEN")
-    )
+    file = tmp_path / "token"
+    file.write_text("old\n")
+    headers = f"X-Token:env:TOKEN,x-renewed:file:{file}"
+    conf = config(getattr(backend, protocol), protocol, exporter__headers=headers)
+    reporter = OtlpEventReporterFactory().create(conf)
+    file.write_text("new\n")
+    records = outbox_of(reporter)
     reporter.notify_of_added_event(Event("id", "MyEvent", "scope", 1))
-    with pytest.raises(SparkEventsError) as caught:
-        reporter.flush()
+    backend.behave = lambda request: Answer(401)
+    with pytest.raises(RetryLater) as caught:
+        reporter.send(records, b"")
+    reporter.close()
+
+    assert backend.requests[0].headers["x-token"] == "s3cr3t"
+    assert backend.requests[0].headers["x-renewed"] == "new"
+    assert "s3cr3t" not in str(caught.value)
+    assert "s3cr3t" not in repr(vars(vars(reporter)["_transport"]))
+
+
+def test_headers_of_the_environment(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OTEL_EXPORTER_OTLP_HEADERS counts where no headers are configured, and that of logs before it."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-a=1")
+    send_one(config(backend.grpc))
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_LOGS_HEADERS", "x-b=two%20words")
+    send_one(config(backend.grpc))
+
+    assert backend.requests[0].headers["x-a"] == "1"
+    assert backend.requests[1].headers["x-b"] == "two words"
+
+
+def test_a_password_in_the_endpoint() -> None:
+    """It would be shown in every message about the endpoint; the message does not show it."""
+    with pytest.raises(ConfigError, match=r"exporter\.headers") as caught:
+        OtlpEventReporterFactory().create(config("http://me:s3cr3t@collector:4317"))
 
     assert "s3cr3t" not in str(caught.value)
-    assert "s3cr3t" not in repr(vars(reporter._transport))
 
 
 def test_service_name_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

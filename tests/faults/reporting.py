@@ -1,0 +1,73 @@
+"""A registry with one OTLP reporter of events, as an application of a name would have it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from spark_events.api import ApplicationInfo, Event
+from spark_events.runtime.registry import Registry, read_all_setups
+from spark_events.runtime.worker import Worker
+from tests.support import wait_until
+
+PREFIX = "spark.events.reporter.otel."
+
+
+class Reporting:
+    """Reports events whose ids are numbers.
+
+    Args:
+        endpoint: where they go.
+        journal: the journal's folder; None has none.
+        options: of the reporter; ``__`` stands for a dot.
+        application: the application's name.
+        start: whether to start at once.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        journal: Path | None,
+        application: str = "app",
+        start: bool = True,
+        **options: str,
+    ) -> None:
+        conf = {f"{PREFIX}factory.class": "otlp", f"{PREFIX}exporter.endpoint": endpoint}
+        if journal is not None:
+            conf[f"{PREFIX}journal.dir"] = str(journal)
+        conf |= {PREFIX + key.replace("__", "."): value for key, value in options.items()}
+        setups, errors = read_all_setups(conf, ApplicationInfo(application, "app-1"))
+        assert not errors, errors
+        self.registry = Registry(setups)
+        self.next = 0
+        if start:
+            self.registry.start()
+
+    @property
+    def worker(self) -> Worker:
+        return self.registry.workers[0]
+
+    def emit(self, count: int, body: str = "") -> list[str]:
+        """Report so many events, and return their ids."""
+        ids = [f"e{number:07d}" for number in range(self.next, self.next + count)]
+        for event_id in ids:
+            event = Event.builder("test", "MyEvent").set_id(event_id).set_body(body)
+            self.registry.root.add_event(event)
+        self.next += count
+        return ids
+
+    def stored(self) -> None:
+        """Wait until all that was reported is in the journal, or in memory where there is none."""
+        worker = self.worker
+        wait_until(lambda: worker.delivery and worker.depth == worker.delivery.spool.pending, "stored")
+
+    def delivered(self, count: int, timeout_s: float = 60) -> None:
+        """Wait until so many events are acknowledged."""
+        wait_until(lambda: self.worker.stats.reported.count >= count, f"{count} are delivered", timeout_s)
+
+    def close(self, timeout_ms: int = 5_000) -> None:
+        self.registry.close(timeout_ms)
+
+    def balance(self) -> dict[str, int]:
+        """Return what became of all events; the sum is what was reported."""
+        stats = self.worker.stats
+        return {**stats.totals(), "queued": self.worker.depth}
