@@ -20,7 +20,8 @@ class Reporter(abc.ABC):
     2. ``open`` is called once, before anything else. It takes what is needed: files, sockets, connections.
        It may be slow; nothing waits for it but this reporter's own queue. If it raises, the reporter is
        not used, one error is logged, and ``close`` is still called.
-    3. The kind's own methods are called, and ``flush`` after each batch of them.
+    3. The kind's own methods are called, and ``flush`` after each batch of them, and once more when nothing
+       came for a second.
     4. ``close`` is called at the end, once, also after an ``open`` that failed. It must be safe to call
        twice, and on a reporter that was never opened. It releases what ``open`` took, ends the threads
        that the reporter started, and returns soon: what has not ended within ``spark.events.close.timeout``
@@ -47,7 +48,7 @@ class Reporter(abc.ABC):
         """Make durable, or send, all that was handed over so far.
 
         Raises:
-            RetryLater: the destination is away; the worker calls ``flush`` again.
+            RetryLater: the destination is away, or the disk is full; the worker calls ``flush`` again.
         """
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -46,7 +47,7 @@ class DeadLetters:
             before = os.fstat(fd).st_size
             if os.write(fd, lines) < len(lines):
                 os.ftruncate(fd, before)
-                raise OSError(28, "the disk is full", str(self.path))
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
         finally:
             os.close(fd)
 

@@ -16,7 +16,7 @@ from spark_events.runtime.setup import ReporterSetup
 from spark_events.runtime.stats import ReporterStats
 
 _BATCH = 512
-_KEEP_S = 1.0
+_SETTLE_S = 1.0
 
 
 class Worker:
@@ -158,7 +158,7 @@ class Worker:
         return reporter
 
     def _serve(self, reporter: Reporter) -> None:
-        while batch := self._next_batch():
+        while batch := self._next_batch(reporter):
             taken = sum(self._call(reporter, item) for item in batch)
             if self.delivery is not None:
                 self.delivery.spool.commit()
@@ -166,17 +166,23 @@ class Worker:
                 return
             self._in_flight = 0
 
-    def _next_batch(self) -> list[Item]:
+    def _next_batch(self, reporter: Reporter) -> list[Item]:
+        """Return what is queued, waiting for it; empty at the end."""
+        settled = False
         while True:
             with self._changed:
                 if not len(self._queue) and not self._backoff.closing:
-                    self._changed.wait(_KEEP_S if self.delivery else None)
+                    self._changed.wait(None if settled else _SETTLE_S)
                 if len(self._queue) or self._backoff.closing:
                     batch = self._queue.take(_BATCH)
                     self._in_flight = len(batch)
                     return batch
+            # Nothing came for a while: what was put off, as syncing the disk, is done now.
             if self.delivery is not None:
                 self.delivery.spool.keep()
+            elif not settled:
+                self._flush(reporter, 0)
+                settled = True
 
     def _call(self, reporter: Reporter, item: Item) -> bool:
         return self._guard(item.method, getattr(reporter, item.method), *item.arguments)

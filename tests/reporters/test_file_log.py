@@ -12,7 +12,7 @@ import pytest
 from spark_events_file_log.factory import FileLogEventReporterFactory, FileLogSpanReporterFactory
 from spark_events_file_log.reporter import FileLogEventReporter
 
-from spark_events.api import ApplicationInfo, ConfigError, Event, ReporterConfig, Severity, Span
+from spark_events.api import ApplicationInfo, ConfigError, Event, ReporterConfig, RetryLater, Severity, Span
 
 
 def config(folder: Path | str, app_id: str = "app-1", name: str = "my app", **options: str) -> ReporterConfig:
@@ -32,6 +32,12 @@ def event(number: int = 0, **attributes: str) -> Event:
     )
 
 
+def add(reporter: FileLogEventReporter, item: Event) -> None:
+    """Write one event, as the runtime would."""
+    reporter.notify_of_added_event(item)
+    reporter.flush()
+
+
 def lines(folder: Path) -> list[dict[str, object]]:
     return [json.loads(line) for path in sorted(folder.iterdir()) for line in path.read_text().splitlines()]
 
@@ -39,7 +45,7 @@ def lines(folder: Path) -> list[dict[str, object]]:
 def test_a_line(tmp_path: Path) -> None:
     """One object a line, with OTLP's names, and times in ns as text."""
     reporter = opened(tmp_path)
-    reporter.notify_of_added_event(event(attribute="a\nb"))
+    add(reporter, event(attribute="a\nb"))
     (line,) = lines(tmp_path)
 
     observed = line.pop("observedTimeUnixNano")
@@ -59,24 +65,83 @@ def test_a_line(tmp_path: Path) -> None:
     reporter.close()
 
 
-def test_each_line_is_one_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever tails the file never sees half a line."""
+def test_lines_are_written_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever tails the file never sees half a line: a batch is one write of whole lines."""
     reporter = opened(tmp_path)
     written: list[bytes] = []
     write = os.write
     monkeypatch.setattr(os, "write", lambda fd, data: written.append(data) or write(fd, data))
     for number in range(3):
         reporter.notify_of_added_event(event(number))
+    reporter.flush()
 
-    assert len(written) == 3
-    assert all(data.endswith(b"\n") and data.count(b"\n") == 1 for data in written)
+    assert len(written) == 1
+    assert written[0].endswith(b"\n")
+    assert written[0].count(b"\n") == 3
+
+
+@pytest.mark.parametrize(
+    ("tail", "kept"), [(b'{"eventId": "id-9", "at', ["id-0"]), (b'{"eventId": "id-9"}', ["id-0", "id-9"])]
+)
+def test_half_a_line_is_repaired(
+    tmp_path: Path, tail: bytes, kept: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """What a crash left is cut off, or ended, at the next start of the application; another's is left alone."""
+    first = opened(tmp_path)
+    add(first, event(0))
+    first.close()
+    (path,) = tmp_path.iterdir()
+    with path.open("ab") as file:
+        file.write(tail)
+    other = tmp_path / "other__app-1.events.000001.jsonl"
+    other.write_bytes(tail)
+    opened(tmp_path, app_id="app-2").close()
+
+    assert [json.loads(line)["eventId"] for line in path.read_bytes().split(b"\n")[:-1]] == kept
+    assert str(path) in caplog.text
+    assert other.read_bytes() == tail
+
+
+def test_a_file_that_another_driver_writes_to_is_not_repaired(tmp_path: Path) -> None:
+    """Its last line may be on its way."""
+    first = opened(tmp_path)
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(b'{"half')
+    opened(tmp_path, app_id="app-2").close()
+    first.close()
+
+    assert path.read_bytes() == b'{"half'
+
+
+def test_a_deleted_file_is_noticed(tmp_path: Path) -> None:
+    """What somebody deletes under the writer is followed by a new file."""
+    reporter = opened(tmp_path)
+    add(reporter, event(0))
+    for path in tmp_path.iterdir():
+        path.unlink()
+    add(reporter, event(1))
+
+    assert [line["eventId"] for line in lines(tmp_path)] == ["id-1"]
+
+
+@pytest.mark.parametrize(("fsync", "syncs"), [("always", 4), ("interval", 2), ("never", 0)])
+def test_fsync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fsync: str, syncs: int) -> None:
+    """The disk is asked after each flush, or each second and at the end, or never."""
+    calls: list[int] = []
+    monkeypatch.setattr(os, "fdatasync", calls.append)
+    reporter = opened(tmp_path, fsync=fsync)
+    for number in range(4):
+        add(reporter, event(number))
+    reporter.close()
+
+    assert len(calls) == syncs
 
 
 def test_odd_values(tmp_path: Path) -> None:
     """What JSON or UTF-8 cannot carry costs neither the line nor its neighbours."""
     reporter = opened(tmp_path)
     odd = {"surrogate": "\ud800", "big": 2**70, "nan": float("nan"), "object": object(), "ok": 1}
-    reporter.notify_of_added_event(Event("i", "n", "s", 1, attributes=odd))  # type: ignore[arg-type]
+    add(reporter, Event("i", "n", "s", 1, attributes=odd))  # type: ignore[arg-type]
     (line,) = lines(tmp_path)
 
     assert isinstance(line["attributes"], dict)
@@ -90,7 +155,7 @@ def test_rotation_by_size_and_retention(tmp_path: Path) -> None:
     (tmp_path / "my_app_2__app-1.events.000001.jsonl").touch()
     reporter = opened(tmp_path, rotate_size="1k", retention_files="3")
     for number in range(40):
-        reporter.notify_of_added_event(event(number))
+        add(reporter, event(number))
         assert all(path.stat().st_size <= 1024 for path in tmp_path.iterdir())
     numbers = [line["eventId"] for line in lines(tmp_path)]
 
@@ -104,10 +169,10 @@ def test_rotation_by_age(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     import time
 
     reporter = opened(tmp_path, rotate_interval="1s")
-    reporter.notify_of_added_event(event(0))
+    add(reporter, event(0))
     later = time.monotonic() + 1.5
     monkeypatch.setattr("spark_events_file_log.files.time.monotonic", lambda: later)
-    reporter.notify_of_added_event(event(1))
+    add(reporter, event(1))
 
     assert len(list(tmp_path.iterdir())) == 2
 
@@ -115,10 +180,10 @@ def test_rotation_by_age(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_retention_spares_a_file_in_use(tmp_path: Path) -> None:
     """The file that another driver of the same name writes to is not removed."""
     other = opened(tmp_path, app_id="other")
-    other.notify_of_added_event(event(0))
+    add(other, event(0))
     for number in range(3):
         reporter = opened(tmp_path, app_id=f"app-{number}", retention_files="1")
-        reporter.notify_of_added_event(event(number))
+        add(reporter, event(number))
         reporter.close()
     names = sorted(path.name.split("__")[1].split(".")[0] for path in tmp_path.iterdir())
 
@@ -130,7 +195,7 @@ def test_a_second_start_begins_a_new_file(tmp_path: Path) -> None:
     """Nothing is appended to a file of an earlier process."""
     for _ in range(2):
         reporter = opened(tmp_path)
-        reporter.notify_of_added_event(event())
+        add(reporter, event())
         reporter.close()
 
     assert [path.name.split(".")[-2] for path in sorted(tmp_path.iterdir())] == ["000001", "000002"]
@@ -157,21 +222,21 @@ def test_only_local_folders(path: str) -> None:
 
 
 def test_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
-    """A write that comes short is an error, and leaves nothing of its line behind."""
+    """A write that comes short leaves nothing of its line behind, and is tried again later."""
     reporter = opened(tmp_path)
-    reporter.notify_of_added_event(event(0))
+    add(reporter, event(0))
     size = next(tmp_path.iterdir()).stat().st_size
     old, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, old[1]))
     try:
-        with pytest.raises(OSError, match="is the disk full"):
-            reporter.notify_of_added_event(event(1))
+        with pytest.raises(RetryLater, match="No space left on device"):
+            add(reporter, event(1))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, old)
         signal.signal(signal.SIGXFSZ, handler)
-    reporter.notify_of_added_event(event(2))
+    add(reporter, event(2))
 
-    assert [line["eventId"] for line in lines(tmp_path)] == ["id-0", "id-2"]
+    assert [line["eventId"] for line in lines(tmp_path)] == ["id-0", "id-1", "id-2"]
 
 
 def test_spans(tmp_path: Path) -> None:
@@ -180,6 +245,7 @@ def test_spans(tmp_path: Path) -> None:
     reporter.open()
     span = Span.builder("scope", "Checkpoint").set_times_ms(1, 2).set_error("no").build({})
     reporter.notify_of_added_span(span)
+    reporter.flush()
     reporter.close()
     (path,) = tmp_path.iterdir()
     line = json.loads(path.read_text())

@@ -33,7 +33,13 @@ KEEP = Option(
     20,
     "how many files of the application's name are kept",
 )
-OPTIONS = (PATH, SIZE, AGE, KEEP)
+FSYNC = Option(
+    "fsync",
+    option_types.choice("never", "interval", "always"),
+    "interval",
+    "when the disk has to have it: never (a crash of the machine may cost some), each second, or always",
+)
+OPTIONS = (PATH, SIZE, AGE, KEEP, FSYNC)
 
 
 def rotated_file(config: ReporterConfig, kind: str) -> RotatedFile:
@@ -61,7 +67,7 @@ class FileLogEventReporterFactory(EventReporterFactory):
 
     def create(self, config: ReporterConfig) -> FileLogEventReporter:
         """Create the reporter; the folder is made by ``open``."""
-        return FileLogEventReporter(rotated_file(config, "events"), config.key(PATH.name))
+        return FileLogEventReporter(rotated_file(config, "events"), config.key(PATH.name), config.get(FSYNC))
 
     def probe(self, config: ReporterConfig) -> str:
         """Tell whether the folder can be written."""
@@ -75,7 +81,7 @@ class FileLogSpanReporterFactory(SpanReporterFactory):
 
     def create(self, config: ReporterConfig) -> FileLogSpanReporter:
         """Create the reporter; the folder is made by ``open``."""
-        return FileLogSpanReporter(rotated_file(config, "spans"), config.key(PATH.name))
+        return FileLogSpanReporter(rotated_file(config, "spans"), config.key(PATH.name), config.get(FSYNC))
 
     def probe(self, config: ReporterConfig) -> str:
         """Tell whether the folder can be written."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
 import os
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+import orjson
 
 from spark_events.api import ApplicationInfo
 
@@ -53,33 +58,58 @@ class RotatedFile:
         self._fd = -1
         self._size = 0
         self._opened_at = 0.0
+        self._synced = True
         self.path = folder
 
-    def open(self) -> None:
-        """Make the folder and begin a file.
+    def open(self) -> list[str]:
+        """Make the folder, repair what a crash left there, and begin a file.
+
+        Returns:
+            A sentence for each file that was repaired.
 
         Raises:
             OSError: the folder or the file cannot be made.
         """
-        self._folder.mkdir(parents=True, exist_ok=True)
+        said = [repair(path) for path in self._of_application()]
         self._begin()
+        return [sentence for sentence in said if sentence]
 
-    def write(self, line: bytes) -> None:
-        """Append one line in one write.
+    def write(self, lines: list[bytes]) -> None:
+        """Append whole lines, as many in one write as the file may have, and take them off the list.
 
         Raises:
-            OSError: the disk is full, say; nothing of the line stays in the file.
+            OSError: the disk is full, say; what is still in the list is in no file.
         """
-        if self._size and self._full(len(line)):
-            self._begin()
+        while lines:
+            if self._fd < 0 or self._removed() or (self._size and self._full(len(lines[0]))):
+                self._begin()
+            count, size = 1, self._size + len(lines[0])
+            while count < len(lines) and size + len(lines[count]) <= self._rotation.size:
+                size += len(lines[count])
+                count += 1
+            self._append(b"".join(lines[:count]))
+            del lines[:count]
+
+    def _append(self, data: bytes) -> None:
         try:
-            written = os.write(self._fd, line)
-            if written < len(line):
-                raise OSError(f"wrote {written} of {len(line)} bytes to {self._folder}: is the disk full?")
+            written = os.write(self._fd, data)
+            if written < len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
         except OSError:
-            os.ftruncate(self._fd, self._size)
+            self._undo()
             raise
         self._size += written
+        self._synced = False
+
+    def sync(self) -> None:
+        """Return when the disk has what was written.
+
+        Raises:
+            OSError: it does not take it.
+        """
+        if self._fd >= 0 and not self._synced:
+            os.fdatasync(self._fd)
+            self._synced = True
 
     def close(self) -> None:
         """Close the file; safe to call twice, and before ``open``."""
@@ -87,12 +117,24 @@ class RotatedFile:
             os.close(self._fd)
             self._fd = -1
 
+    def _undo(self) -> None:
+        """Cut off half a line; where even that fails, the next line goes to a new file."""
+        try:
+            os.ftruncate(self._fd, self._size)
+        except OSError:
+            self.close()
+
+    def _removed(self) -> bool:
+        """Tell whether somebody deleted the file: what is written to it would be gone without a word."""
+        return os.fstat(self._fd).st_nlink == 0
+
     def _full(self, more: int) -> bool:
         age_ms = self._rotation.age_ms
         aged = age_ms is not None and (time.monotonic() - self._opened_at) * 1000 >= age_ms
         return aged or self._size + more > self._rotation.size
 
     def _begin(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
         path = self._folder / f"{self._stem}.{self._next_number():06d}.jsonl"
         fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o640)
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -106,8 +148,11 @@ class RotatedFile:
         ]
         return max(numbers, default=0) + 1
 
+    def _of_application(self) -> list[Path]:
+        return list(self._folder.glob(f"{_glob(self._name)}__*.{self._kind}.*.jsonl"))
+
     def _remove_oldest(self) -> None:
-        ours = list(self._folder.glob(f"{_glob(self._name)}__*.{self._kind}.*.jsonl"))
+        ours = self._of_application()
         if len(ours) <= self._rotation.keep:
             return
         ours.sort(key=_modified)
@@ -115,16 +160,63 @@ class RotatedFile:
             _remove_unless_locked(path)
 
 
+def repair(path: Path) -> str:
+    """End a file with a whole line, unless another driver writes to it.
+
+    Half a line is what is left when a machine crashes or a process is killed on a full disk; the line that
+    somebody appended behind it would be lost as well.
+
+    Returns:
+        What was done; empty where nothing had to be.
+    """
+    with _locked(path, os.O_RDWR) as fd:
+        size = os.fstat(fd).st_size if fd is not None else 0
+        if fd is None or not size or os.pread(fd, 1, size - 1) == b"\n":
+            return ""
+        start = _start_of_last_line(fd, size)
+        try:
+            orjson.loads(os.pread(fd, size - start, start))
+        except orjson.JSONDecodeError:
+            os.ftruncate(fd, start)
+            return f"{path} ended with half a line of {size - start} bytes, which was cut off"
+        os.pwrite(fd, b"\n", size)
+        return f"{path} ended without a line feed, which was added"
+
+
+def _start_of_last_line(fd: int, size: int) -> int:
+    """Return the offset behind the last line feed; 0 where there is none."""
+    end = size
+    while end > 0:
+        start = max(0, end - (1 << 16))
+        found = os.pread(fd, end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
+
+
 def _remove_unless_locked(path: Path) -> None:
+    with _locked(path, os.O_RDONLY) as fd:
+        if fd is not None:
+            path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _locked(path: Path, flags: int) -> Iterator[int | None]:
+    """Open and lock a file; None where it is gone, not ours, or another driver writes to it."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+        fd = os.open(path, flags | os.O_CLOEXEC)
+    except (FileNotFoundError, PermissionError):
+        yield None
         return
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        path.unlink(missing_ok=True)
     except BlockingIOError:
-        pass  # another driver writes to it
+        os.close(fd)
+        yield None
+        return
+    try:
+        yield fd
     finally:
         os.close(fd)
 

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Any
 
 import orjson
 
-from spark_events.api import ConfigError, Event, EventReporter, Reporter, Span, SpanReporter
+from spark_events.api import ConfigError, Event, EventReporter, Reporter, RetryLater, Span, SpanReporter
 from spark_events_file_log.files import RotatedFile
+
+_SYNC_S = 1.0
+logger = logging.getLogger("spark_events.file_log")
 
 
 class _FileLog(Reporter):
-    """What both have in common: each line goes to the file at once, in one write."""
+    """What both have in common: the lines of a batch go to the file in one write, or wait for the disk.
 
-    def __init__(self, file: RotatedFile, path_key: str) -> None:
+    Args:
+        file: where they go.
+        path_key: the configuration key of its folder, for error messages.
+        fsync: when the disk has to have them: ``never``, ``interval`` or ``always``.
+    """
+
+    def __init__(self, file: RotatedFile, path_key: str, fsync: str) -> None:
         self._file = file
         self._path_key = path_key
+        self._fsync = fsync
+        self._synced_at = 0.0
+        self._lines: list[bytes] = []
 
     @property
     def destination(self) -> str:
@@ -26,20 +39,41 @@ class _FileLog(Reporter):
     def open(self) -> None:
         """Make the folder and begin a file."""
         try:
-            self._file.open()
+            for sentence in self._file.open():
+                logger.warning("%s", sentence)
         except OSError as error:
             raise ConfigError(
                 f"{self._path_key}: {error.filename or ''} cannot be written ({error.strerror}); "
                 "give a folder in which the user that runs Spark may write"
             ) from error
 
+    def write(self, record: dict[str, Any]) -> None:
+        """Take one record for the next flush."""
+        self._lines.append(encode(record))
+
+    def flush(self) -> None:
+        """Write what was taken, and let the disk have it as configured.
+
+        Raises:
+            RetryLater: the disk is full, say; all of it is kept.
+        """
+        try:
+            self._file.write(self._lines)
+            now = time.monotonic()
+            if self._fsync == "always" or (self._fsync == "interval" and now >= self._synced_at + _SYNC_S):
+                self._file.sync()
+                self._synced_at = now
+        except OSError as error:
+            where = error.filename or self._file.path
+            raise RetryLater(f"{where} cannot be written: {error.strerror}") from error
+
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
-
-    def write(self, record: dict[str, Any]) -> None:
-        """Append one record."""
-        self._file.write(encode(record))
+        try:
+            if self._fsync != "never":
+                self._file.sync()
+        finally:
+            self._file.close()
 
 
 class FileLogEventReporter(_FileLog, EventReporter):

@@ -79,21 +79,25 @@ def claim(base: Path, reporter: str, application: str) -> Claim:
     taken = sorted(int(path.name) for path in parent.iterdir() if path.name.isdecimal())
     locks = [Lock.take(parent / str(number)) for number in taken]
     free = [lock for lock in locks if lock is not None]
-    own = free.pop(0) if free else _first_new(parent, taken)
+    busy = locks.count(None)
+    for number in range(1, _MOST_DRIVERS):
+        if free:
+            break
+        if number not in taken:
+            # Another driver that starts just now may be faster.
+            lock = Lock.take(parent / str(number))
+            free += [lock] if lock else []
+            busy += lock is None
+    else:
+        raise OSError(f"all {_MOST_DRIVERS} journals in {parent} are in use")
+    own = free.pop(0)
     orphans = []
     for lock in free:
         if any(lock.folder.glob("*.journal")):
             orphans.append(lock)
         else:
             lock.release()
-    return Claim(own, orphans, busy=locks.count(None))
-
-
-def _first_new(parent: Path, taken: list[int]) -> Lock:
-    for number in range(1, _MOST_DRIVERS):
-        if number not in taken and (lock := Lock.take(parent / str(number))):
-            return lock
-    raise OSError(f"all {_MOST_DRIVERS} journals in {parent} are in use")
+    return Claim(own, orphans, busy)
 
 
 def safe(name: str) -> str:

@@ -127,7 +127,7 @@ class Journal:
         if size > self.bounds.max_bytes or not self._make_room(size):
             self.dropped("journal_full", len(records))
             return
-        now = self.clock()
+        now = max(0, self.clock())
         self._active(size, now).append(records, now)
         self._tail += len(records)
         self.dirty = True
@@ -255,7 +255,7 @@ class Journal:
 
     def _drop_first(self, segment: Segment) -> None:
         behind = segment.first + segment.count
-        lost = behind - max(self._head, self._in_flight)
+        lost = behind - max(self._head, self._in_flight, segment.first)
         if lost > 0:
             self.dropped("journal_full", lost)
         # What is in flight is counted when it is known what became of it.

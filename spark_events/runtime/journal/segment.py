@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
@@ -132,7 +133,7 @@ class Segment:
         try:
             written = os.write(self._fd, data)
             if written < len(data):
-                raise OSError(28, f"only {written} of {len(data)} bytes could be written", str(self.path))
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
         except OSError:
             os.ftruncate(self._fd, self.end)
             raise

@@ -1,0 +1,218 @@
+"""What a disk can do: be full and free again, take no writes at all, or be shared."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from spark_events.api import ApplicationInfo, Event
+from spark_events.runtime.registry import Registry, read_all_setups
+from tests.backend import Answer, Backend
+from tests.faults.reporting import Reporting
+from tests.support import file_events, free_port, wait_until
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A real file system of one MiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def fill(folder: Path) -> Path:
+    """Leave no byte free."""
+    ballast = folder / "ballast"
+    with ballast.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4_096))
+        except OSError:
+            pass
+    return ballast
+
+
+def test_journal_on_a_full_disk(small_disk: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Records wait in memory while the disk is full, go on being sent, and in order."""
+    backend = Backend(lambda request: Answer(503))
+    reporting = Reporting(backend.grpc, small_disk / "journal")
+    ids = reporting.emit(200)
+    reporting.stored()
+    ballast = fill(small_disk)
+    ids += reporting.emit(500, body="x" * 500)
+    reporting.stored()
+    spool = reporting.worker.delivery.spool  # type: ignore[union-attr]
+    assert spool.in_memory
+    assert not spool.durable
+    backend.behave = lambda request: Answer()
+    reporting.delivered(700)
+    ballast.unlink()
+    ids += reporting.emit(100)
+    reporting.delivered(800)
+    wait_until(lambda: spool.durable, "the journal is used again")
+    reporting.close()
+    backend.close()
+
+    assert backend.taken == ids
+    assert reporting.balance() == {"reported": 800, "queued": 0}
+    assert "records wait in memory: No space left on device" in caplog.text
+    assert "the journal takes records again" in caplog.text
+
+
+def test_journal_on_a_disk_that_is_free_again(small_disk: Path) -> None:
+    """What waited in memory goes to the journal as soon as it can, and survives from then on."""
+    endpoint = f"http://127.0.0.1:{free_port()}"
+    reporting = Reporting(endpoint, small_disk / "journal")
+    ids = reporting.emit(10)
+    reporting.stored()
+    ballast = fill(small_disk)
+    ids += reporting.emit(1_000)
+    reporting.stored()
+    ballast.unlink()
+    spool = reporting.worker.delivery.spool  # type: ignore[union-attr]
+    wait_until(lambda: not spool.in_memory, "all is on disk")
+    reporting.close(1_000)
+    backend = Backend()
+    again = Reporting(backend.grpc, small_disk / "journal")
+    again.delivered(len(ids))
+    again.close()
+    backend.close()
+
+    assert backend.taken == ids
+
+
+def test_file_log_on_a_full_disk(small_disk: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Lines wait until the disk is free again; none is lost, and none is half."""
+    prefix = "spark.events.reporter.file."
+    conf = {f"{prefix}factory.class": "file_log", f"{prefix}path": str(small_disk / "events")}
+    setups, errors = read_all_setups(conf, ApplicationInfo("app", "app-1"))
+    assert not errors
+    registry = Registry(setups)
+    registry.start()
+
+    def emit(first: int, last: int) -> None:
+        for number in range(first, last):
+            registry.root.add_event(Event.builder("test", "MyEvent").set_id(str(number)).set_body("x" * 300))
+
+    emit(0, 100)
+    wait_until(lambda: registry.workers[0].stats.reported.count == 100, "the first are written")
+    ballast = fill(small_disk)
+    emit(100, 400)
+    wait_until(lambda: "holds back" in caplog.text, "the disk is found full")
+    for path in (small_disk / "events").iterdir():
+        assert all(json.loads(line) for line in path.read_text().splitlines())
+        assert path.read_bytes().endswith(b"\n")
+    ballast.unlink()
+    registry.close(10_000)
+
+    assert [event["eventId"] for event in file_events(small_disk / "events")] == [str(n) for n in range(400)]
+    assert "No space left on device" in caplog.text
+    assert "delivers again" in caplog.text
+
+
+@pytest.mark.parametrize("how", ["below-a-file", "read-only"])
+def test_journal_that_cannot_be_written(
+    tmp_path: Path, how: str, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One error names the key, the folder and what to do; events are delivered all the same."""
+    if how == "read-only":
+        folder = request.getfixturevalue("small_disk")
+        subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+    else:
+        folder = tmp_path / "file"
+        folder.touch()
+    backend = Backend()
+    reporting = Reporting(backend.grpc, folder / "journal")
+    ids = reporting.emit(10)
+    reporting.delivered(10)
+    reporting.close()
+    backend.close()
+    errors = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+
+    assert backend.taken == ids
+    assert len(errors) == 1
+    assert f"spark.events.reporter.otel.journal.dir: '{folder}/journal' cannot be used" in errors[0]
+    assert "wait in memory" in errors[0]
+
+
+def test_two_drivers_with_one_folder(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The second has a folder of its own; the next driver sends what either of them left, each with its run."""
+    nobody = f"http://127.0.0.1:{free_port()}"
+    first, second = (Reporting(nobody, tmp_path, service__version=version) for version in ("1", "2"))
+    ids = first.emit(5)
+    first.stored()
+    second.next = 5
+    ids += second.emit(5)
+    second.stored()
+    first.close(500)
+    second.close(500)
+    backend = Backend()
+    third = Reporting(backend.grpc, tmp_path)
+    third.delivered(10)
+    third.close()
+    backend.close()
+
+    assert "1 other driver(s) of this application have a journal" in caplog.text
+    assert sorted(backend.taken) == ids
+    assert len(backend.requests) == 2
+
+
+def test_totals_outlive_the_process(tmp_path: Path) -> None:
+    """What was reported and dropped counts on in the next driver, so that a figure over weeks is right."""
+    backend = Backend()
+    first = Reporting(backend.grpc, tmp_path)
+    first.emit(10)
+    first.delivered(10)
+    first.close()
+    second = Reporting(backend.grpc, tmp_path)
+    second.emit(5)
+    second.delivered(15)
+    second.close()
+    backend.close()
+
+    assert second.balance() == {"reported": 15, "queued": 0}
+
+
+def test_a_full_journal_without_anybody(tmp_path: Path) -> None:
+    """The oldest go, counted by cause; the disk never has more than it may, and what is left is delivered."""
+    nobody = f"http://127.0.0.1:{free_port()}"
+    reporting = Reporting(nobody, tmp_path, journal__max__bytes="256k")
+    ids = []
+    for _ in range(20):
+        ids += reporting.emit(100, body="x" * 200)
+        reporting.stored()
+        assert sum(path.stat().st_size for path in tmp_path.rglob("*.journal")) <= 256 << 10
+    reporting.close(500)
+    balance = reporting.balance()
+    backend = Backend()
+    again = Reporting(backend.grpc, tmp_path)
+    again.delivered(balance["queued"])
+    again.close()
+    backend.close()
+
+    # The last is the event that says that events were dropped.
+    assert balance["dropped.journal_full"] + balance["queued"] == 2_000 + 1
+    assert backend.taken[:-1] == ids[1 - balance["queued"] :]
+
+
+def test_files_are_nobody_elses_business(tmp_path: Path) -> None:
+    """Journals hold what events hold: nobody else on the machine may read them."""
+    reporting = Reporting(f"http://127.0.0.1:{free_port()}", tmp_path / "journal")
+    reporting.emit(1)
+    reporting.stored()
+    reporting.close(500)
+    found = [path for path in (tmp_path / "journal").rglob("*") if path.is_file()]
+
+    assert len(found) == 3
+    assert {os.stat(path).st_mode & 0o077 for path in found} == {0}

@@ -1,0 +1,323 @@
+"""The journal by itself: order, acknowledgement, bounds, damage."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from spark_events.runtime.journal import Bounds, Journal, claim
+from spark_events.runtime.journal.cursor import Cursor, Position
+from spark_events.runtime.journal.frame import CONTEXT, MAGIC, RECORD, encode
+
+ALL = 1_000_000
+
+
+class Opened:
+    """A journal, and what it dropped."""
+
+    def __init__(self, folder: Path, bounds: Bounds | None = None, context: bytes = b"run") -> None:
+        self.lost: Counter[str] = Counter()
+        self.now = 1_000_000
+        self.totals = {"reported": 7}
+        self.journal = Journal(
+            folder,
+            bounds or Bounds(),
+            context,
+            lambda cause, count: self.lost.update({cause: count}),
+            lambda: self.totals,
+            lambda: self.now,
+        )
+        self.journal.open()
+
+    def put(self, *records: bytes) -> None:
+        self.journal.append(list(records))
+
+    def take(self, count: int = ALL, size: int = ALL) -> list[bytes]:
+        """Return the next batch without acknowledging it."""
+        batch = self.journal.peek(count, size)
+        if batch is None:
+            return []
+        self.journal.release(batch)
+        return batch.records
+
+    def drain(self) -> list[bytes]:
+        """Acknowledge everything, batch by batch."""
+        found = []
+        while batch := self.journal.peek(ALL, ALL):
+            found += batch.records
+            self.journal.acknowledge(batch, len(batch.records))
+            self.journal.release(batch)
+        return found
+
+
+def test_order_and_acknowledgement(tmp_path: Path) -> None:
+    """What is acknowledged does not come again, also after a crash; what is not does, in order."""
+    first = Opened(tmp_path)
+    first.put(b"a", b"b")
+    first.put(b"c", b"d")
+    batch = first.journal.peek(3, ALL)
+    assert batch is not None
+    assert batch.records == [b"a", b"b", b"c"]
+    first.journal.acknowledge(batch, 2)
+    first.journal.release(batch)
+    assert first.journal.pending == 2
+    second = Opened(tmp_path)  # no close before it: a crash
+
+    assert second.journal.pending == 2
+    assert second.journal.restored == {"reported": 7}
+    second.put(b"e")
+    assert second.drain() == [b"c", b"d", b"e"]
+    assert second.journal.pending == 0
+    second.journal.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["cursor"]
+
+
+def test_each_run_keeps_its_context(tmp_path: Path) -> None:
+    """A batch has the context of the run that wrote it, and never records of two runs."""
+    Opened(tmp_path, context=b"first").put(b"a")
+    second = Opened(tmp_path, context=b"second")
+    second.put(b"b")
+    seen = []
+    while batch := second.journal.peek(ALL, ALL):
+        seen.append((batch.context, batch.records))
+        second.journal.acknowledge(batch, 1)
+        second.journal.release(batch)
+
+    assert seen == [(b"first", [b"a"]), (b"second", [b"b"])]
+
+
+def test_batches_are_bounded(tmp_path: Path) -> None:
+    """A batch has no more bytes than asked for, but one record at the least."""
+    opened = Opened(tmp_path)
+    opened.put(b"x" * 10, b"y" * 10, b"z" * 100)
+
+    assert opened.take(size=25) == [b"x" * 10, b"y" * 10]
+    assert opened.take(count=1) == [b"x" * 10]
+    assert opened.take(size=1) == [b"x" * 10]
+
+
+def test_segments_are_deleted_when_acknowledged(tmp_path: Path) -> None:
+    """The disk gets back what is delivered."""
+    opened = Opened(tmp_path, Bounds(max_bytes=65_536))
+    for number in range(40):
+        opened.put(b"%04d" % number * 250)
+    before = len(list(tmp_path.glob("*.journal")))
+    opened.drain()
+
+    assert before > 4
+    assert len(list(tmp_path.glob("*.journal"))) == 1
+
+
+@pytest.mark.parametrize("drop_oldest", [True, False])
+def test_a_full_journal(tmp_path: Path, drop_oldest: bool) -> None:
+    """It never has more bytes than it may, and counts what it drops: the oldest, or the newest."""
+    opened = Opened(tmp_path, Bounds(max_bytes=65_536, drop_oldest=drop_oldest))
+    records = [b"%04d" % number * 250 for number in range(200)]
+    for record in records:
+        opened.put(record)
+        assert sum(path.stat().st_size for path in tmp_path.glob("*.journal")) <= 65_536
+    kept = opened.drain()
+
+    assert opened.lost == {"journal_full": len(records) - len(kept)}
+    assert 40 < len(kept) < 65
+    assert kept == (records[-len(kept) :] if drop_oldest else records[: len(kept)])
+
+
+def test_a_record_larger_than_the_journal(tmp_path: Path) -> None:
+    """It is dropped and counted, and drops nothing else."""
+    opened = Opened(tmp_path, Bounds(max_bytes=65_536))
+    opened.put(b"small")
+    opened.put(b"x" * 70_000)
+
+    assert opened.drain() == [b"small"]
+    assert opened.lost == {"journal_full": 1}
+
+
+@pytest.mark.parametrize("delivered", [True, False])
+def test_dropped_while_being_sent_counts_once(tmp_path: Path, delivered: bool) -> None:
+    """A record in flight whose segment is dropped counts as delivered, or as dropped, by what becomes of it."""
+    opened = Opened(tmp_path, Bounds(max_bytes=65_536))
+    opened.put(b"0000" * 250)
+    batch = opened.journal.peek(ALL, ALL)
+    assert batch is not None
+    for number in range(1, 200):
+        opened.put(b"%04d" % number * 250)
+    if delivered:
+        opened.journal.acknowledge(batch, 1)
+    opened.journal.release(batch)
+    kept = opened.drain()
+
+    assert len(kept) + opened.lost["journal_full"] + delivered == 200
+    assert opened.journal.pending == 0
+
+
+def test_old_records_are_dropped(tmp_path: Path) -> None:
+    """What is older than its age is dropped and counted; a clock that was set back drops nothing."""
+    opened = Opened(tmp_path, Bounds(max_age_ms=1_000))
+    opened.put(b"a")
+    opened.now += 600
+    opened.put(b"b")
+    opened.now += 500
+    assert opened.take() == [b"b"]
+    assert opened.lost == {"journal_age": 1}
+    opened.now -= 3_600_000
+    opened.put(b"c")
+
+    assert opened.drain() == [b"b", b"c"]
+    assert opened.lost == {"journal_age": 1}
+
+
+def test_torn_tail(tmp_path: Path) -> None:
+    """Half a record at the end, as a crash leaves it, is cut off, counted, and costs nothing else."""
+    Opened(tmp_path).put(b"a", b"b", b"c")
+    (segment,) = tmp_path.glob("*.journal")
+    whole = segment.read_bytes()
+    for cut in range(1, 21):
+        segment.write_bytes(whole[:-cut])
+        again = Opened(tmp_path)
+        assert again.take() == [b"a", b"b"]
+        assert again.lost == {"journal_damaged": 1}
+        assert again.journal.torn == 21 - cut
+        assert Opened(tmp_path).lost == {}
+
+
+def test_a_frame_inside_a_record_is_no_record(tmp_path: Path) -> None:
+    """Bytes inside a record that look like a record are none, also where the record around them is damaged."""
+    inner = encode(RECORD, 0, 1, b"invented") + encode(CONTEXT, 0, 1, b"invented")
+    Opened(tmp_path).put(b"first", inner + MAGIC * 3, b"last")
+    (segment,) = tmp_path.glob("*.journal")
+    data = bytearray(segment.read_bytes())
+    data[data.index(inner) - 1] ^= 1
+    segment.write_bytes(data)
+    again = Opened(tmp_path)
+
+    assert again.drain() == [b"first", b"last"]
+    assert again.lost == {"journal_damaged": 1}
+
+
+RECORDS = st.lists(
+    st.binary(min_size=1, max_size=200) | st.just(MAGIC + b"r" + bytes(20)), min_size=1, max_size=12
+)
+DAMAGE = st.lists(st.tuples(st.floats(0, 0.999999), st.integers(1, 255)), max_size=6)
+
+
+@settings(max_examples=2_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(records=RECORDS, damage=DAMAGE, cut=st.floats(0, 1), split=st.integers(0, 12))
+def test_fuzzed_damage(records: list[bytes], damage: list[tuple[float, int]], cut: float, split: int) -> None:
+    """Whatever is flipped or cut off: no crash, no invented record, and each intact record, in order."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        opened = Opened(folder)
+        opened.put(*records[:split]) if records[:split] else None
+        opened.put(*records[split:]) if records[split:] else None
+        (path,) = folder.glob("*.journal")
+        salt = int(path.name[13:21], 16)
+        data = bytearray(path.read_bytes())
+        frames = [encode(RECORD, salt, opened.now, record) for record in records]
+        starts = [len(data) - sum(map(len, frames[index:])) for index in range(len(frames))]
+        flipped = set()
+        for where, mask in damage:
+            offset = int(where * len(data))
+            data[offset] ^= mask
+            flipped.add(offset)
+        end = len(data) if cut > 0.5 else int(len(data) * cut * 2)
+        path.write_bytes(data[:end])
+        intact = [
+            record
+            for record, frame, start in zip(records, frames, starts, strict=True)
+            if start + len(frame) <= end and data[start : start + len(frame)] == frame
+        ]
+        again = Opened(folder)
+
+        assert again.journal.pending == len(intact)
+        assert again.drain() == intact
+        opened.journal.close()
+        again.journal.close()
+        if flipped and len(intact) < len(records) and end == len(data):
+            assert again.lost["journal_damaged"] > 0
+
+
+@settings(max_examples=500, deadline=None)
+@given(data=st.binary(max_size=3_000), name=st.sampled_from(["cursor", "000000000001-00000000.journal"]))
+def test_fuzzed_files(data: bytes, name: str) -> None:
+    """Any bytes at all in a segment or a cursor: no crash, and nothing comes out of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / name).write_bytes(data)
+        opened = Opened(Path(folder))
+
+        assert opened.drain() == []
+        opened.put(b"new")
+        assert opened.drain() == [b"new"]
+
+
+def test_cursor_survives_half_a_write(tmp_path: Path) -> None:
+    """Of its two slots one is always whole: whatever becomes of the newer, the older counts."""
+    cursor = Cursor(tmp_path / "cursor")
+    assert cursor.open() == Position()
+    cursor.move(Position(1, 10, {"a": 1}))
+    cursor.move(Position(2, 20, {"a": 2}))
+    assert Cursor(tmp_path / "cursor").open() == Position(2, 20, {"a": 2})
+    data = bytearray((tmp_path / "cursor").read_bytes())
+    data[3] ^= 1
+    (tmp_path / "cursor").write_bytes(data)
+
+    assert Cursor(tmp_path / "cursor").open() == Position(1, 10, {"a": 1})
+
+
+def test_data_that_the_disk_lost(tmp_path: Path) -> None:
+    """A machine that crashed may keep the cursor and lose the segment's end: nothing invented, no crash."""
+    opened = Opened(tmp_path)
+    opened.put(b"a", b"b", b"c")
+    batch = opened.journal.peek(2, ALL)
+    assert batch is not None
+    opened.journal.acknowledge(batch, 2)
+    (segment,) = tmp_path.glob("*.journal")
+    os.truncate(segment, 30)
+    again = Opened(tmp_path)
+    again.put(b"d")
+
+    assert again.drain() == [b"d"]
+
+
+def test_two_drivers_have_a_folder_each(tmp_path: Path) -> None:
+    """The second gets a folder of its own; what ended drivers left there is found."""
+    first = claim(tmp_path, "events-otel", "my app")
+    second = claim(tmp_path, "events-otel", "my app")
+    other = claim(tmp_path, "events-otel", "my_app")
+    assert first.own.folder != second.own.folder
+    assert second.busy == 1
+    assert other.own.folder.parent != first.own.folder.parent
+    (second.own.folder / "000000000001-00000000.journal").touch()
+    second.own.release()
+    first.own.release()
+    third = claim(tmp_path, "events-otel", "my app")
+
+    assert third.own.folder == first.own.folder
+    assert [lock.folder for lock in third.orphans] == [second.own.folder]
+    assert first.own.folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_forked_child_does_not_keep_the_lock(tmp_path: Path) -> None:
+    """A child that outlives the driver does not stand in the next driver's way."""
+    taken = claim(tmp_path, "events-otel", "app")
+    read, write = os.pipe()
+    alive, says = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(write)
+        os.write(says, b".")
+        os.read(read, 1)  # lives until the test closes its end
+        os._exit(0)
+    os.read(alive, 1)
+    taken.own.release()
+    again = claim(tmp_path, "events-otel", "app")
+    os.close(write)
+    os.waitpid(child, 0)
+
+    assert again.busy == 0
