@@ -1,0 +1,136 @@
+"""SIGKILL at any moment: what was stored is delivered by the next start, and nothing is invented."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_events.api import ApplicationInfo
+from spark_events.listeners.configuration import read_configuration
+from spark_events.listeners.translator import APPLICATION_START, SparkListeners
+from spark_events.runtime.registry import Registry
+from tests.faults.reporting import Reporting
+from tests.support import APPS, REPO, App, Collector, free_port, wait_until
+
+pytestmark = pytest.mark.collector
+
+
+def run_and_kill(endpoint: str, folder: Path, journal: Path, first: int, after_s: float) -> int:
+    """Let a process report events, kill it after a time, and return the number of the first not stored."""
+    out = folder / "out.txt"
+    with out.open("w") as file:
+        process = subprocess.Popen(
+            [sys.executable, str(APPS / "emit.py"), endpoint, str(journal), str(first)],
+            stdout=file,
+            env={**os.environ, "PYTHONPATH": str(REPO)},
+        )
+    wait_until(lambda: "started" in out.read_text(), "it has started")
+    # To kill at a random moment is the point here; no condition could be awaited.
+    threading.Event().wait(after_s)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    numbers = [int(line) for line in out.read_text().split("\n")[1:-1]]
+    return max(numbers, default=first)
+
+
+def test_killed_fifty_times(own_collector: Callable[..., Collector], tmp_path: Path) -> None:
+    """Each driver goes on with the journal of the one before it; the collector is there, or away, at random."""
+    chance = random.Random(7)
+    collector = own_collector()
+    collector.start()
+    nobody = f"http://127.0.0.1:{free_port()}"
+    stored = 0
+    for _ in range(50):
+        endpoint = chance.choice((collector.grpc, nobody))
+        stored = run_and_kill(endpoint, tmp_path, tmp_path / "journal", stored, chance.random() * 0.3)
+    last = Reporting(collector.grpc, tmp_path / "journal")
+    wait_until(lambda: last.worker.delivery and not last.worker.depth, "all is delivered")
+    last.close()
+    ids = [f"e{number:07d}" for number in range(stored)]
+    wait_until(lambda: set(collector.ids()) >= set(ids), "each stored event is in the collector's file")
+    # Those that were being stored when the last process was killed may be there as well.
+    assert max(collector.ids()) <= f"e{stored + 7:07d}"
+    assert stored > 100
+
+
+def content(record: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what an event says, without its id and what only one of two sources knows."""
+    attributes = record["attributes"]
+    keys = ("app_id", "job.kind", "query_id", "run_id", "job_id", "stage_id", "newJobStatus", "checkpointId")
+    return (record["eventName"], *(attributes.get(key) for key in keys), attributes.get("checkpointStatus"))
+
+
+def replay(log: Path, conf: dict[str, str]) -> None:
+    """Report what Spark's event log proves, by the same listeners and reporters as the driver."""
+    records = [json.loads(line) for line in log.read_text().split("\n")[:-1]]
+    start = next(record for record in records if record["Event"] == APPLICATION_START)
+    found = read_configuration(conf, ApplicationInfo(start["App Name"], start["App ID"]))
+    assert not found.problems
+    registry = Registry(found.setups)
+    registry.start()
+    listeners = SparkListeners(registry, found.settings, found.enrichers)
+    for record in records:
+        listeners.on_record(record)
+    wait_until(lambda: registry.workers[0].delivery and not registry.workers[0].depth, "all is delivered")
+    registry.close(5_000)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kills", [4, pytest.param(50, marks=pytest.mark.soak)])
+@pytest.mark.timeout(900)
+def test_killed_driver(
+    own_collector: Callable[..., Collector], tmp_path: Path, java: str, kills: int
+) -> None:
+    """After a restart, and a replay of Spark's event log, the collector has every event that the log proves,
+    and whatever came twice has the same id."""
+    chance = random.Random(11)
+    collector = own_collector()
+    collector.start()
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    prefix = "spark.events.reporter.otel."
+    ours = {
+        f"{prefix}factory.class": "otlp",
+        f"{prefix}exporter.endpoint": collector.grpc,
+        f"{prefix}journal.dir": str(tmp_path / "journal"),
+    }
+    sparks = {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": f"file://{logs}",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
+    }
+    command = [sys.executable, str(APPS / "endless.py"), str(tmp_path / "checkpoints")]
+    for number in range(kills):
+        folder = tmp_path / f"run-{number}"
+        folder.mkdir()
+        app = App(command, {**sparks, **ours}, folder)
+        app.wait_for_line("running")
+        if chance.random() < 0.5:
+            collector.stop()
+        threading.Event().wait(chance.random() * 3)  # a random moment
+        app.kill()
+        collector.start()
+    live = {record["attributes"]["event.id"] for record in collector.log_records()}
+    for log in logs.iterdir():
+        replay(log, ours)
+    wait_until(lambda: len(set(collector.ids())) > len(live), "the replay's events are there")
+    collector.stop()
+    ids: dict[tuple[Any, ...], set[str]] = {}
+    for record in collector.log_records():
+        if record["eventName"] in ("JobStatusChangeEvent", "CheckpointEvent"):
+            ids.setdefault(content(record), set()).add(record["attributes"]["event.id"])
+
+    assert {what: found for what, found in ids.items() if len(found) > 1} == {}
+    assert len({what[1] for what in ids}) == kills
+    assert len(set(collector.ids())) < len(collector.ids())  # some came twice: this test could fail
