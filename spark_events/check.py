@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from spark_events.api import ConfigError, probe_folder
+from spark_events.api.sending import JOURNAL_DIR
 from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.settings import OPTIONS, PREFIX, SLA_OF_QUERY
 from spark_events.runtime.kinds import EVENTS, KINDS
@@ -40,10 +42,12 @@ class CheckResult:
     Attributes:
         reporters: those that would start.
         problems: one sentence for each mistake; empty where all is well.
+        warnings: one sentence for each thing that works, and had better be different.
     """
 
     reporters: list[CheckedReporter]
     problems: list[str]
+    warnings: list[str]
 
 
 def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
@@ -63,7 +67,7 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
             f"no reporter is configured; set {EVENTS.prefix}<name>.{FACTORY.name}, as the file "
             "conf/spark-defaults.conf does (see spark-events paths)"
         )
-    return CheckResult(reporters, problems)
+    return CheckResult(reporters, [found.redactor.text(problem) for problem in problems], found.warnings)
 
 
 def _check_one(
@@ -77,13 +81,23 @@ def _check_one(
     try:
         # What create finds wrong, a missing package say, shows only there.
         within(_PROBE_S, lambda: setup.factory.create(setup.config))
-        reached = within(_PROBE_S, lambda: setup.factory.probe(setup.config)) if connect else ""
+        reached = within(_PROBE_S, lambda: _probe(setup)) if connect else ""
     except Exception as error:
         text = describe(error)
         problems.append(text if text.startswith("spark.") else f"{title}: {text}")
         return
     factory = conf.get(f"{title}.{FACTORY.name}", "")
     reporters.append(CheckedReporter(setup.kind.name, setup.name, factory, str(reached)))
+
+
+def _probe(setup: ReporterSetup) -> str:
+    reached = setup.factory.probe(setup.config)
+    if setup.journal_dir is None:
+        return reached
+    try:
+        return f"{reached}; {probe_folder(setup.journal_dir)}"
+    except OSError as error:
+        raise ConfigError(f"{setup.config.key(JOURNAL_DIR.name)}: {error}") from error
 
 
 def _unknown_keys(conf: Mapping[str, str]) -> list[str]:

@@ -77,6 +77,8 @@ def check(
     result = check_conf(found, connect)
     if result.reporters:
         _out.print(_checked_table(result, connect))
+    for warning in result.warnings:
+        _err.print(f"[bold yellow]warning[/] {escape(warning)}", soft_wrap=True)
     for problem in result.problems:
         _err.print(f"[bold red]error[/] {escape(problem)}", soft_wrap=True)
     source = escape(str(path)) if path else "no spark-defaults.conf"

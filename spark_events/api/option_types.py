@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from urllib.parse import unquote, urlsplit
 
 T = TypeVar("T")
@@ -184,6 +184,14 @@ SECRET_MAP = OptionType(
     _parse_secret_map,
     secret=True,
 )
+
+
+def in_clear(option_type: OptionType[Any], text: str) -> bool:
+    """Tell whether the text of an option has a secret in it, rather than where it lies."""
+    if not option_type.secret:
+        return False
+    parts = _parse_map(text).values() if option_type is SECRET_MAP else (text,)
+    return any(part and not part.startswith(("env:", "file:")) for part in parts)
 
 
 def choice(*values: str) -> OptionType[str]:

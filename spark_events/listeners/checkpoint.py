@@ -110,6 +110,7 @@ def is_checkpoint(progress: dict[str, Any]) -> bool:
 def _event(batch: int, status: str, full: int, written: int) -> Any:
     return (
         Event.builder(CLASS_SCOPE, "CheckpointEvent")
+        .set_routine(status == "COMPLETED")
         .set_attribute("checkpointId", batch)
         .set_attribute("fullSize", full)
         .set_attribute("checkpointedSize", written)

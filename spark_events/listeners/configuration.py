@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from spark_events.api import ApplicationInfo, FailureEnricher
+from spark_events.api import ApplicationInfo, FailureEnricher, Secret
+from spark_events.api.option_types import in_clear
 from spark_events.listeners.enrichers import load_enrichers
 from spark_events.listeners.settings import ListenerSettings, read_settings
+from spark_events.runtime.redaction import KEY_REGEX, Redactor, read_patterns, secret_values
 from spark_events.runtime.registry import read_all_setups
 from spark_events.runtime.setup import ReporterSetup
 
@@ -21,12 +24,16 @@ class Configuration:
         settings: what is configured for the listeners.
         enrichers: label failures.
         problems: one sentence for each mistake.
+        warnings: one sentence for each thing that works, and had better be different.
+        redactor: keeps the configuration's secrets out of what is said and reported.
     """
 
     setups: list[ReporterSetup]
     settings: ListenerSettings
     enrichers: list[FailureEnricher]
     problems: list[str]
+    warnings: list[str]
+    redactor: Redactor
 
 
 def read_configuration(conf: Mapping[str, str], application: ApplicationInfo | None = None) -> Configuration:
@@ -39,5 +46,34 @@ def read_configuration(conf: Mapping[str, str], application: ApplicationInfo | N
     setups, errors = read_all_setups(conf, application)
     settings, wrong_settings = read_settings(conf)
     enrichers, wrong_enrichers = load_enrichers(conf)
-    wrong = (*errors, *wrong_settings, *wrong_enrichers)
-    return Configuration(setups, settings, enrichers, [text for error in wrong for text in error.problems])
+    keys, texts, wrong_patterns = read_patterns(conf)
+    secrets = [value for setup in setups for value in _secrets_of(setup)]
+    redactor = Redactor([*secrets, *secret_values(conf, keys)], texts)
+    wrong = (*errors, *wrong_settings, *wrong_enrichers, *wrong_patterns)
+    return Configuration(
+        setups,
+        settings,
+        enrichers,
+        [redactor.text(text) for error in wrong for text in error.problems],
+        [sentence for setup in setups for sentence in _secrets_in_clear(setup, keys)],
+        redactor,
+    )
+
+
+def _secrets_of(setup: ReporterSetup) -> Iterator[str]:
+    """Yield the values of a reporter's secret options."""
+    for option in setup.factory.options or ():
+        value = setup.config.get(option) if option.type.secret else None
+        secrets = value.values() if isinstance(value, Mapping) else (value,)
+        yield from (secret.reveal() for secret in secrets if isinstance(secret, Secret))
+
+
+def _secrets_in_clear(setup: ReporterSetup, keys: re.Pattern[str]) -> Iterator[str]:
+    """Yield a warning for each secret that Spark shows to everybody who sees its UI or its event log."""
+    for option in setup.factory.options or ():
+        key = setup.config.key(option.name)
+        if in_clear(option.type, setup.config.values.get(option.name, "")) and not keys.search(key):
+            yield (
+                f"{key} has a secret in the clear, and Spark shows this key in its UI and its event log: "
+                f"write env:NAME or file:/path in place of the value, or let {KEY_REGEX} match the key"
+            )

@@ -76,6 +76,7 @@ class JobStatusTracker:
         return (
             Event.builder(CLASS_SCOPE, "JobStatusChangeEvent")
             .set_severity(Severity.ERROR if new is JobStatus.FAILED else Severity.INFO)
+            .set_routine(self.entity.kind == "job" and new is not JobStatus.FAILED)
             .set_body(f"{self.entity.title} {came}")
             .set_attribute("newJobStatus", new.value)
         )

@@ -20,9 +20,15 @@ CLOSE_TIMEOUT = Option("close.timeout", types.DURATION, 5_000, "how long the end
 BRIDGE_QUEUE = Option(
     "bridge.queue.bytes", types.at_least(65_536, types.SIZE), 16 << 20, "what the driver bridge may hold"
 )
+BRIDGE_DROP = Option(
+    "bridge.drop.policy",
+    types.choice("oldest", "newest"),
+    "oldest",
+    "what a full driver bridge drops: its oldest records, or those that come new",
+)
 ENRICHERS = Option.optional("failure.enrichers", types.LIST, "the failure enrichers to ask; all by default")
 REPORTERS = Option.optional("reporters", types.LIST, "the event reporters to start; all by default")
-OPTIONS = (SLA, STATE_DIR, CLOSE_TIMEOUT, BRIDGE_QUEUE, ENRICHERS, REPORTERS)
+OPTIONS = (SLA, STATE_DIR, CLOSE_TIMEOUT, BRIDGE_QUEUE, BRIDGE_DROP, ENRICHERS, REPORTERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,7 @@ class ListenerSettings:
         state_dir: where restarts are counted; None forgets them with the driver.
         close_timeout_ms: how long closing may take, in ms.
         bridge_queue_bytes: the bound of the driver bridge's queue, in bytes.
+        bridge_drop_oldest: what it drops: its oldest records, or else those that come new.
     """
 
     sla_ms: int | None = None
@@ -42,6 +49,7 @@ class ListenerSettings:
     state_dir: str | None = None
     close_timeout_ms: int = CLOSE_TIMEOUT.default
     bridge_queue_bytes: int = BRIDGE_QUEUE.default
+    bridge_drop_oldest: bool = True
 
     def sla_ms_for(self, query_name: str) -> int | None:
         """Return the SLA of a query, in ms; None where it has none."""
@@ -76,5 +84,6 @@ def read_settings(conf: Mapping[str, str]) -> tuple[ListenerSettings, list[Confi
         state_dir=read(STATE_DIR),
         close_timeout_ms=read(CLOSE_TIMEOUT),
         bridge_queue_bytes=read(BRIDGE_QUEUE),
+        bridge_drop_oldest=read(BRIDGE_DROP) == "oldest",
     )
     return settings, errors

@@ -75,6 +75,7 @@ class StageListener:
         entity = self._entity(stage, attempt)
         event = (
             Event.builder(CLASS_SCOPE, "AllSubtasksStatusChangeEvent")
+            .set_routine()
             .set_body(f"{entity.title}: {status}")
             .set_attribute("status", status)
             .set_attribute("stageId", stage)

@@ -19,6 +19,7 @@ from spark_events.runtime.bounded_queue import Item, estimate_bytes
 from spark_events.runtime.kinds import EVENTS, KINDS, METRICS, SPANS, Kind
 from spark_events.runtime.log_once import OnceLog
 from spark_events.runtime.losses import Losses
+from spark_events.runtime.redaction import Redactor
 from spark_events.runtime.scope import ReporterGroupView, ScopeGroup
 from spark_events.runtime.setup import ReporterSetup, read_setups
 from spark_events.runtime.stats import DROP_CAUSES
@@ -47,6 +48,7 @@ class Registry:
 
     Args:
         setups: the reporters to start.
+        redactor: keeps secrets out of events and spans.
 
     Attributes:
         root: the group ``spark``, from which all others grow.
@@ -55,8 +57,9 @@ class Registry:
         losses: says what was dropped.
     """
 
-    def __init__(self, setups: Sequence[ReporterSetup]) -> None:
+    def __init__(self, setups: Sequence[ReporterSetup], redactor: Redactor | None = None) -> None:
         self.log = OnceLog()
+        self._redactor = redactor or Redactor()
         self.workers = [Worker(setup, self.log) for setup in setups]
         self._by_kind = {kind: [w for w in self.workers if w.setup.kind is kind] for kind in KINDS}
         self.root = ScopeGroup(self, ("spark",), (), {}, {})
@@ -123,7 +126,8 @@ class Registry:
         if not wanting:
             return
         variables = group.all_variables
-        built: Any = builder.build(variables)
+        unseen: Any = builder.build(variables)
+        built: Any = self._redactor.item(unseen)
         size = estimate_bytes(built)
         for worker in wanting:
             seen = worker.setup.variables_for(variables)

@@ -24,12 +24,17 @@ public class DriverBridge extends SparkListener {
     private static final long GATHER_MS = 5;
     private static final long WORK_NS = 1000000;
 
-    private final ArrayDeque records = new ArrayDeque();
+    // Each holds Object[] {number, record}; routine ones are dropped first, and both are drained in order.
+    private final ArrayDeque routine = new ArrayDeque();
+    private final ArrayDeque lasting = new ArrayDeque();
+    private final Object records = new Object();
     private final HashMap stages = new HashMap();
     private final HashSet wanted = new HashSet();
     private final ObjectMapper mapper = new ObjectMapper();
     private final long maxBytes;
+    private final boolean dropOldest;
     private final long shutdownWaitMs;
+    private long number = 0;
     private long bytes = 0;
     private long dropped = 0;
     private long failed = 0;
@@ -37,8 +42,9 @@ public class DriverBridge extends SparkListener {
     private boolean finished = false;
     private long gatheredAt = 0;
 
-    public DriverBridge(long maxBytes, long shutdownWaitMs, String[] wantedOtherEvents) {
+    public DriverBridge(long maxBytes, boolean dropOldest, long shutdownWaitMs, String[] wantedOtherEvents) {
         this.maxBytes = maxBytes;
+        this.dropOldest = dropOldest;
         this.shutdownWaitMs = shutdownWaitMs;
         for (int i = 0; i < wantedOtherEvents.length; i++) {
             wanted.add(wantedOtherEvents[i]);
@@ -51,15 +57,14 @@ public class DriverBridge extends SparkListener {
     public String drain(int maxRecords, long waitMs) throws InterruptedException {
         StringBuilder batch = new StringBuilder();
         synchronized (records) {
-            if (waitMs > 0 && records.isEmpty() && !woken) {
+            if (waitMs > 0 && isEmpty() && !woken) {
                 records.wait(waitMs);
             }
             woken = false;
-            batch.append("{\"dropped\":").append(dropped).append(",\"failed\":").append(failed).append('}');
-            for (int i = 0; i < maxRecords && !records.isEmpty(); i++) {
-                String record = (String) records.pollFirst();
-                bytes -= record.length();
-                batch.append('\n').append(record);
+            batch.append("{\"dropped\":").append(dropped).append(",\"failed\":").append(failed);
+            batch.append(",\"bytes\":").append(bytes).append('}');
+            for (int i = 0; i < maxRecords && !isEmpty(); i++) {
+                batch.append('\n').append(poll(earlier()));
             }
         }
         return batch.toString();
@@ -186,6 +191,38 @@ public class DriverBridge extends SparkListener {
         gatheredAt = System.nanoTime();
     }
 
+    private boolean isEmpty() {
+        return routine.isEmpty() && lasting.isEmpty();
+    }
+
+    /** Returns the queue whose first record came before the other's. */
+    private ArrayDeque earlier() {
+        if (routine.isEmpty() || lasting.isEmpty()) {
+            return routine.isEmpty() ? lasting : routine;
+        }
+        long first = ((Long) ((Object[]) routine.peekFirst())[0]).longValue();
+        return first < ((Long) ((Object[]) lasting.peekFirst())[0]).longValue() ? routine : lasting;
+    }
+
+    private String poll(ArrayDeque queue) {
+        String record = (String) ((Object[]) queue.pollFirst())[1];
+        bytes -= record.length();
+        return record;
+    }
+
+    /** Tells whether a record fits, after dropping older ones where that is the policy. */
+    private boolean makeRoom(int size, boolean isRoutine) {
+        if (!dropOldest) {
+            // The last quarter is for what tells of a beginning or an end.
+            return bytes + size <= (isRoutine ? maxBytes / 4 * 3 : maxBytes);
+        }
+        while (bytes + size > maxBytes && !isEmpty()) {
+            poll(routine.isEmpty() ? lasting : routine);
+            dropped++;
+        }
+        return bytes + size <= maxBytes;
+    }
+
     private void addTasks(StageTasks tasks, String status, long time) {
         LinkedHashMap record = tasks.record();
         record.put("Status", status);
@@ -195,30 +232,33 @@ public class DriverBridge extends SparkListener {
 
     private void addMap(Map record) {
         try {
-            add(mapper.writeValueAsString(record));
+            add(mapper.writeValueAsString(record), true);
         } catch (Throwable error) {
             countFailed();
         }
     }
 
     private void add(SparkListenerEvent event) {
+        String name = event.getClass().getName();
+        boolean isLasting = event instanceof SparkListenerApplicationEnd || name.endsWith("QueryStartedEvent")
+            || name.endsWith("QueryTerminatedEvent");
         try {
-            add(JsonProtocol.sparkEventToJsonString(event));
+            add(JsonProtocol.sparkEventToJsonString(event), !isLasting);
         } catch (Throwable error) {
             // Must not reach the listener bus, which would take this listener off for good.
             countFailed();
         }
     }
 
-    private void add(String json) {
+    private void add(String json, boolean isRoutine) {
         String record = System.currentTimeMillis() + " " + json;
         synchronized (records) {
-            if (bytes + record.length() > maxBytes) {
+            if (!makeRoom(record.length(), isRoutine)) {
                 dropped++;
                 return;
             }
             bytes += record.length();
-            records.addLast(record);
+            (isRoutine ? routine : lasting).addLast(new Object[] {Long.valueOf(number++), record});
             records.notifyAll();
         }
     }

@@ -12,6 +12,7 @@ from spark_events.api import ApplicationInfo, ConfigError
 from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.log_once import logger
+from spark_events.runtime.redaction import redact_logs
 from spark_events.runtime.registry import Registry
 from spark_events.sources.driver import DriverSource
 from spark_events.sources.driver_state import attempt_id
@@ -92,11 +93,14 @@ def _start(context: Any, application: ApplicationInfo, strict: bool) -> Attachme
     settings = found.settings
     if strict and found.problems:
         raise ConfigError.of_all(found.problems)
+    redact_logs(found.redactor)
     for problem in found.problems:
         logger.error("%s", problem)
+    for warning in found.warnings:
+        logger.warning("%s", warning)
     if not found.setups:
         logger.warning("no reporter is configured: set spark.events.reporter.<name>.factory.class")
-    registry = Registry(found.setups)
+    registry = Registry(found.setups, found.redactor)
     registry.start()
     if strict and (unopened := registry.wait_opened(_OPEN_WAIT_MS)):
         registry.close(settings.close_timeout_ms)

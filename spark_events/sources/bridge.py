@@ -17,29 +17,38 @@ class DriverBridge:
     Args:
         spark_context: PySpark's SparkContext.
         max_bytes: what the bridge may hold before it drops records, in bytes of JSON.
+        drop_oldest: what it drops: its oldest records, or else those that come new.
         shutdown_wait_ms: how long a JVM that shuts down may wait for ``finish``, in ms.
         wanted: class names of the events that are neither of the scheduler's nor of tasks.
 
     Attributes:
         dropped: records that the bridge could not hold.
+        queue_bytes: what it held at the last ``drain``, in bytes of JSON.
     """
 
     def __init__(
-        self, spark_context: Any, max_bytes: int, shutdown_wait_ms: int, wanted: tuple[str, ...]
+        self,
+        spark_context: Any,
+        max_bytes: int,
+        drop_oldest: bool,
+        shutdown_wait_ms: int,
+        wanted: tuple[str, ...],
     ) -> None:
         self._gateway = spark_context._gateway
         jvm = spark_context._jvm
         names = self._gateway.new_array(jvm.java.lang.String, len(wanted))
         for index, name in enumerate(wanted):
             names[index] = name
-        arguments = self._gateway.new_array(jvm.java.lang.Object, 3)
+        arguments = self._gateway.new_array(jvm.java.lang.Object, 4)
         arguments[0] = jvm.java.lang.Long.valueOf(str(max_bytes))
-        arguments[1] = jvm.java.lang.Long.valueOf(str(shutdown_wait_ms))
-        arguments[2] = names
+        arguments[1] = jvm.java.lang.Boolean.valueOf(drop_oldest)
+        arguments[2] = jvm.java.lang.Long.valueOf(str(shutdown_wait_ms))
+        arguments[3] = names
         self._bus = spark_context._jsc.sc().listenerBus()
         self._counters = self._bus.metrics().metricRegistry()
         self._java = _compile(jvm).getConstructors()[0].newInstance(arguments)
         self.dropped = 0
+        self.queue_bytes = 0
         self._unwritten = 0
         self._unread = 0
 
@@ -60,7 +69,7 @@ class DriverBridge:
         """
         counters, *lines = self._java.drain(max_records, wait_ms).split("\n")
         counts = orjson.loads(counters)
-        self.dropped, self._unwritten = counts["dropped"], counts["failed"]
+        self.dropped, self._unwritten, self.queue_bytes = counts["dropped"], counts["failed"], counts["bytes"]
         records = []
         for line in lines:
             received, _, record = line.partition(" ")

@@ -19,6 +19,7 @@ from spark_events.listeners.translator import (
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 from spark_events.sources.bridge import DriverBridge
+from spark_events.sources.bridge_losses import BridgeLosses
 from spark_events.sources.driver_state import DriverState, Record
 from spark_events.sources.process_exit import ProcessExit
 
@@ -54,10 +55,14 @@ class DriverSource:
         self._exit = process_exit
         self._state = DriverState(spark_context)
         self._bridge = DriverBridge(
-            spark_context, settings.bridge_queue_bytes, settings.close_timeout_ms, _WANTED
+            spark_context,
+            settings.bridge_queue_bytes,
+            settings.bridge_drop_oldest,
+            settings.close_timeout_ms,
+            _WANTED,
         )
+        self._losses = BridgeLosses(self._bridge, registry)
         self._stopping = threading.Event()
-        self._told_dropped = False
         self._thread = threading.Thread(target=self._run, name="spark-events-driver", daemon=True)
 
     def start(self) -> None:
@@ -115,10 +120,12 @@ class DriverSource:
                 self._await_bus()
             self._take(self._bridge.drain(_BATCH, 0 if last else _WAIT_MS))
             self._listeners.tick(now_ms())
+            self._losses.count()
+            self._registry.tick()
             if last and not self._listeners.ended:
                 self._drain_rest()
                 self._listeners.on_record(self._end_record(now_ms()))
-        self._tell_dropped()
+        self._losses.count(at_the_end=True)
 
     def _drain_rest(self) -> None:
         while records := self._bridge.drain(_BATCH, 0):
@@ -132,9 +139,6 @@ class DriverSource:
             elif name == APPLICATION_END:
                 record = self._with_exception(record)
             self._listeners.on_record(record, received_ms)
-        if self._bridge.dropped and not self._told_dropped:
-            self._told_dropped = True
-            self._tell_dropped()  # once when it begins, and all of it at the end
 
     def _with_exception(self, record: Record) -> Record:
         """Add what Python raised to an ApplicationEnd that came of ``finally: spark.stop()``."""
@@ -163,18 +167,6 @@ class DriverSource:
             self._bridge.await_bus(_BUS_WAIT_MS)
         except Exception as error:  # java.util.concurrent.TimeoutException, by way of py4j
             logger.warning("Spark's listener bus did not come to rest, the last events may miss: %r", error)
-
-    def _tell_dropped(self) -> None:
-        dropped, by_spark = self._bridge.dropped, self._bridge.dropped_by_spark()
-        if dropped or by_spark or self._bridge.failed:
-            logger.error(
-                "records that never became events: %d did not fit spark.events.bridge.queue.bytes, %d were "
-                "dropped by Spark's listener bus (see spark.scheduler.listenerbus.eventqueue.capacity), %d "
-                "could not be read",
-                dropped,
-                by_spark,
-                self._bridge.failed,
-            )
 
     def _finish(self) -> None:
         try:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 from spark_events.api import (
     EventReporterFactory,
     Option,
     ReporterConfig,
     SpanReporterFactory,
     option_types,
+    probe_folder,
 )
 from spark_events_file_log.files import RotatedFile, Rotation
 from spark_events_file_log.reporter import FileLogEventReporter, FileLogSpanReporter
@@ -46,18 +44,6 @@ def rotated_file(config: ReporterConfig, kind: str) -> RotatedFile:
     """Return the files of one application and kind, not opened yet."""
     rotation = Rotation(config.get(SIZE), config.get(AGE), config.get(KEEP))
     return RotatedFile(config.get(PATH), config.application, kind, rotation)
-
-
-def probe_folder(folder: Path) -> str:
-    """Tell whether the folder can be written, or made.
-
-    Raises:
-        PermissionError: it cannot.
-    """
-    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
-        raise PermissionError(f"{existing} is no folder that can be written")
-    return f"{folder} can be written"
 
 
 class FileLogEventReporterFactory(EventReporterFactory):

@@ -1,0 +1,118 @@
+"""Keeps secrets out of events, logs and messages: by the values that are known to be secret."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from spark_events.api import AttributeValue, ConfigError, Event, Span
+
+REDACTED = "******"
+KEY_REGEX = "spark.redaction.regex"
+TEXT_REGEX = "spark.redaction.string.regex"
+DEFAULT_REGEX = "(?i)secret|password|token|access[.]?key"
+"""Spark's own default of ``spark.redaction.regex``."""
+_SHORTEST = 6
+_COMMON = re.compile(r"(?i)true|false|none|null|[\d.]+|(env|file):.*")
+T = TypeVar("T", Event, Span)
+
+
+class Redactor:
+    """Replaces what must not be seen in texts.
+
+    Args:
+        secrets: values that are secret; of one with blanks, as ``Bearer abc``, the parts are secret as well.
+        pattern: what else must not be seen; None where there is nothing.
+    """
+
+    def __init__(self, secrets: Iterable[str] = (), pattern: re.Pattern[str] | None = None) -> None:
+        parts = {part for secret in secrets for part in (secret, *secret.split()) if len(part) >= _SHORTEST}
+        # The longest first, or a part would leave the rest of a whole.
+        known = "|".join(re.escape(part) for part in sorted(parts, key=lambda part: (-len(part), part)))
+        self._patterns = [found for found in (re.compile(known) if known else None, pattern) if found]
+
+    def text(self, text: str) -> str:
+        """Return a text without what must not be seen."""
+        for pattern in self._patterns:
+            text = pattern.sub(REDACTED, text)
+        return text
+
+    def item(self, item: T) -> T:
+        """Return an event or a span without what must not be seen."""
+        if not self._patterns:
+            return item
+        attributes = self._attributes(item.attributes)
+        if attributes is not item.attributes:
+            item = replace(item, attributes=attributes)
+        if isinstance(item, Event):
+            body = self.text(item.body)
+            return item if body == item.body else replace(item, body=body)
+        error = item.error and self.text(item.error)
+        return item if error == item.error else replace(item, error=error)
+
+    def _attributes(self, attributes: Mapping[str, AttributeValue]) -> Mapping[str, AttributeValue]:
+        changed = {
+            key: clean
+            for key, value in attributes.items()
+            if isinstance(value, str) and (clean := self.text(value)) != value
+        }
+        return {**attributes, **changed} if changed else attributes
+
+
+def read_patterns(
+    conf: Mapping[str, str],
+) -> tuple[re.Pattern[str], re.Pattern[str] | None, list[ConfigError]]:
+    """Read Spark's own settings of what must not be seen.
+
+    Returns:
+        What the keys of secrets match, what secret texts match, and one error for each wrong pattern.
+    """
+    errors: list[ConfigError] = []
+
+    def read(key: str, default: str | None) -> re.Pattern[str] | None:
+        given = conf.get(key, default)
+        try:
+            return re.compile(given) if given else None
+        except re.error as error:
+            allowed = f"a regular expression that Python understands as well ({error})"
+            errors.append(ConfigError.of_value(key, str(given), allowed))
+            return re.compile(default) if default else None
+
+    keys = read(KEY_REGEX, DEFAULT_REGEX) or re.compile(DEFAULT_REGEX)
+    return keys, read(TEXT_REGEX, None), errors
+
+
+def secret_values(conf: Mapping[str, str], keys: re.Pattern[str]) -> list[str]:
+    """Return the values of all keys that Spark would redact, but for such as ``true``."""
+    return [value for key, value in conf.items() if keys.search(key) and not _COMMON.fullmatch(value.strip())]
+
+
+class _LogFilter(logging.Filter):
+    """Takes secrets out of log records, their tracebacks included."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.redactor = Redactor()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        clean = self.redactor.text(message)
+        if clean != message:
+            record.msg, record.args = clean, ()
+        if record.exc_info and not record.exc_text:
+            # Handlers write this text where there is one.
+            record.exc_text = self.redactor.text(logging.Formatter().formatException(record.exc_info))
+        return True
+
+
+_LOG_FILTER = _LogFilter()
+
+
+def redact_logs(redactor: Redactor) -> None:
+    """Let everything that the framework and its built-in reporters log go through a redactor."""
+    _LOG_FILTER.redactor = redactor
+    for name in ("spark_events", "spark_events.file_log", "spark_events.prometheus"):
+        logging.getLogger(name).addFilter(_LOG_FILTER)

@@ -1,0 +1,130 @@
+"""Secrets: in no event, no log line, no message."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from spark_events.api import Event, Span
+from spark_events.check import check
+from spark_events.listeners.configuration import read_configuration
+from spark_events.runtime.log_once import logger
+from spark_events.runtime.redaction import Redactor, redact_logs
+from spark_events.runtime.registry import Registry
+from tests.plugins import Collecting
+
+OTEL = "spark.events.reporter.otel."
+SECRET = "s3cr3t-value"
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> Iterator[None]:
+    Collecting.instances.clear()
+    yield
+    redact_logs(Redactor())
+
+
+@pytest.mark.parametrize(
+    "conf",
+    [
+        {OTEL + "exporter.headers": f"authorization:Bearer {SECRET}"},
+        {OTEL + "exporter.headers": "authorization:env:MY_TOKEN"},
+        {OTEL + "exporter.headers": "authorization:file:{folder}/token"},
+        {"spark.my.password": SECRET},
+        {"spark.my.pin": SECRET, "spark.redaction.regex": "pin"},
+        {"spark.redaction.string.regex": "s3cr3t-[a-z]+"},
+    ],
+    ids=["clear", "environment", "file", "spark", "spark-own-regex", "text"],
+)
+def test_no_secret_in_an_event(conf: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is known to be secret is in no attribute, no body and no log line, its traceback included."""
+    monkeypatch.setenv("MY_TOKEN", SECRET)
+    (tmp_path / "token").write_text(f"{SECRET}\n")
+    base = {
+        OTEL + "factory.class": "otlp",
+        "spark.events.reporter.c.factory.class": "tests.plugins:CollectingFactory",
+    }
+    found = read_configuration({**base, **{k: v.format(folder=tmp_path) for k, v in conf.items()}})
+    assert not found.problems
+    registry = Registry([setup for setup in found.setups if setup.name == "c"], found.redactor)
+    registry.start()
+    text = f"cannot log in with {SECRET} as me"
+    event = Event.builder("test", "MyEvent").set_body(text).set_attribute("exception.message", text)
+    registry.root.add_event(event.set_attribute("n", 1).set_attribute("kept", "true"))
+    registry.close(5_000)
+    (seen,) = Collecting.instances[0].events
+    records: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = records.append  # type: ignore[method-assign]
+    redact_logs(found.redactor)
+    logger.addHandler(handler)
+    try:
+        raise RuntimeError(text)
+    except RuntimeError:
+        logger.exception("it failed: %s", text)
+    finally:
+        logger.removeHandler(handler)
+    written = logging.Formatter().format(records[0])
+
+    assert SECRET not in f"{seen} {written}"
+    assert seen.body == "cannot log in with ****** as me"
+    assert seen.attributes == {"exception.message": seen.body, "n": 1, "kept": "true"}
+    assert "RuntimeError: cannot log in with ****** as me" in written
+
+
+def test_spans_as_well() -> None:
+    """A span's error and attributes are texts like any other."""
+    span = Span.builder("test", "MySpan").set_error(SECRET).set_attribute("a", SECRET).build({})
+    clean = Redactor([SECRET]).item(span)
+
+    assert (clean.error, clean.attributes) == ("******", {"a": "******"})
+
+
+def test_what_is_no_secret_stays() -> None:
+    """``true`` under a key that matches is no secret, and an item without secrets is not copied."""
+    found = read_configuration({"spark.my.token.enabled": "true", "spark.my.token.retries": "3000000"})
+    event = Event.builder("test", "MyEvent").set_body("true 3000000 short").build({})
+
+    assert found.redactor.item(event) is event
+    assert Redactor(["abc"]).text("abc") == "abc"
+
+
+def test_wrong_regex() -> None:
+    """A pattern that Python does not know is an error that names the key; the default is used."""
+    found = read_configuration({"spark.redaction.regex": "(", "spark.my.password": SECRET})
+
+    assert re.match(r"spark\.redaction\.regex: '\(' is not allowed; expected a regular", found.problems[0])
+    assert found.redactor.text(SECRET) == "******"
+
+
+@pytest.mark.parametrize(
+    ("conf", "warned"),
+    [
+        ({OTEL + "exporter.headers": f"authorization:{SECRET}"}, True),
+        ({OTEL + "exporter.headers": "authorization:env:HOME"}, False),
+        ({OTEL + "exporter.headers": f"a:{SECRET}", "spark.redaction.regex": "headers"}, False),
+        ({}, False),
+    ],
+)
+def test_secret_in_the_clear(conf: dict[str, str], warned: bool) -> None:
+    """A secret that Spark would show gets a warning that names the safe ways, and does not repeat it."""
+    result = check({OTEL + "factory.class": "otlp", **conf}, connect=False)
+
+    assert not result.problems
+    assert len(result.warnings) == warned
+    if warned:
+        assert result.warnings[0].startswith(OTEL + "exporter.headers has a secret in the clear")
+        assert "env:NAME or file:/path" in result.warnings[0]
+        assert SECRET not in result.warnings[0]
+
+
+def test_no_secret_in_a_problem() -> None:
+    """A key that Spark redacts is redacted in messages about its value."""
+    conf = {"spark.events.reporter.x.factory.class": "console", "spark.events.reporter.x.queue.size": SECRET}
+    assert SECRET in read_configuration(conf).problems[0]
+
+    assert SECRET not in read_configuration({**conf, "spark.redaction.regex": "queue"}).problems[0]
