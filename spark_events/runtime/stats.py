@@ -60,10 +60,11 @@ class ReporterStats:
         return sum(counter.count for counter in self.dropped_by_cause.values())
 
     def dropped_here(self) -> dict[str, int]:
-        """Return what this process dropped, by cause."""
+        """Return what this process dropped, by cause; that a reporter is not open was said already."""
         return {
             cause: counter.count - self._inherited.get(_DROPPED + cause, 0)
             for cause, counter in self.dropped_by_cause.items()
+            if cause != "not_open"
         }
 
     def totals(self) -> dict[str, int]:

@@ -23,7 +23,7 @@ from spark_events.sources.bridge_losses import BridgeLosses
 from spark_events.sources.driver_state import DriverState, Record
 from spark_events.sources.process_exit import ProcessExit
 
-_WANTED = (QUERY_STARTED, QUERY_PROGRESS, QUERY_IDLE, QUERY_TERMINATED, SQL_EXECUTION_START)
+WANTED = (QUERY_STARTED, QUERY_PROGRESS, QUERY_IDLE, QUERY_TERMINATED, SQL_EXECUTION_START)
 _BATCH = 1_000
 _WAIT_MS = 500
 _BUS_WAIT_MS = 2_000
@@ -59,7 +59,7 @@ class DriverSource:
             settings.bridge_queue_bytes,
             settings.bridge_drop_oldest,
             settings.close_timeout_ms,
-            _WANTED,
+            WANTED,
         )
         self._losses = BridgeLosses(self._bridge, registry)
         self._stopping = threading.Event()

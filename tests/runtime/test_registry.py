@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 
 import pytest
 
-from spark_events.api import Counter, Event, Gauge, Span
+from spark_events.api import Counter, Event, EventBuilder, Gauge, Span
+from spark_events.runtime.losses import Losses
 from spark_events.runtime.registry import Registry, read_all_setups
 from tests.plugins import Collecting, CollectingMetricsFactory, CollectingSpansFactory
 from tests.support import wait_until
@@ -106,15 +108,86 @@ def test_a_reporter_that_blocks_for_ever(method: str) -> None:
 
 
 def test_a_full_queue_drops_the_oldest_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
-    """What a bound drops is counted, and logged once."""
-    made = registry(bad="tests.plugins:Blocking", bad__in="open", bad__queue__size="5")
+    """What a bound drops is counted, logged once a minute at the most, and reported as an event."""
+    factory = "tests.plugins:CollectingFactory"
+    made = registry(bad="tests.plugins:Blocking", bad__in="open", bad__queue__size="5", good=factory)
     emit(made, 12)
     worker = made.workers[0]
 
     assert worker.stats.dropped_by_cause["queue_full"].count == 7
     assert worker.depth == 5
-    assert len([r for r in caplog.records if "does not keep up" in r.getMessage()]) == 1
-    made.close(50)
+    for _ in range(3):
+        made.tick()
+        emit(made, 2)
+    made.close(1_000)
+    events = [event for event in Collecting.instances[-1].events if event.name == "RecordsDroppedEvent"]
+    said = [r.getMessage() for r in caplog.records if "the queue in memory was full" in r.getMessage()]
+
+    assert [event.attributes for event in events] == [{"cause": "queue_full", "count": 7, "total": 7}]
+    assert events[0].variables == {"reporter": "bad", "reporter_kind": "events"}
+    # The rest is said at the end: six events, and the one about events.
+    assert said == [
+        "event reporter 'bad': 7 item(s) were dropped, 7 in all, because the queue in memory was full "
+        "(queue.size, queue.bytes)",
+        "event reporter 'bad': 7 item(s) were dropped, 14 in all, because the queue in memory was full "
+        "(queue.size, queue.bytes)",
+    ]
+
+
+def test_losses_are_told_again_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each place and cause at most once a minute, with what came in between."""
+    now = [1_000.0]
+    monkeypatch.setattr("spark_events.runtime.losses.time.monotonic", lambda: now[0])
+    told: list[tuple[object, object]] = []
+
+    def add(group: object, event: EventBuilder) -> None:
+        attributes = event.build({}).attributes
+        told.append((attributes["cause"], attributes["count"]))
+
+    losses, dropped = Losses(add), {"a": 0, "b": 0}
+    losses.watch("it", Registry(()).root, lambda: dropped, {"a": "of a"})
+    for a, b, seconds in ((1, 0, 0), (2, 0, 30), (2, 5, 10), (3, 5, 19), (3, 5, 1), (3, 5, 60)):
+        dropped.update(a=a, b=b)
+        now[0] += seconds
+        losses.tell()
+
+    assert told == [("a", 1), ("b", 5), ("a", 2)]
+
+
+def test_a_hundred_thousand_events_behind_a_reporter_that_blocks() -> None:
+    """Memory is bounded, nobody waits, the other reporter has everything, and closing is bounded."""
+    factory = "tests.plugins:CollectingFactory"
+    bounds = {"bad__queue__size": "1000000", "bad__queue__bytes": "1m"}
+    made = registry(bad="tests.plugins:Blocking", bad__in="event", good=factory, **bounds)
+    bad, good = made.workers
+    good.wait_opened(5_000)
+    for number in range(100_000):
+        made.root.add_event(Event.builder("test", "MyEvent").set_body("x" * 100))
+        if number % 5_000 == 0:
+            wait_until(lambda: not good.depth, "the good one keeps up")
+            assert bad.queue_bytes <= 1 << 20
+    wait_until(lambda: good.stats.reported.count == 100_000, "the good one has all")
+    assert bad.depth < 3_000
+    made.close(300)
+
+    # All of them, and the event that said so.
+    assert bad.stats.dropped == 100_000 + 1
+
+
+def test_a_forked_child_reports_nothing() -> None:
+    """It has none of the threads, and must not hang on their locks."""
+    made = registry(good="tests.plugins:CollectingFactory")
+    made.wait_opened(5_000)
+    child = os.fork()
+    if child == 0:
+        emit(made, 3)
+        os._exit(made.workers[0].depth)
+    _, status = os.waitpid(child, 0)
+    emit(made, 1)
+    made.close(5_000)
+
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert made.workers[0].stats.reported.count == 1
 
 
 def test_retry_later_keeps_everything() -> None:

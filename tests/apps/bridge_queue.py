@@ -1,0 +1,32 @@
+"""Fills a small driver bridge without draining it: python bridge_queue.py oldest|newest. Prints what is left."""
+
+import json
+import sys
+
+from pyspark.sql import SparkSession
+
+from spark_events.sources.bridge import DriverBridge
+from spark_events.sources.driver import WANTED
+
+spark = SparkSession.builder.master("local[1]").appName("bridge").getOrCreate()
+bridge = DriverBridge(spark.sparkContext, 65_536, sys.argv[1] == "oldest", 1_000, WANTED)
+bridge.subscribe()
+query = spark.readStream.format("rate").load().writeStream.format("noop").start()
+for _ in range(40):
+    spark.range(1).count()
+query.stop()
+bridge.await_bus(10_000)
+held = []
+while records := bridge.drain(10, 0):
+    held += [record for _, record in records]
+print(
+    json.dumps(
+        {
+            "names": [record["Event"].split("$")[-1] for record in held],
+            "jobs": [record["Job ID"] for record in held if record["Event"] == "SparkListenerJobStart"],
+            "dropped": bridge.dropped,
+            "bytes": sum(len(json.dumps(record)) for record in held),
+        }
+    )
+)
+spark.stop()

@@ -1,0 +1,30 @@
+"""The driver bridge's queue in a real JVM: bounded, in order, and what tells of an end stays."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import APPS, App
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
+
+
+@pytest.mark.parametrize("policy", ["oldest", "newest"])
+def test_full(tmp_path: Path, policy: str) -> None:
+    """Routine records are dropped, the oldest or the newest of them, and counted."""
+    run = App([sys.executable, str(APPS / "bridge_queue.py"), policy], {}, tmp_path).end()
+    assert run.code == 0, run.err[-3000:]
+    left = json.loads(run.out.splitlines()[-1])
+
+    assert left["dropped"] > 0
+    assert left["bytes"] < 80_000  # JSON is written a little wider here
+    assert left["names"].count("QueryStartedEvent") == 1
+    assert left["names"].count("QueryTerminatedEvent") == 1
+    assert left["jobs"] == sorted(left["jobs"])
+    first_is_there, last_is_there = 0 in left["jobs"], "QueryTerminatedEvent" in left["names"][-4:]
+    assert first_is_there is (policy == "newest")
+    assert last_is_there
