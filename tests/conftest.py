@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from spark_events.demo.java import ensure_java
+from tests.pki import Pki
 from tests.support import REPO, SHARED_DATA, Collector, PrometheusServer
 
 REQUIRE_ALL = "SPARK_EVENTS_REQUIRE_ALL" in os.environ
@@ -47,6 +48,12 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
     running.stop()
 
 
+@pytest.fixture(scope="session")
+def pki(tmp_path_factory: pytest.TempPathFactory) -> Pki:
+    """Authorities, and certificates of 127.0.0.1 and of a client."""
+    return Pki(tmp_path_factory.mktemp("pki"))
+
+
 @pytest.fixture
 def own_collector(tmp_path: Path) -> Iterator[Callable[..., Collector]]:
     """Make a collector for one test, which may be stopped, hung and started again."""
@@ -66,14 +73,14 @@ def own_collector(tmp_path: Path) -> Iterator[Callable[..., Collector]]:
 
 
 @pytest.fixture
-def prometheus(tmp_path: Path) -> Iterator[Callable[[int], PrometheusServer]]:
+def prometheus(tmp_path: Path) -> Iterator[Callable[..., PrometheusServer]]:
     """Start a real Prometheus that scrapes a port of this machine."""
     if shutil.which("prometheus") is None:
         _missing("no prometheus on the PATH: apt-get install prometheus")
     started: list[PrometheusServer] = []
 
-    def start(target_port: int) -> PrometheusServer:
-        server = PrometheusServer(tmp_path / "prometheus", target_port)
+    def start(target_port: int, how: str = "") -> PrometheusServer:
+        server = PrometheusServer(tmp_path / "prometheus", target_port, how)
         started.append(server)
         server.start()
         return server

@@ -278,12 +278,19 @@ def _listens(host: str, port: int) -> bool:
 
 
 class PrometheusServer:
-    """A real Prometheus that scrapes one target each half second."""
+    """A real Prometheus that scrapes one target each half second.
 
-    def __init__(self, folder: Path, target_port: int) -> None:
+    Args:
+        folder: for its files.
+        target_port: what it scrapes, on this machine.
+        how: more of the scrape's configuration, in YAML's flow style.
+    """
+
+    def __init__(self, folder: Path, target_port: int, how: str = "") -> None:
         folder.mkdir()
         self._folder = folder
         self._target = f"127.0.0.1:{target_port}"
+        self._how = how
         self._process: subprocess.Popen[bytes] | None = None
         self.url = f"http://127.0.0.1:{free_port()}"
 
@@ -292,7 +299,7 @@ class PrometheusServer:
         config = self._folder / "prometheus.yml"
         config.write_text(
             "global: {scrape_interval: 500ms, scrape_timeout: 500ms}\n"
-            f"scrape_configs: [{{job_name: demo, static_configs: [{{targets: ['{self._target}']}}]}}]\n"
+            f"scrape_configs: [{{job_name: demo, static_configs: [{{targets: ['{self._target}']}}]{self._how}}}]\n"
         )
         log = (self._folder / "prometheus.log").open("ab")
         address = self.url.removeprefix("http://")

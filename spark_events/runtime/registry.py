@@ -158,14 +158,12 @@ class Registry:
             group.child(components=(cause,), variables={"cause": cause}).register("dropped", counter)
         group.register("queueDepth", Gauge(lambda: worker.depth, description="Items that wait."))
         group.register(
-            "queueBytes", Gauge(lambda: worker.queue_bytes, "bytes", "Memory of items that wait, roughly.")
+            "queueBytes", Gauge(lambda: worker.queue_bytes, "By", "Memory of items that wait, roughly.")
         )
         group.register(
             "lastSuccessTimestamp", Gauge(lambda: stats.last_success_ms, "ms", "When it last succeeded.")
         )
-        group.register(
-            "journalBytes", Gauge(lambda: worker.journal_bytes, "bytes", "What the journal holds.")
-        )
+        group.register("journalBytes", Gauge(lambda: worker.journal_bytes, "By", "What the journal holds."))
         group.register(
             "journalAge",
             Gauge(lambda: worker.oldest_age_ms, "ms", "Age of the oldest record that is not delivered."),

@@ -33,7 +33,7 @@ class BridgeLosses:
         group = registry.root.child("bridge", ("bridge",))
         for cause, counter in self._counters.items():
             group.child(components=(cause,), variables={"cause": cause}).register("dropped", counter)
-        group.register("queueBytes", Gauge(lambda: bridge.queue_bytes, "bytes", "What the bridge holds."))
+        group.register("queueBytes", Gauge(lambda: bridge.queue_bytes, "By", "What the bridge holds."))
         registry.losses.watch("driver bridge", group, self._read, CAUSES)
 
     def count(self, *, at_the_end: bool = False) -> None:

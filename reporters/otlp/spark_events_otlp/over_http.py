@@ -45,6 +45,7 @@ class HttpTransport:
 
     def send(self, request: Any) -> Any:
         """Send one request and return the parsed answer."""
+        files = self._target.tls
         body = request.SerializeToString()
         headers = {"Content-Type": _PROTOBUF, **self._target.reveal_headers()}
         if self._target.gzip:
@@ -55,6 +56,8 @@ class HttpTransport:
                 data=body,
                 headers=headers,
                 timeout=self._target.timeout_s,
+                # Here, because REQUESTS_CA_BUNDLE would win over the session's.
+                verify=str(files.authorities) if files.authorities else None,
                 # A redirected POST would become a GET; and ~/.netrc would replace the configured header.
                 allow_redirects=False,
                 auth=lambda prepared: prepared,
@@ -81,8 +84,6 @@ class HttpTransport:
             self.close()
             self._stamp = stamp
             self._session = requests.Session()
-            if files.authorities:
-                self._session.verify = str(files.authorities)
             if files.certificate and files.key:
                 self._session.cert = (str(files.certificate), str(files.key))
         return self._session

@@ -13,6 +13,7 @@ from spark_events.api import (
     ReporterConfig,
     option_types,
 )
+from spark_events_prometheus.access import OPTIONS, authentication_from, tls_from
 
 if TYPE_CHECKING:
     from spark_events_prometheus.reporter import PrometheusReporter
@@ -29,7 +30,7 @@ BIND = Option("bind.address", option_types.STRING, "127.0.0.1", "the address to 
 class PrometheusReporterFactory(MetricReporterFactory):
     """Creates the Prometheus reporter."""
 
-    options = (PORT, BIND)
+    options = (PORT, BIND, *OPTIONS)
 
     def create(self, config: ReporterConfig) -> PrometheusReporter:
         """Create the reporter; the port is taken by ``open``."""
@@ -37,7 +38,13 @@ class PrometheusReporterFactory(MetricReporterFactory):
             from spark_events_prometheus.reporter import PrometheusReporter
         except ModuleNotFoundError as error:
             raise MissingExtraError("prometheus", error.name or "prometheus-client") from error
-        return PrometheusReporter(config.get(BIND), config.get(PORT), config.key(PORT.name))
+        return PrometheusReporter(
+            config.get(BIND),
+            config.get(PORT),
+            config.key(PORT.name),
+            authentication_from(config),
+            tls_from(config),
+        )
 
     def probe(self, config: ReporterConfig) -> str:
         """Tell which port is free."""

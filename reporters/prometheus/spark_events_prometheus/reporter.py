@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 
 from spark_events.api import ConfigError, Counter, Gauge, Histogram, Metric, MetricGroup, MetricReporter
 from spark_events_prometheus import naming
+from spark_events_prometheus.access import Authentication, Tls
 from spark_events_prometheus.server import MetricsServer
 
 logger = logging.getLogger("spark_events.prometheus")
@@ -31,9 +32,20 @@ class PrometheusReporter(MetricReporter, Collector):
         address: the address to listen on.
         ports: the first free one is taken.
         port_key: the configuration key of the ports, for the error message.
+        authentication: who may scrape.
+        tls: None serves plain HTTP.
     """
 
-    def __init__(self, address: str, ports: range, port_key: str) -> None:
+    def __init__(
+        self,
+        address: str,
+        ports: range,
+        port_key: str,
+        authentication: Authentication = Authentication(),  # noqa: B008 - it is immutable
+        tls: Tls | None = None,
+    ) -> None:
+        self._authentication = authentication
+        self._tls = tls
         self._address = address
         self._ports = ports
         self._port_key = port_key
@@ -45,7 +57,10 @@ class PrometheusReporter(MetricReporter, Collector):
     @property
     def destination(self) -> str:
         """The URL to scrape; empty before ``open``."""
-        return f"http://{self._address}:{self._server.port}/metrics" if self._server else ""
+        if self._server is None:
+            return ""
+        host = f"[{self._address}]" if ":" in self._address else self._address
+        return f"{'https' if self._tls else 'http'}://{host}:{self._server.port}/metrics"
 
     def open(self) -> None:
         """Take the first free port and serve."""
@@ -53,7 +68,7 @@ class PrometheusReporter(MetricReporter, Collector):
         registry.register(self)
         for port in self._ports:
             try:
-                self._server = MetricsServer(self._address, port, registry)
+                self._server = MetricsServer(self._address, port, registry, self._authentication, self._tls)
             except OSError as error:
                 last_error = error
             else:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import socket
 import threading
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
+from spark_events_prometheus.access import Authentication, Tls
+
 _CLIENT_TIMEOUT_S = 10
+_MOST_CONNECTIONS = 64
 logger = logging.getLogger("spark_events.prometheus")
 
 
@@ -20,14 +27,24 @@ class MetricsServer:
         address: the address to listen on.
         port: the port; 0 takes any free one.
         registry: what is served.
+        authentication: who may have it.
+        tls: None serves plain HTTP.
 
     Raises:
         OSError: the port cannot be taken.
     """
 
-    def __init__(self, address: str, port: int, registry: CollectorRegistry) -> None:
-        handler = type("Handler", (_Handler,), {"registry": registry})
-        self._server = _Server((address, port), handler)
+    def __init__(
+        self,
+        address: str,
+        port: int,
+        registry: CollectorRegistry,
+        authentication: Authentication,
+        tls: Tls | None,
+    ) -> None:
+        handler = type("Handler", (_Handler,), {"registry": registry, "authentication": authentication})
+        self._server = _server_class(address)((address, port), handler)
+        self._server.tls = tls
         name = f"spark-events-metrics-{self.port}"
         threading.Thread(target=self._server.serve_forever, args=(0.2,), name=name, daemon=True).start()
 
@@ -42,10 +59,61 @@ class MetricsServer:
         self._server.server_close()
 
 
+def _server_class(address: str) -> type[_Server]:
+    """Return the class of a server at an address, which may be one of IPv6."""
+    if ":" not in address:
+        return _Server
+    return type("_Server6", (_Server,), {"address_family": socket.AF_INET6})
+
+
 class _Server(ThreadingHTTPServer):
+    """A thread for each connection; of too many the one that is there for longest is closed.
+
+    So a client that connects and is silent holds up nobody: its TLS handshake waits in its own thread, and
+    there can be only so many of its kind.
+    """
+
     daemon_threads = True
+    # With socketserver's own 5, a burst of connections waits for seconds for the kernel to try again.
+    request_queue_size = 128
     # Two drivers on one port would each get some of the scrapes.
     allow_reuse_port = False
+    tls: Tls | None = None
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(address, handler)
+        self._open: dict[int, socket.socket] = {}
+        self._lock = threading.Lock()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Give a connection its thread."""
+        with self._lock:
+            if len(self._open) >= _MOST_CONNECTIONS:
+                with contextlib.suppress(OSError):
+                    next(iter(self._open.values())).shutdown(socket.SHUT_RDWR)
+            self._open[id(request)] = request
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve a connection, in its thread."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            with self._lock:
+                self._open.pop(id(request), None)
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Shake hands where TLS is on, and answer."""
+        request.settimeout(_CLIENT_TIMEOUT_S)
+        if self.tls is None:
+            super().finish_request(request, client_address)
+            return
+        secured = self.tls.context.wrap_socket(request, server_side=True, do_handshake_on_connect=False)
+        with secured:
+            with self._lock:
+                self._open[id(request)] = secured
+            secured.do_handshake()
+            super().finish_request(secured, client_address)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing to stderr: a client that went away, or a scrape while Python ends, is no news."""
@@ -54,11 +122,15 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     registry: CollectorRegistry
+    authentication: Authentication
     timeout = _CLIENT_TIMEOUT_S
 
     def do_GET(self) -> None:
         path = self.path.split("?", 1)[0]
-        if path == "/metrics":
+        if path == "/metrics" and not self.authentication.admits(self.headers.get("Authorization", "")):
+            challenge = {"WWW-Authenticate": self.authentication.challenge}
+            self._answer(401, "text/plain", b"see auth.username, auth.password, auth.token\n", challenge)
+        elif path == "/metrics":
             encoder, content_type = choose_encoder(self.headers.get("Accept", ""))
             self._answer(200, content_type, encoder(self.registry))
         elif path == "/healthz":
@@ -66,8 +138,12 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._answer(404, "text/plain", b"see /metrics\n")
 
-    def _answer(self, code: int, content_type: str, body: bytes) -> None:
+    def _answer(
+        self, code: int, content_type: str, body: bytes, headers: Mapping[str, str] | None = None
+    ) -> None:
         self.send_response(code)
+        for key, value in (headers or {}).items():
+            self.send_header(key, value)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

@@ -1,0 +1,135 @@
+"""Who may scrape: TLS, and a password or a token."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+from spark_events.api import ConfigError, Option, ReporterConfig, Secret, option_types
+
+CERTIFICATE = Option.optional(
+    "tls.certificate", option_types.LOCAL_PATH, "PEM file of the server's certificate; TLS is off without it"
+)
+KEY = Option.optional("tls.key", option_types.LOCAL_PATH, "PEM file of that certificate's key")
+CLIENT_AUTHORITIES = Option.optional(
+    "tls.client.authorities",
+    option_types.LOCAL_PATH,
+    "PEM file of the authorities whose clients may scrape, for mTLS",
+)
+USERNAME = Option.optional("auth.username", option_types.STRING, "the user of basic authentication")
+PASSWORD = Option.optional("auth.password", option_types.SECRET, "the user's password")
+TOKEN = Option.optional("auth.token", option_types.SECRET, "the token of bearer authentication")
+OPTIONS = (CERTIFICATE, KEY, CLIENT_AUTHORITIES, USERNAME, PASSWORD, TOKEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Authentication:
+    """What a request has to bring; with neither password nor token, nothing.
+
+    Attributes:
+        username: of basic authentication.
+        password: of basic authentication.
+        token: of bearer authentication.
+    """
+
+    username: str | None = None
+    password: Secret | None = None
+    token: Secret | None = None
+
+    @property
+    def challenge(self) -> str:
+        """What the answer to a request without it says."""
+        return "Bearer" if self.token else 'Basic realm="metrics"'
+
+    def admits(self, authorization: str) -> bool:
+        """Tell whether a request's header ``Authorization`` will do."""
+        expected = []
+        if self.password is not None:
+            pair = f"{self.username}:{self.password.reveal()}"
+            expected.append("Basic " + base64.b64encode(pair.encode()).decode())
+        if self.token is not None:
+            expected.append("Bearer " + self.token.reveal())
+        given = authorization.encode("utf-8", "replace")
+        # In constant time, so that its duration says nothing of how much was right.
+        return not expected or any(hmac.compare_digest(given, each.encode()) for each in expected)
+
+
+class Tls:
+    """The server's side of TLS; its files are read again when they change.
+
+    Args:
+        certificate: PEM file of the server's certificate.
+        key: PEM file of its key.
+        client_authorities: PEM file of those whose clients may connect; None asks clients for nothing.
+
+    Raises:
+        OSError: a file cannot be read, or is no PEM file of its kind.
+    """
+
+    def __init__(self, certificate: Path, key: Path, client_authorities: Path | None) -> None:
+        self._files = (certificate, key, client_authorities)
+        self._stamp = self._stamp_now()
+        self._context = self._load()
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """For the next connection; files that cannot be read just now leave the one before."""
+        try:
+            stamp = self._stamp_now()
+            if stamp != self._stamp:
+                self._context, self._stamp = self._load(), stamp
+        except OSError:
+            pass  # being replaced; the next connection tries again
+        return self._context
+
+    def _load(self) -> ssl.SSLContext:
+        certificate, key, client_authorities = self._files
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.load_cert_chain(certificate, key)
+        if client_authorities is not None:
+            context.load_verify_locations(client_authorities)
+            context.verify_mode = ssl.CERT_REQUIRED
+        return context
+
+    def _stamp_now(self) -> tuple[int, ...]:
+        return tuple(path.stat().st_mtime_ns for path in self._files if path is not None)
+
+
+def authentication_from(config: ReporterConfig) -> Authentication:
+    """Return who may scrape.
+
+    Raises:
+        ConfigError: one of user and password is given without the other.
+    """
+    username, password = config.get(USERNAME), config.get(PASSWORD)
+    if (username is None) != (password is None):
+        given, missing = (USERNAME.name, PASSWORD.name) if username else (PASSWORD.name, USERNAME.name)
+        raise ConfigError(f"{config.key(missing)}: missing; {config.key(given)} is of no use without it")
+    return Authentication(username, password, config.get(TOKEN))
+
+
+def tls_from(config: ReporterConfig) -> Tls | None:
+    """Return the server's TLS; None where it is off.
+
+    Raises:
+        ConfigError: a file is missing, or cannot be used.
+    """
+    certificate, key, clients = config.get(CERTIFICATE), config.get(KEY), config.get(CLIENT_AUTHORITIES)
+    if certificate is None and key is None and clients is None:
+        return None
+    for option, path in ((CERTIFICATE, certificate), (KEY, key)):
+        if path is None:
+            raise ConfigError(f"{config.key(option.name)}: missing; TLS needs a certificate and its key")
+    assert certificate is not None
+    assert key is not None
+    try:
+        return Tls(certificate, key, clients)
+    except OSError as error:
+        names = ", ".join(str(path) for path in (certificate, key, clients) if path)
+        raise ConfigError.of_value(
+            config.key(CERTIFICATE.name), names, f"PEM files of a certificate and its key ({error})"
+        ) from error

@@ -1,0 +1,102 @@
+"""OTLP over TLS to a real collector: whom it trusts, who it is, and what happens when that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from spark_events_otlp.factory import OtlpEventReporterFactory
+
+from spark_events.api import ConfigError, Event, RetryLater
+from tests.pki import Pki
+from tests.reporters.test_otlp import config, outbox_of, send_one
+from tests.support import Collector, wait_until
+
+pytestmark = pytest.mark.collector
+PROTOCOLS = pytest.mark.parametrize("protocol", ["grpc", "http"])
+
+
+@pytest.fixture
+def secured(own_collector: Callable[..., Collector], pki: Pki, tmp_path: Path) -> Iterator[Collector]:
+    """A collector that asks for a client's certificate."""
+    tls = f"tls: {{cert_file: {pki.server}, key_file: {pki.server_key}, client_ca_file: {pki.authorities}}}"
+    text = Path(__file__).parents[2].joinpath("conf", "otel-collector.yaml").read_text()
+    for variable in ("${env:OTLP_GRPC:-127.0.0.1:4317}", "${env:OTLP_HTTP:-127.0.0.1:4318}"):
+        text = text.replace(
+            f"        endpoint: {variable}\n", f"        endpoint: {variable}\n        {tls}\n"
+        )
+    path = tmp_path / "tls.yaml"
+    path.write_text(text)
+    collector = own_collector(config=path)
+    collector.start()
+    yield collector
+    collector.stop()
+
+
+def https(collector: Collector, protocol: str) -> str:
+    return str(getattr(collector, protocol)).replace("http:", "https:")
+
+
+def files(pki: Pki) -> dict[str, str]:
+    return {
+        "exporter__certificate": str(pki.authorities),
+        "exporter__client__certificate": str(pki.client),
+        "exporter__client__key": str(pki.client_key),
+    }
+
+
+@PROTOCOLS
+def test_mutual_tls(secured: Collector, pki: Pki, protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With all three files an event arrives, whatever the environment says of authorities."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(pki.others))
+    send_one(config(https(secured, protocol), protocol, **files(pki)))
+
+    wait_until(lambda: secured.ids() == ["id"], "the collector has it")
+
+
+@PROTOCOLS
+@pytest.mark.parametrize("wrong", ["authorities", "nobody"])
+def test_wrong_certificates(secured: Collector, pki: Pki, protocol: str, wrong: str) -> None:
+    """A server that nobody vouches for, and a client without a certificate: kept, and said why."""
+    options = files(pki)
+    if wrong == "authorities":
+        options["exporter__certificate"] = str(pki.others)
+    else:
+        del options["exporter__client__certificate"], options["exporter__client__key"]
+    with pytest.raises(RetryLater) as caught:
+        send_one(config(https(secured, protocol), protocol, **options))
+
+    assert caught.value.tries is None
+    if wrong == "authorities":
+        assert "CERTIFICATE_VERIFY_FAILED" in str(caught.value)
+
+
+@PROTOCOLS
+def test_renewed_certificates_are_read(secured: Collector, pki: Pki, protocol: str, tmp_path: Path) -> None:
+    """Files that are replaced count from the next request on, without a restart."""
+    trusted = tmp_path / "trusted.pem"
+    trusted.write_bytes(pki.others.read_bytes())
+    options = {**files(pki), "exporter__certificate": str(trusted)}
+    reporter = OtlpEventReporterFactory().create(config(https(secured, protocol), protocol, **options))
+    records = outbox_of(reporter)
+    reporter.notify_of_added_event(Event("renewed", "MyEvent", "scope", 1))
+    with pytest.raises(RetryLater):
+        reporter.send(records, reporter.context)
+    trusted.write_bytes(pki.authorities.read_bytes())
+    reporter.send(records, reporter.context)
+    trusted.unlink()
+    with pytest.raises(RetryLater, match=r"trusted\.pem"):
+        reporter.send(records, reporter.context)
+    reporter.close()
+
+    wait_until(lambda: secured.ids() == ["renewed"], "the collector has it")
+
+
+@PROTOCOLS
+@pytest.mark.parametrize("missing", ["exporter.client.certificate", "exporter.client.key"])
+def test_one_without_the_other(pki: Pki, protocol: str, missing: str) -> None:
+    """A certificate without its key, or a key alone, is an error that names what is missing."""
+    options = {key: value for key, value in files(pki).items() if key.replace("__", ".") != missing}
+    with pytest.raises(ConfigError, match=f"{missing}: missing"):
+        OtlpEventReporterFactory().create(config("https://x", protocol, **options))

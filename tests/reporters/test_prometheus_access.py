@@ -1,0 +1,176 @@
+"""Who may scrape, and who cannot hold up a scrape: TLS, passwords, tokens, silent clients."""
+
+from __future__ import annotations
+
+import base64
+import socket
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from spark_events_prometheus.factory import PrometheusReporterFactory
+from spark_events_prometheus.reporter import PrometheusReporter
+
+from spark_events.api import ConfigError, ReporterConfig
+from tests.pki import Pki
+from tests.support import PrometheusServer, wait_until
+
+PREFIX = "spark.metrics.reporter.prom."
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., PrometheusReporter]]:
+    made: list[PrometheusReporter] = []
+
+    def start(**options: str) -> PrometheusReporter:
+        values = {"port": "0", **{key.replace("__", "."): value for key, value in options.items()}}
+        reporter = PrometheusReporterFactory().create(ReporterConfig(PREFIX, values))
+        made.append(reporter)
+        reporter.open()
+        return reporter
+
+    yield start
+    for reporter in made:
+        reporter.close()
+
+
+def get(url: str, context: ssl.SSLContext | None = None, **headers: str) -> int:
+    """Return the code of an answer."""
+    try:
+        with urllib.request.urlopen(
+            urllib.request.Request(url, headers=headers), timeout=5, context=context
+        ) as page:
+            assert page.read()
+            return int(page.status)
+    except urllib.error.HTTPError as error:
+        return error.code if error.headers["WWW-Authenticate"] else -1
+
+
+def trusting(pki: Pki, client: bool = False) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=pki.authorities)
+    if client:
+        context.load_cert_chain(pki.client, pki.client_key)
+    return context
+
+
+def tls_options(pki: Pki) -> dict[str, str]:
+    return {"tls__certificate": str(pki.server), "tls__key": str(pki.server_key)}
+
+
+def basic(pair: str) -> str:
+    return "Basic " + base64.b64encode(pair.encode()).decode()
+
+
+def test_password_and_token(
+    serve: Callable[..., PrometheusReporter], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Either of them will do, nothing else; health is nobody's secret."""
+    monkeypatch.setenv("PASSWORD", "päss")
+    url = serve(auth__username="me", auth__password="env:PASSWORD", auth__token="t0ken").destination
+
+    assert get(url) == 401
+    assert get(url, Authorization=basic("me:wrong")) == 401
+    assert get(url, Authorization="Bearer wrong") == 401
+    assert get(url, Authorization="t0ken") == 401
+    assert get(url, Authorization=basic("me:päss")) == 200
+    assert get(url, Authorization="Bearer t0ken") == 200
+    assert get(url.replace("/metrics", "/healthz")) == 200
+
+
+def test_tls(serve: Callable[..., PrometheusReporter], pki: Pki) -> None:
+    """Only https is answered, with the certificate that is configured."""
+    url = serve(**tls_options(pki)).destination
+
+    assert url.startswith("https://127.0.0.1:")
+    assert get(url, trusting(pki)) == 200
+    with pytest.raises(urllib.error.URLError, match="CERTIFICATE_VERIFY_FAILED"):
+        get(url, ssl.create_default_context(cafile=pki.others))
+    with pytest.raises((urllib.error.URLError, ConnectionError)):
+        get(url.replace("https", "http"))
+
+
+def test_mutual_tls(serve: Callable[..., PrometheusReporter], pki: Pki) -> None:
+    """Who has no certificate of the configured authorities gets nothing."""
+    url = serve(**tls_options(pki), tls__client__authorities=str(pki.authorities)).destination
+
+    assert get(url, trusting(pki, client=True)) == 200
+    with pytest.raises((urllib.error.URLError, OSError)):
+        get(url, trusting(pki))
+
+
+def test_a_renewed_certificate_is_served(
+    serve: Callable[..., PrometheusReporter], pki: Pki, tmp_path: Path
+) -> None:
+    """Without a restart."""
+    files = tmp_path / "cert.pem", tmp_path / "key.pem"
+
+    def put(certificate: Path, key: Path) -> str:
+        for target, source in zip(files, (certificate, key), strict=True):
+            target.write_bytes(source.read_bytes())
+        return ssl.PEM_cert_to_DER_cert(
+            certificate.read_text().split("-----END CERTIFICATE-----")[0] + "-----END CERTIFICATE-----\n"
+        ).hex()
+
+    first = put(pki.server, pki.server_key)
+    port = int(
+        serve(tls__certificate=str(files[0]), tls__key=str(files[1])).destination.split(":")[2].split("/")[0]
+    )
+
+    def served() -> str:
+        raw = socket.create_connection(("127.0.0.1", port), 5)
+        with trusting(pki).wrap_socket(raw, server_hostname="127.0.0.1") as secured:
+            return (secured.getpeercert(binary_form=True) or b"").hex()
+
+    assert served() == first
+    second = put(*pki.issue("renewed", "127.0.0.1"))
+    assert served() == second
+
+
+@pytest.mark.parametrize("secured", [False, True])
+def test_silent_clients_hold_up_nobody(
+    serve: Callable[..., PrometheusReporter], pki: Pki, secured: bool
+) -> None:
+    """Three hundred connections that say nothing, and a scrape is answered."""
+    reporter = serve(**(tls_options(pki) if secured else {}))
+    port = int(reporter.destination.split(":")[2].split("/")[0])
+    silent = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(300)]
+    try:
+        assert get(reporter.destination, trusting(pki) if secured else None) == 200
+    finally:
+        for client in silent:
+            client.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tls.certificate": "/nowhere.pem", "tls.key": "/nowhere.pem"}, r"tls\.certificate: '/nowhere\.pem"),
+        ({"tls.certificate": "/nowhere.pem"}, r"tls\.key: missing"),
+        ({"tls.client.authorities": "/nowhere.pem"}, r"tls\.certificate: missing"),
+        ({"auth.username": "me"}, r"auth\.password: missing; .*auth\.username is of no use"),
+        ({"auth.password": "s3cr3t"}, r"auth\.username: missing"),
+    ],
+)
+def test_half_a_configuration(options: dict[str, str], message: str) -> None:
+    """What is missing is named; nothing is served with less protection than was asked for."""
+    with pytest.raises(ConfigError, match=message) as caught:
+        PrometheusReporterFactory().create(ReporterConfig(PREFIX, options))
+
+    assert "s3cr3t" not in str(caught.value)
+
+
+@pytest.mark.prometheus
+def test_a_real_prometheus_scrapes_over_tls_with_a_password(
+    serve: Callable[..., PrometheusReporter], pki: Pki, prometheus: Callable[..., PrometheusServer]
+) -> None:
+    """As its users would configure it."""
+    options = {**tls_options(pki), "tls__client__authorities": str(pki.authorities)}
+    reporter = serve(**options, auth__username="me", auth__password="s3cr3t")
+    files = f"ca_file: {pki.authorities}, cert_file: {pki.client}, key_file: {pki.client_key}"
+    how = f", scheme: https, basic_auth: {{username: me, password: s3cr3t}}, tls_config: {{{files}}}"
+    server = prometheus(int(reporter.destination.split(":")[2].split("/")[0]), how)
+
+    wait_until(lambda: server.value("up") == 1, "the scrape succeeds")
