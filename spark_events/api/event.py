@@ -66,18 +66,19 @@ class EventBuilder:
     """Collects the parts of an event; each setter returns the builder.
 
     Attributes:
+        name: the event's name.
         routine: whether a full queue does without it first.
     """
 
     def __init__(self, class_scope: str, name: str) -> None:
-        self._event = Event(id="", name=name, class_scope=class_scope, observed_time_ms=-1)
-        self._attributes: dict[str, AttributeValue] = {}
+        self.name = name
         self.routine = False
-
-    @property
-    def name(self) -> str:
-        """The event's name."""
-        return self._event.name
+        self._class_scope = class_scope
+        self._id = ""
+        self._time_ms = -1
+        self._severity = Severity.INFO
+        self._body = ""
+        self._attributes: dict[str, AttributeValue] = {}
 
     def set_routine(self, routine: bool = True) -> EventBuilder:
         """Say that many of its kind come, so that a queue that is full does without it first."""
@@ -86,22 +87,22 @@ class EventBuilder:
 
     def set_id(self, event_id: str) -> EventBuilder:
         """Give the event an id that a replay would repeat; without it, ``build`` makes a random one."""
-        self._event = replace(self._event, id=event_id)
+        self._id = event_id
         return self
 
     def set_observed_time_ms(self, time_ms: int) -> EventBuilder:
         """Say when it happened, in ms since the epoch; without it, ``build`` takes the present."""
-        self._event = replace(self._event, observed_time_ms=time_ms)
+        self._time_ms = time_ms
         return self
 
     def set_severity(self, severity: Severity) -> EventBuilder:
         """Set the severity; INFO where it is not called."""
-        self._event = replace(self._event, severity=severity)
+        self._severity = severity
         return self
 
     def set_body(self, body: str) -> EventBuilder:
         """Set the sentence for a person."""
-        self._event = replace(self._event, body=body)
+        self._body = body
         return self
 
     def set_attribute(self, key: str, value: AttributeValue | None) -> EventBuilder:
@@ -112,19 +113,20 @@ class EventBuilder:
 
     def set_attributes(self, attributes: Mapping[str, AttributeValue | None]) -> EventBuilder:
         """Add several attributes, as ``set_attribute`` does one."""
-        for key, value in attributes.items():
-            self.set_attribute(key, value)
+        self._attributes.update({key: value for key, value in attributes.items() if value is not None})
         return self
 
     def build(self, variables: Mapping[str, str]) -> Event:
         """Make the event; called by the metric group, which knows the variables."""
-        event = self._event
-        return replace(
-            event,
-            id=event.id or uuid.uuid4().hex,
-            observed_time_ms=event.observed_time_ms if event.observed_time_ms >= 0 else now_ms(),
-            attributes=dict(self._attributes),
-            variables=variables,
+        return Event(
+            self._id or uuid.uuid4().hex,
+            self.name,
+            self._class_scope,
+            self._time_ms if self._time_ms >= 0 else now_ms(),
+            self._severity,
+            self._body,
+            dict(self._attributes),
+            variables,
         )
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from spark_events.api import Event, Span
 
@@ -30,8 +29,7 @@ class QueueBounds:
     drop_oldest: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """A call of a reporter's method.
 
     Attributes:
@@ -66,15 +64,14 @@ class BoundedQueue:
 
     def put(self, item: Item) -> int:
         """Append an item, and return how many had to be dropped for it, itself included."""
-        bounds, dropped = self._bounds, 0
-        if not bounds.drop_oldest:
-            share = _ROUTINE_SHARE if item.routine else 1.0
-            if not self._fits(item, share):
+        dropped = 0
+        if not self._fits(item, _ROUTINE_SHARE if item.routine and not self._bounds.drop_oldest else 1.0):
+            if not self._bounds.drop_oldest:
                 return 1
-        while len(self) and not self._fits(item, 1.0):
-            # The oldest routine item, or where there is none the oldest of all.
-            self._pop(self._routine or self._lasting)
-            dropped += 1
+            while len(self) and not self._fits(item, 1.0):
+                # The oldest routine item, or where there is none the oldest of all.
+                self._pop(self._routine or self._lasting)
+                dropped += 1
         (self._routine if item.routine else self._lasting).append((self._next, item))
         self._next += 1
         self.bytes += item.size
@@ -112,8 +109,5 @@ class BoundedQueue:
 
 def estimate_bytes(item: Event | Span) -> int:
     """Return what an event or a span takes in memory, roughly, in bytes, without its variables."""
-    return _ITEM_BYTES + _texts(item.attributes) + len(getattr(item, "body", ""))
-
-
-def _texts(attributes: Mapping[str, Any]) -> int:
-    return sum(len(value) for value in attributes.values() if isinstance(value, str))
+    texts = [len(value) for value in item.attributes.values() if type(value) is str]
+    return _ITEM_BYTES + sum(texts) + (len(item.body) if isinstance(item, Event) else 0)

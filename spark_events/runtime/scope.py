@@ -51,6 +51,7 @@ class ScopeGroup(MetricGroup):
         self._components = components
         self._variables = dict(variables)
         self._instance = dict(instance)
+        self._all_variables = {**self._variables, **self._instance}
         self._children: dict[tuple[object, ...], ScopeGroup] = {}
         self._metrics: dict[str, Metric] = {}
         self._closed = False
@@ -156,7 +157,7 @@ class ScopeGroup(MetricGroup):
     @property
     def all_variables(self) -> Mapping[str, str]:
         """The variables of events and spans."""
-        return {**self._variables, **self._instance}
+        return self._all_variables
 
 
 class ReporterGroupView(MetricGroup):

@@ -43,7 +43,9 @@ class Worker:
         self.delivery: Delivery | None = None
         self._log = log
         self._queue = BoundedQueue(setup.queue)
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._closing = False
         self._backoff = Backoff()
         self._opened = threading.Event()
         self._deadline = float("inf")
@@ -88,13 +90,14 @@ class Worker:
         """Queue a call of the reporter's method. Never blocks; a full queue drops as it is configured to."""
         if os.getpid() != self._process:
             return  # a forked child has no such thread, and nothing to report
-        if self._backoff.closing or self.error is not None:
-            self.stats.drop("close" if self._backoff.closing else "not_open")
+        if self._closing or self.error is not None:
+            self.stats.drop("close" if self._closing else "not_open")
             return
-        with self._changed:
+        with self._lock:
+            if not self._queue:
+                self._changed.notify()
             if dropped := self._queue.put(item):
                 self.stats.drop("queue_full", dropped)
-            self._changed.notify()
 
     def wait_opened(self, timeout_s: float) -> bool:
         """Wait until ``open`` has returned or failed; tell whether it did in time."""
@@ -104,6 +107,7 @@ class Worker:
         """Let the thread hand over what is queued, and close, until a time of ``time.monotonic``."""
         with self._changed:
             self._deadline = deadline
+            self._closing = True
             self._backoff.close(deadline)
             self._changed.notify()
 
@@ -159,7 +163,9 @@ class Worker:
 
     def _serve(self, reporter: Reporter) -> None:
         while batch := self._next_batch(reporter):
-            taken = sum(self._call(reporter, item) for item in batch)
+            taken = sum(
+                [self._guard(item.method, getattr(reporter, item.method), *item.arguments) for item in batch]
+            )
             if self.delivery is not None:
                 self.delivery.spool.commit()
             if not self._flush(reporter, 0 if self.delivery is not None else taken):
@@ -171,9 +177,9 @@ class Worker:
         settled = False
         while True:
             with self._changed:
-                if not len(self._queue) and not self._backoff.closing:
+                if not self._queue and not self._closing:
                     self._changed.wait(None if settled else _SETTLE_S)
-                if len(self._queue) or self._backoff.closing:
+                if self._queue or self._closing:
                     batch = self._queue.take(_BATCH)
                     self._in_flight = len(batch)
                     return batch
@@ -183,9 +189,6 @@ class Worker:
             elif not settled:
                 self._flush(reporter, 0)
                 settled = True
-
-    def _call(self, reporter: Reporter, item: Item) -> bool:
-        return self._guard(item.method, getattr(reporter, item.method), *item.arguments)
 
     def _flush(self, reporter: Reporter, taken: int) -> bool:
         """Flush until the reporter has no reason to try again; tell whether to go on after that."""

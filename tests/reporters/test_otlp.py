@@ -8,8 +8,12 @@ from email.utils import formatdate
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ScopeLogs
 from spark_events_otlp.factory import OtlpEventReporterFactory, OtlpSpanReporterFactory
 from spark_events_otlp.over_http import retry_after_ms
+from spark_events_otlp.wire import field
 
 from spark_events.api import (
     ApplicationInfo,
@@ -237,12 +241,41 @@ def test_order_and_scopes_are_kept(backend: Backend) -> None:
     assert reporter.readable(records[2])["eventName"] == "MyEvent"
 
 
-def test_a_record_that_is_no_message_is_refused(backend: Backend) -> None:
-    """What cannot be sent at all is refused as a destination would refuse it."""
+def test_an_attribute_wins_over_a_variable_of_its_name() -> None:
+    """Each key is there once."""
+    reporter = OtlpEventReporterFactory().create(config("http://localhost:4317"))
+    records = outbox_of(reporter)
+    attributes = {"a": "attribute", "n": 1, "long": "x" * 100}
+    variables = {"a": "variable", "b": "variable"}
+    reporter.notify_of_added_event(Event("1", "MyEvent", "s", 1, attributes=attributes, variables=variables))
+    reporter.notify_of_added_event(Event("2", "MyEvent", "s", 1, attributes={"n": True}, variables=variables))
+    reporter.close()
+    found = [
+        {pair["key"]: next(iter(pair["value"].values())) for pair in reporter.readable(record)["attributes"]}
+        for record in records
+    ]
+
+    assert [len(reporter.readable(record)["attributes"]) for record in records] == [5, 4]
+    assert found[0] == {"event.id": "1", "a": "attribute", "b": "variable", "n": "1", "long": "x" * 100}
+    assert found[1] == {"event.id": "2", "a": "variable", "b": "variable", "n": True}
+
+
+def test_a_record_that_is_no_message(backend: Backend) -> None:
+    """What a destination cannot even parse is not tried for ever."""
     reporter = OtlpEventReporterFactory().create(config(backend.grpc))
-    with pytest.raises(Refused, match="no OTLP message"):
+    with pytest.raises(RetryLater) as caught:
         reporter.send([b"scope\0\xff\xff"], b"")
     reporter.close()
+
+    assert caught.value.tries
+
+
+@given(st.integers(0, 300_000))
+def test_a_field_around_a_message(size: int) -> None:
+    """It is what protobuf writes itself, of whatever size."""
+    message = LogRecord(event_name="x" * size)
+
+    assert field(2, message.SerializeToString()) == ScopeLogs(log_records=[message]).SerializeToString()
 
 
 @pytest.mark.parametrize("endpoint", ["localhost:4317", "ftp://x", "http://", "http://x:99999", "nonsense"])

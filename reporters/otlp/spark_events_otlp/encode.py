@@ -1,9 +1,14 @@
-"""Events and spans as OTLP's messages, in bytes, each behind the name of its instrumentation scope."""
+"""Events and spans as OTLP's messages, in bytes, each behind the name of its instrumentation scope.
+
+What repeats from record to record, as most attributes do, is serialised once: messages that are serialised
+one behind the other are one message to protobuf, with the fields of both.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
@@ -11,24 +16,23 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
-from spark_events.api import Event, Span
+from spark_events.api import Event, Severity, Span
 
 _BEHIND_SCOPE = b"\0"
+_REPEATED = 8_192
+_LONGEST_REPEATED = 64
 
 
 def log_record(event: Event) -> bytes:
     """Return an event as a log record: ``time`` is when it happened, ``observed_time`` is now."""
-    record = LogRecord(
-        time_unix_nano=event.observed_time_ms * 1_000_000,
-        observed_time_unix_nano=time.time_ns(),
-        severity_number=int(event.severity),  # type: ignore[arg-type]
-        severity_text=event.severity.name,
-        event_name=_text(event.name),
-    )
-    _add(record.attributes, {"event.id": event.id, **event.all_attributes})
+    record = LogRecord()
+    record.time_unix_nano = event.observed_time_ms * 1_000_000
+    record.observed_time_unix_nano = time.time_ns()
+    _add(record.attributes, "event.id", event.id)
     if event.body:
         record.body.string_value = _text(event.body)
-    return _in_scope(event.class_scope, record)
+    head = _scope(event.class_scope) + _name(event.name, event.severity)
+    return _with_attributes(head, record, event)
 
 
 def span_message(span: Span) -> bytes:
@@ -42,10 +46,9 @@ def span_message(span: Span) -> bytes:
         start_time_unix_nano=span.start_ms * 1_000_000,
         end_time_unix_nano=span.end_ms * 1_000_000,
     )
-    _add(message.attributes, span.all_attributes)
     if span.error is not None:
         message.status.CopyFrom(Status(code=Status.STATUS_CODE_ERROR, message=_text(span.error)))
-    return _in_scope(span.class_scope, message)
+    return _with_attributes(_scope(span.class_scope), message, span)
 
 
 def split_scope(record: bytes) -> tuple[bytes, bytes]:
@@ -57,30 +60,71 @@ def split_scope(record: bytes) -> tuple[bytes, bytes]:
 def key_values(attributes: Mapping[str, Any]) -> list[KeyValue]:
     """Return attributes as OTLP's list."""
     message = LogRecord()
-    _add(message.attributes, attributes)
+    for key, value in attributes.items():
+        _add(message.attributes, key, value)
     return list(message.attributes)
 
 
-def _in_scope(scope: str, message: LogRecord | SpanMessage) -> bytes:
-    serialised: bytes = message.SerializeToString()
-    return _text(scope).replace("\0", "").encode() + _BEHIND_SCOPE + serialised
-
-
-def _add(target: Any, attributes: Mapping[str, Any]) -> None:
-    # A third of the cost of building each KeyValue by its constructor.
+def _with_attributes(head: bytes, message: LogRecord | SpanMessage, item: Event | Span) -> bytes:
+    """Return the head, the message, and the item's attributes; those that do not repeat are added to it."""
+    kind: Any = type(message)
+    attributes, variables = item.attributes, item.variables
+    if not attributes.keys().isdisjoint(variables):  # an attribute wins over a variable of its name
+        attributes, variables = item.all_attributes, {}
+    parts = [head, b"", _variables(kind, tuple(variables.items()))]
     for key, value in attributes.items():
-        pair = target.add()
-        pair.key = _text(key)
-        if isinstance(value, str):
-            pair.value.string_value = _text(value)
-        elif isinstance(value, bool):
-            pair.value.bool_value = value
-        elif isinstance(value, int) and -(2**63) <= value < 2**63:
-            pair.value.int_value = value
-        elif isinstance(value, float):
-            pair.value.double_value = value
+        if isinstance(value, str) and len(value) <= _LONGEST_REPEATED:
+            parts.append(_repeated(kind, key, value))
         else:
-            pair.value.string_value = _text(str(value))
+            _add(message.attributes, key, value)
+    parts[1] = message.SerializeToString()
+    return b"".join(parts)
+
+
+@lru_cache(_REPEATED)
+def _scope(scope: str) -> bytes:
+    return _text(scope).replace("\0", "").encode() + _BEHIND_SCOPE
+
+
+@lru_cache(_REPEATED)
+def _name(name: str, severity: Severity) -> bytes:
+    """Return a log record that has a name and a severity and nothing else."""
+    record = LogRecord(event_name=_text(name), severity_text=severity.name)
+    record.severity_number = int(severity)  # type: ignore[assignment]
+    serialised: bytes = record.SerializeToString()
+    return serialised
+
+
+@lru_cache(_REPEATED)
+def _variables(kind: Any, variables: tuple[tuple[str, str], ...]) -> bytes:
+    """Return a message of a kind that has these attributes and nothing else."""
+    message = kind()
+    for key, value in variables:
+        _add(message.attributes, key, value)
+    serialised: bytes = message.SerializeToString()
+    return serialised
+
+
+@lru_cache(_REPEATED)
+def _repeated(kind: Any, key: str, value: str) -> bytes:
+    """Return a message of a kind that has one attribute and nothing else."""
+    return _variables(kind, ((key, value),))
+
+
+def _add(target: Any, key: str, value: Any) -> None:
+    # A third of the cost of building each KeyValue by its constructor.
+    pair = target.add()
+    pair.key = _text(key)
+    if isinstance(value, str):
+        pair.value.string_value = _text(value)
+    elif isinstance(value, bool):
+        pair.value.bool_value = value
+    elif isinstance(value, int) and -(2**63) <= value < 2**63:
+        pair.value.int_value = value
+    elif isinstance(value, float):
+        pair.value.double_value = value
+    else:
+        pair.value.string_value = _text(str(value))
 
 
 def _text(value: str) -> str:

@@ -43,7 +43,7 @@ class GrpcTransport:
         self._export: Any = None
         self._stamp: tuple[int, ...] = ()
 
-    def send(self, request: Any) -> Any:
+    def send(self, request: bytes) -> Any:
         """Send one request and return the parsed answer."""
         self._connect()
         try:
@@ -72,7 +72,9 @@ class GrpcTransport:
         except OSError as error:
             raise RetryLater(f"a file of TLS cannot be read: {error}") from error
         self._stamp = stamp
-        self._export = self._signal.stub(self._channel).Export
+        # Not by the generated stub, which would serialise the request once more.
+        parse = self._signal.response.FromString
+        self._export = self._channel.unary_unary(self._signal.method, response_deserializer=parse)
 
     def _open_channel(self) -> Any:
         url = urlsplit(self.endpoint)

@@ -43,10 +43,10 @@ class HttpTransport:
         self._session: requests.Session | None = None
         self._stamp: tuple[int, ...] = ()
 
-    def send(self, request: Any) -> Any:
+    def send(self, request: bytes) -> Any:
         """Send one request and return the parsed answer."""
         files = self._target.tls
-        body = request.SerializeToString()
+        body = request
         headers = {"Content-Type": _PROTOBUF, **self._target.reveal_headers()}
         if self._target.gzip:
             body, headers["Content-Encoding"] = gzip.compress(body), "gzip"

@@ -7,22 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict
-from google.protobuf.message import DecodeError
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
-    ExportLogsServiceRequest,
-    ExportLogsServiceResponse,
-)
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2_grpc import LogsServiceStub
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
-    ExportTraceServiceRequest,
-    ExportTraceServiceResponse,
-)
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import TraceServiceStub
+from opentelemetry.proto.collector.logs.v1 import logs_service_pb2
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from spark_events.api import Refused
 from spark_events_otlp.encode import split_scope
+from spark_events_otlp.wire import field
+
+# The same in the requests of all signals.
+_RESOURCES = 1
+_RESOURCE, _SCOPES = 1, 2
+_SCOPE, _RECORDS = 1, 2
+_SCOPE_NAME = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,51 +29,45 @@ class Signal:
     Attributes:
         name: as in the names of environment variables, ``OTEL_EXPORTER_OTLP_<name>_ENDPOINT``.
         path: of HTTP.
-        stub: the class of the gRPC stub.
-        request: the class of the request.
+        service: what describes the service of gRPC.
         response: the class of the answer.
         message: the class of one record.
-        fields: the request's field of resources, theirs of scopes, theirs of records.
         rejected: the answer's field of how many records were refused.
     """
 
     name: str
     path: str
-    stub: Any
-    request: Any
+    service: Any
     response: Any
     message: Any
-    fields: tuple[str, str, str]
     rejected: str
 
-    def build(self, records: Sequence[bytes], resource: bytes) -> Any:
-        """Return the request for records in their order; of no records, an empty one.
+    @property
+    def method(self) -> str:
+        """The method of gRPC."""
+        (service,) = self.service.services_by_name.values()
+        return f"/{service.full_name}/Export"
+
+    def build(self, records: Sequence[bytes], resource: bytes) -> bytes:
+        """Return the request for records in their order, serialised; of no records, an empty one.
 
         Args:
             records: as ``encode`` made them.
             resource: whose they are, serialised.
-
-        Raises:
-            Refused: one of them is no such message.
         """
-        request = self.request()
         if not records:
-            return request
-        of_request, of_resource, of_scope = self.fields
-        target = getattr(request, of_request).add()
-        target.resource.MergeFromString(resource)
-        scopes, current, add = getattr(target, of_resource), None, None
-        try:
-            for record in records:
-                name, message = split_scope(record)
-                if name != current:
-                    group = scopes.add()
-                    group.scope.name = name.decode()
-                    current, add = name, getattr(group, of_scope).add
-                add().MergeFromString(message)  # type: ignore[misc]
-        except (DecodeError, UnicodeDecodeError) as error:
-            raise Refused(f"it is no OTLP message: {error}") from error
-        return request
+            return b""
+        scopes: list[tuple[bytes, list[bytes]]] = []
+        for record in records:
+            name, message = split_scope(record)
+            if not scopes or name != scopes[-1][0]:
+                scopes.append((name, []))
+            scopes[-1][1].append(field(_RECORDS, message))
+        groups = [
+            field(_SCOPES, field(_SCOPE, field(_SCOPE_NAME, name)) + b"".join(messages))
+            for name, messages in scopes
+        ]
+        return field(_RESOURCES, field(_RESOURCE, resource) + b"".join(groups))
 
     def readable(self, record: bytes) -> Any:
         """Return a record as OTLP's JSON."""
@@ -87,20 +78,16 @@ class Signal:
 LOGS = Signal(
     "LOGS",
     "/v1/logs",
-    LogsServiceStub,
-    ExportLogsServiceRequest,
-    ExportLogsServiceResponse,
+    logs_service_pb2.DESCRIPTOR,
+    logs_service_pb2.ExportLogsServiceResponse,
     LogRecord,
-    ("resource_logs", "scope_logs", "log_records"),
     "rejected_log_records",
 )
 TRACES = Signal(
     "TRACES",
     "/v1/traces",
-    TraceServiceStub,
-    ExportTraceServiceRequest,
-    ExportTraceServiceResponse,
+    trace_service_pb2.DESCRIPTOR,
+    trace_service_pb2.ExportTraceServiceResponse,
     Span,
-    ("resource_spans", "scope_spans", "spans"),
     "rejected_spans",
 )

@@ -29,8 +29,8 @@ class Transport(Protocol):
 
     endpoint: str
 
-    def send(self, request: Any) -> Any:
-        """Send one request and return the parsed answer.
+    def send(self, request: bytes) -> Any:
+        """Send one serialised request and return the parsed answer.
 
         Raises:
             RetryLater: the destination is away, or asks for a later try.

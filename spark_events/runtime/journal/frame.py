@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 MAGIC = b"\xf5SE"
 RECORD = MAGIC + b"r"
@@ -18,8 +18,7 @@ Read = Callable[[int, int], bytes]
 """Returns bytes of a file: offset, size; fewer where the file ends before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """One intact frame.
 
     Attributes:
@@ -50,6 +49,28 @@ def encode(kind: bytes, salt: int, time_ms: int, payload: bytes) -> bytes:
     size = len(payload)
     checksum = zlib.crc32(payload, zlib.crc32(_CHECKED.pack(kind, size, time_ms), salt))
     return _HEADER.pack(kind, size, time_ms, checksum) + payload
+
+
+def intact(window: bytes, start: int, base: int, salt: int) -> Iterator[Frame]:
+    """Yield the frames in a piece of a file, up to the first that is damaged, or goes beyond it.
+
+    Args:
+        window: the piece.
+        start: where in it to begin.
+        base: the offset of the piece in the file.
+        salt: of the file.
+    """
+    last = len(window) - OVERHEAD
+    while start <= last:
+        kind, size, time_ms, checksum = _HEADER.unpack_from(window, start)
+        body = start + OVERHEAD
+        payload = window[body : body + size]
+        if len(payload) < size or kind not in (RECORD, CONTEXT):
+            return
+        if zlib.crc32(payload, zlib.crc32(window[start : start + _CHECKED.size], salt)) != checksum:
+            return
+        yield Frame(kind, time_ms, payload, base + start, base + body + size)
+        start = body + size
 
 
 def next_frame(read: Read, start: int, end: int, salt: int) -> Frame | None:

@@ -102,14 +102,24 @@ class Segment:
         Raises:
             OSError: the disk is full, say; nothing of them stays in the file.
         """
-        self._write(b"".join([frame.encode(RECORD, self._salt, time_ms, record) for record in records]))
+        encode, salt = frame.encode, self._salt
+        self._write(b"".join([encode(RECORD, salt, time_ms, record) for record in records]))
         self.count += len(records)
 
     def frames(self, offset: int) -> Iterator[Frame]:
         """Yield the intact frames from an offset on."""
-        while found := frame.next_frame(self._read, offset, self.end, self._salt):
-            yield found
-            offset = found.end
+        while offset < self.end:
+            self._read(offset, 1)
+            start = offset - self._window_start
+            # As a rule all is well, and what is in memory is read in one go.
+            for found in frame.intact(self._window, start, self._window_start, self._salt):
+                yield found
+                offset = found.end
+            trouble = frame.next_frame(self._read, offset, self.end, self._salt)
+            if trouble is None:
+                return
+            yield trouble
+            offset = trouble.end
 
     def sync(self) -> None:
         """Return when the disk has it."""
