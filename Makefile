@@ -11,7 +11,7 @@ JAVA_MAJOR := $(shell java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/
 EXTRAS := all$(shell [ "$(JAVA_MAJOR)" -ge 17 ] 2>/dev/null || echo ,java)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test smoke35 check format bench clean
+.PHONY: help setup demo test soak smoke35 check format bench clean
 
 help: ## Say what there is to do
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -32,6 +32,9 @@ demo: $(READY) ## Run the demo: a query that fails, is restarted, and what its e
 test: check ## Run all checks and all tests; what needs a missing server is skipped and says so
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
+soak: $(READY) ## Run the tests that take minutes: long outages, fifty killed drivers
+	$(BIN)/python -m pytest -m soak $(PYTEST_ARGS)
+
 smoke35: ## Run the live tests on PySpark 3.5, in an environment of its own
 	$(MAKE) --no-print-directory setup VENV=.venv-3.5 PYSPARK='pyspark>=3.5,<3.6 setuptools'
 	.venv-3.5/bin/python -m pytest tests/integration/test_live.py tests/integration/test_process_end.py $(PYTEST_ARGS)
@@ -46,9 +49,10 @@ format: $(READY) ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(READY) ## Measure cost and latency, and write bench/RESULTS.md
+bench: $(READY) ## Measure cost, latency and delivery, and write bench/RESULTS.md
 	$(BIN)/python -m bench.overhead
 	$(BIN)/python -m bench.latency
+	$(BIN)/python -m bench.delivery
 
 clean: ## Remove what was made, but for downloads
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache spark-warehouse

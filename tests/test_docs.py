@@ -14,7 +14,7 @@ from spark_events.listeners import settings
 from spark_events.runtime.kinds import KINDS
 from spark_events.runtime.plugins import installed, load_factory
 from spark_events.runtime.setup import COMMON
-from tests.support import REPO
+from tests.support import REPO, wait_until
 
 EVENTS = (
     "JobStatusChangeEvent",
@@ -51,7 +51,7 @@ def test_each_event_is_in_the_events_page() -> None:
     attributes = set(re.findall(r'set_attribute\(\s*"([\w.]+)"', code))
 
     assert set(re.findall(r'Event\.builder\(CLASS_SCOPE, "(\w+)"\)', code)) == set(EVENTS)
-    assert [name for name in EVENTS if f"## {name}" not in page] == []
+    assert [name for name in (*EVENTS, "RecordsDroppedEvent") if f"## {name}" not in page] == []
     assert sorted(name for name in attributes if name not in page) == []
 
 
@@ -59,14 +59,64 @@ def test_the_reporter_in_the_docs_works(tmp_path: Path, capsys: pytest.CaptureFi
     """The example of docs/reporters.md is a reporter."""
     from spark_events.api import Event
 
-    code = re.search(r"```python\n(.*?)```", (REPO / "docs" / "reporters.md").read_text(), re.DOTALL)
-    assert code is not None
-    names: dict[str, type] = {}
-    exec(code.group(1), names)
+    names = _examples()[0]
     reporter = names["PrintReporterFactory"]().create(ReporterConfig("", {"prefix": "seen"}))
     reporter.notify_of_added_event(Event("id", "MyEvent", "scope", 1))
 
     assert capsys.readouterr().out == "seen MyEvent {}\n"
+
+
+def test_the_sending_reporter_in_the_docs_works() -> None:
+    """So is the other example; a destination that is away, and then is not, gets everything."""
+    import threading
+    from http.server import BaseHTTPRequestHandler, HTTPServer
+
+    from spark_events.api import Event
+    from spark_events.runtime.kinds import EVENTS
+    from spark_events.runtime.registry import Registry
+    from spark_events.runtime.setup import ReporterSetup
+
+    codes, bodies = [503, 200], []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(codes[min(len(bodies), 2) - 1])
+            self.end_headers()
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    config = ReporterConfig("", {"url": f"http://127.0.0.1:{server.server_port}"})
+    registry = Registry([ReporterSetup(EVENTS, "hook", _examples()[1]["WebhookReporterFactory"](), config)])
+    registry.start()
+    registry.root.add_event(Event.builder("scope", "MyEvent").set_id("id").set_body("body"))
+    wait_until(lambda: registry.workers[0].stats.reported.count, "it is delivered")
+    registry.close(5_000)
+    server.shutdown()
+    server.server_close()
+
+    assert bodies == [b"id MyEvent body"] * 2
+
+
+def _examples() -> list[dict[str, type]]:
+    """Return what each piece of Python in docs/reporters.md defines."""
+    text = (REPO / "docs" / "reporters.md").read_text()
+    found: list[dict[str, type]] = []
+    for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        found.append({})
+        exec(code, found[-1])
+    return found
+
+
+def test_each_fault_in_the_docs_has_its_test() -> None:
+    """The table of docs/delivery.md names tests that there are."""
+    rows = re.findall(r"\| (tests/\S+?)::(\w+) \|", (REPO / "docs" / "delivery.md").read_text())
+
+    assert len(rows) > 25
+    assert [row for row in rows if f"def {row[1]}(" not in (REPO / row[0]).read_text()] == []
 
 
 def test_the_readme_begins_with_the_shipped_five_lines() -> None:

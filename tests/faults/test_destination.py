@@ -256,13 +256,16 @@ def test_internal_error_is_not_for_ever(tmp_path: Path, monkeypatch: pytest.Monk
     assert reporting.balance() == {"reported": 19, "refused": 1, "queued": 0}
 
 
-def test_slow(tmp_path: Path) -> None:
-    """A destination of a record a second (here: thirty) gets smaller requests, until they fit its timeout."""
-    backend = Backend(lambda request: Answer(delay_s=len(request.ids) / 30))
-    reporting = Reporting(backend.grpc, tmp_path / "journal", start=False, exporter__timeout="500ms")
+@pytest.mark.parametrize(
+    ("per_second", "timeout"), [(30, "500ms"), pytest.param(1, "5s", marks=pytest.mark.soak)]
+)
+def test_slow(tmp_path: Path, per_second: int, timeout: str) -> None:
+    """A destination of so many records a second gets smaller requests, until they fit its timeout."""
+    backend = Backend(lambda request: Answer(delay_s=len(request.ids) / per_second))
+    reporting = Reporting(backend.grpc, tmp_path / "journal", start=False, exporter__timeout=timeout)
     ids = reporting.emit(60)
     reporting.registry.start()
-    reporting.delivered(60)
+    reporting.delivered(60, timeout_s=240)
     reporting.close()
     backend.close()
 

@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -321,3 +322,87 @@ def test_a_forked_child_does_not_keep_the_lock(tmp_path: Path) -> None:
     os.waitpid(child, 0)
 
     assert again.busy == 0
+
+
+class Crash(BaseException):
+    """The machine stops here."""
+
+
+def crash_at(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the process end at the so-manieth change of the disk: before it, or after half of a write."""
+    left = [step]
+
+    def count() -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise Crash
+
+    write, pwrite, truncate, sync, unlink = os.write, os.pwrite, os.ftruncate, os.fdatasync, Path.unlink
+
+    def half_write(fd: int, data: bytes) -> int:
+        if left[0] == 0:
+            write(fd, data[: len(data) // 2])
+        count()
+        return write(fd, data)
+
+    def counted(call: Any) -> Any:
+        def counting(*args: Any, **named: Any) -> Any:
+            count()
+            return call(*args, **named)
+
+        return counting
+
+    monkeypatch.setattr(os, "write", half_write)
+    for name, call in (("pwrite", pwrite), ("ftruncate", truncate), ("fdatasync", sync)):
+        monkeypatch.setattr(os, name, counted(call))
+    monkeypatch.setattr(Path, "unlink", counted(unlink))
+
+
+def test_crash_at_every_step(tmp_path: Path) -> None:
+    """Wherever it stops: what was appended and not acknowledged comes again, in order, and nothing else."""
+    ended = False
+    for step in range(1_000):
+        folder = tmp_path / str(step)
+        folder.mkdir()
+        appended: list[bytes] = []
+        acknowledged = 0
+        with pytest.MonkeyPatch.context() as patch:
+            try:
+                crash_at(step, patch)
+                opened = Opened(folder, Bounds(max_bytes=65_536, fsync="always"))
+                for number in range(30):
+                    record = b"%04d" % number * 500
+                    opened.put(record)
+                    appended.append(record)
+                    if number % 3 == 2 and (batch := opened.journal.peek(2, ALL)):
+                        opened.journal.acknowledge(batch, len(batch.records))
+                        opened.journal.release(batch)
+                        acknowledged += len(batch.records)
+                opened.journal.close()
+                ended = True
+            except Crash:
+                pass
+        came = Opened(folder).drain()
+        # What was being acknowledged or appended when it stopped may be there or not.
+        least, most = appended[acknowledged + 2 :], [*appended, b"%04d" % len(appended) * 500]
+        assert came[-len(least) :] == least or came[-len(least) - 1 : -1] == least or not least
+        assert came in (most[-len(came) :], most[-len(came) - 1 : -1]) or not came
+        assert len(came) >= len(appended) - acknowledged - 2
+        if ended:
+            return
+    raise AssertionError("the scenario never came to its end")
+
+
+@pytest.mark.parametrize(("fsync", "syncs"), [("always", 5), ("interval", 0), ("never", 0)])
+def test_fsync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fsync: str, syncs: int) -> None:
+    """With ``always`` the disk has a record when ``append`` returns; with ``interval`` when ``sync`` does."""
+    calls: list[int] = []
+    monkeypatch.setattr(os, "fdatasync", calls.append)
+    opened = Opened(tmp_path, Bounds(fsync=fsync))
+    for number in range(5):
+        opened.put(b"%d" % number)
+
+    assert len(calls) == syncs
+    assert opened.journal.dirty is (fsync != "always")
+    opened.journal.sync()
+    assert len(calls) == syncs + 1
