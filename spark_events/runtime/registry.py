@@ -22,7 +22,7 @@ from spark_events.runtime.losses import Losses
 from spark_events.runtime.redaction import Redactor
 from spark_events.runtime.scope import ReporterGroupView, ScopeGroup
 from spark_events.runtime.setup import ReporterSetup, read_setups
-from spark_events.runtime.stats import DROP_CAUSES
+from spark_events.runtime.stats import LOSS_CAUSES
 from spark_events.runtime.worker import Worker
 
 
@@ -168,4 +168,4 @@ class Registry:
             "journalAge",
             Gauge(lambda: worker.oldest_age_ms, "ms", "Age of the oldest record that is not delivered."),
         )
-        self.losses.watch(worker.title, group, stats.dropped_here, DROP_CAUSES)
+        self.losses.watch(worker.title, group, stats.dropped_here, LOSS_CAUSES)

@@ -76,7 +76,11 @@ class Sender:
     def _run(self) -> None:
         max_bytes = self._reporter.max_request_bytes
         while (batch := self._spool.wait(self._limit, max_bytes)) is not None:
-            later = self._deliver(batch)
+            try:
+                later = self._deliver(batch)
+            except Exception as error:  # ours, then; nothing is acknowledged that was not
+                logger.exception("%s stumbled, and tries again", self._title)
+                later = RetryLater(f"it stumbled: {error!r}")
             with self._lock:
                 if self._abandoned:
                     return

@@ -13,6 +13,7 @@ from spark_events.runtime.journal import Journal
 
 _SYNC_S = 1.0
 _DISK_AGAIN_S = 1.0
+_TAKES_NOTHING = "the journal takes nothing, records wait in memory"
 Dropped = Callable[[str, int], None]
 Told = Callable[[str], None]
 
@@ -55,6 +56,7 @@ class MemoryRecords:
             # What is in flight is counted when it is known what became of it.
             if self._first >= self._in_flight:
                 self._dropped("queue_full", 1)
+            if self._head >= self._in_flight:
                 self._head = self._first + 1
             self._forget_first()
         self._records.append(record)
@@ -125,7 +127,7 @@ class Spool:
         self._in_flight: Journal | MemoryRecords | None = None
         self._disk_again = 0.0
         self._synced = 0.0
-        self._disk_trouble = ""
+        self._troubles: dict[str, str] = {}
         self._ended = False
         self._waiting_since: int | None = None
 
@@ -228,10 +230,7 @@ class Spool:
                 self._disk_again = 0.0
                 self._try_disk_again()
             for journal in self._journals:
-                try:
-                    journal.close()
-                except OSError as error:
-                    self._trouble("the journal cannot be closed", error)
+                self._close(journal)
 
     # ----------------------------------------------------------------------------------------------------
 
@@ -248,11 +247,17 @@ class Spool:
                 return batch
             if journal is self._own:
                 break
-            journal.close()
             del self._journals[0]
+            self._close(journal)
         batch = self._memory.peek(max_records, max_bytes, self._context)
         self._in_flight = self._memory if batch is not None else None
         return batch
+
+    def _close(self, journal: Journal) -> None:
+        try:
+            journal.close()
+        except OSError as error:
+            self._trouble("the journal cannot be closed", error)
 
     def _append(self, records: list[bytes]) -> int:
         """Append records to the journal, and return how many it took."""
@@ -264,10 +269,9 @@ class Spool:
                 stored += len(chunk)
         except OSError as error:
             self._disk_again = time.monotonic() + _DISK_AGAIN_S
-            self._trouble("the journal takes nothing, records wait in memory", error)
+            self._trouble(_TAKES_NOTHING, error)
         else:
-            if self._disk_trouble and records:
-                self._disk_trouble = ""
+            if records and self._troubles.pop(_TAKES_NOTHING, None):
                 self._told("the journal takes records again")
         return stored
 
@@ -280,7 +284,9 @@ class Spool:
 
     def _sync_in_time(self) -> None:
         own, now = self._own, time.monotonic()
-        if own is None or not own.dirty or own.bounds.fsync != "interval" or now < self._synced + _SYNC_S:
+        if own is None or not own.dirty or own.bounds.fsync == "never":
+            return
+        if own.bounds.fsync == "interval" and now < self._synced + _SYNC_S:
             return
         self._synced = now
         try:
@@ -289,10 +295,11 @@ class Spool:
             self._trouble("the disk does not confirm what it has", error)
 
     def _trouble(self, what: str, error: OSError) -> None:
-        sentence = f"{what}: {error.strerror or error} ({error.filename or 'journal.dir'})"
-        if sentence != self._disk_trouble:
-            self._disk_trouble = sentence
-            self._told(sentence)
+        """Say what the disk does, once for as long as it does so for the same reason."""
+        reason = error.strerror or str(error)
+        if self._troubles.get(what) != reason:
+            self._troubles[what] = reason
+            self._told(f"{what}: {reason} ({error.filename or 'journal.dir'})")
 
 
 def _chunks(records: list[bytes], size: int) -> Iterator[list[bytes]]:

@@ -16,6 +16,10 @@ DROP_CAUSES: Mapping[str, str] = {
     "journal_damaged": "the journal was damaged; each damaged place counts as one",
     "dead_letters_full": "the file of refused records was full",
 }
+LOSS_CAUSES: Mapping[str, str] = {
+    **DROP_CAUSES,
+    "refused": "the destination refused them for good (they are beside the journal, with the reason)",
+}
 _DROPPED = "dropped."
 
 
@@ -60,11 +64,13 @@ class ReporterStats:
         return sum(counter.count for counter in self.dropped_by_cause.values())
 
     def dropped_here(self) -> dict[str, int]:
-        """Return what this process dropped, by cause; that a reporter is not open was said already."""
+        """Return what this process lost, by cause; that a reporter is not open was said already."""
+        counters = {_DROPPED + cause: counter for cause, counter in self.dropped_by_cause.items()}
+        counters["refused"] = self.refused
         return {
-            cause: counter.count - self._inherited.get(_DROPPED + cause, 0)
-            for cause, counter in self.dropped_by_cause.items()
-            if cause != "not_open"
+            name.removeprefix(_DROPPED): counter.count - self._inherited.get(name, 0)
+            for name, counter in counters.items()
+            if name != _DROPPED + "not_open"
         }
 
     def totals(self) -> dict[str, int]:

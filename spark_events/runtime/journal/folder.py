@@ -77,21 +77,20 @@ def claim(base: Path, reporter: str, application: str) -> Claim:
     parent = base / safe(reporter) / safe(application or "application")
     parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     taken = sorted(int(path.name) for path in parent.iterdir() if path.name.isdecimal())
-    locks = [Lock.take(parent / str(number)) for number in taken]
-    free = [lock for lock in locks if lock is not None]
-    busy = locks.count(None)
-    for number in range(1, _MOST_DRIVERS):
-        if free:
+    new = (number for number in range(1, _MOST_DRIVERS) if number not in taken)
+    free: list[Lock] = []
+    busy = 0
+    for number in (*taken, *new):
+        if free and number not in taken:
             break
-        if number not in taken:
-            # Another driver that starts just now may be faster.
-            lock = Lock.take(parent / str(number))
-            free += [lock] if lock else []
-            busy += lock is None
-    else:
+        lock = Lock.take(parent / str(number))
+        if lock is not None:
+            free.append(lock)
+        else:
+            busy += 1
+    if not free:
         raise OSError(f"all {_MOST_DRIVERS} journals in {parent} are in use")
-    own = free.pop(0)
-    orphans = []
+    own, orphans = free.pop(0), []
     for lock in free:
         if any(lock.folder.glob("*.journal")):
             orphans.append(lock)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,7 +119,8 @@ class Journal:
     def append(self, records: list[bytes]) -> None:
         """Append records in one write; when this returns they survive the end of the process.
 
-        Records that are larger than the whole journal may be are dropped.
+        They survive the end of the machine after ``sync``. Records that are larger than the whole journal
+        may be are dropped.
 
         Raises:
             OSError: nothing was written: the disk is full, say.
@@ -131,8 +133,6 @@ class Journal:
         self._active(size, now).append(records, now)
         self._tail += len(records)
         self.dirty = True
-        if self.bounds.fsync == "always":
-            self.sync()
 
     def peek(self, max_records: int, max_bytes: int) -> Batch | None:
         """Return the first records that are not acknowledged, all of one context; None where there are none.
@@ -182,9 +182,9 @@ class Journal:
         Raises:
             OSError: it cannot.
         """
-        self.dirty = False
         if self._segments:
             self._segments[-1].sync()
+        self.dirty = False
 
     def close(self) -> None:
         """Close all files; those with nothing left to deliver are deleted."""
@@ -241,8 +241,18 @@ class Journal:
             self._offset = 0
         self._segments.append(segment)
         self._appendable = True
+        if self.bounds.fsync != "never":
+            self._sync_folder()
         self._skip_done()
         return segment
+
+    def _sync_folder(self) -> None:
+        """Let the disk have the name of a new file as well."""
+        fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
 
     def _make_room(self, size: int) -> bool:
         """Tell whether records of this size may be appended; drops the oldest where that is the policy."""
