@@ -271,7 +271,7 @@ class Spool:
             self._disk_again = time.monotonic() + _DISK_AGAIN_S
             self._trouble(_TAKES_NOTHING, error)
         else:
-            if records and self._troubles.pop(_TAKES_NOTHING, None):
+            if records and self._troubles.pop(_TAKES_NOTHING, ""):
                 self._told("the journal takes records again")
         return stored
 

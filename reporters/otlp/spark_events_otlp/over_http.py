@@ -67,8 +67,8 @@ class HttpTransport:
             raise RetryLater(
                 f"{self.endpoint} (http) cannot be reached: {_cause(error)}", smaller=slow
             ) from None
-        if answer.status_code == 200:
-            return self._parse(answer.content)
+        if 200 <= answer.status_code < 300:
+            return self._parse(answer.status_code, answer.content)
         raise self._error(answer)
 
     def close(self) -> None:
@@ -88,16 +88,16 @@ class HttpTransport:
                 self._session.cert = (str(files.certificate), str(files.key))
         return self._session
 
-    def _parse(self, content: bytes) -> Any:
+    def _parse(self, code: int, content: bytes) -> Any:
         try:
             return self._signal.response.FromString(content)
         except DecodeError:
             raise RetryLater(
-                f"{self.endpoint} (http) answered 200 with something that is no OTLP (see exporter.endpoint)",
+                f"{self.endpoint} (http) answered {code} with something that is no OTLP (see exporter.endpoint)",
             ) from None
 
     def _error(self, answer: requests.Response) -> Exception:
-        """Return what an answer other than 200 asks for."""
+        """Return what an answer other than success asks for."""
         code = answer.status_code
         reason = f"{self.endpoint} (http) answered {code} {answer.reason or ''}{_message(answer)}"
         after_ms = retry_after_ms(answer.headers)
