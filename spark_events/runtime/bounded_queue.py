@@ -57,6 +57,11 @@ class BoundedQueue:
         self._routine: deque[tuple[int, Item]] = deque()
         self._lasting: deque[tuple[int, Item]] = deque()
         self._next = 0
+        self._all_bounds = (bounds.max_items, bounds.max_bytes)
+        self._routine_bounds = (
+            max(1, bounds.max_items * _ROUTINE_SHARE),
+            bounds.max_bytes * _ROUTINE_SHARE,
+        )
         self.bytes = 0
 
     def __len__(self) -> int:
@@ -64,14 +69,14 @@ class BoundedQueue:
 
     def put(self, item: Item) -> int:
         """Append an item, and return how many had to be dropped for it, itself included."""
-        dropped = 0
-        if not self._fits(item, _ROUTINE_SHARE if item.routine and not self._bounds.drop_oldest else 1.0):
-            if not self._bounds.drop_oldest:
-                return 1
-            while len(self) and not self._fits(item, 1.0):
+        bounds, dropped = self._bounds, 0
+        if bounds.drop_oldest:
+            while not self._fits(item, *self._all_bounds) and len(self):
                 # The oldest routine item, or where there is none the oldest of all.
                 self._pop(self._routine or self._lasting)
                 dropped += 1
+        elif not self._fits(item, *(self._routine_bounds if item.routine else self._all_bounds)):
+            return 1
         (self._routine if item.routine else self._lasting).append((self._next, item))
         self._next += 1
         self.bytes += item.size
@@ -89,12 +94,8 @@ class BoundedQueue:
         self.bytes = 0
         return count
 
-    def _fits(self, item: Item, share: float) -> bool:
-        bounds = self._bounds
-        return (
-            len(self) + 1 <= max(1, bounds.max_items * share)
-            and self.bytes + item.size <= bounds.max_bytes * share
-        )
+    def _fits(self, item: Item, max_items: float, max_bytes: float) -> bool:
+        return len(self._routine) + len(self._lasting) < max_items and self.bytes + item.size <= max_bytes
 
     def _earlier(self) -> deque[tuple[int, Item]]:
         if not self._routine or not self._lasting:

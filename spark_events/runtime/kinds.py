@@ -16,7 +16,8 @@ from spark_events.api import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+# There is one of each; a hash over all its fields would cost each event.
+@dataclass(frozen=True, slots=True, eq=False)
 class Kind:
     """One kind of reporter.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from typing import Any
 
 from spark_events.api import ConfigError, Reporter, RetryLater, SendingReporter
 from spark_events.runtime.backoff import GIVE_UP_BEFORE_S, Backoff
@@ -46,6 +45,7 @@ class Worker:
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._closing = False
+        self._idle = False
         self._backoff = Backoff()
         self._opened = threading.Event()
         self._deadline = float("inf")
@@ -94,7 +94,8 @@ class Worker:
             self.stats.drop("close" if self._closing else "not_open")
             return
         with self._lock:
-            if not self._queue:
+            if self._idle:
+                self._idle = False
                 self._changed.notify()
             if dropped := self._queue.put(item):
                 self.stats.drop("queue_full", dropped)
@@ -134,7 +135,7 @@ class Worker:
         if self.delivery is not None:
             may_close = self.delivery.finish(self._deadline - GIVE_UP_BEFORE_S)
         if reporter is not None and may_close:
-            self._guard("close", reporter.close)
+            self._close(reporter)
 
     def _open(self) -> Reporter | None:
         reporter: Reporter | None = None
@@ -163,14 +164,23 @@ class Worker:
 
     def _serve(self, reporter: Reporter) -> None:
         while batch := self._next_batch(reporter):
-            taken = sum(
-                [self._guard(item.method, getattr(reporter, item.method), *item.arguments) for item in batch]
-            )
+            taken = self._hand_over(reporter, batch)
             if self.delivery is not None:
                 self.delivery.spool.commit()
             if not self._flush(reporter, 0 if self.delivery is not None else taken):
                 return
             self._in_flight = 0
+
+    def _hand_over(self, reporter: Reporter, batch: list[Item]) -> int:
+        """Call the reporter for each item, and return for how many it did not raise."""
+        taken = len(batch)
+        for item in batch:
+            try:
+                getattr(reporter, item.method)(*item.arguments)
+            except Exception as error:
+                taken -= 1
+                self._count_failed(item.method, error)
+        return taken
 
     def _next_batch(self, reporter: Reporter) -> list[Item]:
         """Return what is queued, waiting for it; empty at the end."""
@@ -178,6 +188,7 @@ class Worker:
         while True:
             with self._changed:
                 if not self._queue and not self._closing:
+                    self._idle = True
                     self._changed.wait(None if settled else _SETTLE_S)
                 if self._queue or self._closing:
                     batch = self._queue.take(_BATCH)
@@ -224,15 +235,15 @@ class Worker:
         self.stats.drop("close", left)
         logger.error("%s could not deliver %d item(s) before the end: %s", self.title, left, reason)
 
-    def _guard(self, method: str, call: Any, *arguments: Any) -> bool:
-        """Call the plugin; tell whether it returned."""
+    def _close(self, reporter: Reporter) -> None:
         try:
-            call(*arguments)
+            reporter.close()
         except Exception as error:
-            self.stats.failed.inc()
-            self._log.error((self.title, method, type(error).__name__), self._raised(method, error), error)
-            return False
-        return True
+            self._count_failed("close", error)
+
+    def _count_failed(self, method: str, error: Exception) -> None:
+        self.stats.failed.inc()
+        self._log.error((self.title, method, type(error).__name__), self._raised(method, error), error)
 
     def _raised(self, method: str, error: BaseException) -> str:
         return f"{self.title} raised in {method}: {describe(error)}"

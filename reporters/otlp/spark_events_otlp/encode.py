@@ -29,9 +29,9 @@ def log_record(event: Event) -> bytes:
     record.time_unix_nano = event.observed_time_ms * 1_000_000
     record.observed_time_unix_nano = time.time_ns()
     _add(record.attributes, "event.id", event.id)
+    head = _scope(event.class_scope) + _name(event.name, event.severity)
     if event.body:
         record.body.string_value = _text(event.body)
-    head = _scope(event.class_scope) + _name(event.name, event.severity)
     return _with_attributes(head, record, event)
 
 

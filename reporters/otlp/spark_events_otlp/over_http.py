@@ -93,7 +93,7 @@ class HttpTransport:
             return self._signal.response.FromString(content)
         except DecodeError:
             raise RetryLater(
-                f"{self.endpoint} (http) answered {code} with something that is no OTLP (see exporter.endpoint)",
+                f"{self.endpoint} (http) answered {code}, and nothing of OTLP (see exporter.endpoint)",
             ) from None
 
     def _error(self, answer: requests.Response) -> Exception:
