@@ -155,17 +155,17 @@ class Sender:
         return True
 
     def _put_aside(self, records: Sequence[bytes], answer: _Answer) -> None:
-        place = "counted only: without journal.dir there is no file for them"
+        place = "without journal.dir there is no file to keep them in"
         if self._dead_letters is not None:
-            place = f"put aside in {self._dead_letters.path}"
+            place = f"see {self._dead_letters.path}"
             try:
                 self._dead_letters.add(records, answer.reason)
             except OSError as error:
-                place = f"lost, because {self._dead_letters.path} cannot be written ({error.strerror})"
-        which = "" if answer.whole else f" of {len(records)}, it does not say which; all of them are"
+                place = f"{self._dead_letters.path} cannot be written: {error.strerror}"
+        count = f"{answer.refused} of {len(records)}"
         self._log.error(
             (self._title, "refused", answer.reason[:60], place),
-            f"{self._title}: {answer.refused} item(s){which} refused for good and {place}: {answer.reason}",
+            f"{self._title}: {count} item(s) were refused for good ({place}): {answer.reason}",
         )
 
     def _try_again(self, later: RetryLater) -> bool:

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 
-from spark_events.api import ConfigError, Reporter, RetryLater, SendingReporter
+from spark_events.api import ConfigError, Reporter, RetryLater, SendingReporter, SparkEventsError
 from spark_events.runtime.backoff import GIVE_UP_BEFORE_S, Backoff
 from spark_events.runtime.bounded_queue import BoundedQueue, Item
 from spark_events.runtime.delivery import Delivery
@@ -251,4 +251,4 @@ class Worker:
 
 def describe(error: BaseException) -> str:
     """Return an error as one line: our own by their message, others with their type."""
-    return str(error) if isinstance(error, ConfigError) else f"{type(error).__name__}: {error}"
+    return str(error) if isinstance(error, SparkEventsError) else f"{type(error).__name__}: {error}"

@@ -32,6 +32,8 @@ class Reporting:
         **options: str,
     ) -> None:
         conf = {f"{PREFIX}factory.class": "otlp", f"{PREFIX}exporter.endpoint": endpoint}
+        # An event about lost events would be one more than was reported here.
+        conf[f"{PREFIX}filter.excludes"] = "*:RecordsDroppedEvent"
         if journal is not None:
             conf[f"{PREFIX}journal.dir"] = str(journal)
         conf |= {PREFIX + key.replace("__", "."): value for key, value in options.items()}

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from spark_events.api import ApplicationInfo, Event
+from spark_events.runtime.registry import Registry, read_all_setups
 from tests.backend import Answer, Backend
 from tests.faults.reporting import Reporting
 from tests.support import Collector, free_port, wait_until
@@ -287,6 +289,30 @@ def test_large_records_are_split_before_four_mebibytes(own_collector: MakeCollec
 
     written(collector, ids)
     assert reporting.balance() == {"reported": 100, "refused": 1, "queued": 0}
+
+
+def test_one_destination_away_costs_only_itself(tmp_path: Path) -> None:
+    """Of two OTLP reporters one hangs for ever; the other has everything, and the end is bounded."""
+    hanging, fine = Backend(lambda request: Answer(delay_s=3)), Backend()
+    conf = {}
+    for name, backend in (("hanging", hanging), ("fine", fine)):
+        prefix = f"spark.events.reporter.{name}."
+        conf[f"{prefix}factory.class"] = "otlp"
+        conf[f"{prefix}exporter.endpoint"] = backend.grpc
+        conf[f"{prefix}journal.dir"] = str(tmp_path)
+    setups, _ = read_all_setups(conf, ApplicationInfo("app", "app-1"))
+    registry = Registry(setups)
+    registry.start()
+    for number in range(5_000):
+        registry.root.add_event(Event.builder("test", "MyEvent").set_id(str(number)))
+    by_name = {worker.setup.name: worker for worker in registry.workers}
+    wait_until(lambda: by_name["fine"].stats.reported.count == 5_000, "the other has everything")
+    registry.close(1_000)
+    fine.close()
+
+    assert len(set(fine.taken)) == 5_000
+    assert by_name["hanging"].depth == 5_000
+    assert by_name["hanging"].stats.dropped == 0
 
 
 def test_nobody_there_and_no_journal(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

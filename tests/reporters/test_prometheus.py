@@ -160,3 +160,19 @@ def test_silent_clients_hold_up_nobody() -> None:
     for connection in silent:
         connection.close()
     reporter.close()
+
+
+def test_too_many_series_are_counted(caplog: pytest.LogCaptureFixture) -> None:
+    """However many label values there are, a scrape stays bounded, and says what is missing."""
+    reporter = PrometheusReporterFactory().create(ReporterConfig(PREFIX, {"port": "0", "max.series": "100"}))
+    reporter.open()
+    for number in range(20_000):
+        reporter.notify_of_added_metric(Counter(), "rows", group("query", query_name=str(number)))
+    reporter.notify_of_added_metric(Counter(), "other", group("query", query_name="x" * 10_000))
+    text = scrape(reporter)
+    reporter.close()
+
+    assert text.count("spark_query_rows_total{") == 100
+    assert 'spark_reporter_series_dropped_total{metric="spark_query_rows"} 19900.0' in text
+    assert len(text) < 20_000
+    assert caplog.text.count("more are not served") == 1

@@ -16,6 +16,7 @@ from spark_events.runtime.log_once import logger
 from spark_events.runtime.redaction import Redactor, redact_logs
 from spark_events.runtime.registry import Registry
 from tests.plugins import Collecting
+from tests.support import free_port
 
 OTEL = "spark.events.reporter.otel."
 SECRET = "s3cr3t-value"
@@ -128,3 +129,22 @@ def test_no_secret_in_a_problem() -> None:
     assert SECRET in read_configuration(conf).problems[0]
 
     assert SECRET not in read_configuration({**conf, "spark.redaction.regex": "queue"}).problems[0]
+
+
+def test_no_secret_on_disk(tmp_path: Path) -> None:
+    """What waits in the journal is redacted already; the header's own value is nowhere either."""
+    conf = {
+        OTEL + "factory.class": "otlp",
+        OTEL + "exporter.endpoint": f"http://127.0.0.1:{free_port()}",
+        OTEL + "exporter.headers": f"authorization:Bearer {SECRET}",
+        OTEL + "journal.dir": str(tmp_path),
+    }
+    found = read_configuration(conf)
+    registry = Registry(found.setups, found.redactor)
+    registry.start()
+    registry.root.add_event(Event.builder("test", "MyEvent").set_body(f"no access with {SECRET}"))
+    registry.close(1_000)
+    files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+    assert any(b"no access with ******" in data for data in files.values())
+    assert not any(SECRET.encode() in data for data in files.values())

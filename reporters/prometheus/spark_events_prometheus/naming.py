@@ -11,6 +11,9 @@ from spark_events.api import Metric, MetricGroup
 _BASE_UNITS = {"ms": ("_seconds", 0.001), "s": ("_seconds", 1), "By": ("_bytes", 1)}
 
 
+_LONGEST = 1_024
+
+
 def metric_name(group: MetricGroup, name: str, metric: Metric) -> str:
     """Return ``spark_query_status_age_seconds`` and the like; a counter's ``_total`` is not in it."""
     base = "_".join(_snake(part) for part in (*group.logical_scope, name))
@@ -39,5 +42,5 @@ def _label(name: str) -> str:
 
 
 def _text(value: str) -> str:
-    """A lone surrogate in one label would cost the whole scrape."""
-    return value.encode("utf-8", "replace").decode()
+    """A lone surrogate in one label would cost the whole scrape; a huge value is in each of them."""
+    return value[:_LONGEST].encode("utf-8", "replace").decode()

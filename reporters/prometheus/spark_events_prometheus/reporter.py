@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry
@@ -34,6 +35,7 @@ class PrometheusReporter(MetricReporter, Collector):
         port_key: the configuration key of the ports, for the error message.
         authentication: who may scrape.
         tls: None serves plain HTTP.
+        max_series: how many series of one metric are served.
     """
 
     def __init__(
@@ -43,7 +45,9 @@ class PrometheusReporter(MetricReporter, Collector):
         port_key: str,
         authentication: Authentication = Authentication(),  # noqa: B008 - it is immutable
         tls: Tls | None = None,
+        max_series: int = 2_000,
     ) -> None:
+        self._max_series = max_series
         self._authentication = authentication
         self._tls = tls
         self._address = address
@@ -53,6 +57,7 @@ class PrometheusReporter(MetricReporter, Collector):
         self._lock = threading.Lock()
         self._server: MetricsServer | None = None
         self._gauge_errors = 0
+        self._too_many: Counts[str] = Counts()
 
     @property
     def destination(self) -> str:
@@ -89,12 +94,17 @@ class PrometheusReporter(MetricReporter, Collector):
         """Add one series; of two that Prometheus could not tell apart, the first stays."""
         labels = naming.labels(group.variables)
         key = tuple(sorted(labels.items()))
+        full = naming.metric_name(group, name, metric)
         with self._lock:
-            series = self._families.setdefault(naming.metric_name(group, name, metric), {})
+            series = self._families.setdefault(full, {})
             if key in series:
                 logger.warning("a second series %s%s is not served", name, labels)
-                return
-            series[key] = (metric, labels)
+            elif len(series) >= self._max_series:
+                self._too_many[full] += 1
+                if self._too_many[full] == 1:
+                    logger.warning("%s has %d series; more are not served", full, self._max_series)
+            else:
+                series[key] = (metric, labels)
 
     def notify_of_removed_metric(self, metric: Metric, name: str, group: MetricGroup) -> None:
         """Remove one series."""
@@ -119,6 +129,17 @@ class PrometheusReporter(MetricReporter, Collector):
             family = self._family(name, series)
             if family.samples:
                 yield family
+        with self._lock:
+            too_many = dict(self._too_many)
+        if too_many:
+            dropped = CounterMetricFamily(
+                "spark_reporter_series_dropped",
+                "Series above max.series, which are not served.",
+                labels=["metric"],
+            )
+            for name, count in too_many.items():
+                dropped.add_metric([name], count)
+            yield dropped
         errors = "Gauges that raised when they were read."
         yield CounterMetricFamily("spark_reporter_gauge_errors", errors, value=self._gauge_errors)
 
