@@ -215,3 +215,7 @@ def at_least(least: int, of: OptionType[int]) -> OptionType[int]:
         return value
 
     return OptionType(of.name, of.allowed, parse)
+
+
+FSYNC = choice("never", "interval", "always")
+"""When the disk has to have what is written: what a crash of the machine may cost; each second by default."""

@@ -26,9 +26,9 @@ JOURNAL_MAX_AGE = Option.optional(
 )
 JOURNAL_FSYNC = Option(
     "journal.fsync",
-    types.choice("never", "interval", "always"),
+    types.FSYNC,
     "interval",
-    "when the disk has to have it: never (a crash of the machine may cost some), each second, or always",
+    "when the disk has to have it, for a crash of the machine: never, each second, or always",
 )
 JOURNAL_OPTIONS: tuple[Option[Any], ...] = (JOURNAL_DIR, JOURNAL_MAX_BYTES, JOURNAL_MAX_AGE, JOURNAL_FSYNC)
 """What the factory of a ``SendingReporter`` adds to its ``options``; the runtime reads them."""

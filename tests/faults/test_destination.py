@@ -291,6 +291,20 @@ def test_large_records_are_split_before_four_mebibytes(own_collector: MakeCollec
     assert reporting.balance() == {"reported": 100, "refused": 1, "queued": 0}
 
 
+def test_the_end_does_not_wait_where_a_journal_keeps_the_rest(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A last try or two, and not one a second until the time is over."""
+    reporting = Reporting(f"http://127.0.0.1:{free_port()}", tmp_path)
+    reporting.emit(10)
+    wait_until(lambda: reporting.worker.stats.retries.count, "it was tried in vain")
+    before = reporting.worker.stats.retries.count
+    reporting.close(30_000)
+
+    assert reporting.worker.stats.retries.count <= before + 2
+    assert f"leaves 10 item(s) in {tmp_path}" in caplog.text
+
+
 def test_one_destination_away_costs_only_itself(tmp_path: Path) -> None:
     """Of two OTLP reporters one hangs for ever; the other has everything, and the end is bounded."""
     hanging, fine = Backend(lambda request: Answer(delay_s=3)), Backend()

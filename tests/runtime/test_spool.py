@@ -130,3 +130,29 @@ def test_memory_waits_behind_the_journal(tmp_path: Path, monkeypatch: pytest.Mon
     made.put(b"d")
     assert made.drain() == [b"a", b"b", b"c", b"d"]
     assert made.lost == {}
+
+
+@pytest.mark.parametrize("delivered", [True, False])
+def test_what_is_new_does_not_overtake_what_is_sent_from_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delivered: bool
+) -> None:
+    """While a batch of memory is in flight nothing goes to the journal, which is read first."""
+
+    def fail(fd: int, data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    made = Made(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", fail)
+        made.put(b"a", b"b")
+    batch = made.spool.wait(1, 1_000)
+    assert batch is not None
+    assert batch.records == [b"a"]
+    now = [1e9]
+    monkeypatch.setattr("spark_events.runtime.spool.time.monotonic", lambda: now[0])
+    made.put(b"c")
+    if delivered:
+        made.spool.acknowledge(batch, 1)
+    made.spool.release(batch)
+
+    assert made.drain() == ([b"b", b"c"] if delivered else [b"a", b"b", b"c"])

@@ -33,9 +33,9 @@ KEEP = Option(
 )
 FSYNC = Option(
     "fsync",
-    option_types.choice("never", "interval", "always"),
+    option_types.FSYNC,
     "interval",
-    "when the disk has to have it: never (a crash of the machine may cost some), each second, or always",
+    "when the disk has to have it, for a crash of the machine: never, each second, or always",
 )
 OPTIONS = (PATH, SIZE, AGE, KEEP, FSYNC)
 

@@ -12,9 +12,8 @@ from google.rpc.status_pb2 import Status
 
 from spark_events.api import Refused, RetryLater
 from spark_events_otlp.signals import Signal
-from spark_events_otlp.transport import Target
+from spark_events_otlp.transport import TRIES_OF_UNCLEAR, Target, Transport
 
-_TRIES_OF_UNCLEAR = 10
 _REFUSED = frozenset(("INVALID_ARGUMENT", "FAILED_PRECONDITION", "ALREADY_EXISTS"))
 _UNCLEAR = frozenset(("INTERNAL", "UNKNOWN"))
 _OURS = {
@@ -27,21 +26,13 @@ _TOO_LARGE = "larger than max"
 _STATUS = "grpc-status-details-bin"
 
 
-class GrpcTransport:
-    """Sends requests over one channel, made anew when the files of TLS change.
-
-    Args:
-        target: where requests go.
-        signal: what is sent.
-    """
+class GrpcTransport(Transport):
+    """Sends requests over one channel, made anew when the files of TLS change."""
 
     def __init__(self, target: Target, signal: Signal) -> None:
-        self.endpoint = target.endpoint
-        self._target = target
-        self._signal = signal
+        super().__init__(target, signal)
         self._channel: Any = None
         self._export: Any = None
-        self._stamp: tuple[int, ...] = ()
 
     def send(self, request: bytes) -> Any:
         """Send one request and return the parsed answer."""
@@ -96,7 +87,7 @@ class GrpcTransport:
         if code in _OURS:
             return RetryLater(f"{reason} ({_OURS[code]})")
         if code in _UNCLEAR:
-            return RetryLater(reason, _retry_info_ms(error), tries=_TRIES_OF_UNCLEAR)
+            return RetryLater(reason, _retry_info_ms(error), tries=TRIES_OF_UNCLEAR)
         if code == "UNAVAILABLE" and re.search(r"(?i)ssl|tls|certificate|handshake", details):
             reason += " (a matter of TLS; see exporter.certificate, exporter.client.certificate)"
         return RetryLater(reason, _retry_info_ms(error), smaller=code == "DEADLINE_EXCEEDED")

@@ -14,9 +14,8 @@ from google.rpc.status_pb2 import Status
 
 from spark_events.api import Refused, RetryLater
 from spark_events_otlp.signals import Signal
-from spark_events_otlp.transport import Target
+from spark_events_otlp.transport import TRIES_OF_UNCLEAR, Target, Transport
 
-_TRIES_OF_UNCLEAR = 10
 _RETRYABLE = frozenset((408, 425, 429, 502, 503, 504))
 _OURS = {
     401: "see exporter.headers",
@@ -28,20 +27,12 @@ _OURS = {
 _PROTOBUF = "application/x-protobuf"
 
 
-class HttpTransport:
-    """Sends requests in one session, made anew when the files of TLS change.
-
-    Args:
-        target: where requests go.
-        signal: what is sent.
-    """
+class HttpTransport(Transport):
+    """Sends requests in one session, made anew when the files of TLS change."""
 
     def __init__(self, target: Target, signal: Signal) -> None:
-        self.endpoint = target.endpoint
-        self._target = target
-        self._signal = signal
+        super().__init__(target, signal)
         self._session: requests.Session | None = None
-        self._stamp: tuple[int, ...] = ()
 
     def send(self, request: bytes) -> Any:
         """Send one request and return the parsed answer."""
@@ -106,7 +97,7 @@ class HttpTransport:
         if code in _OURS or code < 400:
             return RetryLater(f"{reason} ({_OURS.get(code, 'see exporter.endpoint')})", after_ms)
         if code >= 500:
-            return RetryLater(reason, after_ms, tries=_TRIES_OF_UNCLEAR)
+            return RetryLater(reason, after_ms, tries=TRIES_OF_UNCLEAR)
         return Refused(reason)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import abc
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from spark_events.api import ConfigError, ReporterConfig, Secret
@@ -23,22 +24,8 @@ from spark_events_otlp.factory import (
 from spark_events_otlp.signals import Signal
 from spark_events_otlp.tls import TlsFiles
 
-
-class Transport(Protocol):
-    """Sends requests to one destination."""
-
-    endpoint: str
-
-    def send(self, request: bytes) -> Any:
-        """Send one serialised request and return the parsed answer.
-
-        Raises:
-            RetryLater: the destination is away, or asks for a later try.
-            Refused: it will never take this request.
-        """
-
-    def close(self) -> None:
-        """Close the connection."""
+TRIES_OF_UNCLEAR = 10
+"""How often a request is sent that the destination breaks on, before its records count as refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +49,38 @@ class Target:
     def reveal_headers(self) -> dict[str, str]:
         """Return the headers as they go on the wire."""
         return {key.lower(): value.reveal() for key, value in self.headers.items()}
+
+
+class Transport(abc.ABC):
+    """Sends requests to one destination.
+
+    Args:
+        target: where requests go.
+        signal: what is sent.
+
+    Attributes:
+        endpoint: the destination, for messages.
+    """
+
+    def __init__(self, target: Target, signal: Signal) -> None:
+        self.endpoint = target.endpoint
+        self._target = target
+        self._signal = signal
+        self._stamp: tuple[int, ...] = ()
+        """Of the files of TLS, as the connection has read them."""
+
+    @abc.abstractmethod
+    def send(self, request: bytes) -> Any:
+        """Send one serialised request and return the parsed answer.
+
+        Raises:
+            RetryLater: the destination is away, or asks for a later try.
+            Refused: it will never take this request.
+        """
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Close the connection; the next request would make another."""
 
 
 def transport_from(config: ReporterConfig, signal: Signal) -> Transport:
