@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from spark_events.api import ApplicationInfo, Event
+from spark_events.runtime.journal import claim
 from spark_events.runtime.registry import Registry, read_all_setups
 from tests.backend import Answer, Backend
 from tests.faults.reporting import Reporting
@@ -144,6 +145,22 @@ def test_journal_that_cannot_be_written(
     assert len(errors) == 1
     assert f"spark.events.reporter.otel.journal.dir: '{folder}/journal' cannot be used" in errors[0]
     assert "wait in memory" in errors[0]
+
+
+def test_a_journal_that_cannot_be_opened_lets_go_of_its_folder(tmp_path: Path) -> None:
+    """Whoever mends it while this driver runs can have it; this one goes on from memory."""
+    (tmp_path / "events-otel" / "app" / "1" / "cursor").mkdir(parents=True)
+    backend = Backend()
+    reporting = Reporting(backend.grpc, tmp_path)
+    ids = reporting.emit(5)
+    reporting.delivered(5)
+    again = claim(tmp_path, "events-otel", "app")
+    again.own.release()
+    reporting.close()
+    backend.close()
+
+    assert backend.taken == ids
+    assert again.own.folder.name == "1"
 
 
 def test_two_drivers_with_one_folder(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
