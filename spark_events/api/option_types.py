@@ -205,6 +205,19 @@ def choice(*values: str) -> OptionType[str]:
     return OptionType("choice", " or ".join(values), parse)
 
 
+def some_of(*values: str) -> OptionType[tuple[str, ...]]:
+    """Return the type of an option that takes a list of some of a few words."""
+
+    def parse(text: str) -> tuple[str, ...]:
+        found = _parse_list(text)
+        wrong = [word for word in found if word not in values]
+        if wrong:
+            raise ValueError(f"{wrong[0]!r} is none of them")
+        return found
+
+    return OptionType("list", f"a list of some of {', '.join(values)}", parse)
+
+
 def at_least(least: int, of: OptionType[int]) -> OptionType[int]:
     """Return an option type that takes no value below ``least``."""
 

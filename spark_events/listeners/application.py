@@ -9,6 +9,7 @@ from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure
 from spark_events.listeners.job_status import JobStatus, JobStatusTracker, register_status_gauges
+from spark_events.listeners.status_times import StatusTimes
 
 
 class ApplicationListener:
@@ -21,6 +22,9 @@ class ApplicationListener:
         self.tracker = JobStatusTracker(context.emitter, entity, context.scopes.application_run())
         series = context.scopes.application()
         register_status_gauges(series, self.tracker)
+        times = StatusTimes()
+        times.register(series, context.settings.status_metrics)
+        self.tracker.on_change = times.changed
         # Ids change with each run, so they label this one metric only.
         ids = {
             "app_id": application.id,

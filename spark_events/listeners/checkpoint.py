@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_events.api import Event, Gauge, Histogram, MetricGroup, Severity, Span
+from spark_events.api import Event, MetricGroup, Severity, Span
+from spark_events.listeners.checkpoint_metrics import CheckpointMetrics
 from spark_events.listeners.emitter import Emitter, Entity
 
 CLASS_SCOPE = "spark_events.listeners.CheckpointStats"
-_DURATION_BOUNDS_MS = (100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 120_000, 300_000, 900_000)
 _UNKNOWN = -1
 
 
@@ -23,19 +23,15 @@ class CheckpointStats:
     def __init__(self, emitter: Emitter, series: MetricGroup) -> None:
         self._emitter = emitter
         self.last_completed_ms: int | None = None
-        self._last_duration_ms: int | None = None
-        series.register(
-            "lastCheckpointCompletedTimestamp",
-            Gauge(lambda: self.last_completed_ms, "ms", "When the last checkpoint completed."),
-        )
-        series.register(
-            "lastCheckpointDuration",
-            Gauge(lambda: self._last_duration_ms, "ms", "How long the last completed checkpoint took."),
-        )
-        self._durations = series.register(
-            "checkpointDuration",
-            Histogram(_DURATION_BOUNDS_MS, "ms", "How long completed checkpoints took, trigger to commit."),
-        )
+        self._metrics = CheckpointMetrics(series)
+
+    def started(self) -> None:
+        """Take the start of a batch."""
+        self._metrics.in_progress = 1
+
+    def nothing_to_do(self) -> None:
+        """Take a trigger that found no new data, or the end of the query."""
+        self._metrics.in_progress = 0
 
     def completed(
         self,
@@ -62,8 +58,8 @@ class CheckpointStats:
         )
         self._emitter.emit(event, entity, group, end_ms, ("checkpoint", str(batch)), "COMPLETED")
         self._span(batch, end_ms - duration_ms, end_ms, "COMPLETED", entity, group)
-        self.last_completed_ms, self._last_duration_ms = end_ms, duration_ms
-        self._durations.update(duration_ms)
+        self.last_completed_ms = end_ms
+        self._metrics.take_completed(batch, end_ms, duration_ms, full, written)
 
     def failed(
         self,
@@ -85,6 +81,7 @@ class CheckpointStats:
         )
         self._emitter.emit(event, entity, group, end_ms, ("checkpoint", str(batch)), "FAILED")
         self._span(batch, start_ms, max(start_ms, end_ms), "FAILED", entity, group)
+        self._metrics.take_failed()
 
     def _since_last(self, end_ms: int) -> int | None:
         return None if self.last_completed_ms is None else max(0, end_ms - self.last_completed_ms)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 
 from spark_events.api import Event, EventBuilder, Gauge, MetricGroup, Severity
 from spark_events.api.event import now_ms
@@ -41,6 +42,7 @@ class JobStatusTracker:
     Attributes:
         status: the status now; None before the first.
         since_ms: when it began, in ms since the epoch.
+        on_change: told of each new status and its time.
     """
 
     def __init__(self, emitter: Emitter, entity: Entity, group: MetricGroup) -> None:
@@ -49,6 +51,7 @@ class JobStatusTracker:
         self.group = group
         self.status: JobStatus | None = None
         self.since_ms = 0
+        self.on_change: Callable[[JobStatus, int], None] = lambda status, time_ms: None
 
     def change(self, new: JobStatus, time_ms: int, occasion: str = "") -> None:
         """Move to a status.
@@ -69,6 +72,7 @@ class JobStatusTracker:
                 "durationMs", time_ms - self.since_ms
             )
         self.status, self.since_ms = new, time_ms
+        self.on_change(new, time_ms)
         self._emitter.emit(event, self.entity, self.group, time_ms, ("status", what, occasion), new.value)
 
     def _builder(self, new: JobStatus, old: JobStatus | None, time_ms: int) -> EventBuilder:

@@ -17,6 +17,8 @@ from spark_events.listeners.job_status import (
     StatusGauges,
     register_status_gauges,
 )
+from spark_events.listeners.query_metrics import QueryMetrics
+from spark_events.listeners.status_times import StatusTimes
 
 # How Spark describes the SQL execution of a micro-batch: name, "id = …", "runId = …", "batch = …".
 _BATCH = re.compile(r"\nrunId = (?P<run>\S+)\nbatch = (?P<batch>\d+)")
@@ -28,6 +30,9 @@ class _QuerySeries:
     def __init__(self, context: ListenerContext, name: str) -> None:
         group = context.scopes.query(name)
         self.status: StatusGauges = register_status_gauges(group)
+        self.times = StatusTimes()
+        self.times.register(group, context.settings.status_metrics)
+        self.metrics = QueryMetrics(group)
         self.checkpoints = CheckpointStats(context.emitter, group)
         self.restarts = 0
         group.register("numRestarts", Gauge(lambda: self.restarts, description="How often it was restarted."))
@@ -46,6 +51,7 @@ class _Run:
         self.entity = Entity("query", self.run_id, f"query {self.name!r}", self.name)
         self.group: MetricGroup = context.scopes.query_run(self.name, self.query_id, self.run_id)
         self.tracker = JobStatusTracker(context.emitter, self.entity, self.group)
+        self.tracker.on_change = series.times.changed
         self.batch: tuple[int, int] | None = None
         self.watch: CheckpointWatch | None = None
 
@@ -81,6 +87,7 @@ class QueryListener:
             return
         batch = int(match.group("batch"))
         run.batch = (batch, time_ms)
+        run.series.checkpoints.started()
         self._resumed(run, batch, time_ms)
         if run.watch:
             run.watch.start(time_ms)
@@ -91,6 +98,7 @@ class QueryListener:
         run = self._runs.get(str(progress["runId"]))
         if run is None:
             return
+        run.series.metrics.update(progress)
         if not is_checkpoint(progress):
             self._idle(run, time_ms)
             return
@@ -113,6 +121,7 @@ class QueryListener:
         if run is None:
             return
         self._context.queries_by_run.pop(run.run_id, None)
+        run.series.checkpoints.nothing_to_do()
         if record.get("exception"):
             self._fail(run, parse_failure(record["exception"], record.get("errorClassOnException")), time_ms)
         else:
@@ -168,6 +177,7 @@ class QueryListener:
 
     def _idle(self, run: _Run, time_ms: int) -> None:
         run.batch = None
+        run.series.checkpoints.nothing_to_do()
         run.tracker.change(JobStatus.RUNNING, time_ms)
         if run.watch:
             run.watch.stop()

@@ -28,6 +28,13 @@ BRIDGE_DROP = Option(
 )
 ENRICHERS = Option.optional("failure.enrichers", types.LIST, "the failure enrichers to ask; all by default")
 REPORTERS = Option.optional("reporters", types.LIST, "the event reporters to start; all by default")
+METRICS_PREFIX = "spark.metrics."
+STATUS_METRICS: Option[tuple[str, ...]] = Option(
+    "job.status.enable",
+    types.some_of("STATE", "CURRENT_TIME", "TOTAL_TIME"),
+    ("CURRENT_TIME",),
+    "which metrics there are for each status of an application or a query, as in Flink",
+)
 OPTIONS = (SLA, STATE_DIR, CLOSE_TIMEOUT, BRIDGE_QUEUE, BRIDGE_DROP, ENRICHERS, REPORTERS)
 
 
@@ -42,6 +49,7 @@ class ListenerSettings:
         close_timeout_ms: how long closing may take, in ms.
         bridge_queue_bytes: the bound of the driver bridge's queue, in bytes.
         bridge_drop_oldest: what it drops: its oldest records, or else those that come new.
+        status_metrics: which metrics there are for each status.
     """
 
     sla_ms: int | None = None
@@ -50,6 +58,7 @@ class ListenerSettings:
     close_timeout_ms: int = CLOSE_TIMEOUT.default
     bridge_queue_bytes: int = BRIDGE_QUEUE.default
     bridge_drop_oldest: bool = True
+    status_metrics: tuple[str, ...] = STATUS_METRICS.default
 
     def sla_ms_for(self, query_name: str) -> int | None:
         """Return the SLA of a query, in ms; None where it has none."""
@@ -64,9 +73,11 @@ def read_settings(conf: Mapping[str, str]) -> tuple[ListenerSettings, list[Confi
     """
     values = {key.removeprefix(PREFIX): value for key, value in conf.items() if key.startswith(PREFIX)}
     config = ReporterConfig(PREFIX, values)
+    name = METRICS_PREFIX + STATUS_METRICS.name
+    metrics = ReporterConfig(METRICS_PREFIX, {STATUS_METRICS.name: conf[name]} if name in conf else {})
     errors: list[ConfigError] = []
 
-    def read(option: Option[types.T]) -> types.T:
+    def read(option: Option[types.T], config: ReporterConfig = config) -> types.T:
         try:
             return config.get(option)
         except ConfigError as error:
@@ -85,5 +96,6 @@ def read_settings(conf: Mapping[str, str]) -> tuple[ListenerSettings, list[Confi
         close_timeout_ms=read(CLOSE_TIMEOUT),
         bridge_queue_bytes=read(BRIDGE_QUEUE),
         bridge_drop_oldest=read(BRIDGE_DROP) == "oldest",
+        status_metrics=read(STATUS_METRICS, metrics),
     )
     return settings, errors

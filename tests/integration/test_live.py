@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import pytest
 
 from tests.support import (
     APPS,
+    REPO,
     App,
     AppRun,
     Collector,
@@ -204,6 +206,23 @@ def test_metrics_agree_with_the_file_log(live: Live) -> None:
     assert 'spark_query_status{app_name="lifecycle",query_name="orders",status="RUNNING"} 0.0' in live.metrics
     assert 'spark_application_status{app_name="lifecycle",status="RUNNING"} 1.0' in live.metrics
     assert 'spark_query_status_age_seconds{app_name="lifecycle",query_name="orders"}' in live.metrics
+
+
+def test_each_metric_in_the_readme_is_there(live: Live) -> None:
+    """What reporters/prometheus/README.md says of queries and applications, a real run has."""
+    readme = (REPO / "reporters" / "prometheus" / "README.md").read_text()
+    named = set(re.findall(r"spark_(?:query|application)_[a-z_]+[a-z]", readme))
+    # Kafka and the like alone say how far they are; this run has no watermark, and no late rows.
+    elsewhere = {
+        "spark_query_source_backlog",
+        "spark_query_watermark_timestamp_seconds",
+        "spark_query_watermark_lag_seconds",
+        "spark_query_last_checkpoint_size_bytes",
+    }
+    served = set(re.findall(r"^(\w+?)(?:_bucket|_sum|_count)?\{", live.metrics, re.MULTILINE))
+
+    assert named - served - elsewhere == set()
+    assert len(named) > 25
 
 
 def test_series_know_no_run(live: Live) -> None:

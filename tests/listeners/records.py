@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Any
 
-from spark_events.api import Event, FailureEnricher, Gauge
+from spark_events.api import Counter, Event, FailureEnricher, Gauge, Metric
 from spark_events.listeners.failure_type import FailureTypeEnricher
 from spark_events.listeners.settings import read_settings
 from spark_events.listeners.translator import SparkListeners
@@ -20,8 +20,14 @@ T0 = 1_700_000_000_000
 class Feed:
     """Listeners with a reporter that keeps what comes out."""
 
-    def __init__(self, enrichers: list[FailureEnricher] | None = None, **conf: str) -> None:
+    def __init__(
+        self,
+        enrichers: list[FailureEnricher] | None = None,
+        extra: dict[str, str] | None = None,
+        **conf: str,
+    ) -> None:
         keys = {f"spark.events.{key.replace('__', '.')}": value for key, value in conf.items()}
+        keys |= extra or {}
         keys["spark.events.reporter.x.factory.class"] = "tests.plugins:CollectingFactory"
         keys["spark.metrics.reporter.x.factory.class"] = "tests.plugins:CollectingMetricsFactory"
         setups, errors = read_all_setups(keys)
@@ -54,11 +60,24 @@ class Feed:
         return len(self._reporter.events)
 
     def gauge(self, name: str) -> float | int | None:
-        """Return a gauge's value by its full dotted name."""
+        """Return a gauge's value, or a counter's, by its full dotted name."""
+        self.names()  # which waits until all are announced
         assert self.metrics is not None
         metric, _ = self.metrics.metrics[name]
-        assert isinstance(metric, Gauge)
-        return metric.value
+        return _value(metric)
+
+    def names(self) -> set[str]:
+        """Return the full dotted names of all metrics."""
+        wait_until(lambda: self.registry.workers[1].depth == 0, "all are announced")
+        assert self.metrics is not None
+        return set(self.metrics.metrics)
+
+
+def _value(metric: Metric) -> float | int | None:
+    if isinstance(metric, Counter):
+        return metric.count
+    assert isinstance(metric, Gauge)
+    return metric.value
 
 
 def seen(events: list[Event], name: str, kind: str | None = None) -> list[Event]:

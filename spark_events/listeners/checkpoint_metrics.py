@@ -1,0 +1,81 @@
+"""The checkpoints of a streaming query as metrics, with Flink's names."""
+
+from __future__ import annotations
+
+from spark_events.api import Counter, Gauge, Histogram, MetricGroup
+from spark_events.api.event import now_ms
+
+_DURATION_BOUNDS_MS = (100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 120_000, 300_000, 900_000)
+
+
+class CheckpointMetrics:
+    """The series of one query's checkpoints, over all its runs.
+
+    Args:
+        series: where they go.
+
+    Attributes:
+        in_progress: how many batches are on their way: 0 or 1.
+    """
+
+    def __init__(self, series: MetricGroup) -> None:
+        self.in_progress = 0
+        self._last_id: int | None = None
+        self._last_end_ms: int | None = None
+        self._last_duration_ms: int | None = None
+        self._last_full: int | None = None
+        self._last_written: int | None = None
+        described = "Checkpoints that completed."
+        self._completed = series.register("numberOfCompletedCheckpoints", Counter("{checkpoint}", described))
+        described = "Micro-batches that failed before they committed."
+        self._failed = series.register("numberOfFailedCheckpoints", Counter("{checkpoint}", described))
+        described = "How long completed checkpoints took, trigger to commit."
+        self._durations = series.register(
+            "checkpointDuration", Histogram(_DURATION_BOUNDS_MS, "ms", described)
+        )
+        for name, gauge in self._gauges().items():
+            series.register(name, gauge)
+
+    def take_completed(self, batch: int, end_ms: int, duration_ms: int, full: int, written: int) -> None:
+        """Take a completed checkpoint; times in ms, sizes in bytes, a negative one is not known."""
+        self.in_progress = 0
+        self._completed.inc()
+        self._durations.update(duration_ms)
+        self._last_id, self._last_end_ms, self._last_duration_ms = batch, end_ms, duration_ms
+        self._last_full, self._last_written = (size if size >= 0 else None for size in (full, written))
+
+    def take_failed(self) -> None:
+        """Take a batch that failed before its commit."""
+        self.in_progress = 0
+        self._failed.inc()
+
+    def _gauges(self) -> dict[str, Gauge]:
+        return {
+            "totalNumberOfCheckpoints": Gauge(
+                lambda: self._completed.count + self._failed.count + self.in_progress,
+                "{checkpoint}",
+                "Checkpoints that completed, failed, or are on their way.",
+            ),
+            "numberOfInProgressCheckpoints": Gauge(
+                lambda: self.in_progress, "{checkpoint}", "Micro-batches that are on their way."
+            ),
+            "lastCompletedCheckpointId": Gauge(
+                lambda: self._last_id, description="The batch id of the last completed checkpoint."
+            ),
+            "lastCheckpointCompletedTimestamp": Gauge(
+                lambda: self._last_end_ms, "ms", "When the last checkpoint completed."
+            ),
+            "lastCheckpointAge": Gauge(self._age_ms, "ms", "How long ago the last checkpoint completed."),
+            "lastCheckpointDuration": Gauge(
+                lambda: self._last_duration_ms, "ms", "How long the last completed checkpoint took."
+            ),
+            "lastCheckpointFullSize": Gauge(
+                lambda: self._last_full, "By", "All state at the last completed checkpoint."
+            ),
+            "lastCheckpointSize": Gauge(
+                lambda: self._last_written, "By", "What was written for the last completed checkpoint."
+            ),
+        }
+
+    def _age_ms(self) -> int | None:
+        return None if self._last_end_ms is None else max(0, now_ms() - self._last_end_ms)

@@ -1,0 +1,156 @@
+"""What a streaming query's progress says of rows, backlog, watermark and state, as metrics."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from spark_events.api import Counter, Gauge
+from spark_events.listeners.timestamps import parse_timestamp_ms
+from spark_events.runtime.scope import ScopeGroup
+
+_PHASES = (
+    "latestOffset",
+    "queryPlanning",
+    "getBatch",
+    "walCommit",
+    "addBatch",
+    "commitBatch",
+    "commitOffsets",
+)
+Progress = Mapping[str, Any]
+
+
+class QueryMetrics:
+    """The series of one query, over all its runs; gauges show its last progress.
+
+    Args:
+        group: the query's series.
+    """
+
+    def __init__(self, group: ScopeGroup) -> None:
+        self._group = group
+        self._last: Progress = {}
+        self._rows = group.register("inputRows", Counter("{row}", "Rows that were read."))
+        self._late = group.register(
+            "droppedLateRows", Counter("{row}", "Rows that came behind the watermark.")
+        )
+        self._sources: dict[str, Progress] = {}
+        self._register_rates()
+        self._register_state()
+        for phase in _PHASES:
+            described = "How long a phase of the last trigger took."
+            labelled = group.child(components=(phase,), variables={"phase": phase})
+            labelled.register("phaseDuration", Gauge(partial(self._phase_ms, phase), "ms", described))
+
+    def update(self, progress: Progress) -> None:
+        """Take the progress of one trigger."""
+        self._last = progress
+        for number, source in enumerate(progress.get("sources") or ()):
+            self._rows.inc(max(0, int(source.get("numInputRows") or 0)))
+            self._take_source(f"{number}", source)
+        self._late.inc(int(self._sum_of_state("numRowsDroppedByWatermark")))
+
+    def _register_rates(self) -> None:
+        described = "Rows a second that arrived, by the last progress."
+        gauge = Gauge(lambda: self._rate("inputRowsPerSecond"), "{row}/s", described)
+        self._group.register("inputRowsRate", gauge)
+        described = "Rows a second that were processed, by the last progress."
+        gauge = Gauge(lambda: self._rate("processedRowsPerSecond"), "{row}/s", described)
+        self._group.register("processedRowsRate", gauge)
+        described = "How far the watermark is behind the trigger, by the last progress."
+        self._group.register("watermarkLag", Gauge(self._watermark_lag_ms, "ms", described))
+        described = "The watermark, by the last progress."
+        self._group.register("watermarkTimestamp", Gauge(self._watermark_ms, "ms", described))
+
+    def _register_state(self) -> None:
+        for name, field, unit, described in (
+            ("stateRows", "numRowsTotal", "{row}", "Rows in the state of all operators."),
+            ("stateMemory", "memoryUsedBytes", "By", "Memory that the state of all operators takes."),
+        ):
+            self._group.register(name, Gauge(partial(self._of_state, field), unit, described))
+
+    def _take_source(self, number: str, source: Progress) -> None:
+        if number not in self._sources:
+            # The description of a source may change with a run; its place in the query does not.
+            labelled = self._group.child(components=("source", number), variables={"source": number})
+            described = "What the source has and the query has not read: latest offsets less end offsets."
+            labelled.register("sourceBacklog", Gauge(lambda: backlog(self._sources[number]), "", described))
+        self._sources[number] = source
+
+    def _rate(self, field: str) -> float | None:
+        rates = [_number(source.get(field)) for source in self._last.get("sources") or ()]
+        known = [rate for rate in rates if rate is not None]
+        return sum(known) if known else None
+
+    def _phase_ms(self, phase: str) -> int | None:
+        return (self._last.get("durationMs") or {}).get(phase)
+
+    def _states(self) -> Sequence[Progress]:
+        return self._last.get("stateOperators") or ()
+
+    def _of_state(self, field: str) -> float | None:
+        return self._sum_of_state(field) if self._states() else None
+
+    def _sum_of_state(self, field: str) -> float:
+        return sum(_number(state.get(field)) or 0 for state in self._states())
+
+    def _watermark_ms(self) -> int | None:
+        watermark = _time_ms((self._last.get("eventTime") or {}).get("watermark"))
+        # Spark says 1970 until the first row has come.
+        return watermark if watermark else None
+
+    def _watermark_lag_ms(self) -> int | None:
+        watermark, now = self._watermark_ms(), _time_ms(self._last.get("timestamp"))
+        return None if watermark is None or now is None else max(0, now - watermark)
+
+
+def backlog(source: Progress) -> float | None:
+    """Return by how much the latest offsets are ahead of the end offsets, over all partitions.
+
+    Args:
+        source: a source's part of a progress record; offsets are numbers, or, as Kafka's are, JSON of
+            numbers by partition by topic.
+
+    Returns:
+        The sum; None where the source does not say, or its offsets are no numbers.
+    """
+    latest, end = _numbers(source.get("latestOffset")), _numbers(source.get("endOffset"))
+    if not latest or latest.keys() != end.keys():
+        return None
+    return sum(max(0.0, latest[key] - end[key]) for key in latest)
+
+
+def _numbers(offset: Any, key: tuple[str, ...] = ()) -> dict[tuple[str, ...], float]:
+    """Return the numbers in an offset by their place in it; none where something else is in it."""
+    if isinstance(offset, str):
+        try:
+            offset = json.loads(offset)
+        except ValueError:
+            return {}
+    if isinstance(offset, Mapping):
+        found: dict[tuple[str, ...], float] = {}
+        for name, part in offset.items():
+            found |= _numbers(part, (*key, str(name)))
+        return found
+    number = None if isinstance(offset, bool) else _number(offset)
+    return {} if number is None else {key: number}
+
+
+def _number(value: Any) -> float | None:
+    """Return a number; None for what is none, and for what Spark writes as "NaN" and "Infinity"."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _time_ms(text: Any) -> int | None:
+    try:
+        return parse_timestamp_ms(str(text))
+    except ValueError:
+        return None

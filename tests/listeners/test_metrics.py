@@ -1,0 +1,204 @@
+"""Metrics of queries and applications: statuses and their times, checkpoints, rows, backlog, state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from spark_events.listeners.job_status import JobStatus
+from spark_events.listeners.query_metrics import backlog
+from spark_events.listeners.settings import read_settings
+from spark_events.listeners.status_times import StatusTimes
+from tests.listeners.records import (
+    Feed,
+    application_start,
+    batch_begins,
+    idle,
+    progress,
+    query_started,
+    terminated,
+)
+
+ORDERS = "app.query.orders."
+
+
+def test_times_of_statuses() -> None:
+    """The time of a stay, the sum of all of them, uptime and downtime."""
+    now = [0]
+    times = StatusTimes(lambda: now[0])
+    seen = []
+    steps = [
+        (0, JobStatus.CREATED),
+        (10, JobStatus.RUNNING),
+        (110, JobStatus.FAILED),
+        (150, JobStatus.RESTARTING),
+    ]
+    for at, status in (*steps, (160, JobStatus.RUNNING), (200, JobStatus.CANCELED)):
+        times.changed(status, at)
+        now[0] = at + 5
+        seen.append(
+            (
+                times.is_in(JobStatus.RUNNING),
+                times.time_ms(JobStatus.RUNNING),
+                times.total_ms(JobStatus.RUNNING),
+                times.downtime_ms(),
+            )
+        )
+
+    assert seen == [
+        (0, 0, 0, 0),  # it never ran, so it is not down
+        (1, 5, 5, 0),
+        (0, 0, 100, 5),
+        (0, 0, 100, 45),
+        (1, 5, 105, 0),
+        (0, 0, 140, None),
+    ]
+    assert times.total_ms(JobStatus.FAILED) == 40
+
+
+def test_a_clock_that_was_set_back() -> None:
+    """No time is negative."""
+    times = StatusTimes(lambda: 0)
+    times.changed(JobStatus.RUNNING, 1_000)
+    times.changed(JobStatus.FAILED, 500)
+
+    assert times.total_ms(JobStatus.RUNNING) == 0
+    assert times.time_ms(JobStatus.FAILED) == 0
+    assert times.downtime_ms() == 0
+
+
+@pytest.mark.parametrize(
+    ("enabled", "endings"),
+    [
+        (None, {"Time"}),
+        ("STATE", {"State"}),
+        ("STATE,CURRENT_TIME,TOTAL_TIME", {"State", "Time", "TimeTotal"}),
+        ("", set()),
+    ],
+)
+def test_which_status_metrics_there_are(enabled: str | None, endings: set[str]) -> None:
+    """As Flink's ``metrics.job.status.enable`` chooses; for each status of application and query."""
+    key = "spark.metrics.job.status.enable"
+    feed = Feed(extra={} if enabled is None else {key: enabled})
+    names = feed(application_start(), query_started(0)).names()
+    found = {name for name in names if ".restarting" in f".{name.rsplit('.', 1)[1]}"}
+
+    assert found == {prefix + "restarting" + ending for prefix in (ORDERS, "app.") for ending in endings}
+    assert {ORDERS + "uptime", ORDERS + "downtime", "app.uptime"} <= names
+    feed.end()
+
+
+def test_a_wrong_choice_is_an_error() -> None:
+    """It names the key, the value and what is allowed."""
+    _, (error,) = read_settings({"spark.metrics.job.status.enable": "STATE,TIMES"})
+
+    assert str(error) == (
+        "spark.metrics.job.status.enable: 'STATE,TIMES' is not allowed; expected a list of some of STATE, "
+        "CURRENT_TIME, TOTAL_TIME ('TIMES' is none of them)"
+    )
+
+
+def test_checkpoints() -> None:
+    """Flink's checkpoint metrics, over a failure and a restart."""
+    state = [{"memoryUsedBytes": 700, "customMetrics": {"rocksdbBytesCopied": 50, "rocksdbSstFileSize": 900}}]
+    feed = Feed()(application_start(), query_started(0))
+    assert feed.gauge(ORDERS + "lastCheckpointDuration") is None
+    feed(batch_begins(100, 0))
+    assert feed.gauge(ORDERS + "numberOfInProgressCheckpoints") == 1
+    assert feed.gauge(ORDERS + "totalNumberOfCheckpoints") == 1
+    feed(progress(100, 0, took=200, stateOperators=state), batch_begins(400, 1), terminated(exception="Boom"))
+    feed(query_started(900, run="run-2"), batch_begins(1_000, 1, run="run-2"), idle(1_500, run="run-2"))
+    found = {
+        name: feed.gauge(ORDERS + name)
+        for name in (
+            "totalNumberOfCheckpoints",
+            "numberOfCompletedCheckpoints",
+            "numberOfFailedCheckpoints",
+            "numberOfInProgressCheckpoints",
+            "lastCompletedCheckpointId",
+            "lastCheckpointDuration",
+            "lastCheckpointFullSize",
+            "lastCheckpointSize",
+        )
+    }
+    age = feed.gauge(ORDERS + "lastCheckpointAge")
+    feed.end()
+
+    assert found == {
+        "totalNumberOfCheckpoints": 2,
+        "numberOfCompletedCheckpoints": 1,
+        "numberOfFailedCheckpoints": 1,
+        "numberOfInProgressCheckpoints": 0,
+        "lastCompletedCheckpointId": 0,
+        "lastCheckpointDuration": 200,
+        "lastCheckpointFullSize": 900,
+        "lastCheckpointSize": 50,
+    }
+    assert age is not None
+    assert age > 0
+
+
+def test_rows_rates_watermark_and_state() -> None:
+    """What a progress says; ``NaN``, which Spark writes as text, is no value."""
+    first = {"numInputRows": 5, "inputRowsPerSecond": "NaN", "processedRowsPerSecond": 10.0}
+    second = {"numInputRows": 2, "inputRowsPerSecond": 4.0, "processedRowsPerSecond": 20.0}
+    state = {"numRowsTotal": 7, "memoryUsedBytes": 100, "numRowsDroppedByWatermark": 3}
+    fields: dict[str, Any] = {
+        "sources": [first, second],
+        "stateOperators": [state, state],
+        "eventTime": {"watermark": "2023-11-14T22:13:10.000Z"},
+    }
+    feed = Feed()(
+        application_start(), query_started(0), progress(0, 0, **fields), progress(1_000, 1, **fields)
+    )
+    found = {
+        name: feed.gauge(ORDERS + name)
+        for name in (
+            "inputRows",
+            "droppedLateRows",
+            "inputRowsRate",
+            "processedRowsRate",
+            "stateRows",
+            "stateMemory",
+            "watermarkLag",
+            "watermarkTimestamp",
+            "addBatch.phaseDuration",
+            "getBatch.phaseDuration",
+            "source.0.sourceBacklog",
+        )
+    }
+    feed.end()
+
+    assert found == {
+        "inputRows": 14,
+        "droppedLateRows": 12,
+        "inputRowsRate": 4.0,
+        "processedRowsRate": 30.0,
+        "stateRows": 14,
+        "stateMemory": 200,
+        "watermarkLag": 11_000,
+        "watermarkTimestamp": 1_699_999_990_000,
+        "addBatch.phaseDuration": 90,
+        "getBatch.phaseDuration": None,
+        "source.0.sourceBacklog": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("end", "latest", "expected"),
+    [
+        ('{"t": {"0": 5, "1": 7}}', '{"t": {"0": 8, "1": 7}}', 3),
+        ({"t": {"0": 5}}, {"t": {"0": 8}}, 3),
+        ("12", "20", 8),
+        (12, 20, 8),
+        (20, 12, 0),
+        (None, None, None),
+        ("2026-11-21T00:00:00Z", "2026-11-21T00:00:01Z", None),
+        ('{"t": {"0": 5}}', '{"t": {"0": 8, "1": 2}}', None),
+        (True, True, None),
+    ],
+)
+def test_backlog(end: object, latest: object, expected: float | None) -> None:
+    """The sum over partitions where offsets are numbers, Kafka's as well; else it is not known."""
+    assert backlog({"endOffset": end, "latestOffset": latest}) == expected
