@@ -6,6 +6,7 @@ import threading
 from typing import ClassVar
 
 from spark_events.api import (
+    Counter,
     Event,
     EventReporter,
     EventReporterFactory,
@@ -18,6 +19,7 @@ from spark_events.api import (
     MetricReporterFactory,
     ReporterConfig,
     RetryLater,
+    Scheduled,
     Span,
     SpanReporter,
     SpanReporterFactory,
@@ -174,3 +176,25 @@ class BlockingEnricher(FailureEnricher):
 class OddEnricher(FailureEnricher):
     def process_failure(self, failure: Failure, context: FailureContext) -> dict[str, str | None]:
         return {"null": None, "empty": "", "kind": context.job_kind}
+
+
+class Pushing(CollectingMetrics, Scheduled):
+    """Keeps the values of all counters at each report; raises in the reports that its option names."""
+
+    last: ClassVar[Pushing | None] = None
+
+    def __init__(self, config: ReporterConfig) -> None:
+        super().__init__()
+        self.reports: list[list[int]] = []
+        self._raise_in = config.get_list("raise.in")
+        Pushing.last = self
+
+    def report(self) -> None:
+        self.reports.append([m.count for m, _ in self.metrics.values() if isinstance(m, Counter)])
+        if str(len(self.reports)) in self._raise_in:
+            raise RuntimeError("no report today")
+
+
+class PushingFactory(MetricReporterFactory):
+    def create(self, config: ReporterConfig) -> MetricReporter:
+        return Pushing(config)

@@ -14,7 +14,7 @@ from spark_events.api.event import AttributeValue, Event, EventBuilder, Severity
 from spark_events.api.failure import Failure, FailureContext, FailureEnricher
 from spark_events.api.local_folder import probe_folder
 from spark_events.api.metric_group import MetricGroup
-from spark_events.api.metrics import Counter, Gauge, Histogram, Metric, MetricType
+from spark_events.api.metrics import Counter, Gauge, Histogram, Meter, Metric, MetricType
 from spark_events.api.option_types import OptionType, Secret
 from spark_events.api.reporter import (
     EventReporter,
@@ -23,6 +23,7 @@ from spark_events.api.reporter import (
     MetricReporterFactory,
     Reporter,
     ReporterFactory,
+    Scheduled,
     SpanReporter,
     SpanReporterFactory,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "FailureEnricher",
     "Gauge",
     "Histogram",
+    "Meter",
     "Metric",
     "MetricGroup",
     "MetricReporter",
@@ -59,6 +61,7 @@ __all__ = [
     "ReporterConfig",
     "ReporterFactory",
     "RetryLater",
+    "Scheduled",
     "Secret",
     "SendingReporter",
     "Severity",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import bisect
 import enum
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Sequence
 
 
@@ -14,6 +16,7 @@ class MetricType(enum.Enum):
     COUNTER = "counter"
     GAUGE = "gauge"
     HISTOGRAM = "histogram"
+    METER = "meter"
 
 
 class Metric:
@@ -109,3 +112,66 @@ class Histogram(Metric):
         """Return the count of each bucket, the unbounded one last, and the sum of all values."""
         with self._lock:
             return list(self._counts), self._sum
+
+
+class Meter(Metric):
+    """A count and how fast it grows (Flink's ``MeterView``); safe to use from any thread.
+
+    Args:
+        span_s: over how many seconds the rate is taken.
+        unit: as in ``Metric``; of the count. The rate is in that unit a second.
+        description: as in ``Metric``.
+        clock: a time in s that only grows.
+    """
+
+    type = MetricType.METER
+
+    def __init__(
+        self,
+        span_s: int = 60,
+        unit: str = "",
+        description: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(unit, description)
+        self._span_s = span_s
+        self._clock = clock
+        self._began = clock()
+        self._count = 0
+        self._by_second: deque[list[int]] = deque()
+        self._lock = threading.Lock()
+
+    def mark(self, amount: int = 1) -> None:
+        """Add to the count.
+
+        Raises:
+            ValueError: the amount is negative.
+        """
+        if amount < 0:
+            raise ValueError(f"a meter only grows, and {amount} is negative: use a gauge")
+        second = int(self._clock())
+        with self._lock:
+            self._count += amount
+            if self._by_second and self._by_second[-1][0] == second:
+                self._by_second[-1][1] += amount
+            else:
+                self._forget(second)
+                self._by_second.append([second, amount])
+
+    @property
+    def count(self) -> int:
+        """The count so far."""
+        return self._count
+
+    @property
+    def rate(self) -> float:
+        """The growth a second over the last ``span_s`` seconds, or since the meter was made."""
+        now = self._clock()
+        with self._lock:
+            self._forget(int(now))
+            grown = sum(amount for _, amount in self._by_second)
+        return grown / max(1.0, min(float(self._span_s), now - self._began))
+
+    def _forget(self, second: int) -> None:
+        while self._by_second and self._by_second[0][0] <= second - self._span_s:
+            self._by_second.popleft()

@@ -83,6 +83,14 @@ class MetricReporter(Reporter):
         """Learn that a metric is gone; metric and name are those that were added."""
 
 
+class Scheduled(abc.ABC):
+    """A metric reporter that pushes: ``report`` is called each ``interval`` (Flink's ``Scheduled``)."""
+
+    @abc.abstractmethod
+    def report(self) -> None:
+        """Report all metrics, as they are now; called once more before ``close``."""
+
+
 class ReporterFactory(abc.ABC):
     """Creates a reporter; made without arguments, from an entry point or from ``module:Class``.
 

@@ -18,7 +18,9 @@ from spark_events.runtime.kinds import Kind
 from spark_events.runtime.plugins import installed, load_factory
 
 FACTORY = Option.optional("factory.class", types.STRING, "an entry point's name, or module:Class")
-INTERVAL = Option("interval", types.DURATION, 10_000, "how often a pushing metric reporter reports")
+INTERVAL = Option(
+    "interval", types.at_least(1, types.DURATION), 10_000, "how often a pushing metric reporter reports"
+)
 DELIMITER = Option("scope.delimiter", types.STRING, ".", "joins the components of a scope")
 EXCLUDED: Option[tuple[str, ...]] = Option(
     "scope.variables.excludes", types.LIST, (), "variables that are left out"
@@ -71,6 +73,7 @@ class ReporterSetup:
         additional: variables that are added for it.
         excluded: variables that it does not get to see.
         delimiter: what joins scope components for it.
+        interval_ms: how often a pushing metric reporter reports, in ms.
         queue: what may wait for it in memory.
         journal_dir: where what it sends is kept; None keeps it in memory.
         journal: what may be kept there.
@@ -84,6 +87,7 @@ class ReporterSetup:
     additional: Mapping[str, str] = field(default_factory=dict)
     excluded: frozenset[str] = frozenset()
     delimiter: str = "."
+    interval_ms: int = INTERVAL.default
     queue: QueueBounds = field(default_factory=QueueBounds)
     journal_dir: Path | None = None
     journal: Bounds = field(default_factory=Bounds)
@@ -184,6 +188,7 @@ def _with_settings(setup: ReporterSetup, config: ReporterConfig) -> ReporterSetu
         additional={_bare(key): value for key, value in config.get(ADDITIONAL).items()},
         excluded=frozenset(map(_bare, excluded)),
         delimiter=config.get(DELIMITER),
+        interval_ms=config.get(INTERVAL),
         queue=QueueBounds(config.get(QUEUE_SIZE), config.get(QUEUE_BYTES), drop_oldest),
         journal_dir=config.get(JOURNAL_DIR) if journaled else None,
         journal=_journal_bounds(config, drop_oldest) if journaled else Bounds(),

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 
-from spark_events.api import ConfigError, Reporter, RetryLater, SendingReporter, SparkEventsError
+from spark_events.api import ConfigError, Reporter, RetryLater, Scheduled, SendingReporter, SparkEventsError
 from spark_events.runtime.backoff import GIVE_UP_BEFORE_S, Backoff
 from spark_events.runtime.bounded_queue import BoundedQueue, Item
 from spark_events.runtime.delivery import Delivery
@@ -51,6 +51,7 @@ class Worker:
         self._deadline = float("inf")
         self._in_flight = 0
         self._left_behind = False
+        self._report_at: float | None = None
         self._process = os.getpid()
         name = f"spark-events-{setup.kind.name}-{setup.name}"
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -130,7 +131,10 @@ class Worker:
     def _run(self) -> None:
         reporter = self._open()
         if reporter is not None and self.error is None:
+            if isinstance(reporter, Scheduled):
+                self._report_at = time.monotonic() + self.setup.interval_ms / 1000
             self._serve(reporter)
+            self._report(reporter)  # the last values, also of what was shorter than an interval
         may_close = True
         if self.delivery is not None:
             may_close = self.delivery.finish(self._deadline - GIVE_UP_BEFORE_S)
@@ -186,10 +190,11 @@ class Worker:
         """Return what is queued, waiting for it; empty at the end."""
         settled = False
         while True:
+            self._report_in_time(reporter)
             with self._changed:
                 if not self._queue and not self._closing:
                     self._idle = True
-                    self._changed.wait(None if settled else _SETTLE_S)
+                    self._changed.wait(self._longest_wait(settled))
                 if self._queue or self._closing:
                     batch = self._queue.take(_BATCH)
                     self._in_flight = len(batch)
@@ -200,6 +205,30 @@ class Worker:
             elif not settled:
                 self._flush(reporter, 0)
                 settled = True
+
+    def _longest_wait(self, settled: bool) -> float | None:
+        """Return after how many seconds there is something to do although nothing comes."""
+        wait = None if settled else _SETTLE_S
+        if self._report_at is None:
+            return wait
+        until = max(0.0, self._report_at - time.monotonic())
+        return until if wait is None else min(wait, until)
+
+    def _report_in_time(self, reporter: Reporter) -> None:
+        """Let a pushing reporter report when its interval is over; one that is late skips what it missed."""
+        if self._report_at is not None and time.monotonic() >= self._report_at:
+            self._report(reporter)
+            self._report_at = time.monotonic() + self.setup.interval_ms / 1000
+
+    def _report(self, reporter: Reporter) -> None:
+        if not isinstance(reporter, Scheduled):
+            return
+        try:
+            reporter.report()
+        except Exception as error:
+            self._count_failed("report", error)
+        else:
+            self.stats.succeed(0)
 
     def _flush(self, reporter: Reporter, taken: int) -> bool:
         """Flush until the reporter has no reason to try again; tell whether to go on after that."""

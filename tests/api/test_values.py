@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 import spark_events.api as api
-from spark_events.api import Counter, Event, Gauge, Histogram, Severity, Span
+from spark_events.api import Counter, Event, Gauge, Histogram, Meter, Severity, Span
 
 
 def test_event_takes_variables_and_attributes() -> None:
@@ -70,3 +70,20 @@ def test_public_names() -> None:
 
     assert public - set(api.__all__) == set()
     assert all(hasattr(api, name) for name in api.__all__)
+
+
+def test_meter() -> None:
+    """A count, and its growth a second over the last minute, or since it was made."""
+    now = [1_000.0]
+    meter = Meter(60, "{row}", clock=lambda: now[0])
+    assert (meter.count, meter.rate) == (0, 0.0)
+    for _ in range(30):
+        meter.mark(4)
+        now[0] += 1
+    assert (meter.count, meter.rate) == (120, 4.0)
+    now[0] += 30
+    assert meter.rate == 120 / 60 - 4 / 60  # the first of its seconds has left the minute
+    now[0] += 60
+    assert (meter.count, meter.rate) == (120, 0.0)
+    with pytest.raises(ValueError, match="-1 is negative"):
+        meter.mark(-1)

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 from spark_events_prometheus.factory import PrometheusReporterFactory
 from spark_events_prometheus.reporter import PrometheusReporter
 
-from spark_events.api import ConfigError, Counter, Gauge, Histogram, Metric, ReporterConfig
+from spark_events.api import ConfigError, Counter, Gauge, Histogram, Meter, Metric, ReporterConfig
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.scope import ScopeGroup
 from tests.support import free_port, http_get
@@ -176,3 +176,16 @@ def test_too_many_series_are_counted(caplog: pytest.LogCaptureFixture) -> None:
     assert 'spark_reporter_series_dropped_total{metric="spark_query_rows"} 19900.0' in text
     assert len(text) < 20_000
     assert caplog.text.count("more are not served") == 1
+
+
+def test_a_meter_is_a_counter() -> None:
+    """Prometheus takes the rate itself."""
+    reporter = reporter_at("0")
+    meter = Meter(unit="{row}", description="Rows.")
+    reporter.notify_of_added_metric(meter, "rowsRead", group("query", query_name="q"))
+    meter.mark(3)
+    text = scrape(reporter)
+    reporter.close()
+
+    assert "# TYPE spark_query_rows_read_total counter" in text
+    assert 'spark_query_rows_read_total{query_name="q"} 3.0' in text

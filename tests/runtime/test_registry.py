@@ -11,7 +11,7 @@ import pytest
 from spark_events.api import Counter, Event, EventBuilder, Gauge, Span
 from spark_events.runtime.losses import Losses
 from spark_events.runtime.registry import Registry, read_all_setups
-from tests.plugins import Collecting, CollectingMetricsFactory, CollectingSpansFactory
+from tests.plugins import Collecting, CollectingMetricsFactory, CollectingSpansFactory, Pushing
 from tests.support import wait_until
 
 
@@ -266,6 +266,38 @@ def test_metrics_come_and_go(caplog: pytest.LogCaptureFixture) -> None:
     assert keyed.logical_scope == ("spark", "query", "source")
     assert keyed.variables == {"query_name": "orders", "source": "kafka"}
     assert "metric 'restarts' is not reported" in caplog.text
+
+
+def test_a_pushing_reporter_reports_each_interval_and_at_the_end() -> None:
+    """Also while nothing comes; a report that raises is counted, and the next one is made."""
+    conf = {"factory.class": "tests.plugins:PushingFactory", "interval": "20ms", "raise.in": "2"}
+    conf["filter.includes"] = "spark.mine"
+    setups, errors = read_all_setups({f"spark.metrics.reporter.x.{k}": v for k, v in conf.items()})
+    assert not errors
+    made = Registry(setups)
+    made.start()
+    counter = made.root.add_group("mine").register("rows", Counter())
+    wait_until(lambda: Pushing.last and len(Pushing.last.reports) >= 4, "it reports again and again")
+    reporter = Pushing.last
+    assert reporter is not None
+    counter.inc(7)
+    made.close(5_000)
+
+    assert reporter.reports[-1] == [7]
+    assert made.workers[0].stats.failed.count == 1
+
+
+def test_a_pushing_reporter_with_a_long_interval_reports_at_the_end() -> None:
+    """A batch job that is shorter than the interval has its last values reported."""
+    conf = {"factory.class": "tests.plugins:PushingFactory", "interval": "1h"}
+    setups, _ = read_all_setups({f"spark.metrics.reporter.x.{k}": v for k, v in conf.items()})
+    made = Registry(setups)
+    made.start()
+    made.wait_opened(5_000)
+    made.close(5_000)
+
+    assert Pushing.last is not None
+    assert len(Pushing.last.reports) == 1
 
 
 def test_nothing_is_logged_for_a_good_run(caplog: pytest.LogCaptureFixture) -> None:

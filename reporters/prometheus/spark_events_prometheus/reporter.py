@@ -16,7 +16,16 @@ from prometheus_client.core import (
 from prometheus_client.core import Metric as Family
 from prometheus_client.registry import Collector
 
-from spark_events.api import ConfigError, Counter, Gauge, Histogram, Metric, MetricGroup, MetricReporter
+from spark_events.api import (
+    ConfigError,
+    Counter,
+    Gauge,
+    Histogram,
+    Meter,
+    Metric,
+    MetricGroup,
+    MetricReporter,
+)
 from spark_events_prometheus import naming
 from spark_events_prometheus.access import Authentication, Tls
 from spark_events_prometheus.server import MetricsServer
@@ -163,12 +172,13 @@ _FAMILIES: dict[type[Metric], Callable[[str, str], Family]] = {
     Counter: CounterMetricFamily,
     Gauge: GaugeMetricFamily,
     Histogram: HistogramMetricFamily,
+    Meter: CounterMetricFamily,
 }
 
 
 def _add(family: Family, metric: Metric, labels: dict[str, str]) -> None:
     scale = naming.scale(metric)
-    if isinstance(metric, Counter):
+    if isinstance(metric, Counter | Meter):
         family.add_sample(f"{family.name}_total", labels, metric.count * scale)
     elif isinstance(metric, Histogram):
         _add_histogram(family, metric, labels, scale)
