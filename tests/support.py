@@ -200,7 +200,9 @@ class Collector:
         self.http = f"http://127.0.0.1:{free_port()}"
 
     def start(self) -> None:
-        """Start it, and wait until it listens."""
+        """Start it, unless it runs, and wait until it listens."""
+        if self._process is not None:
+            return
         environment = {
             **os.environ,
             "OTLP_GRPC": self.grpc.removeprefix("http://"),
