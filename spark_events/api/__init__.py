@@ -12,7 +12,7 @@ from spark_events.api.errors import (
 )
 from spark_events.api.event import AttributeValue, Event, EventBuilder, Severity
 from spark_events.api.failure import Failure, FailureContext, FailureEnricher
-from spark_events.api.local_folder import probe_folder
+from spark_events.api.local_disk import append_whole, probe_folder
 from spark_events.api.metric_group import MetricGroup
 from spark_events.api.metrics import Counter, Gauge, Histogram, Meter, Metric, MetricType
 from spark_events.api.option_types import OptionType, Secret
@@ -70,6 +70,7 @@ __all__ = [
     "SpanReporter",
     "SpanReporterFactory",
     "SparkEventsError",
+    "append_whole",
     "option_types",
     "probe_folder",
 ]

@@ -232,3 +232,5 @@ def at_least(least: int, of: OptionType[int]) -> OptionType[int]:
 
 FSYNC = choice("never", "interval", "always")
 """When the disk has to have what is written: what a crash of the machine may cost; each second by default."""
+DROP_POLICY = choice("oldest", "newest")
+"""What a full queue drops: what is in it for longest, or what comes new."""

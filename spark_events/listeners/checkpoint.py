@@ -22,7 +22,6 @@ class CheckpointStats:
 
     def __init__(self, emitter: Emitter, series: MetricGroup) -> None:
         self._emitter = emitter
-        self.last_completed_ms: int | None = None
         self._metrics = CheckpointMetrics(series)
 
     def started(self) -> None:
@@ -58,7 +57,6 @@ class CheckpointStats:
         )
         self._emitter.emit(event, entity, group, end_ms, ("checkpoint", str(batch)), "COMPLETED")
         self._span(batch, end_ms - duration_ms, end_ms, "COMPLETED", entity, group)
-        self.last_completed_ms = end_ms
         self._metrics.take_completed(batch, end_ms, duration_ms, full, written)
 
     def failed(
@@ -84,7 +82,8 @@ class CheckpointStats:
         self._metrics.take_failed()
 
     def _since_last(self, end_ms: int) -> int | None:
-        return None if self.last_completed_ms is None else max(0, end_ms - self.last_completed_ms)
+        last_ms = self._metrics.last_completed_ms
+        return None if last_ms is None else max(0, end_ms - last_ms)
 
     def _span(
         self, batch: int, start_ms: int, end_ms: int, status: str, entity: Entity, group: MetricGroup

@@ -16,12 +16,13 @@ class CheckpointMetrics:
 
     Attributes:
         in_progress: how many batches are on their way: 0 or 1.
+        last_completed_ms: when the last one completed, in ms since the epoch; None before the first.
     """
 
     def __init__(self, series: MetricGroup) -> None:
         self.in_progress = 0
         self._last_id: int | None = None
-        self._last_end_ms: int | None = None
+        self.last_completed_ms: int | None = None
         self._last_duration_ms: int | None = None
         self._last_full: int | None = None
         self._last_written: int | None = None
@@ -41,7 +42,7 @@ class CheckpointMetrics:
         self.in_progress = 0
         self._completed.inc()
         self._durations.update(duration_ms)
-        self._last_id, self._last_end_ms, self._last_duration_ms = batch, end_ms, duration_ms
+        self._last_id, self.last_completed_ms, self._last_duration_ms = batch, end_ms, duration_ms
         self._last_full, self._last_written = (size if size >= 0 else None for size in (full, written))
 
     def take_failed(self) -> None:
@@ -63,7 +64,7 @@ class CheckpointMetrics:
                 lambda: self._last_id, description="The batch id of the last completed checkpoint."
             ),
             "lastCheckpointCompletedTimestamp": Gauge(
-                lambda: self._last_end_ms, "ms", "When the last checkpoint completed."
+                lambda: self.last_completed_ms, "ms", "When the last checkpoint completed."
             ),
             "lastCheckpointAge": Gauge(self._age_ms, "ms", "How long ago the last checkpoint completed."),
             "lastCheckpointDuration": Gauge(
@@ -78,4 +79,4 @@ class CheckpointMetrics:
         }
 
     def _age_ms(self) -> int | None:
-        return None if self._last_end_ms is None else max(0, now_ms() - self._last_end_ms)
+        return None if self.last_completed_ms is None else max(0, now_ms() - self.last_completed_ms)

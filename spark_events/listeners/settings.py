@@ -22,17 +22,19 @@ BRIDGE_QUEUE = Option(
 )
 BRIDGE_DROP = Option(
     "bridge.drop.policy",
-    types.choice("oldest", "newest"),
+    types.DROP_POLICY,
     "oldest",
     "what a full driver bridge drops: its oldest records, or those that come new",
 )
 ENRICHERS = Option.optional("failure.enrichers", types.LIST, "the failure enrichers to ask; all by default")
 REPORTERS = Option.optional("reporters", types.LIST, "the event reporters to start; all by default")
 METRICS_PREFIX = "spark.metrics."
+STATE, CURRENT_TIME, TOTAL_TIME = "STATE", "CURRENT_TIME", "TOTAL_TIME"
+"""What there may be for each status, as in Flink's ``metrics.job.status.enable``."""
 STATUS_METRICS: Option[tuple[str, ...]] = Option(
     "job.status.enable",
-    types.some_of("STATE", "CURRENT_TIME", "TOTAL_TIME"),
-    ("CURRENT_TIME",),
+    types.some_of(STATE, CURRENT_TIME, TOTAL_TIME),
+    (CURRENT_TIME,),
     "which metrics there are for each status of an application or a query, as in Flink",
 )
 OPTIONS = (SLA, STATE_DIR, CLOSE_TIMEOUT, BRIDGE_QUEUE, BRIDGE_DROP, ENRICHERS, REPORTERS)
@@ -71,10 +73,7 @@ def read_settings(conf: Mapping[str, str]) -> tuple[ListenerSettings, list[Confi
     Returns:
         The settings, and one error for each wrong value.
     """
-    values = {key.removeprefix(PREFIX): value for key, value in conf.items() if key.startswith(PREFIX)}
-    config = ReporterConfig(PREFIX, values)
-    name = METRICS_PREFIX + STATUS_METRICS.name
-    metrics = ReporterConfig(METRICS_PREFIX, {STATUS_METRICS.name: conf[name]} if name in conf else {})
+    config, metrics = _below(conf, PREFIX), _below(conf, METRICS_PREFIX)
     errors: list[ConfigError] = []
 
     def read(option: Option[types.T], config: ReporterConfig = config) -> types.T:
@@ -86,7 +85,7 @@ def read_settings(conf: Mapping[str, str]) -> tuple[ListenerSettings, list[Confi
 
     of_query = {
         key.removeprefix(SLA_OF_QUERY): read(Option.optional(key, SLA.type))  # type: ignore[arg-type]
-        for key in values
+        for key in config.values
         if key.startswith(SLA_OF_QUERY)
     }
     settings = ListenerSettings(
@@ -99,3 +98,10 @@ def read_settings(conf: Mapping[str, str]) -> tuple[ListenerSettings, list[Confi
         status_metrics=read(STATUS_METRICS, metrics),
     )
     return settings, errors
+
+
+def _below(conf: Mapping[str, str], prefix: str) -> ReporterConfig:
+    """Return the keys below a prefix."""
+    return ReporterConfig(
+        prefix, {key.removeprefix(prefix): value for key, value in conf.items() if key.startswith(prefix)}
+    )

@@ -7,9 +7,7 @@ from collections.abc import Callable, Collection
 from spark_events.api import Gauge, MetricGroup
 from spark_events.api.event import now_ms
 from spark_events.listeners.job_status import JobStatus
-
-STATE, CURRENT_TIME, TOTAL_TIME = "STATE", "CURRENT_TIME", "TOTAL_TIME"
-"""What ``spark.metrics.job.status.enable`` chooses from, as Flink's ``metrics.job.status.enable``."""
+from spark_events.listeners.settings import CURRENT_TIME, STATE, TOTAL_TIME
 
 
 class StatusTimes:

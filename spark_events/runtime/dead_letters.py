@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from spark_events.api import append_whole
 from spark_events.api.event import now_ms
 
 _OLDER = ".1"
@@ -44,10 +44,7 @@ class DeadLetters:
         self._rotate(len(lines))
         fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            before = os.fstat(fd).st_size
-            if os.write(fd, lines) < len(lines):
-                os.ftruncate(fd, before)
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+            append_whole(fd, lines, os.fstat(fd).st_size, self.path)
         finally:
             os.close(fd)
 

@@ -41,7 +41,7 @@ QUEUE_BYTES = Option(
 )
 DROP_POLICY = Option(
     "drop.policy",
-    types.choice("oldest", "newest"),
+    types.DROP_POLICY,
     "oldest",
     "what a full queue or journal drops: the oldest items, or those that come new",
 )

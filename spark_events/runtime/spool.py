@@ -141,15 +141,8 @@ class Spool:
         """Store what was put since the last time, on disk where there is one that takes it. Never raises."""
         new, self._new = self._new, []
         with self._changed:
-            if self._own is None:
-                stored = 0
-            elif not self._memory.pending:
-                stored = self._append(new)
-            else:
-                stored = 0
-                self._try_disk_again()
-                if not self._memory.pending:
-                    stored = self._append(new)
+            self._try_disk_again()
+            stored = 0 if self._own is None or self._memory.pending else self._append(new)
             for record in new[stored:]:
                 self._memory.put(record)
             self._sync_in_time()
@@ -226,9 +219,8 @@ class Spool:
     def close(self) -> None:
         """Close the journals; what is not acknowledged stays in them."""
         with self._changed:
-            if self._own is not None and self._memory.pending:
-                self._disk_again = 0.0
-                self._try_disk_again()
+            self._disk_again = 0.0
+            self._try_disk_again()
             for journal in self._journals:
                 self._close(journal)
 

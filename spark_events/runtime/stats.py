@@ -47,6 +47,8 @@ class ReporterStats:
         }
         self.retries = Counter(description="Requests that have to be sent again.")
         self.last_success_ms: int | None = None
+        self._lasting = {"reported": self.reported, "failed": self.failed, "refused": self.refused}
+        self._lasting |= {_DROPPED + cause: counter for cause, counter in self.dropped_by_cause.items()}
         self._inherited: Mapping[str, int] = {}
 
     def drop(self, cause: str, count: int = 1) -> None:
@@ -65,25 +67,18 @@ class ReporterStats:
 
     def dropped_here(self) -> dict[str, int]:
         """Return what this process lost, by cause; that a reporter is not open was said already."""
-        counters = {_DROPPED + cause: counter for cause, counter in self.dropped_by_cause.items()}
-        counters["refused"] = self.refused
         return {
             name.removeprefix(_DROPPED): counter.count - self._inherited.get(name, 0)
-            for name, counter in counters.items()
-            if name != _DROPPED + "not_open"
+            for name, counter in self._lasting.items()
+            if name not in ("reported", "failed", _DROPPED + "not_open")
         }
 
     def totals(self) -> dict[str, int]:
         """Return the counters that outlive the process, by name."""
-        kept = {"reported": self.reported, "failed": self.failed, "refused": self.refused}
-        kept |= {_DROPPED + cause: counter for cause, counter in self.dropped_by_cause.items()}
-        return {name: counter.count for name, counter in kept.items() if counter.count}
+        return {name: counter.count for name, counter in self._lasting.items() if counter.count}
 
     def restore(self, totals: Mapping[str, int]) -> None:
         """Add what an earlier process counted."""
         self._inherited = totals
-        self.reported.inc(totals.get("reported", 0))
-        self.failed.inc(totals.get("failed", 0))
-        self.refused.inc(totals.get("refused", 0))
-        for cause, counter in self.dropped_by_cause.items():
-            counter.inc(totals.get(_DROPPED + cause, 0))
+        for name, counter in self._lasting.items():
+            counter.inc(totals.get(name, 0))

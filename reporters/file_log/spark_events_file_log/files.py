@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import os
 import re
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import orjson
 
-from spark_events.api import ApplicationInfo
+from spark_events.api import ApplicationInfo, append_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +91,12 @@ class RotatedFile:
 
     def _append(self, data: bytes) -> None:
         try:
-            written = os.write(self._fd, data)
-            if written < len(data):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+            append_whole(self._fd, data, self._size, self.path)
         except OSError:
-            self._undo()
+            if os.fstat(self._fd).st_size != self._size:
+                self.close()  # half a line could not be cut off: the next goes to a new file
             raise
-        self._size += written
+        self._size += len(data)
         self._synced = False
 
     def sync(self) -> None:
@@ -116,13 +114,6 @@ class RotatedFile:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
-
-    def _undo(self) -> None:
-        """Cut off half a line; where even that fails, the next line goes to a new file."""
-        try:
-            os.ftruncate(self._fd, self._size)
-        except OSError:
-            self.close()
 
     def _removed(self) -> bool:
         """Tell whether somebody deleted the file: what is written to it would be gone without a word."""

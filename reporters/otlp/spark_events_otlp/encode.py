@@ -7,7 +7,7 @@ one behind the other are one message to protobuf, with the fields of both.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -59,10 +59,7 @@ def split_scope(record: bytes) -> tuple[bytes, bytes]:
 
 def key_values(attributes: Mapping[str, Any]) -> list[KeyValue]:
     """Return attributes as OTLP's list."""
-    message = LogRecord()
-    for key, value in attributes.items():
-        _add(message.attributes, key, value)
-    return list(message.attributes)
+    return list(_with(LogRecord(), attributes.items()).attributes)
 
 
 def _with_attributes(head: bytes, message: LogRecord | SpanMessage, item: Event | Span) -> bytes:
@@ -98,17 +95,21 @@ def _name(name: str, severity: Severity) -> bytes:
 @lru_cache(_REPEATED)
 def _variables(kind: Any, variables: tuple[tuple[str, str], ...]) -> bytes:
     """Return a message of a kind that has these attributes and nothing else."""
-    message = kind()
-    for key, value in variables:
-        _add(message.attributes, key, value)
-    serialised: bytes = message.SerializeToString()
+    serialised: bytes = _with(kind(), variables).SerializeToString()
     return serialised
 
 
 @lru_cache(_REPEATED)
 def _repeated(kind: Any, key: str, value: str) -> bytes:
     """Return a message of a kind that has one attribute and nothing else."""
-    return _variables(kind, ((key, value),))
+    serialised: bytes = _with(kind(), ((key, value),)).SerializeToString()
+    return serialised
+
+
+def _with(message: Any, attributes: Iterable[tuple[str, Any]]) -> Any:
+    for key, value in attributes:
+        _add(message.attributes, key, value)
+    return message
 
 
 def _add(target: Any, key: str, value: Any) -> None:

@@ -37,14 +37,13 @@ class HttpTransport(Transport):
     def send(self, request: bytes) -> Any:
         """Send one request and return the parsed answer."""
         files = self._target.tls
-        body = request
         headers = {"Content-Type": _PROTOBUF, **self._target.reveal_headers()}
         if self._target.gzip:
-            body, headers["Content-Encoding"] = gzip.compress(body), "gzip"
+            request, headers["Content-Encoding"] = gzip.compress(request), "gzip"
         try:
             answer = self._connected().post(
                 self.endpoint,
-                data=body,
+                data=request,
                 headers=headers,
                 timeout=self._target.timeout_s,
                 # Here, because REQUESTS_CA_BUNDLE would win over the session's.
@@ -53,7 +52,7 @@ class HttpTransport(Transport):
                 allow_redirects=False,
                 auth=lambda prepared: prepared,
             )
-        except (requests.ConnectionError, requests.Timeout, OSError) as error:
+        except OSError as error:  # of a file of TLS, or of requests, whose errors all are of this kind
             slow = isinstance(error, requests.ReadTimeout)
             raise RetryLater(
                 f"{self.endpoint} (http) cannot be reached: {_cause(error)}", smaller=slow

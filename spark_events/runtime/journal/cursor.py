@@ -37,16 +37,12 @@ class Cursor:
 
     Args:
         path: the file.
-
-    Attributes:
-        unreadable: whether there was a file, and neither of its slots could be read.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._fd = -1
         self._turn = 0
-        self.unreadable = False
 
     def open(self) -> Position:
         """Open or make the file, and return what it says.
@@ -58,7 +54,6 @@ class Cursor:
         data = os.pread(self._fd, 2 * _SLOT, 0)
         read = [found for slot in (0, _SLOT) if (found := _parse(data[slot : slot + _SLOT]))]
         if not read:
-            self.unreadable = bool(data.strip(b"\0"))
             os.pwrite(self._fd, bytes(2 * _SLOT), 0)
             return Position()
         self._turn, position = max(read, key=lambda found: found[0])

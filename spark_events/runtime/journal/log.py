@@ -237,8 +237,6 @@ class Journal:
         segment = Segment.create(self.folder, self._number + 1, self.context, now)
         self._number += 1
         segment.first = self._tail
-        if not self._segments:
-            self._offset = 0
         self._segments.append(segment)
         self._appendable = True
         if self.bounds.fsync != "never":

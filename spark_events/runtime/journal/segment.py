@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+from spark_events.api import append_whole
 from spark_events.runtime.journal import frame
 from spark_events.runtime.journal.frame import CONTEXT, RECORD, Frame
 
@@ -139,15 +139,8 @@ class Segment:
         self.path.unlink(missing_ok=True)
 
     def _write(self, data: bytes) -> None:
-        # On a full disk a short write comes before the error.
-        try:
-            written = os.write(self._fd, data)
-            if written < len(data):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
-        except OSError:
-            os.ftruncate(self._fd, self.end)
-            raise
-        self.end += written
+        append_whole(self._fd, data, self.end, self.path)
+        self.end += len(data)
 
     def _read(self, offset: int, size: int) -> bytes:
         start = offset - self._window_start

@@ -1,0 +1,42 @@
+"""The driver's own disk, as what writes to it needs it."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+
+def probe_folder(folder: Path) -> str:
+    """Tell whether a folder can be written, or made; nothing is made.
+
+    Returns:
+        A few words that say so.
+
+    Raises:
+        PermissionError: it cannot.
+    """
+    existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        raise PermissionError(f"{existing} is no folder that can be written")
+    return f"{folder} can be written"
+
+
+def append_whole(fd: int, data: bytes, end: int, path: Path) -> None:
+    """Append in one write, all of it or nothing: on a full disk a short write comes before the error.
+
+    Args:
+        fd: the file, opened to append.
+        data: what is appended.
+        end: the file's size, in bytes, to which it is cut off where not all could be written.
+        path: the file, for the error.
+
+    Raises:
+        OSError: the disk is full, say.
+    """
+    try:
+        if os.write(fd, data) < len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+    except OSError:
+        os.ftruncate(fd, end)
+        raise
