@@ -11,10 +11,11 @@ from spark_events.api.errors import (
     SparkEventsError,
 )
 from spark_events.api.event import AttributeValue, Event, EventBuilder, Severity
+from spark_events.api.exponential import ExponentialSnapshot, at_scale
 from spark_events.api.failure import Failure, FailureContext, FailureEnricher
 from spark_events.api.local_disk import append_whole, probe_folder
 from spark_events.api.metric_group import MetricGroup
-from spark_events.api.metrics import Counter, Gauge, Histogram, Meter, Metric, MetricType
+from spark_events.api.metrics import Counter, Gauge, Histogram, HistogramSnapshot, Meter, Metric, MetricType
 from spark_events.api.option_types import OptionType, Secret
 from spark_events.api.reporter import (
     EventReporter,
@@ -28,23 +29,27 @@ from spark_events.api.reporter import (
     SpanReporterFactory,
 )
 from spark_events.api.sending import JOURNAL_OPTIONS, Outbox, SendingReporter
-from spark_events.api.span import Span, SpanBuilder
+from spark_events.api.span import Span, SpanBuilder, SpanEvent, SpanLink
+from spark_events.api.units import BaseUnit, base_unit
 
 __all__ = [
     "JOURNAL_OPTIONS",
     "ApplicationInfo",
     "AttributeValue",
+    "BaseUnit",
     "ConfigError",
     "Counter",
     "Event",
     "EventBuilder",
     "EventReporter",
     "EventReporterFactory",
+    "ExponentialSnapshot",
     "Failure",
     "FailureContext",
     "FailureEnricher",
     "Gauge",
     "Histogram",
+    "HistogramSnapshot",
     "Meter",
     "Metric",
     "MetricGroup",
@@ -67,10 +72,14 @@ __all__ = [
     "Severity",
     "Span",
     "SpanBuilder",
+    "SpanEvent",
+    "SpanLink",
     "SpanReporter",
     "SpanReporterFactory",
     "SparkEventsError",
     "append_whole",
+    "at_scale",
+    "base_unit",
     "option_types",
     "probe_folder",
 ]

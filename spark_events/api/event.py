@@ -8,7 +8,8 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-AttributeValue = str | int | float | bool
+Scalar = str | int | float | bool
+AttributeValue = Scalar | tuple[Scalar, ...]
 Attributes = Mapping[str, AttributeValue]
 
 

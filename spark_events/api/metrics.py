@@ -8,6 +8,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from spark_events.api.exponential import ExponentialBuckets, ExponentialSnapshot
 
 
 class MetricType(enum.Enum):
@@ -84,6 +87,26 @@ class Gauge(Metric):
         return self._read()
 
 
+@dataclass(frozen=True, slots=True)
+class HistogramSnapshot:
+    """The state of a histogram.
+
+    Attributes:
+        counts: of each bucket, the unbounded one last.
+        sum: of all values.
+        exponential: the same values in exponential buckets.
+    """
+
+    counts: tuple[int, ...]
+    sum: float
+    exponential: ExponentialSnapshot
+
+    @property
+    def count(self) -> int:
+        """How many values there were."""
+        return sum(self.counts)
+
+
 class Histogram(Metric):
     """Counts of values by bucket; safe to use from any thread.
 
@@ -100,6 +123,7 @@ class Histogram(Metric):
         self.bounds: tuple[float, ...] = tuple(sorted(bounds))
         self._counts = [0] * (len(self.bounds) + 1)
         self._sum = 0.0
+        self._exponential = ExponentialBuckets()
         self._lock = threading.Lock()
 
     def update(self, value: float) -> None:
@@ -107,11 +131,12 @@ class Histogram(Metric):
         with self._lock:
             self._counts[bisect.bisect_left(self.bounds, value)] += 1
             self._sum += value
+            self._exponential.update(value)
 
-    def snapshot(self) -> tuple[list[int], float]:
-        """Return the count of each bucket, the unbounded one last, and the sum of all values."""
+    def snapshot(self) -> HistogramSnapshot:
+        """Return what was counted so far."""
         with self._lock:
-            return list(self._counts), self._sum
+            return HistogramSnapshot(tuple(self._counts), self._sum, self._exponential.snapshot())
 
 
 class Meter(Metric):

@@ -2,11 +2,41 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from spark_events.api.event import Attributes, AttributeValue
+from spark_events.api.failure import Failure
+
+
+@dataclass(frozen=True, slots=True)
+class SpanEvent:
+    """Something that happened at one moment of a span, such as an exception.
+
+    Attributes:
+        name: ``exception`` and the like.
+        time_ms: when, in ms since the epoch.
+        attributes: what happened.
+    """
+
+    name: str
+    time_ms: int
+    attributes: Attributes = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SpanLink:
+    """A span of another trace that has to do with this one.
+
+    Attributes:
+        trace_id: 32 hexadecimal digits.
+        span_id: 16 hexadecimal digits.
+    """
+
+    trace_id: str
+    span_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +54,8 @@ class Span:
         error: why it failed; None where it did not.
         attributes: what happened.
         variables: whom it happened to, from the metric group that it was added to.
+        events: what happened at moments of it.
+        links: spans of other traces.
     """
 
     name: str
@@ -36,6 +68,8 @@ class Span:
     error: str | None = None
     attributes: Attributes = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
+    events: tuple[SpanEvent, ...] = ()
+    links: tuple[SpanLink, ...] = ()
 
     @staticmethod
     def builder(class_scope: str, name: str) -> SpanBuilder:
@@ -53,17 +87,17 @@ class Span:
 
 
 class SpanBuilder:
-    """Collects the parts of a span; each setter returns the builder.
+    """Collects the parts of a span and of its children; each setter returns the builder.
 
     Attributes:
-        routine: whether a full queue does without it first: always, for there are many spans.
+        routine: whether a full queue does without it first; most spans are, for there are many.
     """
 
-    routine = True
-
     def __init__(self, class_scope: str, name: str) -> None:
+        self.routine = True
         self._span = Span(name, class_scope, 0, 0, trace_id="", span_id="")
         self._attributes: dict[str, AttributeValue] = {}
+        self._children: list[SpanBuilder] = []
 
     @property
     def name(self) -> str:
@@ -86,10 +120,27 @@ class SpanBuilder:
         self._span = replace(self._span, trace_id=trace_id, span_id=span_id, parent_span_id=parent_span_id)
         return self
 
+    def set_routine(self, routine: bool) -> SpanBuilder:
+        """Say whether a full queue does without it first."""
+        self.routine = routine
+        return self
+
     def set_error(self, message: str | None) -> SpanBuilder:
         """Mark the span as failed, unless the message is None."""
         self._span = replace(self._span, error=message)
         return self
+
+    def set_failure(self, failure: Failure | None, time_ms: int) -> SpanBuilder:
+        """Mark the span as failed, with OpenTelemetry's event ``exception``; None marks nothing."""
+        if failure is None:
+            return self
+        told = {
+            "exception.type": failure.exception_type,
+            "exception.message": failure.message,
+            "exception.stacktrace": failure.stacktrace,
+        }
+        known = {key: value for key, value in told.items() if value is not None}
+        return self.set_error(failure.message).add_event("exception", time_ms, known)
 
     def set_attribute(self, key: str, value: AttributeValue | None) -> SpanBuilder:
         """Add one attribute; None, a value that is not known, adds nothing."""
@@ -97,8 +148,24 @@ class SpanBuilder:
             self._attributes[key] = value
         return self
 
+    def add_event(self, name: str, time_ms: int, attributes: Attributes | None = None) -> SpanBuilder:
+        """Add something that happened at one moment, in ms since the epoch."""
+        event = SpanEvent(name, time_ms, dict(attributes or {}))
+        self._span = replace(self._span, events=(*self._span.events, event))
+        return self
+
+    def add_link(self, trace_id: str, span_id: str) -> SpanBuilder:
+        """Link to a span of another trace."""
+        self._span = replace(self._span, links=(*self._span.links, SpanLink(trace_id, span_id)))
+        return self
+
+    def add_child(self, child: SpanBuilder) -> SpanBuilder:
+        """Add a span that was part of this one; it gets its ids from it, and its times are kept within it."""
+        self._children.append(child)
+        return self
+
     def build(self, variables: Mapping[str, str]) -> Span:
-        """Make the span; called by the metric group, which knows the variables."""
+        """Make the span, without its children; called by the metric group, which knows the variables."""
         return replace(
             self._span,
             trace_id=self._span.trace_id or secrets.token_hex(16),
@@ -106,3 +173,19 @@ class SpanBuilder:
             attributes=dict(self._attributes),
             variables=variables,
         )
+
+    def build_tree(self, variables: Mapping[str, str]) -> list[Span]:
+        """Make the span and all below it, each before its children."""
+        span = self.build(variables)
+        built = [span]
+        for number, child in enumerate(self._children):
+            built += child._below(span, number).build_tree(variables)
+        return built
+
+    def _below(self, parent: Span, number: int) -> SpanBuilder:
+        """Return this builder with its place in a trace."""
+        seed = f"{parent.trace_id}{parent.span_id}{self.name}\x1f{number}".encode()
+        span_id = self._span.span_id or hashlib.blake2b(seed, digest_size=8).hexdigest()
+        start = min(max(self._span.start_ms, parent.start_ms), parent.end_ms)
+        end = min(max(self._span.end_ms, start), parent.end_ms)
+        return self.set_ids(parent.trace_id, span_id, parent.span_id).set_times_ms(start, end)

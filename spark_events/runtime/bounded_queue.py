@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from spark_events.api import Event, Span
+from spark_events.api.event import Attributes
 
 _ITEM_BYTES = 600
 """What an item takes beside its texts, roughly."""
@@ -110,5 +111,11 @@ class BoundedQueue:
 
 def estimate_bytes(item: Event | Span) -> int:
     """Return what an event or a span takes in memory, roughly, in bytes, without its variables."""
-    texts = [len(value) for value in item.attributes.values() if type(value) is str]
-    return _ITEM_BYTES + sum(texts) + (len(item.body) if isinstance(item, Event) else 0)
+    size = _ITEM_BYTES + _text_bytes(item.attributes)
+    if isinstance(item, Event):
+        return size + len(item.body)
+    return size + sum(_ITEM_BYTES + _text_bytes(event.attributes) for event in item.events)
+
+
+def _text_bytes(attributes: Attributes) -> int:
+    return sum(len(value) for value in attributes.values() if type(value) is str)

@@ -50,16 +50,19 @@ class Redactor:
         if isinstance(item, Event):
             body = self.text(item.body)
             return item if body == item.body else replace(item, body=body)
-        error = item.error and self.text(item.error)
-        return item if error == item.error else replace(item, error=error)
+        if item.error is None and not item.events:
+            return item
+        happened = [replace(each, attributes=self._attributes(each.attributes)) for each in item.events]
+        return replace(item, error=item.error and self.text(item.error), events=tuple(happened))
 
     def _attributes(self, attributes: Mapping[str, AttributeValue]) -> Mapping[str, AttributeValue]:
-        changed = {
-            key: clean
-            for key, value in attributes.items()
-            if isinstance(value, str) and (clean := self.text(value)) != value
-        }
+        changed = {key: clean for key, value in attributes.items() if (clean := self._value(value)) != value}
         return {**attributes, **changed} if changed else attributes
+
+    def _value(self, value: AttributeValue) -> AttributeValue:
+        if isinstance(value, tuple):
+            return tuple(self.text(each) if isinstance(each, str) else each for each in value)
+        return self.text(value) if isinstance(value, str) else value
 
 
 def read_patterns(

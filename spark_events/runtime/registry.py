@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from spark_events.api import (
     ApplicationInfo,
@@ -19,7 +18,7 @@ from spark_events.runtime.bounded_queue import Item, estimate_bytes
 from spark_events.runtime.kinds import EVENTS, KINDS, METRICS, SPANS, Kind
 from spark_events.runtime.log_once import OnceLog
 from spark_events.runtime.losses import Losses
-from spark_events.runtime.redaction import Redactor
+from spark_events.runtime.redaction import Redactor, T
 from spark_events.runtime.scope import ReporterGroupView, ScopeGroup
 from spark_events.runtime.setup import ReporterSetup, read_setups
 from spark_events.runtime.stats import LOSS_CAUSES
@@ -101,11 +100,15 @@ class Registry:
 
     def add_event(self, group: MetricGroup, event: EventBuilder) -> None:
         """Hand an event to each event reporter whose filter it passes."""
-        self._dispatch(EVENTS, "notify_of_added_event", group, event)
+        if wanting := self._wanting(EVENTS, group, event.name):
+            built = event.build(group.all_variables)
+            self._offer(wanting, "notify_of_added_event", built, event.routine)
 
     def add_span(self, group: MetricGroup, span: SpanBuilder) -> None:
-        """Hand a span to each span reporter whose filter it passes."""
-        self._dispatch(SPANS, "notify_of_added_span", group, span)
+        """Hand a span, and each below it, to each span reporter whose filter it passes."""
+        for built in span.build_tree(group.all_variables) if self._by_kind[SPANS] else ():
+            if wanting := self._wanting(SPANS, group, built.name):
+                self._offer(wanting, "notify_of_added_span", built, span.routine)
 
     def add_metric(self, group: MetricGroup, name: str, metric: Metric) -> None:
         """Tell each metric reporter whose filter it passes of a metric."""
@@ -115,24 +118,17 @@ class Registry:
         """Tell each metric reporter that knows of a metric that it is gone."""
         self._announce("notify_of_removed_metric", group, name, metric)
 
-    def _dispatch(
-        self, kind: Kind, method: str, group: MetricGroup, builder: EventBuilder | SpanBuilder
-    ) -> None:
-        wanting = [
-            worker
-            for worker in self._by_kind[kind]
-            if worker.setup.filter.passes(group.logical_scope, builder.name)
-        ]
-        if not wanting:
-            return
-        variables = group.all_variables
-        unseen: Any = builder.build(variables)
-        built: Any = self._redactor.item(unseen)
-        size = estimate_bytes(built)
+    def _wanting(self, kind: Kind, group: MetricGroup, name: str) -> list[Worker]:
+        scope = group.logical_scope
+        return [worker for worker in self._by_kind[kind] if worker.setup.filter.passes(scope, name)]
+
+    def _offer(self, wanting: list[Worker], method: str, unseen: T, routine: bool) -> None:
+        built = self._redactor.item(unseen)
+        size, variables = estimate_bytes(built), unseen.variables
         for worker in wanting:
             seen = worker.setup.variables_for(variables)
             handed = built if seen is variables else built.with_variables(seen)
-            worker.offer(Item(method, (handed,), size, builder.routine))
+            worker.offer(Item(method, (handed,), size, routine))
 
     def _announce(self, method: str, group: MetricGroup, name: str, metric: Metric) -> None:
         for worker in self._by_kind[METRICS]:

@@ -50,7 +50,8 @@ def test_histogram_counts_by_bucket() -> None:
     for value in (0.5, 1, 2, 100):
         histogram.update(value)
 
-    assert histogram.snapshot() == ([2, 1, 1], 103.5)
+    seen = histogram.snapshot()
+    assert (seen.counts, seen.sum, seen.count) == ((2, 1, 1), 103.5, 4)
 
 
 def test_gauge_asks_each_time() -> None:

@@ -113,6 +113,15 @@ class FileLogSpanReporter(_FileLog, SpanReporter):
                 "scope": span.class_scope,
                 "status": {"code": "ERROR", "message": span.error} if span.error else {"code": "UNSET"},
                 "attributes": span.all_attributes,
+                "events": [
+                    {
+                        "name": event.name,
+                        "timeUnixNano": str(event.time_ms * 1_000_000),
+                        "attributes": event.attributes,
+                    }
+                    for event in span.events
+                ],
+                "links": [{"traceId": link.trace_id, "spanId": link.span_id} for link in span.links],
             }
         )
 
@@ -129,6 +138,8 @@ def encode(record: dict[str, Any]) -> bytes:
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {_plain(str(key)): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
     if isinstance(value, bool | float) or value is None:
         return value
     if isinstance(value, int) and -(2**63) <= value < 2**63:

@@ -48,6 +48,11 @@ def span_message(span: Span) -> bytes:
     )
     if span.error is not None:
         message.status.CopyFrom(Status(code=Status.STATUS_CODE_ERROR, message=_text(span.error)))
+    for event in span.events:
+        added = message.events.add(name=_text(event.name), time_unix_nano=event.time_ms * 1_000_000)
+        _with(added, event.attributes.items())
+    for link in span.links:
+        message.links.add(trace_id=bytes.fromhex(link.trace_id), span_id=bytes.fromhex(link.span_id))
     return _with_attributes(_scope(span.class_scope), message, span)
 
 
@@ -116,16 +121,24 @@ def _add(target: Any, key: str, value: Any) -> None:
     # A third of the cost of building each KeyValue by its constructor.
     pair = target.add()
     pair.key = _text(key)
+    _set(pair.value, value)
+
+
+def _set(target: Any, value: Any) -> None:
     if isinstance(value, str):
-        pair.value.string_value = _text(value)
+        target.string_value = _text(value)
     elif isinstance(value, bool):
-        pair.value.bool_value = value
+        target.bool_value = value
     elif isinstance(value, int) and -(2**63) <= value < 2**63:
-        pair.value.int_value = value
+        target.int_value = value
     elif isinstance(value, float):
-        pair.value.double_value = value
+        target.double_value = value
+    elif isinstance(value, tuple | list):
+        target.array_value.SetInParent()
+        for each in value:
+            _set(target.array_value.values.add(), each)
     else:
-        pair.value.string_value = _text(str(value))
+        target.string_value = _text(str(value))
 
 
 def _text(value: str) -> str:

@@ -189,11 +189,11 @@ def _add(family: Family, metric: Metric, labels: dict[str, str]) -> None:
 
 
 def _add_histogram(family: Family, metric: Histogram, labels: dict[str, str], scale: float) -> None:
-    counts, total = metric.snapshot()
+    seen = metric.snapshot()
     so_far = 0
-    for bound, count in zip((*metric.bounds, float("inf")), counts, strict=True):
+    for bound, count in zip((*metric.bounds, float("inf")), seen.counts, strict=True):
         so_far += count
         le = "+Inf" if bound == float("inf") else repr(float(bound * scale))
         family.add_sample(f"{family.name}_bucket", {**labels, "le": le}, so_far)
     family.add_sample(f"{family.name}_count", labels, so_far)
-    family.add_sample(f"{family.name}_sum", labels, total * scale)
+    family.add_sample(f"{family.name}_sum", labels, seen.sum * scale)

@@ -1,0 +1,40 @@
+"""Units of metrics: from what is counted in, to the base units of Prometheus and OpenTelemetry."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class BaseUnit(NamedTuple):
+    """A base unit.
+
+    Attributes:
+        ucum: as in OTLP.
+        suffix: what the name of a metric in it ends with in Prometheus; empty where it has none.
+        factor: what a value is multiplied with to be in it.
+    """
+
+    ucum: str
+    suffix: str
+    factor: float
+
+
+_BASE = {
+    "ns": BaseUnit("s", "seconds", 1e-9),
+    "us": BaseUnit("s", "seconds", 1e-6),
+    "ms": BaseUnit("s", "seconds", 1e-3),
+    "s": BaseUnit("s", "seconds", 1),
+    "min": BaseUnit("s", "seconds", 60),
+    "h": BaseUnit("s", "seconds", 3_600),
+    "d": BaseUnit("s", "seconds", 86_400),
+    "By": BaseUnit("By", "bytes", 1),
+    "KiBy": BaseUnit("By", "bytes", 1_024),
+    "MiBy": BaseUnit("By", "bytes", 1_048_576),
+    "1": BaseUnit("1", "ratio", 1),
+    "%": BaseUnit("1", "ratio", 0.01),
+}
+
+
+def base_unit(unit: str) -> BaseUnit:
+    """Return the base unit of a UCUM unit; of one that has none, as ``{row}``, the unit itself."""
+    return _BASE.get(unit) or BaseUnit(unit, "", 1)
