@@ -10,12 +10,18 @@ from dataclasses import dataclass
 from spark_events.api import ConfigError, probe_folder
 from spark_events.api.sending import JOURNAL_DIR
 from spark_events.listeners.configuration import read_configuration
-from spark_events.listeners.settings import OPTIONS, PREFIX, SLA_OF_QUERY
+from spark_events.listeners.settings import METRICS_PREFIX, OPTIONS, PREFIX, SLA_OF_QUERY
 from spark_events.runtime.kinds import EVENTS, KINDS
 from spark_events.runtime.setup import FACTORY, ReporterSetup
 from spark_events.runtime.worker import describe
 
 _PROBE_S = 15.0
+_OURS = (
+    PREFIX,
+    *(f"spark.{root}." for root in ("traces", "metrics.scope", "metrics.job")),
+    "spark.metrics.report",
+)
+_SPARKS = ("spark.metrics.conf", "spark.metrics.namespace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +108,17 @@ def _probe(setup: ReporterSetup) -> str:
 
 def _unknown_keys(conf: Mapping[str, str]) -> list[str]:
     """Find keys that look like ours and are not; ``spark.metrics.`` is shared with Spark."""
-    known = [f"{PREFIX}{option.name}" for option in OPTIONS] + [kind.names_key for kind in KINDS]
-    patterns = [
-        *known,
-        f"{PREFIX}{SLA_OF_QUERY}<query>",
-        *(f"{kind.prefix}<name>.<option>" for kind in KINDS),
-    ]
+    known = [prefix + option.name for prefix, options in OPTIONS.items() for option in options]
+    known += [kind.names_key for kind in KINDS]
+    open_ended = (PREFIX + SLA_OF_QUERY, *(kind.prefix for kind in KINDS))
+    patterns = [*known, f"{PREFIX}{SLA_OF_QUERY}<query>", *(f"{k.prefix}<name>.<option>" for k in KINDS)]
     problems = []
     for key in conf:
-        if not key.startswith(("spark.events.", "spark.traces.", "spark.metrics.report")):
+        if key in known or key.startswith(open_ended):
             continue
-        ours = key in known or key.startswith((PREFIX + SLA_OF_QUERY, *(kind.prefix for kind in KINDS)))
-        if not ours:
-            close = difflib.get_close_matches(key, known, n=1)
+        close = difflib.get_close_matches(key, known, n=1, cutoff=0.8)
+        suspicious = key.startswith(_OURS) or (key.startswith(METRICS_PREFIX) and close)
+        if suspicious and key not in _SPARKS:
             hint = f"did you mean {close[0]!r}? " if close else ""
             problems.append(f"{key}: unknown key; {hint}allowed: {', '.join(patterns)}")
     return problems

@@ -39,7 +39,12 @@ def test_each_option_is_in_its_reporters_readme(kind, name) -> None:  # type: ig
 def test_each_key_is_in_the_configuration_page() -> None:
     """So are the framework's keys, and the options that all reporters have."""
     page = (REPO / "docs" / "configuration.md").read_text()
-    keys = [f"spark.events.{option.name}" for option in settings.OPTIONS if option is not settings.REPORTERS]
+    keys = [
+        prefix + option.name
+        for prefix, options in settings.OPTIONS.items()
+        for option in options
+        if option is not settings.REPORTERS
+    ]
 
     assert [key for key in (*keys, *(option.name for option in COMMON)) if key not in page] == []
 

@@ -85,6 +85,13 @@ def _parse_int(text: str) -> int:
     return int(text)
 
 
+def _parse_ratio(text: str) -> float:
+    ratio = float(text)
+    if not 0 <= ratio <= 1:
+        raise ValueError
+    return ratio
+
+
 def _parse_duration_ms(text: str) -> int:
     match = re.fullmatch(r"(\d+)\s*([a-z]*)", text.lower())
     if not match:
@@ -164,6 +171,7 @@ def _parse_local_path(text: str) -> Path:
 STRING: OptionType[str] = OptionType("string", "a text", str)
 BOOL = OptionType("bool", "true or false", _parse_bool)
 INT = OptionType("int", "a whole number", _parse_int)
+RATIO = OptionType("ratio", "a number from 0 to 1", _parse_ratio)
 DURATION = OptionType("duration", "a duration such as 500ms, 60s or 5min", _parse_duration_ms)
 SIZE = OptionType("size", "a size such as 512k, 64m or 1g", _parse_size)
 LIST = OptionType("list", "a list such as a,b", _parse_list)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_events.api import Failure, Gauge
+from spark_events.api import Failure, Gauge, Span
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure
-from spark_events.listeners.job_status import JobStatus, JobStatusTracker, register_status_gauges
-from spark_events.listeners.status_times import StatusTimes
+from spark_events.listeners.job_status import JobStatus, JobStatusTracker
+from spark_events.listeners.status_metrics import StatusMetrics
+from spark_events.listeners.traces import CLASS_SCOPE
 
 
 class ApplicationListener:
@@ -21,10 +22,11 @@ class ApplicationListener:
         entity = Entity("application", "", f"application {application.name!r}")
         self.tracker = JobStatusTracker(context.emitter, entity, context.scopes.application_run())
         series = context.scopes.application()
-        register_status_gauges(series, self.tracker)
-        times = StatusTimes()
-        times.register(series, context.settings.status_metrics)
-        self.tracker.on_change = times.changed
+        enabled = context.settings.status_metrics
+        StatusMetrics(series, enabled).follow(self.tracker)
+        context.all_subtasks.register(series, "", enabled)
+        self._start_ms = 0
+        self._spark_version = spark_version
         # Ids change with each run, so they label this one metric only.
         ids = {
             "app_id": application.id,
@@ -37,6 +39,7 @@ class ApplicationListener:
 
     def on_start(self, record: dict[str, Any], time_ms: int) -> None:
         """Take ApplicationStart: a driver that has started is up, whatever executors it still waits for."""
+        self._start_ms = time_ms
         self.tracker.change(JobStatus.CREATED, time_ms)
         self.tracker.change(JobStatus.RUNNING, time_ms)
 
@@ -46,6 +49,7 @@ class ApplicationListener:
         thrown = record.get("Exception")
         if not exit_code and not thrown:
             self.tracker.change(JobStatus.FINISHED, time_ms)
+            self._span(time_ms, None)
             return
         failure = (
             parse_failure(thrown) if thrown else Failure(f"the application ended with exit code {exit_code}")
@@ -54,3 +58,17 @@ class ApplicationListener:
             failure, self.tracker.entity, self.tracker.group, time_ms, can_restart=False, is_global=True
         )
         self.tracker.change(JobStatus.FAILED, time_ms)
+        self._span(time_ms, failure)
+
+    def _span(self, end_ms: int, failure: Failure | None) -> None:
+        end_ms = max(self._start_ms, end_ms)
+        span = (
+            Span.builder(CLASS_SCOPE, "Application")
+            .set_times_ms(self._start_ms, end_ms)
+            .set_attribute("jobStatus", "FAILED" if failure else "FINISHED")
+            .set_attribute("sparkVersion", self._spark_version or None)
+            .set_failure(failure, end_ms)
+            .set_routine(False)
+        )
+        traces, tracker = self._context.traces, self.tracker
+        traces.report(span, traces.application, tracker.entity, tracker.group)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_events.api import Event, MetricGroup, Severity, Span
+from spark_events.api import Event, Failure, MetricGroup, Severity
 from spark_events.listeners.checkpoint_metrics import CheckpointMetrics
 from spark_events.listeners.emitter import Emitter, Entity
+from spark_events.listeners.query_spans import QuerySpans
 
 CLASS_SCOPE = "spark_events.listeners.CheckpointStats"
 _UNKNOWN = -1
@@ -16,21 +17,16 @@ class CheckpointStats:
     """Reports one query's checkpoints as events, spans and metrics; lives across the query's runs.
 
     Args:
-        emitter: reports events and spans.
+        emitter: reports events.
         series: where the query's metrics go.
+
+    Attributes:
+        metrics: of the query's checkpoints.
     """
 
     def __init__(self, emitter: Emitter, series: MetricGroup) -> None:
         self._emitter = emitter
-        self._metrics = CheckpointMetrics(series)
-
-    def started(self) -> None:
-        """Take the start of a batch."""
-        self._metrics.in_progress = 1
-
-    def nothing_to_do(self) -> None:
-        """Take a trigger that found no new data, or the end of the query."""
-        self._metrics.in_progress = 0
+        self.metrics = CheckpointMetrics(series)
 
     def completed(
         self,
@@ -39,11 +35,12 @@ class CheckpointStats:
         entity: Entity,
         group: MetricGroup,
         location: str | None,
+        spans: QuerySpans,
     ) -> None:
         """Report the batch of a progress record, which was committed at ``end_ms``."""
         durations, batch = progress["durationMs"], int(progress["batchId"])
         duration_ms = int(durations.get("triggerExecution", 0))
-        full, written = _state_sizes(progress.get("stateOperators") or ())
+        full, written = state_sizes(progress)
         event = (
             _event(batch, "COMPLETED", full, written)
             .set_body(f"{entity.title} completed checkpoint {batch} in {duration_ms} ms")
@@ -56,8 +53,8 @@ class CheckpointStats:
             .set_attribute("checkpointLocation", location)
         )
         self._emitter.emit(event, entity, group, end_ms, ("checkpoint", str(batch)), "COMPLETED")
-        self._span(batch, end_ms - duration_ms, end_ms, "COMPLETED", entity, group)
-        self._metrics.take_completed(batch, end_ms, duration_ms, full, written)
+        spans.completed(batch, progress, end_ms, (full, written))
+        self.metrics.take_completed(batch, end_ms, duration_ms, full, written)
 
     def failed(
         self,
@@ -67,6 +64,8 @@ class CheckpointStats:
         entity: Entity,
         group: MetricGroup,
         location: str | None,
+        spans: QuerySpans,
+        failure: Failure,
     ) -> None:
         """Report a batch that was started and did not commit."""
         event = (
@@ -78,24 +77,12 @@ class CheckpointStats:
             .set_attribute("checkpointLocation", location)
         )
         self._emitter.emit(event, entity, group, end_ms, ("checkpoint", str(batch)), "FAILED")
-        self._span(batch, start_ms, max(start_ms, end_ms), "FAILED", entity, group)
-        self._metrics.take_failed()
+        spans.failed(batch, start_ms, end_ms, failure)
+        self.metrics.take_failed()
 
     def _since_last(self, end_ms: int) -> int | None:
-        last_ms = self._metrics.last_completed_ms
+        last_ms = self.metrics.last_completed_ms
         return None if last_ms is None else max(0, end_ms - last_ms)
-
-    def _span(
-        self, batch: int, start_ms: int, end_ms: int, status: str, entity: Entity, group: MetricGroup
-    ) -> None:
-        span = (
-            Span.builder(CLASS_SCOPE, "Checkpoint")
-            .set_times_ms(start_ms, end_ms)
-            .set_attribute("checkpointId", batch)
-            .set_attribute("checkpointStatus", status)
-            .set_error("the batch failed before its commit" if status == "FAILED" else None)
-        )
-        self._emitter.span(span, entity, group, (str(batch),))
 
 
 def is_checkpoint(progress: dict[str, Any]) -> bool:
@@ -117,10 +104,10 @@ def _event(batch: int, status: str, full: int, written: int) -> Any:
     )
 
 
-def _state_sizes(operators: Any) -> tuple[int, int]:
+def state_sizes(progress: dict[str, Any]) -> tuple[int, int]:
     """Return the bytes of all state, and those written for this batch; -1 where Spark does not say."""
     full = written = 0
-    for operator in operators:
+    for operator in progress.get("stateOperators") or ():
         custom = operator.get("customMetrics") or {}
         full += int(
             custom.get("rocksdbSstFileSize")

@@ -17,10 +17,12 @@ class CheckpointMetrics:
     Attributes:
         in_progress: how many batches are on their way: 0 or 1.
         last_completed_ms: when the last one completed, in ms since the epoch; None before the first.
+        restored_ms: when the query last went on from a checkpoint, in ms since the epoch; None if never.
     """
 
     def __init__(self, series: MetricGroup) -> None:
         self.in_progress = 0
+        self.restored_ms: int | None = None
         self._last_id: int | None = None
         self.last_completed_ms: int | None = None
         self._last_duration_ms: int | None = None
@@ -65,6 +67,9 @@ class CheckpointMetrics:
             ),
             "lastCheckpointCompletedTimestamp": Gauge(
                 lambda: self.last_completed_ms, "ms", "When the last checkpoint completed."
+            ),
+            "lastCheckpointRestoreTimestamp": Gauge(
+                lambda: self.restored_ms, "ms", "When the query last went on from a checkpoint."
             ),
             "lastCheckpointAge": Gauge(self._age_ms, "ms", "How long ago the last checkpoint completed."),
             "lastCheckpointDuration": Gauge(

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
-from spark_events.api import Event, MetricGroup, Severity
+from spark_events.api import Counter, Event, Gauge, MetricGroup, Severity
 from spark_events.listeners.emitter import Emitter, Entity
 
 CLASS_SCOPE = "spark_events.listeners.CheckpointWatch"
 _LATE_RECORDS_MS = 1_000
+
+
+class SlaMetrics:
+    """How many checkpoints of a query completed in time, over all its runs.
+
+    Args:
+        series: where the metrics go.
+        sla_ms: the longest time between two checkpoints, in ms.
+    """
+
+    def __init__(self, series: MetricGroup, sla_ms: int) -> None:
+        described = "The longest time between two checkpoints (spark.events.checkpoint.sla)."
+        series.register("checkpointSla", Gauge(lambda: sla_ms, "ms", described))
+        described = "Checkpoints that completed within the SLA."
+        self.met = series.register("checkpointSlaMet", Counter("{checkpoint}", described))
+        described = "Times that no checkpoint completed within the SLA."
+        self.missed = series.register("checkpointSlaMissed", Counter("{checkpoint}", described))
 
 
 class CheckpointWatch:
@@ -18,10 +35,12 @@ class CheckpointWatch:
         emitter: reports the events.
         entity: the query.
         sla_ms: the longest time between two checkpoints, in ms.
+        metrics: counts those in time, and the others.
     """
 
-    def __init__(self, emitter: Emitter, entity: Entity, sla_ms: int) -> None:
+    def __init__(self, emitter: Emitter, entity: Entity, sla_ms: int, metrics: SlaMetrics) -> None:
         self._emitter = emitter
+        self._metrics = metrics
         self.entity = entity
         self._sla_ms = sla_ms
         self._since_ms: int | None = None
@@ -41,6 +60,8 @@ class CheckpointWatch:
     def completed(self, checkpoint_id: int, time_ms: int, group: MetricGroup) -> None:
         """Start anew from a completed checkpoint; one that came late is reported, if it was not yet."""
         self._check(time_ms, group)
+        if not self._reported:
+            self._metrics.met.inc()
         self._since_ms, self._last_id, self._reported = time_ms, checkpoint_id, False
 
     def tick(self, now_ms: int, group: MetricGroup) -> None:
@@ -51,6 +72,7 @@ class CheckpointWatch:
         if self._reported or self._since_ms is None or time_ms <= self._since_ms + self._sla_ms:
             return
         self._reported = True
+        self._metrics.missed.inc()
         due_ms = self._since_ms + self._sla_ms
         event = (
             Event.builder(CLASS_SCOPE, "CheckpointOverdueEvent")

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from spark_events.listeners.all_subtasks import AllSubtasks
 from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.failure_events import FailureEvents
 from spark_events.listeners.restart_counts import RestartCounts
 from spark_events.listeners.scopes import Scopes
 from spark_events.listeners.settings import ListenerSettings
+from spark_events.listeners.traces import Traces
+from spark_events.listeners.work import ApplicationWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,9 @@ class ListenerContext:
         failures: reports failures.
         scopes: the places in the scope tree.
         settings: what is configured for the listeners.
+        traces: gives spans their places, and reports them.
+        work: what all jobs have done so far.
+        all_subtasks: whether all tasks of the active stages run or have finished.
         restarts: how often each query was restarted.
         queries_by_run: variables of the streaming query of each run id, for the jobs that it runs.
     """
@@ -30,6 +36,9 @@ class ListenerContext:
     failures: FailureEvents
     scopes: Scopes
     settings: ListenerSettings
+    traces: Traces
+    work: ApplicationWork
+    all_subtasks: AllSubtasks
     restarts: RestartCounts
     queries_by_run: dict[str, Mapping[str, str]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from spark_events.api import ApplicationInfo, Counter, EventBuilder, MetricGroup, SpanBuilder
+from spark_events.api import ApplicationInfo, Counter, EventBuilder, MetricGroup
 from spark_events.runtime.scope import ScopeGroup
 
 
@@ -30,14 +30,14 @@ class Emitter:
     """Reports the events of one application.
 
     Args:
-        root: the root of the scope tree.
+        series: where they are counted.
         application: whose events they are.
     """
 
-    def __init__(self, root: ScopeGroup, application: ApplicationInfo) -> None:
-        self.root = root
+    def __init__(self, series: ScopeGroup, application: ApplicationInfo) -> None:
         self.application = application
-        self._counters: dict[tuple[str, ...], Counter] = {}
+        self._series = series
+        self._counters: dict[tuple[str, ...], tuple[Counter, ScopeGroup]] = {}
 
     def emit(
         self,
@@ -63,32 +63,23 @@ class Emitter:
         group.add_event(event)
         self._count(event.name, entity, status)
 
-    def span(self, span: SpanBuilder, entity: Entity, group: MetricGroup, what: tuple[str, ...]) -> None:
-        """Give a span its ids, as the root of a trace of its own, and report it."""
-        span.set_ids(
-            self.digest(16, entity, "trace", span.name, *what),
-            self.digest(8, entity, "span", span.name, *what),
-        )
-        group.add_span(span.set_attribute("job.kind", entity.kind))
-
     def digest(self, size: int, entity: Entity, *what: str) -> str:
         """Return ``size`` bytes in hexadecimal digits that are the same in every replay."""
         application = self.application
         parts = (application.id, application.attempt_id, entity.kind, entity.id, *what)
         return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=size).hexdigest()
 
+    def forget(self, query_name: str) -> None:
+        """Take that the metrics of a query are gone: the counters of its events go with them."""
+        for key in [key for key in self._counters if key[2] == query_name]:
+            self._counters.pop(key)[1].close()
+
     def _count(self, name: str, entity: Entity, status: str) -> None:
         key = (name, entity.kind, entity.query_name, status)
-        counter = self._counters.get(key)
-        if counter is None:
-            labels = {
-                "app_name": self.application.name,
-                "event_name": name,
-                "job_kind": entity.kind,
-                "query_name": entity.query_name,
-                "status": status,
-            }
-            group = self.root.child(components=(self.application.name, *key), variables=labels)
-            counter = group.register("events", Counter(description="Events by name, kind of job and status."))
-            self._counters[key] = counter
-        counter.inc()
+        found = self._counters.get(key)
+        if found is None:
+            labels = dict(zip(("event_name", "job_kind", "query_name", "status"), key, strict=True))
+            group = self._series.child(components=key, variables=labels)
+            counter = Counter("{event}", "Events by name, kind of job and status.")
+            found = self._counters[key] = (group.register("events", counter), group)
+        found[0].inc()

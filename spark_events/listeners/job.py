@@ -2,23 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from spark_events.api import Gauge
+from spark_events.api import Failure, Gauge, MetricGroup, Span
+from spark_events.api.event import now_ms
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_json_exception, thrown_by_task, was_cancelled
 from spark_events.listeners.job_status import JobStatus, JobStatusTracker
+from spark_events.listeners.passing_series import PassingSeries
+from spark_events.listeners.traces import CLASS_SCOPE, Place
+from spark_events.listeners.work import JobWork
+
+PlaceOfJob = Callable[[dict[str, Any]], Place | None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunningJob:
+    """A job that runs.
+
+    Attributes:
+        tracker: its status.
+        of_query: names the streaming query that it works for; empty where there is none.
+        place: of its span; None where it shall have none.
+        start_ms: when it began, in ms since the epoch.
+        stages: the ids of its stages.
+        work: how far it is.
+    """
+
+    tracker: JobStatusTracker
+    of_query: Mapping[str, str]
+    place: Place | None
+    start_ms: int
+    stages: tuple[int, ...]
+    work: JobWork
 
 
 class JobListener:
-    """Follows the jobs of one application; ended ones are forgotten."""
+    """Follows the jobs of one application; ended ones are forgotten.
 
-    def __init__(self, context: ListenerContext) -> None:
+    Args:
+        context: what the listeners share.
+        parent_of: tells below which span a job's is, by the properties of its JobStart; None for none.
+    """
+
+    def __init__(self, context: ListenerContext, parent_of: PlaceOfJob) -> None:
         self._context = context
-        self._running: dict[int, JobStatusTracker] = {}
-        active = Gauge(lambda: len(self._running), description="Spark jobs that run now.")
+        self._parent_of = parent_of
+        self._running: dict[int, RunningJob] = {}
+        self._jobs_of_stage: dict[int, list[int]] = {}
+        self._series = PassingSeries(context.settings.job_after_ms, context.settings.grace_ms)
+        active = Gauge(lambda: len(self._running), "{job}", "Spark jobs that run now.")
         context.scopes.application().register("activeJobs", active)
+
+    def of_stage(self, stage: int) -> RunningJob | None:
+        """Return the job that a stage works for; of several, the one that began first."""
+        jobs = self._jobs_of_stage.get(stage)
+        return self._running.get(jobs[0]) if jobs else None
 
     def on_start(self, record: dict[str, Any], time_ms: int) -> None:
         """Take JobStart; a job that is known already was found running at attach."""
@@ -28,28 +70,73 @@ class JobListener:
         of_query = self._context.query_of_job(record)
         group = self._context.scopes.job(job_id, of_query)
         entity = Entity("job", str(job_id), f"job {job_id}", of_query.get("query_name", ""))
-        tracker = self._running[job_id] = JobStatusTracker(self._context.emitter, entity, group)
+        tracker = JobStatusTracker(self._context.emitter, entity, group)
+        parent = self._parent_of(record.get("Properties") or {})
+        place = self._context.traces.below(parent, "Job", entity) if parent else None
+        stages = tuple(int(stage) for stage in record.get("Stage IDs") or ())
+        tasks = sum(int(info.get("Number of Tasks") or 0) for info in record.get("Stage Infos") or ())
+        job = RunningJob(tracker, of_query, place, time_ms, stages, JobWork(len(stages), tasks))
+        self._running[job_id] = job
+        for stage in stages:
+            self._jobs_of_stage.setdefault(stage, []).append(job_id)
+        self._series.begun(job_id, time_ms, lambda: self._show(job_id, job))
         tracker.change(JobStatus.RUNNING, time_ms)
 
     def on_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Take JobEnd."""
-        tracker = self._running.pop(int(record["Job ID"]), None)
-        if tracker is None:
+        job_id = int(record["Job ID"])
+        job = self._running.pop(job_id, None)
+        if job is None:
             return
+        self._forget_stages(job_id, job.stages)
+        self._series.ended(job_id, time_ms)
         result = record.get("Job Result") or {}
-        if result.get("Result") == "JobSucceeded":
-            tracker.change(JobStatus.FINISHED, time_ms)
-            return
-        failure = parse_json_exception(result.get("Exception") or {})
-        if was_cancelled(failure):
-            tracker.change(JobStatus.CANCELED, time_ms)
-            return
+        failure = None
+        status = JobStatus.FINISHED
+        if result.get("Result") != "JobSucceeded":
+            failure = parse_json_exception(result.get("Exception") or {})
+            status = JobStatus.CANCELED if was_cancelled(failure) else JobStatus.FAILED
+        self._context.work.count(f"{status.value.lower()}Jobs")
+        if failure is not None and status is JobStatus.FAILED:
+            self._report(job, failure, time_ms)
+        job.tracker.change(status, time_ms)
+        self._span(job, time_ms, status, failure)
+
+    def tick(self, now_ms: int) -> None:
+        """Let time pass."""
+        self._series.tick(now_ms)
+
+    def _report(self, job: RunningJob, failure: Failure, time_ms: int) -> None:
         self._context.failures.report(
             failure,
-            tracker.entity,
-            tracker.group,
+            job.tracker.entity,
+            job.tracker.group,
             time_ms,
             can_restart=False,
             is_global=not thrown_by_task(failure),
         )
-        tracker.change(JobStatus.FAILED, time_ms)
+
+    def _span(self, job: RunningJob, end_ms: int, status: JobStatus, failure: Failure | None) -> None:
+        if job.place is None:
+            return
+        end_ms = max(job.start_ms, end_ms)
+        span = (
+            Span.builder(CLASS_SCOPE, "Job")
+            .set_times_ms(job.start_ms, end_ms)
+            .set_attribute("jobStatus", status.value)
+            .set_failure(failure if status is JobStatus.FAILED else None, end_ms)
+        )
+        self._context.traces.report(span, job.place, job.tracker.entity, job.tracker.group)
+
+    def _show(self, job_id: int, job: RunningJob) -> MetricGroup:
+        group = self._context.scopes.job_series(job_id, job.of_query)
+        running = lambda: None if job.tracker.status is not JobStatus.RUNNING else now_ms() - job.start_ms  # noqa: E731
+        group.register("uptime", Gauge(running, "ms", "How long the job has been running."))
+        job.work.register(group)
+        return group
+
+    def _forget_stages(self, job_id: int, stages: tuple[int, ...]) -> None:
+        for stage in stages:
+            self._jobs_of_stage[stage].remove(job_id)
+            if not self._jobs_of_stage[stage]:
+                del self._jobs_of_stage[stage]

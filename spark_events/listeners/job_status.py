@@ -5,10 +5,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 
-from spark_events.api import Event, EventBuilder, Gauge, MetricGroup, Severity
-from spark_events.api.event import now_ms
+from spark_events.api import Event, EventBuilder, MetricGroup, Severity
 from spark_events.listeners.emitter import Emitter, Entity
-from spark_events.runtime.scope import ScopeGroup
 
 CLASS_SCOPE = "spark_events.listeners.JobStatus"
 
@@ -84,32 +82,3 @@ class JobStatusTracker:
             .set_body(f"{self.entity.title} {came}")
             .set_attribute("newJobStatus", new.value)
         )
-
-
-def register_status_gauges(group: ScopeGroup, current: JobStatusTracker | None = None) -> StatusGauges:
-    """Register a job's status and its age as gauges, and return what says which job they follow."""
-    gauges = StatusGauges(current)
-    for status in JobStatus:
-        gauges.register(group, status)
-    group.register("statusAge", Gauge(gauges.age_ms, "ms", "How long the job has been in its status."))
-    return gauges
-
-
-class StatusGauges:
-    """Gauges that follow one tracker after another: a query's series outlive its runs."""
-
-    def __init__(self, tracker: JobStatusTracker | None) -> None:
-        self.tracker = tracker
-
-    def register(self, group: ScopeGroup, status: JobStatus) -> None:
-        """Register the gauge that is 1 while the job is in a status, and 0 otherwise."""
-        described = "1 for the status that the job is in, 0 for the others."
-        labelled = group.child(components=(status.value,), variables={"status": status.value})
-        labelled.register("status", Gauge(lambda: int(self._in(status)), description=described))
-
-    def _in(self, status: JobStatus) -> bool:
-        return self.tracker is not None and self.tracker.status is status
-
-    def age_ms(self) -> int | None:
-        """Return how long the job has been in its status, in ms."""
-        return now_ms() - self.tracker.since_ms if self.tracker and self.tracker.status else None

@@ -5,55 +5,53 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from spark_events.api import Failure, Gauge, MetricGroup
-from spark_events.listeners.checkpoint import CheckpointStats, is_checkpoint
+from spark_events.api import Failure, MetricGroup
+from spark_events.listeners.checkpoint import is_checkpoint, state_sizes
 from spark_events.listeners.checkpoint_watch import CheckpointWatch
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure, thrown_by_task
-from spark_events.listeners.job_status import (
-    JobStatus,
-    JobStatusTracker,
-    StatusGauges,
-    register_status_gauges,
-)
-from spark_events.listeners.query_metrics import QueryMetrics
-from spark_events.listeners.status_times import StatusTimes
+from spark_events.listeners.job_status import JobStatus, JobStatusTracker
+from spark_events.listeners.query_series import AllQuerySeries, QuerySeries
+from spark_events.listeners.query_spans import QuerySpans
+from spark_events.listeners.settings import PHASES_AND_JOBS
+from spark_events.listeners.traces import Place
 
 # How Spark describes the SQL execution of a micro-batch: name, "id = …", "runId = …", "batch = …".
 _BATCH = re.compile(r"\nrunId = (?P<run>\S+)\nbatch = (?P<batch>\d+)")
 
 
-class _QuerySeries:
-    """What all runs of a query, under one name, have in common."""
-
-    def __init__(self, context: ListenerContext, name: str) -> None:
-        group = context.scopes.query(name)
-        self.status: StatusGauges = register_status_gauges(group)
-        self.times = StatusTimes()
-        self.times.register(group, context.settings.status_metrics)
-        self.metrics = QueryMetrics(group)
-        self.checkpoints = CheckpointStats(context.emitter, group)
-        self.restarts = 0
-        group.register("numRestarts", Gauge(lambda: self.restarts, description="How often it was restarted."))
-
-
 class _Run:
     """One run of a query."""
 
-    def __init__(self, context: ListenerContext, record: dict[str, Any], series: _QuerySeries) -> None:
+    def __init__(
+        self, context: ListenerContext, record: dict[str, Any], series: QuerySeries, start_ms: int
+    ) -> None:
         self.query_id, self.run_id = str(record["id"]), str(record["runId"])
         self.name = record.get("name") or self.query_id
         self.series = series
+        self.start_ms = start_ms
         self.location: str | None = record.get("checkpointLocation")
         # A bounded trigger ends by itself; any other query ends only when somebody stops it.
         self.bounded = record.get("bounded")
         self.entity = Entity("query", self.run_id, f"query {self.name!r}", self.name)
         self.group: MetricGroup = context.scopes.query_run(self.name, self.query_id, self.run_id)
+        self.spans = QuerySpans(context.traces, context.settings, self.entity, self.group)
         self.tracker = JobStatusTracker(context.emitter, self.entity, self.group)
-        self.tracker.on_change = series.times.changed
+        self.initialized = False
+        self.first_batch: int | None = None
         self.batch: tuple[int, int] | None = None
         self.watch: CheckpointWatch | None = None
+        series.status.follow(self.tracker)
+        series.show_run(self.query_id, self.run_id)
+        series.metrics.trigger_interval_ms = record.get("triggerIntervalMs")
+
+    def initialize(self, end_ms: int, full_size: int, failure: Failure | None = None) -> None:
+        """Report the end of the run's beginning, once."""
+        if not self.initialized:
+            self.initialized = True
+            before = self.first_batch - 1 if self.first_batch else None
+            self.spans.initialized(self.start_ms, end_ms, before, full_size, failure)
 
 
 class QueryListener:
@@ -61,7 +59,7 @@ class QueryListener:
 
     def __init__(self, context: ListenerContext) -> None:
         self._context = context
-        self._series: dict[str, _QuerySeries] = {}
+        self._series = AllQuerySeries(context)
         self._runs: dict[str, _Run] = {}
         self._last_run: dict[str, _Run] = {}
 
@@ -70,12 +68,10 @@ class QueryListener:
         if str(record["runId"]) in self._runs:
             return
         name = record.get("name") or str(record["id"])
-        series = self._series.get(name) or self._series.setdefault(name, _QuerySeries(self._context, name))
-        run = _Run(self._context, record, series)
+        run = _Run(self._context, record, self._series.of(name), time_ms)
         before = self._last_run.get(run.query_id)
         self._runs[run.run_id] = self._last_run[run.query_id] = run
         self._context.queries_by_run[run.run_id] = {"query_name": run.name}
-        series.status.tracker = run.tracker
         self._begin(run, before, time_ms)
         self._watch(run, before, time_ms)
 
@@ -87,7 +83,8 @@ class QueryListener:
             return
         batch = int(match.group("batch"))
         run.batch = (batch, time_ms)
-        run.series.checkpoints.started()
+        run.first_batch = batch if run.first_batch is None else run.first_batch
+        run.series.checkpoints.metrics.in_progress = 1
         self._resumed(run, batch, time_ms)
         if run.watch:
             run.watch.start(time_ms)
@@ -102,11 +99,14 @@ class QueryListener:
         if not is_checkpoint(progress):
             self._idle(run, time_ms)
             return
-        self._resumed(run, int(progress["batchId"]), time_ms)
+        batch = int(progress["batchId"])
+        run.first_batch = batch if run.first_batch is None else run.first_batch
+        self._resumed(run, batch, time_ms)
         run.batch = None
         if run.watch:
-            run.watch.completed(int(progress["batchId"]), time_ms, run.group)
-        run.series.checkpoints.completed(progress, time_ms, run.entity, run.group, run.location)
+            run.watch.completed(batch, time_ms, run.group)
+        run.initialize(time_ms, state_sizes(progress)[0])
+        run.series.checkpoints.completed(progress, time_ms, run.entity, run.group, run.location, run.spans)
         run.tracker.change(JobStatus.RUNNING, time_ms)
 
     def on_idle(self, record: dict[str, Any], time_ms: int) -> None:
@@ -121,7 +121,7 @@ class QueryListener:
         if run is None:
             return
         self._context.queries_by_run.pop(run.run_id, None)
-        run.series.checkpoints.nothing_to_do()
+        run.series.checkpoints.metrics.in_progress = 0
         if record.get("exception"):
             self._fail(run, parse_failure(record["exception"], record.get("errorClassOnException")), time_ms)
         else:
@@ -137,10 +137,23 @@ class QueryListener:
                 self._end(run, JobStatus.CANCELED, time_ms)
 
     def tick(self, now_ms: int) -> None:
-        """Report checkpoints that are overdue now."""
-        for run in list(self._last_run.values()):
-            if run.watch:
+        """Report checkpoints that are overdue now, and forget what has ended for long enough."""
+        gone = self._series.tick(now_ms)
+        for query_id, run in list(self._last_run.items()):
+            if run.name in gone:
+                del self._last_run[query_id]
+            elif run.watch:
                 run.watch.tick(now_ms, run.group)
+
+    def place_of_job(self, properties: dict[str, Any]) -> tuple[bool, Place | None]:
+        """Tell whether a job works for a query, and below which span its own is; None is below none."""
+        run = self._runs.get(str(properties.get("spark.jobGroup.id")))
+        if run is None:
+            return False, None
+        if not self._context.settings.detailed(PHASES_AND_JOBS):
+            return True, None
+        batch = properties.get("streaming.sql.batchId")
+        return True, run.spans.place if batch is None else run.spans.checkpoint_place(int(batch))
 
     # ------------------------------------------------------------------------------------------------
 
@@ -158,6 +171,7 @@ class QueryListener:
     def _restart(self, run: _Run, time_ms: int) -> None:
         self._context.restarts.restarted(run.query_id)
         run.series.restarts = self._context.restarts.count(run.query_id)
+        run.series.checkpoints.metrics.restored_ms = time_ms
         run.tracker.change(JobStatus.RESTARTING, time_ms)
 
     def _resumed(self, run: _Run, batch: int, time_ms: int) -> None:
@@ -166,18 +180,19 @@ class QueryListener:
             self._restart(run, time_ms)
 
     def _watch(self, run: _Run, before: _Run | None, time_ms: int) -> None:
-        sla_ms = self._context.settings.sla_ms_for(run.name)
-        if sla_ms is None:
+        sla_ms, metrics = self._context.settings.sla_ms_for(run.name), run.series.sla
+        if sla_ms is None or metrics is None:
             return
         if before is not None and before.watch is not None:
             run.watch, run.watch.entity = before.watch, run.entity
         else:
-            run.watch = CheckpointWatch(self._context.emitter, run.entity, sla_ms)
+            run.watch = CheckpointWatch(self._context.emitter, run.entity, sla_ms, metrics)
         run.watch.start(time_ms)
 
     def _idle(self, run: _Run, time_ms: int) -> None:
         run.batch = None
-        run.series.checkpoints.nothing_to_do()
+        run.series.checkpoints.metrics.in_progress = 0
+        run.initialize(time_ms, -1)
         run.tracker.change(JobStatus.RUNNING, time_ms)
         if run.watch:
             run.watch.stop()
@@ -185,13 +200,24 @@ class QueryListener:
     def _fail(self, run: _Run, failure: Failure, time_ms: int) -> None:
         if run.batch is not None:
             batch, start_ms = run.batch
-            run.series.checkpoints.failed(batch, start_ms, time_ms, run.entity, run.group, run.location)
+            run.series.checkpoints.failed(
+                batch, start_ms, time_ms, run.entity, run.group, run.location, run.spans, failure
+            )
         self._context.failures.report(
             failure, run.entity, run.group, time_ms, is_global=not thrown_by_task(failure)
         )
         run.tracker.change(JobStatus.FAILED, time_ms)
+        run.initialize(time_ms, -1, failure)
+        run.spans.ended(run.start_ms, time_ms, JobStatus.FAILED.value, failure)
+        self._leave(run, time_ms, on_purpose=False)
 
     def _end(self, run: _Run, status: JobStatus, time_ms: int) -> None:
         run.tracker.change(status, time_ms)
+        run.spans.ended(run.start_ms, time_ms, status.value, None)
+        self._leave(run, time_ms, on_purpose=True)
         if run.watch:
             run.watch.stop()
+
+    def _leave(self, run: _Run, time_ms: int, on_purpose: bool) -> None:
+        if run.series.status.follows(run.tracker):  # or another run goes on under the same name
+            self._series.ended(run.name, time_ms, on_purpose)

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from spark_events.api import Counter, Gauge
+from spark_events.listeners.query_spans import PHASES
 from spark_events.listeners.timestamps import parse_timestamp_ms
 from spark_events.runtime.scope import ScopeGroup
 
-_PHASES = (
-    "latestOffset",
-    "queryPlanning",
-    "getBatch",
-    "walCommit",
-    "addBatch",
-    "commitBatch",
-    "commitOffsets",
-)
 Progress = Mapping[str, Any]
+
+_COUNTERS = {
+    "inputRows": ("{row}", "Rows that were read."),
+    "outputRows": ("{row}", "Rows that were written, where the sink says."),
+    "droppedLateRows": ("{row}", "Rows that came behind the watermark."),
+    "stateRowsUpdated": ("{row}", "Rows that were added to the state or changed in it."),
+    "stateRowsRemoved": ("{row}", "Rows that were removed from the state."),
+    "batchesOverInterval": ("{batch}", "Batches that took longer than the trigger's interval."),
+}
 
 
 class QueryMetrics:
@@ -29,38 +31,78 @@ class QueryMetrics:
 
     Args:
         group: the query's series.
+
+    Attributes:
+        trigger_interval_ms: of its trigger, in ms; None where it has none, or that is not known.
     """
 
     def __init__(self, group: ScopeGroup) -> None:
         self._group = group
         self._last: Progress = {}
-        self._rows = group.register("inputRows", Counter("{row}", "Rows that were read."))
-        self._late = group.register(
-            "droppedLateRows", Counter("{row}", "Rows that came behind the watermark.")
-        )
+        self.trigger_interval_ms: int | None = None
+        self._counters = {
+            name: group.register(name, Counter(unit, described))
+            for name, (unit, described) in _COUNTERS.items()
+        }
         self._sources: dict[str, Progress] = {}
+        self._rocksdb: set[str] = set()
         self._register_rates()
+        self._register_batch()
         self._register_state()
-        for phase in _PHASES:
+        for phase in PHASES:
             described = "How long a phase of the last trigger took."
             labelled = group.child(components=(phase,), variables={"phase": phase})
-            labelled.register("phaseDuration", Gauge(partial(self._phase_ms, phase), "ms", described))
+            labelled.register("phaseDuration", Gauge(partial(self._duration_ms, phase), "ms", described))
 
     def update(self, progress: Progress) -> None:
         """Take the progress of one trigger."""
         self._last = progress
         for number, source in enumerate(progress.get("sources") or ()):
-            self._rows.inc(max(0, int(source.get("numInputRows") or 0)))
+            self._count("inputRows", source.get("numInputRows"))
             self._take_source(f"{number}", source)
-        self._late.inc(int(self._sum_of_state("numRowsDroppedByWatermark")))
+        # -1 where the sink does not say.
+        self._count("outputRows", (progress.get("sink") or {}).get("numOutputRows"))
+        self._count("droppedLateRows", self._sum_of_state("numRowsDroppedByWatermark"))
+        self._count("stateRowsUpdated", self._sum_of_state("numRowsUpdated"))
+        self._count("stateRowsRemoved", self._sum_of_state("numRowsRemoved"))
+        took_ms = self._duration_ms("triggerExecution")
+        if took_ms is not None and self.trigger_interval_ms and took_ms > self.trigger_interval_ms:
+            self._count("batchesOverInterval", 1)
+        for state in self._states():
+            for name in state.get("customMetrics") or {}:
+                self._register_rocksdb(name)
+
+    def _count(self, name: str, amount: Any) -> None:
+        self._counters[name].inc(max(0, int(_number(amount) or 0)))
+
+    def _register_batch(self) -> None:
+        described = "How long the last trigger took."
+        gauge = Gauge(lambda: self._duration_ms("triggerExecution"), "ms", described)
+        self._group.register("batchDuration", gauge)
+        described = "How long there is from one trigger to the next; none where each follows at once."
+        self._group.register("triggerInterval", Gauge(lambda: self.trigger_interval_ms, "ms", described))
+
+    def _register_rocksdb(self, name: str) -> None:
+        """Register one of RocksDB's figures; which there are depends on Spark's version."""
+        if not name.startswith("rocksdb") or "." in name or name in self._rocksdb:
+            return
+        self._rocksdb.add(name)
+        described = "A figure of the state store RocksDB, over all operators, by the last progress."
+        gauge = Gauge(partial(self._of_rocksdb, name), _unit_of(name), described)
+        self._group.register(name.removesuffix("Ms"), gauge)
+
+    def _of_rocksdb(self, name: str) -> float | None:
+        found = [_number((state.get("customMetrics") or {}).get(name)) for state in self._states()]
+        known = [number for number in found if number is not None]
+        return sum(known) if known else None
 
     def _register_rates(self) -> None:
         described = "Rows a second that arrived, by the last progress."
         gauge = Gauge(lambda: self._rate("inputRowsPerSecond"), "{row}/s", described)
-        self._group.register("inputRowsRate", gauge)
+        self._group.register("inputRowsPerSecond", gauge)
         described = "Rows a second that were processed, by the last progress."
         gauge = Gauge(lambda: self._rate("processedRowsPerSecond"), "{row}/s", described)
-        self._group.register("processedRowsRate", gauge)
+        self._group.register("processedRowsPerSecond", gauge)
         described = "How far the watermark is behind the trigger, by the last progress."
         self._group.register("watermarkLag", Gauge(self._watermark_lag_ms, "ms", described))
         described = "The watermark, by the last progress."
@@ -69,6 +111,7 @@ class QueryMetrics:
     def _register_state(self) -> None:
         for name, field, unit, described in (
             ("stateRows", "numRowsTotal", "{row}", "Rows in the state of all operators."),
+            ("stateCommitTime", "commitTimeMs", "ms", "How long all tasks took to commit state, in sum."),
             ("stateMemory", "memoryUsedBytes", "By", "Memory that the state of all operators takes."),
         ):
             self._group.register(name, Gauge(partial(self._of_state, field), unit, described))
@@ -86,7 +129,7 @@ class QueryMetrics:
         known = [rate for rate in rates if rate is not None]
         return sum(known) if known else None
 
-    def _phase_ms(self, phase: str) -> int | None:
+    def _duration_ms(self, phase: str) -> int | None:
         return (self._last.get("durationMs") or {}).get(phase)
 
     def _states(self) -> Sequence[Progress]:
@@ -138,6 +181,13 @@ def _numbers(offset: Any, key: tuple[str, ...] = ()) -> dict[tuple[str, ...], fl
         return found
     number = None if isinstance(offset, bool) else _number(offset)
     return {} if number is None else {key: number}
+
+
+def _unit_of(name: str) -> str:
+    """Return the unit of one of RocksDB's figures, which only its name tells."""
+    if "Latency" in name:
+        return "ms"
+    return "By" if re.search(r"Bytes|Size|Memory", name) else ""
 
 
 def _number(value: Any) -> float | None:

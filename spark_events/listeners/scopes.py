@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 
 from spark_events.api import ApplicationInfo
+from spark_events.listeners.scope_formats import ScopeFormat, ScopeFormats
 from spark_events.runtime.scope import ScopeGroup
 
 
@@ -17,52 +19,92 @@ class Scopes:
     Args:
         root: the root of the scope tree.
         application: the application.
+        formats: what dotted names begin with.
     """
 
-    def __init__(self, root: ScopeGroup, application: ApplicationInfo) -> None:
+    def __init__(
+        self,
+        root: ScopeGroup,
+        application: ApplicationInfo,
+        formats: ScopeFormats = ScopeFormats(),  # noqa: B008 - it is immutable
+    ) -> None:
         self._root = root
+        self._formats = formats
         self._name = application.name
+        self._everywhere = variables_of(application)
         self._instance = {"app_id": application.id}
         if application.attempt_id:
             self._instance["app_attempt_id"] = application.attempt_id
 
     def application(self) -> ScopeGroup:
         """Return the application's series."""
-        return self._root.child("application", (self._name,), {"app_name": self._name})
+        return self._root.child("application", self._render(self._formats.application), self._labels())
+
+    def events(self) -> ScopeGroup:
+        """Return where events are counted."""
+        return self._root.child("", self._render(self._formats.application), self._labels())
 
     def application_run(self) -> ScopeGroup:
         """Return the application's events."""
-        return self._events("application", (), {}, {})
+        return self._events("application", self._formats.application, {}, {})
 
     def query(self, name: str) -> ScopeGroup:
         """Return a streaming query's series."""
-        variables = {"app_name": self._name, "query_name": name}
-        return self._root.child("query", (self._name, "query", name), variables)
+        variables = {"query_name": name}
+        return self._root.child(
+            "query", self._render(self._formats.query, variables), self._labels(variables)
+        )
 
     def query_run(self, name: str, query_id: str, run_id: str) -> ScopeGroup:
         """Return the events of one run of a streaming query."""
         instance = {"query_id": query_id, "run_id": run_id}
-        return self._events("query", ("query", name), {"query_name": name}, instance)
+        return self._events("query", self._formats.query, {"query_name": name}, instance)
 
     def job(self, job_id: int, of_query: Mapping[str, str]) -> ScopeGroup:
         """Return the events of a Spark job; ``of_query`` names the streaming query that it works for."""
-        return self._events("job", ("job", str(job_id)), of_query, {"job_id": str(job_id)})
+        return self._events("job", self._formats.job, of_query, {"job_id": str(job_id)})
+
+    def job_series(self, job_id: int, of_query: Mapping[str, str]) -> ScopeGroup:
+        """Return the series of a Spark job, the only ones that have its id."""
+        return self._series("job", self._formats.job, {**of_query, "job_id": str(job_id)})
 
     def stage(self, stage_id: int, attempt: int, of_query: Mapping[str, str]) -> ScopeGroup:
         """Return the events of a stage attempt."""
         instance = {"stage_id": str(stage_id), "stage_attempt": str(attempt)}
-        return self._events("stage", ("stage", str(stage_id)), of_query, instance)
+        return self._events("stage", self._formats.stage, of_query, instance)
+
+    def stage_series(self, stage_id: int, attempt: int, of_query: Mapping[str, str]) -> ScopeGroup:
+        """Return the series of a stage attempt, the only ones that have its id."""
+        variables = {**of_query, "stage_id": str(stage_id), "stage_attempt": str(attempt)}
+        return self._series("stage", self._formats.stage, variables)
+
+    def sql_execution(self, execution: int) -> ScopeGroup:
+        """Return the spans of an SQL execution."""
+        instance = {"sql_execution_id": str(execution)}
+        return self._events("sql_execution", self._formats.application, {}, instance)
+
+    def _render(self, scope: ScopeFormat, variables: Mapping[str, str] | None = None) -> tuple[str, ...]:
+        return scope.render({**self._everywhere, **(variables or {})})
+
+    def _labels(self, variables: Mapping[str, str] | None = None) -> dict[str, str]:
+        return {"app_name": self._name, **(variables or {})}
+
+    def _series(self, name: str, scope: ScopeFormat, variables: Mapping[str, str]) -> ScopeGroup:
+        components, labels = self._render(scope, variables), self._labels(variables)
+        return self._root.detached(name, components, labels, {})
 
     def _events(
-        self,
-        name: str,
-        components: tuple[str, ...],
-        variables: Mapping[str, str],
-        instance: Mapping[str, str],
+        self, name: str, scope: ScopeFormat, variables: Mapping[str, str], instance: Mapping[str, str]
     ) -> ScopeGroup:
-        return self._root.detached(
-            name,
-            (self._name, *components),
-            {"app_name": self._name, **variables},
-            {**self._instance, **instance},
-        )
+        components = self._render(scope, {**variables, **instance})
+        return self._root.detached(name, components, self._labels(variables), {**self._instance, **instance})
+
+
+def variables_of(application: ApplicationInfo) -> dict[str, str]:
+    """Return the variables that every scope format may name."""
+    return {
+        "host": socket.gethostname(),
+        "app_name": application.name,
+        "app_id": application.id,
+        "app_attempt_id": application.attempt_id,
+    }

@@ -1,12 +1,19 @@
-"""The keys that the listeners read, all below ``spark.events.``."""
+"""The keys that the listeners read, below ``spark.events.``, ``spark.metrics.`` and ``spark.traces.``."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from spark_events.api import ConfigError, Option, ReporterConfig
 from spark_events.api import option_types as types
+from spark_events.listeners import scope_formats
+from spark_events.listeners.scope_formats import ScopeFormats
+from spark_events.listeners.trace_context import ENVIRONMENT, TRACEPARENT, TraceParent, parse_traceparent
+from spark_events.runtime.log_once import logger
+from spark_events.runtime.setup import METRICS_DELIMITER
 
 PREFIX = "spark.events."
 SLA = Option.optional(
@@ -37,7 +44,35 @@ STATUS_METRICS: Option[tuple[str, ...]] = Option(
     (CURRENT_TIME,),
     "which metrics there are for each status of an application or a query, as in Flink",
 )
-OPTIONS = (SLA, STATE_DIR, CLOSE_TIMEOUT, BRIDGE_QUEUE, BRIDGE_DROP, ENRICHERS, REPORTERS)
+GRACE = Option(
+    "grace", types.DURATION, 300_000, "how long the metrics of what has ended stay: jobs, stages, queries"
+)
+JOB_AFTER = Option(
+    "job.after", types.DURATION, 10_000, "how long a job or a stage runs before it has metrics of its own"
+)
+TRACES_PREFIX = "spark.traces."
+PARENT = Option.optional("parent", TRACEPARENT, "the span that the application is a part of")
+SAMPLING = Option("sampling.ratio", types.RATIO, 1.0, "which share of all traces is reported")
+ONE_SPAN, WITH_OPERATORS, PHASES_AND_JOBS, AND_STAGES = (
+    "SPAN_PER_CHECKPOINT",
+    "SPAN_PER_CHECKPOINT_WITH_TASKS",
+    "CHILDREN_SPANS_PER_TASK",
+    "CHILDREN_SPANS_PER_SUBTASK",
+)
+"""Flink's levels of detail, each with all of the one before it."""
+DETAIL_LEVELS = (ONE_SPAN, WITH_OPERATORS, PHASES_AND_JOBS, AND_STAGES)
+DETAIL_LEVEL = Option(
+    "checkpoint.span-detail-level",
+    types.choice(*DETAIL_LEVELS),
+    ONE_SPAN,
+    "how much the spans of a checkpoint tell, as in Flink",
+)
+OPTIONS: Mapping[str, tuple[Option[Any], ...]] = {
+    PREFIX: (SLA, STATE_DIR, CLOSE_TIMEOUT, BRIDGE_QUEUE, BRIDGE_DROP, ENRICHERS, REPORTERS),
+    METRICS_PREFIX: (STATUS_METRICS, GRACE, JOB_AFTER, METRICS_DELIMITER, *scope_formats.OPTIONS),
+    TRACES_PREFIX: (PARENT, SAMPLING, DETAIL_LEVEL),
+}
+"""All keys of the framework, by what they begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +87,12 @@ class ListenerSettings:
         bridge_queue_bytes: the bound of the driver bridge's queue, in bytes.
         bridge_drop_oldest: what it drops: its oldest records, or else those that come new.
         status_metrics: which metrics there are for each status.
+        scopes: what names of metrics begin with.
+        grace_ms: how long the metrics of what has ended stay, in ms.
+        job_after_ms: how long a job or a stage runs before it has metrics, in ms.
+        trace_parent: the span that the application is a part of; None where there is none.
+        sampling_ratio: which share of all traces is reported, from 0 to 1.
+        detail_level: how much the spans of a checkpoint tell.
     """
 
     sla_ms: int | None = None
@@ -61,6 +102,16 @@ class ListenerSettings:
     bridge_queue_bytes: int = BRIDGE_QUEUE.default
     bridge_drop_oldest: bool = True
     status_metrics: tuple[str, ...] = STATUS_METRICS.default
+    scopes: ScopeFormats = ScopeFormats()  # noqa: RUF009 - it is immutable
+    grace_ms: int = GRACE.default
+    job_after_ms: int = JOB_AFTER.default
+    trace_parent: TraceParent | None = None
+    sampling_ratio: float = SAMPLING.default
+    detail_level: str = DETAIL_LEVEL.default
+
+    def detailed(self, level: str) -> bool:
+        """Tell whether the spans of checkpoints are as detailed as a level says, or more."""
+        return DETAIL_LEVELS.index(self.detail_level) >= DETAIL_LEVELS.index(level)
 
     def sla_ms_for(self, query_name: str) -> int | None:
         """Return the SLA of a query, in ms; None where it has none."""
@@ -73,7 +124,7 @@ def read_settings(conf: Mapping[str, str]) -> tuple[ListenerSettings, list[Confi
     Returns:
         The settings, and one error for each wrong value.
     """
-    config, metrics = _below(conf, PREFIX), _below(conf, METRICS_PREFIX)
+    config, metrics, traces = (_below(conf, prefix) for prefix in OPTIONS)
     errors: list[ConfigError] = []
 
     def read(option: Option[types.T], config: ReporterConfig = config) -> types.T:
@@ -96,8 +147,24 @@ def read_settings(conf: Mapping[str, str]) -> tuple[ListenerSettings, list[Confi
         bridge_queue_bytes=read(BRIDGE_QUEUE),
         bridge_drop_oldest=read(BRIDGE_DROP) == "oldest",
         status_metrics=read(STATUS_METRICS, metrics),
+        scopes=ScopeFormats(*(read(option, metrics) for option in scope_formats.OPTIONS)),
+        grace_ms=read(GRACE, metrics),
+        job_after_ms=read(JOB_AFTER, metrics),
+        trace_parent=read(PARENT, traces) or _parent_of_environment(),
+        sampling_ratio=read(SAMPLING, traces),
+        detail_level=read(DETAIL_LEVEL, traces),
     )
     return settings, errors
+
+
+def _parent_of_environment() -> TraceParent | None:
+    """Return the environment's; one that is wrong is as none, as Trace Context has it, and a warning."""
+    text = os.environ.get(ENVIRONMENT, "")
+    try:
+        return parse_traceparent(text) if text else None
+    except ValueError as error:
+        logger.warning("%s in the environment: %r is no traceparent (%s)", ENVIRONMENT, text, error)
+        return None
 
 
 def _below(conf: Mapping[str, str], prefix: str) -> ReporterConfig:

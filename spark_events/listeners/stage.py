@@ -3,89 +3,181 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from spark_events.api import Event, Failure
+from spark_events.api import Event, Failure, MetricGroup, Span
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure
+from spark_events.listeners.job import JobListener, RunningJob
+from spark_events.listeners.passing_series import PassingSeries
+from spark_events.listeners.settings import AND_STAGES
+from spark_events.listeners.traces import CLASS_SCOPE as SPAN_SCOPE
+from spark_events.listeners.work import StageWork
 
 CLASS_SCOPE = "spark_events.listeners.AllSubtasksStatus"
 STAGE_TASKS = "SparkEventsStageTasks"
 """The bridge's own record of how a stage attempt's tasks stand."""
+ALL, NOT_ALL = "ALL_RUNNING_OR_FINISHED", "NOT_ALL_RUNNING_OR_FINISHED"
+_SHARE_OF_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """A stage attempt that runs.
+
+    Attributes:
+        submitted_ms: when it began, in ms since the epoch.
+        job: whose it is; None where that is not known.
+        of_query: names the streaming query that it works for; empty where there is none.
+        work: how far it is.
+    """
+
+    submitted_ms: int
+    job: RunningJob | None
+    of_query: Mapping[str, str]
+    work: StageWork
 
 
 class StageListener:
-    """Follows the stages of one application; ended ones are forgotten, failed ones until their job ends."""
+    """Follows the stages of one application; ended ones are forgotten, failed ones until their job ends.
 
-    def __init__(self, context: ListenerContext) -> None:
+    Args:
+        context: what the listeners share.
+        jobs: know whose stages these are.
+    """
+
+    def __init__(self, context: ListenerContext, jobs: JobListener) -> None:
         self._context = context
-        self._submitted_ms: dict[tuple[int, int], int] = {}
-        self._failed: dict[int, tuple[int, int, Failure]] = {}
-        self._of_query: dict[int, Mapping[str, str]] = {}
-        self._stages_of_job: dict[int, list[int]] = {}
-
-    def on_job_start(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take JobStart, which tells whose stages these are."""
-        stages = [int(stage) for stage in record.get("Stage IDs") or ()]
-        self._stages_of_job[int(record["Job ID"])] = stages
-        query = self._context.query_of_job(record)
-        if query:
-            self._of_query.update(dict.fromkeys(stages, query))
-
-    def on_job_end(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take JobEnd: what failed now is the job's failure and will not be tried again."""
-        for stage in self._stages_of_job.pop(int(record["Job ID"]), ()):
-            self._failed.pop(stage, None)
-            self._of_query.pop(stage, None)
+        self._jobs = jobs
+        self._attempts: dict[tuple[int, int], _Attempt] = {}
+        self._failed: dict[int, tuple[int, int, Failure, Mapping[str, str]]] = {}
+        self._series = PassingSeries(context.settings.job_after_ms, context.settings.grace_ms)
 
     def on_submitted(self, record: dict[str, Any], time_ms: int) -> None:
         """Take StageSubmitted; one that follows a failed attempt shows that Spark tries again."""
         info = record["Stage Info"]
-        stage, attempt = int(info["Stage ID"]), int(info.get("Stage Attempt ID", 0))
-        self._submitted_ms[stage, attempt] = time_ms
+        key = stage, attempt = _key(info)
+        job = self._jobs.of_stage(stage)
+        of_query = job.of_query if job else {}
+        work = StageWork(int(info.get("Number of Tasks") or 0))
+        self._attempts[key] = _Attempt(time_ms, job, of_query, work)
+        self._context.work.submitted(key, work)
+        self._context.all_subtasks.submitted(key, of_query, time_ms)
+        if job is not None:
+            job.work.submitted(work)
+        self._series.begun(key, time_ms, lambda: self._show(key, of_query, work))
         failed = self._failed.pop(stage, None)
         if failed is not None and failed[0] < attempt:
-            old_attempt, failed_ms, failure = failed
-            self._context.failures.report(
-                failure,
-                self._entity(stage, old_attempt),
-                self._context.scopes.stage(stage, old_attempt, self._of_query.get(stage, {})),
-                failed_ms,
-                can_restart=True,
-                is_global=False,
-            )
+            self._report_retried(stage, *failed)
 
     def on_completed(self, record: dict[str, Any], time_ms: int) -> None:
         """Take StageCompleted; a failure is kept until it shows whether the stage is tried again."""
         info = record["Stage Info"]
-        stage, attempt = int(info["Stage ID"]), int(info.get("Stage Attempt ID", 0))
-        self._submitted_ms.pop((stage, attempt), None)
+        key = stage, number = _key(info)
         reason = info.get("Failure Reason")
-        if reason:
-            self._failed[stage] = (attempt, time_ms, parse_failure(reason))
+        failure = parse_failure(reason) if reason else None
+        attempt = self._attempts.pop(key, None)
+        if attempt is None:  # it began before anybody listened
+            job = self._jobs.of_stage(stage)
+            begun_ms = int(info.get("Submission Time") or time_ms)
+            work = StageWork(int(info.get("Number of Tasks") or 0))
+            attempt = _Attempt(begun_ms, job, job.of_query if job else {}, work)
+        elif attempt.job is not None:
+            attempt.job.work.completed(failure is not None)
+        self._context.work.completed(key, failure is not None)
+        self._context.all_subtasks.completed(key, attempt.of_query, time_ms)
+        self._series.ended(key, time_ms)
+        self._span(key, attempt, info, time_ms, failure)
+        if failure is not None:
+            self._failed[stage] = (number, time_ms, failure, attempt.of_query)
+
+    def on_job_end(self, record: dict[str, Any], time_ms: int) -> None:
+        """Take JobEnd: what failed and is no part of another job will not be tried again."""
+        for stage in [stage for stage in self._failed if self._jobs.of_stage(stage) is None]:
+            del self._failed[stage]
 
     def on_tasks(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take the bridge's record of a change between all running or finished, and not all."""
+        """Take the bridge's record of how an attempt's tasks stand; with a status where that has changed."""
+        key = stage, number = int(record["Stage ID"]), int(record["Stage Attempt ID"])
+        attempt = self._attempts.get(key)
+        if attempt is not None:
+            self._context.work.grow(attempt.work.take(record))
         status = record.get("Status")
         if not status:
             return
-        stage, attempt = int(record["Stage ID"]), int(record["Stage Attempt ID"])
-        submitted_ms = self._submitted_ms.get((stage, attempt))
-        entity = self._entity(stage, attempt)
+        of_query = attempt.of_query if attempt else {}
+        self._context.all_subtasks.changed(key, of_query, status == ALL, time_ms)
+        entity = self._entity(key, of_query)
+        waited = max(0, time_ms - attempt.submitted_ms) if attempt else None
         event = (
             Event.builder(CLASS_SCOPE, "AllSubtasksStatusChangeEvent")
             .set_routine()
             .set_body(f"{entity.title}: {status}")
             .set_attribute("status", status)
             .set_attribute("stageId", stage)
-            .set_attribute("stageAttempt", attempt)
+            .set_attribute("stageAttempt", number)
             .set_attribute("numTasks", int(record["Number of Tasks"]))
-            .set_attribute("waitMs", None if submitted_ms is None else max(0, time_ms - submitted_ms))
+            .set_attribute("waitMs", waited)
         )
-        group = self._context.scopes.stage(stage, attempt, self._of_query.get(stage, {}))
+        group = self._context.scopes.stage(stage, number, of_query)
         self._context.emitter.emit(event, entity, group, time_ms, (status, str(record["Change"])), status)
 
-    def _entity(self, stage: int, attempt: int) -> Entity:
-        query_name = self._of_query.get(stage, {}).get("query_name", "")
+    def tick(self, now_ms: int) -> None:
+        """Let time pass."""
+        self._series.tick(now_ms)
+
+    def _report_retried(
+        self, stage: int, attempt: int, failed_ms: int, failure: Failure, of_query: Mapping[str, str]
+    ) -> None:
+        group = self._context.scopes.stage(stage, attempt, of_query)
+        self._context.failures.report(
+            failure,
+            self._entity((stage, attempt), of_query),
+            group,
+            failed_ms,
+            can_restart=True,
+            is_global=False,
+        )
+
+    def _span(
+        self,
+        key: tuple[int, int],
+        attempt: _Attempt,
+        info: Mapping[str, Any],
+        end_ms: int,
+        failure: Failure | None,
+    ) -> None:
+        parent = attempt.job.place if attempt.job else None
+        if parent is None or (attempt.of_query and not self._context.settings.detailed(AND_STAGES)):
+            return
+        end_ms = max(attempt.submitted_ms, end_ms)
+        span = (
+            Span.builder(SPAN_SCOPE, "Stage")
+            .set_times_ms(attempt.submitted_ms, end_ms)
+            .set_attribute("stageName", str(info.get("Stage Name") or "")[:_SHARE_OF_NAME])
+            .set_attribute("numTasks", attempt.work.tasks)
+            .set_attribute("failedTasks", attempt.work.failed)
+            .set_failure(failure, end_ms)
+        )
+        for name, value in attempt.work.sums.items():
+            span.set_attribute(name, value)
+        entity = self._entity(key, attempt.of_query)
+        place = self._context.traces.below(parent, "Stage", entity)
+        group = self._context.scopes.stage(*key, attempt.of_query)
+        self._context.traces.report(span, place, entity, group)
+
+    def _show(self, key: tuple[int, int], of_query: Mapping[str, str], work: StageWork) -> MetricGroup:
+        group = self._context.scopes.stage_series(*key, of_query)
+        work.register(group)
+        return group
+
+    def _entity(self, key: tuple[int, int], of_query: Mapping[str, str]) -> Entity:
+        stage, attempt = key
+        query_name = of_query.get("query_name", "")
         return Entity("stage", f"{stage}.{attempt}", f"stage {stage}.{attempt}", query_name)
+
+
+def _key(info: Mapping[str, Any]) -> tuple[int, int]:
+    return int(info["Stage ID"]), int(info.get("Stage Attempt ID", 0))

@@ -6,23 +6,29 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from spark_events.api import ApplicationInfo, FailureEnricher
+from spark_events.listeners.all_subtasks import AllSubtasks
 from spark_events.listeners.application import ApplicationListener
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.enrichers import Enrichers
+from spark_events.listeners.executors import ExecutorListener
 from spark_events.listeners.failure_events import FailureEvents
 from spark_events.listeners.job import JobListener
 from spark_events.listeners.query import QueryListener
 from spark_events.listeners.restart_counts import RestartCounts
 from spark_events.listeners.scopes import Scopes
 from spark_events.listeners.settings import ListenerSettings
+from spark_events.listeners.sql_execution import SqlExecutionListener
 from spark_events.listeners.stage import STAGE_TASKS, StageListener
 from spark_events.listeners.timestamps import record_time_ms
+from spark_events.listeners.traces import Place, Traces
+from spark_events.listeners.work import ApplicationWork
 from spark_events.runtime.registry import Registry
 
 _SQL = "org.apache.spark.sql.execution.ui."
 _STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 SQL_EXECUTION_START = _SQL + "SparkListenerSQLExecutionStart"
+SQL_EXECUTION_END = _SQL + "SparkListenerSQLExecutionEnd"
 QUERY_STARTED = _STREAMING + "QueryStartedEvent"
 QUERY_PROGRESS = _STREAMING + "QueryProgressEvent"
 QUERY_IDLE = _STREAMING + "QueryIdleEvent"
@@ -30,6 +36,7 @@ QUERY_TERMINATED = _STREAMING + "QueryTerminatedEvent"
 APPLICATION_START = "SparkListenerApplicationStart"
 APPLICATION_END = "SparkListenerApplicationEnd"
 JOB_START = "SparkListenerJobStart"
+EXECUTOR_ADDED = "SparkListenerExecutorAdded"
 
 Handler = Callable[[dict[str, Any], int], None]
 
@@ -60,6 +67,8 @@ class SparkListeners:
         self._handlers: Mapping[str, Sequence[Handler]] = {}
         self._application: ApplicationListener | None = None
         self._queries: QueryListener | None = None
+        self._executions: SqlExecutionListener | None = None
+        self._tickers: Sequence[Callable[[int], None]] = ()
         self._clock_ms = 0
 
     @property
@@ -93,8 +102,9 @@ class SparkListeners:
 
     def tick(self, now_ms: int) -> None:
         """Let time pass: some things happen by not happening."""
-        if self._queries is not None and not self.ended:
-            self._queries.tick(now_ms)
+        if not self.ended:
+            for tick in self._tickers:
+                tick(now_ms)
 
     def _begin(self, record: dict[str, Any]) -> None:
         application = ApplicationInfo(
@@ -102,27 +112,42 @@ class SparkListeners:
             str(record.get("App ID") or ""),
             str(record.get("App Attempt ID") or ""),
         )
-        emitter = Emitter(self._registry.root, application)
+        scopes = Scopes(self._registry.root, application, self._settings.scopes)
+        emitter = Emitter(scopes.events(), application)
         context = ListenerContext(
             emitter=emitter,
             failures=FailureEvents(emitter, self._enrichers),
-            scopes=Scopes(self._registry.root, application),
+            scopes=scopes,
             settings=self._settings,
+            traces=Traces(emitter, self._settings),
+            work=ApplicationWork(scopes.application()),
+            all_subtasks=AllSubtasks(),
             restarts=RestartCounts(self._settings.state_dir, application.name),
             queries_by_run={},
         )
         self._application = ApplicationListener(context, self._spark_version)
         self._queries = queries = QueryListener(context)
-        jobs, stages = JobListener(context), StageListener(context)
+        self._executions = executions = SqlExecutionListener(context)
+
+        def place_of_job(properties: dict[str, Any]) -> Place | None:
+            of_query, place = queries.place_of_job(properties)
+            return place if of_query else executions.place_of_job(properties) or context.traces.application
+
+        jobs = JobListener(context, place_of_job)
+        stages, executors = StageListener(context, jobs), ExecutorListener(context)
+        self._tickers = (queries.tick, jobs.tick, stages.tick)
         self._handlers = {
             APPLICATION_START: [self._application.on_start],
             APPLICATION_END: [self._on_application_end],
-            JOB_START: [jobs.on_start, stages.on_job_start],
+            JOB_START: [jobs.on_start],
             "SparkListenerJobEnd": [jobs.on_end, stages.on_job_end],
             "SparkListenerStageSubmitted": [stages.on_submitted],
             "SparkListenerStageCompleted": [stages.on_completed],
             STAGE_TASKS: [stages.on_tasks],
-            SQL_EXECUTION_START: [queries.on_sql_execution_start],
+            SQL_EXECUTION_START: [queries.on_sql_execution_start, executions.on_start],
+            SQL_EXECUTION_END: [executions.on_end],
+            EXECUTOR_ADDED: [executors.on_added],
+            "SparkListenerExecutorRemoved": [executors.on_removed],
             QUERY_STARTED: [queries.on_started],
             QUERY_PROGRESS: [queries.on_progress],
             QUERY_IDLE: [queries.on_idle],
@@ -132,6 +157,8 @@ class SparkListeners:
     def _on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
         assert self._application is not None
         assert self._queries is not None
+        assert self._executions is not None
         failed = bool(record.get("ExitCode") or record.get("Exception"))
         self._queries.on_application_end(failed, time_ms)
+        self._executions.on_application_end(time_ms)
         self._application.on_end(record, time_ms)

@@ -48,20 +48,28 @@ class Registry:
     Args:
         setups: the reporters to start.
         redactor: keeps secrets out of events and spans.
+        driver_scope: what dotted names of the framework's own metrics begin with.
 
     Attributes:
         root: the group ``spark``, from which all others grow.
+        driver: where the framework's own metrics are.
         workers: one for each reporter.
         log: where errors of plugins go, once for each kind of error.
         losses: says what was dropped.
     """
 
-    def __init__(self, setups: Sequence[ReporterSetup], redactor: Redactor | None = None) -> None:
+    def __init__(
+        self,
+        setups: Sequence[ReporterSetup],
+        redactor: Redactor | None = None,
+        driver_scope: tuple[str, ...] = (),
+    ) -> None:
         self.log = OnceLog()
         self._redactor = redactor or Redactor()
         self.workers = [Worker(setup, self.log) for setup in setups]
         self._by_kind = {kind: [w for w in self.workers if w.setup.kind is kind] for kind in KINDS}
         self.root = ScopeGroup(self, ("spark",), (), {}, {})
+        self.driver = self.root.child(components=driver_scope) if driver_scope else self.root
         self.losses = Losses(self.add_event)
 
     def start(self) -> None:
@@ -144,8 +152,8 @@ class Registry:
         setup, stats = worker.setup, worker.stats
         labels = {"reporter": setup.name, "reporter_kind": setup.kind.name}
         application = {"app_name": setup.config.application.name, "app_id": setup.config.application.id}
-        components = (setup.kind.name, setup.name)
-        group = self.root.child("reporter", components, labels, {k: v for k, v in application.items() if v})
+        components = ("reporter", setup.kind.name, setup.name)
+        group = self.driver.child("reporter", components, labels, {k: v for k, v in application.items() if v})
         group.register("reported", stats.reported)
         group.register("failed", stats.failed)
         group.register("refused", stats.refused)

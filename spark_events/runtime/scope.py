@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from spark_events.api import EventBuilder, Metric, MetricGroup, SpanBuilder
@@ -54,8 +54,10 @@ class ScopeGroup(MetricGroup):
         self._all_variables = {**self._variables, **self._instance}
         self._children: dict[tuple[object, ...], ScopeGroup] = {}
         self._metrics: dict[str, Metric] = {}
+        self._clashed: set[str] = set()
         self._closed = False
         self._lock = threading.RLock()
+        self._leave_parent: Callable[[], object] = lambda: None
 
     def add_group(self, key: str, value: str | None = None) -> ScopeGroup:
         """Return the child group of this name; see ``MetricGroup``."""
@@ -84,6 +86,7 @@ class ScopeGroup(MetricGroup):
             found = self._children.get(identity)
             if found is None:
                 found = self._children[identity] = self.detached(name, components, more, changing)
+                found._leave_parent = lambda: self._children.pop(identity, None)
             return found
 
     def detached(
@@ -108,15 +111,17 @@ class ScopeGroup(MetricGroup):
             if self._closed:
                 return metric
             if name in self._metrics:
-                logger.warning(
-                    "metric %r is not reported: %s has one of that name already",
-                    name,
-                    ".".join(self._components),
-                )
+                self._warn_of_clash(name)
                 return metric
             self._metrics[name] = metric
         self._sink.add_metric(self, name, metric)
         return metric
+
+    def _warn_of_clash(self, name: str) -> None:
+        if name not in self._clashed:
+            self._clashed.add(name)
+            scope = ".".join(self._components or self._logical)
+            logger.warning("metric %r is not reported: %s has one of that name already", name, scope)
 
     def add_event(self, event: EventBuilder) -> None:
         """Report an event; see ``MetricGroup``."""
@@ -134,6 +139,7 @@ class ScopeGroup(MetricGroup):
             self._closed = True
             children, self._children = list(self._children.values()), {}
             metrics, self._metrics = dict(self._metrics), {}
+        self._leave_parent()
         for group in children:
             group.close()
         for name, metric in metrics.items():

@@ -14,7 +14,7 @@ from spark_events.api.sending import JOURNAL_DIR, JOURNAL_FSYNC, JOURNAL_MAX_AGE
 from spark_events.runtime.bounded_queue import QueueBounds
 from spark_events.runtime.filters import Filter, Pattern, parse_patterns
 from spark_events.runtime.journal import Bounds
-from spark_events.runtime.kinds import Kind
+from spark_events.runtime.kinds import METRICS, Kind
 from spark_events.runtime.plugins import installed, load_factory
 
 FACTORY = Option.optional("factory.class", types.STRING, "an entry point's name, or module:Class")
@@ -22,6 +22,8 @@ INTERVAL = Option(
     "interval", types.at_least(1, types.DURATION), 10_000, "how often a pushing metric reporter reports"
 )
 DELIMITER = Option("scope.delimiter", types.STRING, ".", "joins the components of a scope")
+METRICS_DELIMITER = replace(DELIMITER, doc="scope.delimiter of reporters that do not set it")
+"""Flink's ``metrics.scope.delimiter``; the same name as the reporters' own, below ``spark.metrics.``."""
 EXCLUDED: Option[tuple[str, ...]] = Option(
     "scope.variables.excludes", types.LIST, (), "variables that are left out"
 )
@@ -115,13 +117,20 @@ def read_setups(
     """
     setups: list[ReporterSetup] = []
     errors: list[ConfigError] = []
-    for name, values in _chosen(conf, kind, errors).items():
+    for name, own in _chosen(conf, kind, errors).items():
+        values = {**_shared(conf, kind), **own}
         config = ReporterConfig(f"{kind.prefix}{name}.", values, application or ApplicationInfo())
         try:
             setups.append(_read_setup(kind, name, config))
         except ConfigError as error:
             errors.append(error)
     return setups, errors
+
+
+def _shared(conf: Mapping[str, str], kind: Kind) -> Mapping[str, str]:
+    """Return what is set for all reporters of a kind at once."""
+    delimiter = conf.get(f"spark.{kind.name}.{METRICS_DELIMITER.name}") if kind is METRICS else None
+    return {} if delimiter is None else {DELIMITER.name: delimiter}
 
 
 def _chosen(

@@ -5,12 +5,14 @@ import java.util.ArrayDeque;
 import java.util.BitSet;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.spark.Resubmitted$;
 import org.apache.spark.Success$;
 import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.scheduler.*;
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
 import org.apache.spark.util.JsonProtocol;
 import org.apache.spark.util.ShutdownHookManager;
@@ -23,6 +25,8 @@ import org.apache.spark.util.ShutdownHookManager;
 public class DriverBridge extends SparkListener {
     private static final long GATHER_MS = 5;
     private static final long WORK_NS = 1000000;
+    private static final long TASKS_EVERY_MS = 1000;
+    private static final int MOST_OF_DESCRIPTION = 4096;
 
     // Each holds Object[] {number, record}; routine ones are dropped first, and both are drained in order.
     private final ArrayDeque routine = new ArrayDeque();
@@ -41,6 +45,7 @@ public class DriverBridge extends SparkListener {
     private boolean woken = false;
     private boolean finished = false;
     private long gatheredAt = 0;
+    private long tasksAt = 0;
 
     public DriverBridge(long maxBytes, boolean dropOldest, long shutdownWaitMs, String[] wantedOtherEvents) {
         this.maxBytes = maxBytes;
@@ -55,6 +60,7 @@ public class DriverBridge extends SparkListener {
 
     /** Waits for records, up to waitMs, and returns them: a line of counters, then a line each, with its time. */
     public String drain(int maxRecords, long waitMs) throws InterruptedException {
+        addChangedTasks();
         StringBuilder batch = new StringBuilder();
         synchronized (records) {
             if (waitMs > 0 && isEmpty() && !woken) {
@@ -62,7 +68,8 @@ public class DriverBridge extends SparkListener {
             }
             woken = false;
             batch.append("{\"dropped\":").append(dropped).append(",\"failed\":").append(failed);
-            batch.append(",\"bytes\":").append(bytes).append('}');
+            batch.append(",\"bytes\":").append(bytes);
+            batch.append(",\"records\":").append(routine.size() + lasting.size()).append('}');
             for (int i = 0; i < maxRecords && !isEmpty(); i++) {
                 batch.append('\n').append(poll(earlier()));
             }
@@ -104,46 +111,62 @@ public class DriverBridge extends SparkListener {
         add(event);
     }
 
+    public void onExecutorAdded(SparkListenerExecutorAdded event) {
+        add(event);
+    }
+
+    public void onExecutorRemoved(SparkListenerExecutorRemoved event) {
+        add(event);
+    }
+
     public void onStageSubmitted(SparkListenerStageSubmitted event) {
         StageInfo info = event.stageInfo();
-        stages.put(key(info.stageId(), info.attemptNumber()), new StageTasks(info));
+        synchronized (stages) {
+            stages.put(key(info.stageId(), info.attemptNumber()), new StageTasks(info));
+        }
         add(event);
     }
 
     public void onStageCompleted(SparkListenerStageCompleted event) {
         StageInfo info = event.stageInfo();
-        StageTasks tasks = (StageTasks) stages.remove(key(info.stageId(), info.attemptNumber()));
-        if (tasks != null) {
-            long time = info.completionTime().isDefined() ? ((Number) info.completionTime().get()).longValue() : 0L;
-            addTasks(tasks, null, time > 0 ? time : System.currentTimeMillis());
+        synchronized (stages) {
+            StageTasks tasks = (StageTasks) stages.remove(key(info.stageId(), info.attemptNumber()));
+            if (tasks != null) {
+                long time = info.completionTime().isDefined() ? ((Number) info.completionTime().get()).longValue() : 0L;
+                addTasks(tasks, null, time > 0 ? time : System.currentTimeMillis());
+            }
         }
         add(event);
     }
 
     public void onTaskStart(SparkListenerTaskStart event) {
         gather();
-        StageTasks tasks = (StageTasks) stages.get(key(event.stageId(), event.stageAttemptId()));
-        if (tasks != null && tasks.start(event.taskInfo().index())) {
-            addTasks(tasks, "ALL_RUNNING_OR_FINISHED", event.taskInfo().launchTime());
+        synchronized (stages) {
+            StageTasks tasks = (StageTasks) stages.get(key(event.stageId(), event.stageAttemptId()));
+            if (tasks != null && tasks.start(event.taskInfo().index())) {
+                addTasks(tasks, "ALL_RUNNING_OR_FINISHED", event.taskInfo().launchTime());
+            }
         }
     }
 
     public void onTaskEnd(SparkListenerTaskEnd event) {
         gather();
-        StageTasks tasks = (StageTasks) stages.get(key(event.stageId(), event.stageAttemptId()));
-        if (tasks == null) {
-            return;
-        }
-        TaskInfo info = event.taskInfo();
-        tasks.sum(event.taskMetrics());
-        boolean ceased;
-        if (event.reason() == Resubmitted$.MODULE$) {
-            ceased = tasks.resubmit(info.index());
-        } else {
-            ceased = tasks.end(info.index(), event.reason() == Success$.MODULE$);
-        }
-        if (ceased) {
-            addTasks(tasks, "NOT_ALL_RUNNING_OR_FINISHED", info.finishTime());
+        synchronized (stages) {
+            StageTasks tasks = (StageTasks) stages.get(key(event.stageId(), event.stageAttemptId()));
+            if (tasks == null) {
+                return;
+            }
+            TaskInfo info = event.taskInfo();
+            tasks.sum(event.taskMetrics());
+            boolean ceased;
+            if (event.reason() == Resubmitted$.MODULE$) {
+                ceased = tasks.resubmit(info.index());
+            } else {
+                ceased = tasks.end(info.index(), event.reason() == Success$.MODULE$);
+            }
+            if (ceased) {
+                addTasks(tasks, "NOT_ALL_RUNNING_OR_FINISHED", info.finishTime());
+            }
         }
     }
 
@@ -153,7 +176,9 @@ public class DriverBridge extends SparkListener {
             return;
         }
         if (event instanceof SparkListenerSQLExecutionStart) {
-            addMicroBatch(name, (SparkListenerSQLExecutionStart) event);
+            addExecution(name, (SparkListenerSQLExecutionStart) event);
+        } else if (event instanceof SparkListenerSQLExecutionEnd) {
+            addExecutionEnd(name, (SparkListenerSQLExecutionEnd) event);
         } else {
             add(event);
         }
@@ -161,18 +186,47 @@ public class DriverBridge extends SparkListener {
 
     // -----------------------------------------------------------------------------------------------------------
 
-    /** Of an SQL execution only the description is wanted, which names the micro-batch; its plans may be huge. */
-    private void addMicroBatch(String name, SparkListenerSQLExecutionStart event) {
-        String description = event.description();
-        if (description == null || description.indexOf("\nrunId = ") < 0) {
+    /** Of an SQL execution all but its plans, which may be huge; one within another is a part of that. */
+    private void addExecution(String name, SparkListenerSQLExecutionStart event) {
+        scala.Option root = event.rootExecutionId();
+        if (root.isDefined() && ((Number) root.get()).longValue() != event.executionId()) {
             return;
         }
+        String description = event.description() == null ? "" : event.description();
         LinkedHashMap record = new LinkedHashMap();
         record.put("Event", name);
         record.put("executionId", Long.valueOf(event.executionId()));
-        record.put("description", description);
+        record.put("description", description.substring(0, Math.min(description.length(), MOST_OF_DESCRIPTION)));
         record.put("time", Long.valueOf(event.time()));
         addMap(record);
+    }
+
+    private void addExecutionEnd(String name, SparkListenerSQLExecutionEnd event) {
+        LinkedHashMap record = new LinkedHashMap();
+        record.put("Event", name);
+        record.put("executionId", Long.valueOf(event.executionId()));
+        record.put("time", Long.valueOf(event.time()));
+        if (event.errorMessage().isDefined()) {
+            record.put("errorMessage", event.errorMessage().get());
+        }
+        addMap(record);
+    }
+
+    /** Once a second, adds how the tasks of each stage stand of which one has begun or ended since. */
+    private void addChangedTasks() {
+        long now = System.currentTimeMillis();
+        if (now - tasksAt < TASKS_EVERY_MS) {
+            return;
+        }
+        tasksAt = now;
+        synchronized (stages) {
+            for (Iterator each = stages.values().iterator(); each.hasNext();) {
+                StageTasks tasks = (StageTasks) each.next();
+                if (tasks.changed) {
+                    addTasks(tasks, null, now);
+                }
+            }
+        }
     }
 
     /**
@@ -298,6 +352,7 @@ public class DriverBridge extends SparkListener {
         private int failures = 0;
         private int changes = 0;
         private boolean all = false;
+        private boolean changed = false;
         private long runMs = 0;
         private long cpuNs = 0;
         private long gcMs = 0;
@@ -305,7 +360,8 @@ public class DriverBridge extends SparkListener {
         private long outputBytes = 0;
         private long shuffleReadBytes = 0;
         private long shuffleWriteBytes = 0;
-        private long spilledBytes = 0;
+        private long memorySpilledBytes = 0;
+        private long diskSpilledBytes = 0;
 
         StageTasks(StageInfo info) {
             stage = info.stageId();
@@ -320,6 +376,7 @@ public class DriverBridge extends SparkListener {
             if (index >= total) {
                 return false;
             }
+            changed = true;
             runningNow++;
             if (running[index]++ == 0 && !finished.get(index)) {
                 covered++;
@@ -332,6 +389,7 @@ public class DriverBridge extends SparkListener {
             if (index >= total || running[index] == 0) {
                 return false;
             }
+            changed = true;
             runningNow--;
             running[index]--;
             if (succeeded) {
@@ -382,10 +440,12 @@ public class DriverBridge extends SparkListener {
             outputBytes += metrics.outputMetrics().bytesWritten();
             shuffleReadBytes += metrics.shuffleReadMetrics().totalBytesRead();
             shuffleWriteBytes += metrics.shuffleWriteMetrics().bytesWritten();
-            spilledBytes += metrics.diskBytesSpilled();
+            memorySpilledBytes += metrics.memoryBytesSpilled();
+            diskSpilledBytes += metrics.diskBytesSpilled();
         }
 
         LinkedHashMap record() {
+            changed = false;
             LinkedHashMap record = new LinkedHashMap();
             record.put("Event", "SparkEventsStageTasks");
             record.put("Stage ID", Integer.valueOf(stage));
@@ -402,7 +462,8 @@ public class DriverBridge extends SparkListener {
             record.put("Output Bytes", Long.valueOf(outputBytes));
             record.put("Shuffle Read Bytes", Long.valueOf(shuffleReadBytes));
             record.put("Shuffle Write Bytes", Long.valueOf(shuffleWriteBytes));
-            record.put("Disk Bytes Spilled", Long.valueOf(spilledBytes));
+            record.put("Memory Bytes Spilled", Long.valueOf(memorySpilledBytes));
+            record.put("Disk Bytes Spilled", Long.valueOf(diskSpilledBytes));
             return record;
         }
     }

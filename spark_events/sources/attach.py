@@ -10,6 +10,7 @@ from typing import Any
 
 from spark_events.api import ApplicationInfo, ConfigError
 from spark_events.listeners.configuration import read_configuration
+from spark_events.listeners.scopes import variables_of
 from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.redaction import redact_logs
@@ -100,7 +101,8 @@ def _start(context: Any, application: ApplicationInfo, strict: bool) -> Attachme
         logger.warning("%s", warning)
     if not found.setups:
         logger.warning("no reporter is configured: set spark.events.reporter.<name>.factory.class")
-    registry = Registry(found.setups, found.redactor)
+    driver_scope = settings.scopes.driver.render(variables_of(application))
+    registry = Registry(found.setups, found.redactor, driver_scope)
     registry.start()
     if strict and (unopened := registry.wait_opened(_OPEN_WAIT_MS)):
         registry.close(settings.close_timeout_ms)

@@ -24,6 +24,7 @@ class DriverBridge:
     Attributes:
         dropped: records that the bridge could not hold.
         queue_bytes: what it held at the last ``drain``, in bytes of JSON.
+        queue_depth: how many records that were.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class DriverBridge:
         self._java = _compile(jvm).getConstructors()[0].newInstance(arguments)
         self.dropped = 0
         self.queue_bytes = 0
+        self.queue_depth = 0
         self._unwritten = 0
         self._unread = 0
 
@@ -70,6 +72,7 @@ class DriverBridge:
         counters, *lines = self._java.drain(max_records, wait_ms).split("\n")
         counts = orjson.loads(counters)
         self.dropped, self._unwritten, self.queue_bytes = counts["dropped"], counts["failed"], counts["bytes"]
+        self.queue_depth = counts["records"]
         records = []
         for line in lines:
             received, _, record = line.partition(" ")
@@ -94,6 +97,11 @@ class DriverBridge:
     def unsubscribe(self) -> None:
         """Take the bridge off the listener bus."""
         self._bus.removeListener(self._java)
+
+    def waiting_in_spark(self) -> int:
+        """Return how many events wait in Spark's own queue for the bridge."""
+        gauge = self._counters.getGauges().get(f"queue.{_QUEUE}.size")
+        return int(gauge.getValue()) if gauge is not None else 0
 
     def dropped_by_spark(self) -> int:
         """Return how many events Spark's own queue for the bridge has dropped."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import chain
 from typing import Any
 
 from spark_events.api.event import now_ms
@@ -13,17 +14,25 @@ from spark_events.listeners.translator import (
     QUERY_PROGRESS,
     QUERY_STARTED,
     QUERY_TERMINATED,
+    SQL_EXECUTION_END,
     SQL_EXECUTION_START,
     SparkListeners,
 )
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 from spark_events.sources.bridge import DriverBridge
-from spark_events.sources.bridge_losses import BridgeLosses
+from spark_events.sources.bridge_metrics import BridgeMetrics
 from spark_events.sources.driver_state import DriverState, Record
 from spark_events.sources.process_exit import ProcessExit
 
-WANTED = (QUERY_STARTED, QUERY_PROGRESS, QUERY_IDLE, QUERY_TERMINATED, SQL_EXECUTION_START)
+WANTED = (
+    QUERY_STARTED,
+    QUERY_PROGRESS,
+    QUERY_IDLE,
+    QUERY_TERMINATED,
+    SQL_EXECUTION_START,
+    SQL_EXECUTION_END,
+)
 _BATCH = 1_000
 _WAIT_MS = 500
 _BUS_WAIT_MS = 2_000
@@ -61,7 +70,7 @@ class DriverSource:
             settings.close_timeout_ms,
             WANTED,
         )
-        self._losses = BridgeLosses(self._bridge, registry)
+        self._metrics = BridgeMetrics(self._bridge, registry)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="spark-events-driver", daemon=True)
 
@@ -70,7 +79,8 @@ class DriverSource:
         self._bridge.subscribe()
         now = now_ms()
         self._listeners.on_record(self._state.application_start())
-        for record in (*self._state.running_queries(now), *self._state.running_jobs()):
+        found = (self._state.executors(), self._state.running_queries(now), self._state.running_jobs())
+        for record in chain.from_iterable(found):
             self._listeners.on_record(record, now)
         self._thread.start()
 
@@ -120,12 +130,12 @@ class DriverSource:
                 self._await_bus()
             self._take(self._bridge.drain(_BATCH, 0 if last else _WAIT_MS))
             self._listeners.tick(now_ms())
-            self._losses.count()
+            self._metrics.count()
             self._registry.tick()
             if last and not self._listeners.ended:
                 self._drain_rest()
                 self._listeners.on_record(self._end_record(now_ms()))
-        self._losses.count(at_the_end=True)
+        self._metrics.count(at_the_end=True)
 
     def _drain_rest(self) -> None:
         while records := self._bridge.drain(_BATCH, 0):
@@ -139,6 +149,10 @@ class DriverSource:
             elif name == APPLICATION_END:
                 record = self._with_exception(record)
             self._listeners.on_record(record, received_ms)
+        if records:
+            self._metrics.taken(records[-1][0])
+        else:
+            self._metrics.idle()
 
     def _with_exception(self, record: Record) -> Record:
         """Add what Python raised to an ApplicationEnd that came of ``finally: spark.stop()``."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
-from spark_events.listeners.translator import APPLICATION_START, JOB_START, QUERY_STARTED
+from spark_events.listeners.translator import APPLICATION_START, EXECUTOR_ADDED, JOB_START, QUERY_STARTED
 from spark_events.runtime.log_once import logger
 
 Record = dict[str, Any]
+_INTERVAL = re.compile(r"ProcessingTimeTrigger\((\d+)\)")
 
 
 def attempt_id(scala_context: Any) -> str:
@@ -39,6 +41,20 @@ class DriverState:
             "User": self._context.sparkUser(),
             "App Attempt ID": attempt_id(self._context),
         }
+
+    def executors(self) -> Iterator[Record]:
+        """Yield an ExecutorAdded for each executor that lives already, from Spark's status store."""
+        executors = self._context.statusStore().executorList(True)
+        for index in range(executors.size()):
+            executor = executors.apply(index)
+            # The driver is in the list as well; it has cores where it is the executor, in local mode.
+            if executor.id() != "driver" or executor.totalCores():
+                yield {
+                    "Event": EXECUTOR_ADDED,
+                    "Timestamp": executor.addTime().getTime(),
+                    "Executor ID": executor.id(),
+                    "Executor Info": {"Total Cores": executor.totalCores()},
+                }
 
     def running_jobs(self) -> Iterator[Record]:
         """Yield a JobStart for each job that runs already, from Spark's status store."""
@@ -84,9 +100,12 @@ class DriverState:
         query = active.get(self._jvm.java.util.UUID.fromString(query_id)) if active is not None else None
         if query is None:
             return {}
+        trigger = query.trigger().toString()
+        interval = _INTERVAL.match(trigger)
         return {
             "checkpointLocation": query.resolvedCheckpointRoot(),
-            "bounded": query.trigger().toString().startswith(("AvailableNow", "OneTime", "Once")),
+            "bounded": trigger.startswith(("AvailableNow", "OneTime", "Once")),
+            "triggerIntervalMs": int(interval.group(1)) or None if interval else None,
         }
 
     def _active_queries(self) -> Any:

@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 
-from spark_events.listeners.job_status import JobStatus
+from spark_events.api import ApplicationInfo, Metric
+from spark_events.listeners.emitter import Emitter, Entity
+from spark_events.listeners.job_status import JobStatus, JobStatusTracker
 from spark_events.listeners.query_metrics import backlog
-from spark_events.listeners.settings import read_settings
-from spark_events.listeners.status_times import StatusTimes
+from spark_events.listeners.settings import CURRENT_TIME, STATE, TOTAL_TIME, read_settings
+from spark_events.listeners.status_metrics import StatusMetrics
+from spark_events.runtime.registry import Registry
+from spark_events.runtime.scope import ScopeGroup
 from tests.listeners.records import (
     Feed,
     application_start,
@@ -23,10 +27,32 @@ from tests.listeners.records import (
 ORDERS = "app.query.orders."
 
 
+class Kept:
+    """A scope tree that keeps its metrics, and a job whose status changes."""
+
+    def __init__(self, now: list[int]) -> None:
+        self.metrics: dict[str, Metric] = {}
+        group = ScopeGroup(self, (), (), {}, {})  # type: ignore[arg-type]
+        self.status = StatusMetrics(group, (STATE, CURRENT_TIME, TOTAL_TIME), lambda: now[0])
+        self.run = self.new_run()
+
+    def new_run(self) -> JobStatusTracker:
+        entity = Entity("query", "run", "query")
+        self.run = JobStatusTracker(Emitter(Registry(()).root, ApplicationInfo()), entity, Registry(()).root)
+        self.status.follow(self.run)
+        return self.run
+
+    def add_metric(self, group: ScopeGroup, name: str, metric: Metric) -> None:
+        self.metrics[name] = metric
+
+    def __getitem__(self, name: str) -> float | None:
+        return self.metrics[name].value  # type: ignore[attr-defined, no-any-return]
+
+
 def test_times_of_statuses() -> None:
     """The time of a stay, the sum of all of them, uptime and downtime."""
     now = [0]
-    times = StatusTimes(lambda: now[0])
+    kept = Kept(now)
     seen = []
     steps = [
         (0, JobStatus.CREATED),
@@ -35,37 +61,41 @@ def test_times_of_statuses() -> None:
         (150, JobStatus.RESTARTING),
     ]
     for at, status in (*steps, (160, JobStatus.RUNNING), (200, JobStatus.CANCELED)):
-        times.changed(status, at)
+        kept.run.change(status, at)
         now[0] = at + 5
-        seen.append(
-            (
-                times.is_in(JobStatus.RUNNING),
-                times.time_ms(JobStatus.RUNNING),
-                times.total_ms(JobStatus.RUNNING),
-                times.downtime_ms(),
-            )
-        )
+        names = ("runningState", "runningTime", "uptime", "runningTimeTotal", "downtime")
+        seen.append(tuple(kept[name] for name in names))
 
     assert seen == [
-        (0, 0, 0, 0),  # it never ran, so it is not down
-        (1, 5, 5, 0),
-        (0, 0, 100, 5),
-        (0, 0, 100, 45),
-        (1, 5, 105, 0),
-        (0, 0, 140, None),
+        (0, 0, 0, 0, 0),  # it never ran, so it is not down
+        (1, 5, 5, 5, 0),
+        (0, 0, 0, 100, 5),
+        (0, 0, 0, 100, 45),
+        (1, 5, 5, 105, 0),
+        (0, 0, 0, 140, None),
     ]
-    assert times.total_ms(JobStatus.FAILED) == 40
+    assert (kept["failedTimeTotal"], kept["statusAge"]) == (40, 5)
 
 
 def test_a_clock_that_was_set_back() -> None:
     """No time is negative."""
-    times = StatusTimes(lambda: 0)
-    times.changed(JobStatus.RUNNING, 1_000)
-    times.changed(JobStatus.FAILED, 500)
+    kept = Kept([0])
+    kept.run.change(JobStatus.RUNNING, 1_000)
+    kept.run.change(JobStatus.FAILED, 500)
 
-    assert times.total_ms(JobStatus.RUNNING) == 0
-    assert times.time_ms(JobStatus.FAILED) == 0
-    assert times.downtime_ms() == 0
+    assert [kept[name] for name in ("runningTimeTotal", "failedTime", "downtime", "statusAge")] == [0] * 4
+
+
+def test_of_two_runs_the_newest_counts() -> None:
+    """The late end of a run says nothing of the one that has taken its place."""
+    kept = Kept([100])
+    old = kept.run
+    old.change(JobStatus.RUNNING, 10)
+    kept.new_run().change(JobStatus.RUNNING, 50)
+    old.change(JobStatus.FAILED, 60)
+
+    assert kept["runningState"] == 1
+    assert not kept.status.follows(old)
 
 
 @pytest.mark.parametrize(
@@ -157,8 +187,8 @@ def test_rows_rates_watermark_and_state() -> None:
         for name in (
             "inputRows",
             "droppedLateRows",
-            "inputRowsRate",
-            "processedRowsRate",
+            "inputRowsPerSecond",
+            "processedRowsPerSecond",
             "stateRows",
             "stateMemory",
             "watermarkLag",
@@ -173,8 +203,8 @@ def test_rows_rates_watermark_and_state() -> None:
     assert found == {
         "inputRows": 14,
         "droppedLateRows": 12,
-        "inputRowsRate": 4.0,
-        "processedRowsRate": 30.0,
+        "inputRowsPerSecond": 4.0,
+        "processedRowsPerSecond": 30.0,
         "stateRows": 14,
         "stateMemory": 200,
         "watermarkLag": 11_000,

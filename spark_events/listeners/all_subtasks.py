@@ -1,0 +1,59 @@
+"""Whether all tasks of the active stages run or have finished: Flink's allSubTasksRunningOrFinished."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from spark_events.listeners.status_metrics import Stays, register_stays
+from spark_events.runtime.scope import ScopeGroup
+
+Attempt = tuple[int, int]
+_BASE = "allSubTasksRunningOrFinished"
+
+
+class AllSubtasks:
+    """Keeps it for the application, and for each streaming query."""
+
+    def __init__(self) -> None:
+        self._active: dict[str, dict[Attempt, bool]] = {}
+        self._stays: dict[str, Stays] = {}
+
+    def register(self, group: ScopeGroup, query_name: str, enabled: Collection[str]) -> None:
+        """Register the metrics of a query, or, with an empty name, of the application."""
+        what = "all tasks of the active stages have been running or finished"
+        register_stays(group, _BASE, self._of(query_name), True, what, enabled)
+
+    def submitted(self, attempt: Attempt, of_query: Mapping[str, str], time_ms: int) -> None:
+        """Take the start of a stage attempt, none of whose tasks runs yet."""
+        self.changed(attempt, of_query, False, time_ms)
+
+    def changed(self, attempt: Attempt, of_query: Mapping[str, str], all_run: bool, time_ms: int) -> None:
+        """Take that now all of its tasks run or have finished, or that this ceased."""
+        for name in _names(of_query):
+            self._active.setdefault(name, {})[attempt] = all_run
+            self._update(name, time_ms)
+
+    def completed(self, attempt: Attempt, of_query: Mapping[str, str], time_ms: int) -> None:
+        """Take the end of a stage attempt."""
+        for name in _names(of_query):
+            active = self._active.get(name, {})
+            active.pop(attempt, None)
+            if not active:
+                self._active.pop(name, None)
+            self._update(name, time_ms)
+
+    def forget(self, query_name: str) -> None:
+        """Take that the metrics of a query are gone."""
+        self._stays.pop(query_name, None)
+
+    def _update(self, name: str, time_ms: int) -> None:
+        active = self._active.get(name)
+        if name in self._stays:
+            self._stays[name].enter(bool(active) and all(active.values()), time_ms)  # type: ignore[union-attr]
+
+    def _of(self, name: str) -> Stays:
+        return self._stays.setdefault(name, Stays())
+
+
+def _names(of_query: Mapping[str, str]) -> set[str]:
+    return {"", of_query.get("query_name", "")}

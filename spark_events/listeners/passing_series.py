@@ -1,0 +1,51 @@
+"""The metrics of what comes and goes: they begin when it has run for a while, and leave after its end."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable
+
+from spark_events.api import MetricGroup
+
+Make = Callable[[], MetricGroup]
+
+
+class PassingSeries:
+    """Keeps the series of jobs and stages few, however many of them a driver runs.
+
+    Args:
+        after_ms: what ends sooner than that has no series: nobody would have time to read them.
+        grace_ms: how long they stay after the end.
+    """
+
+    def __init__(self, after_ms: int, grace_ms: int) -> None:
+        self._after_ms = after_ms
+        self._grace_ms = grace_ms
+        # In the order of time, for all wait equally long.
+        self._waiting: dict[Hashable, tuple[int, Make]] = {}
+        self._shown: dict[Hashable, MetricGroup] = {}
+        self._leaving: deque[tuple[int, MetricGroup]] = deque()
+
+    def begun(self, key: Hashable, time_ms: int, make: Make) -> None:
+        """Take a beginning at a time in ms since the epoch; ``make`` registers the series."""
+        if self._after_ms == 0:
+            self._shown[key] = make()
+        else:
+            self._waiting[key] = (time_ms + self._after_ms, make)
+
+    def ended(self, key: Hashable, time_ms: int) -> None:
+        """Take an end."""
+        self._waiting.pop(key, None)
+        group = self._shown.pop(key, None)
+        if group is not None:
+            self._leaving.append((time_ms + self._grace_ms, group))
+
+    def tick(self, now_ms: int) -> None:
+        """Let time pass."""
+        for key, (due_ms, make) in list(self._waiting.items()):
+            if due_ms > now_ms:
+                break
+            del self._waiting[key]
+            self._shown[key] = make()
+        while self._leaving and self._leaving[0][0] <= now_ms:
+            self._leaving.popleft()[1].close()

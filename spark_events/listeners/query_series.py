@@ -1,0 +1,93 @@
+"""The metrics of streaming queries: of all runs under one name together, so that they outlive a restart."""
+
+from __future__ import annotations
+
+from spark_events.api import Gauge, MetricGroup
+from spark_events.listeners.checkpoint import CheckpointStats
+from spark_events.listeners.checkpoint_watch import SlaMetrics
+from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.query_metrics import QueryMetrics
+from spark_events.listeners.status_metrics import StatusMetrics
+
+_MOST_ENDED = 100
+
+
+class QuerySeries:
+    """The metrics of one query.
+
+    Attributes:
+        status: its status and the times in it.
+        metrics: of its progress.
+        checkpoints: of its checkpoints.
+        sla: how many of them were in time; None where the query has no SLA.
+        restarts: how often it was restarted.
+    """
+
+    def __init__(self, context: ListenerContext, name: str) -> None:
+        self._context = context
+        self._name = name
+        self._group = group = context.scopes.query(name)
+        self._info: MetricGroup | None = None
+        enabled = context.settings.status_metrics
+        self.status = StatusMetrics(group, enabled)
+        context.all_subtasks.register(group, name, enabled)
+        self.metrics = QueryMetrics(group)
+        self.checkpoints = CheckpointStats(context.emitter, group)
+        sla_ms = context.settings.sla_ms_for(name)
+        self.sla = None if sla_ms is None else SlaMetrics(group, sla_ms)
+        self.restarts = 0
+        group.register("numRestarts", Gauge(lambda: self.restarts, description="How often it was restarted."))
+
+    def show_run(self, query_id: str, run_id: str) -> None:
+        """Let the metric ``info`` name the run that is followed now, and no other."""
+        if self._info is not None:
+            self._info.close()
+        ids = {"query_id": query_id, "run_id": run_id}
+        self._info = info = self._group.detached("", ("info",), ids, {})
+        described = "1; its labels tell which run of the query this is."
+        info.register("info", Gauge(lambda: 1, description=described))
+
+    def close(self) -> None:
+        """Remove all metrics of the query."""
+        if self._info is not None:
+            self._info.close()
+        self._group.close()
+        self._context.emitter.forget(self._name)
+        self._context.all_subtasks.forget(self._name)
+
+
+class AllQuerySeries:
+    """The metrics of all queries of one application; those that ended on purpose leave after a while.
+
+    Those of a query that failed stay, for somebody has to see that it is down: but of the hundred that
+    ended last only.
+
+    Args:
+        context: what the listeners share.
+    """
+
+    def __init__(self, context: ListenerContext) -> None:
+        self._context = context
+        self._series: dict[str, QuerySeries] = {}
+        self._leaving: dict[str, float] = {}
+
+    def of(self, name: str) -> QuerySeries:
+        """Return the metrics of a query that begins."""
+        self._leaving.pop(name, None)
+        if name not in self._series:
+            self._series[name] = QuerySeries(self._context, name)
+        return self._series[name]
+
+    def ended(self, name: str, time_ms: int, on_purpose: bool) -> None:
+        """Take the end of a query, at a time in ms since the epoch."""
+        due_ms = time_ms + self._context.settings.grace_ms if on_purpose else float("inf")
+        self._leaving[name] = due_ms
+
+    def tick(self, now_ms: int) -> list[str]:
+        """Let time pass, and return the names of those that leave now."""
+        gone = [name for name, due_ms in self._leaving.items() if due_ms <= now_ms]
+        gone += [name for name in list(self._leaving)[:-_MOST_ENDED] if name not in gone]
+        for name in gone:
+            del self._leaving[name]
+            self._series.pop(name).close()
+        return gone

@@ -1,0 +1,136 @@
+"""The spans of a streaming query: Checkpoint with its phases, JobInitialization, and the query's run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from spark_events.api import Failure, MetricGroup, Span, SpanBuilder
+from spark_events.listeners.emitter import Entity
+from spark_events.listeners.settings import PHASES_AND_JOBS, WITH_OPERATORS, ListenerSettings
+from spark_events.listeners.traces import CLASS_SCOPE, Place, Traces
+
+PHASES = (
+    "latestOffset",
+    "walCommit",
+    "getBatch",
+    "queryPlanning",
+    "addBatch",
+    "commitBatch",
+    "commitOffsets",
+)
+"""The phases of a micro-batch, in the order in which Spark goes through them."""
+_OF_OPERATOR = {
+    "operatorCommitMs": "commitTimeMs",
+    "operatorUpdatesMs": "allUpdatesTimeMs",
+    "operatorRemovalsMs": "allRemovalsTimeMs",
+    "operatorRows": "numRowsTotal",
+    "operatorMemoryBytes": "memoryUsedBytes",
+}
+
+
+class QuerySpans:
+    """Reports the spans of one run of a query.
+
+    Args:
+        traces: gives them their places.
+        settings: how much they tell.
+        entity: the run.
+        group: whose variables they carry.
+    """
+
+    def __init__(
+        self, traces: Traces, settings: ListenerSettings, entity: Entity, group: MetricGroup
+    ) -> None:
+        self._traces = traces
+        self._settings = settings
+        self._entity = entity
+        self._group = group
+        self._place = traces.below(traces.application, "Query", entity)
+        self._initialization = traces.below(self._place, "JobInitialization", entity)
+
+    @property
+    def place(self) -> Place:
+        """The place of the run's own span."""
+        return self._place
+
+    def checkpoint_place(self, batch: int) -> Place:
+        """Return the place of a checkpoint's span: the jobs of the micro-batch are below it."""
+        return self._traces.own_trace("Checkpoint", self._entity, str(batch))
+
+    def completed(self, batch: int, progress: Mapping[str, Any], end_ms: int, sizes: tuple[int, int]) -> None:
+        """Report a completed checkpoint, by its progress record; sizes in bytes: all state, and written."""
+        durations = progress.get("durationMs") or {}
+        start_ms = end_ms - int(durations.get("triggerExecution", 0))
+        span = self._checkpoint(batch, "COMPLETED", start_ms, end_ms)
+        span.set_attribute("fullSize", sizes[0]).set_attribute("checkpointedSize", sizes[1])
+        for phase in PHASES:
+            span.set_attribute(f"{phase}Ms", durations.get(phase))
+        if self._settings.detailed(WITH_OPERATORS):
+            _add_operators(span, progress.get("stateOperators") or ())
+        if self._settings.detailed(PHASES_AND_JOBS):
+            _add_phases(span, durations, start_ms, end_ms)
+        self._traces.report(span, self.checkpoint_place(batch), self._entity, self._group)
+
+    def failed(self, batch: int, start_ms: int, end_ms: int, failure: Failure) -> None:
+        """Report a micro-batch that failed before its commit."""
+        span = self._checkpoint(batch, "FAILED", start_ms, max(start_ms, end_ms))
+        span.set_failure(failure, max(start_ms, end_ms))
+        self._traces.report(span, self.checkpoint_place(batch), self._entity, self._group)
+
+    def initialized(
+        self, start_ms: int, end_ms: int, batch: int | None, full_size: int, failure: Failure | None = None
+    ) -> None:
+        """Report Flink's JobInitialization: from the start of the run to its first progress, or its failure.
+
+        Args:
+            start_ms: when the run began, in ms since the epoch.
+            end_ms: when that ended, in ms since the epoch.
+            batch: the batch that it goes on from; None where it begins anew.
+            full_size: all state, in bytes; negative where it is not known.
+            failure: why it came to nothing.
+        """
+        span = (
+            Span.builder(CLASS_SCOPE, "JobInitialization")
+            .set_times_ms(start_ms, max(start_ms, end_ms))
+            .set_attribute("checkpointId", batch)
+            .set_attribute("fullSize", full_size if full_size >= 0 else None)
+            .set_attribute("initializationStatus", "FAILED" if failure else "COMPLETED")
+            .set_failure(failure, max(start_ms, end_ms))
+            .set_routine(False)
+        )
+        self._traces.report(span, self._initialization, self._entity, self._group)
+
+    def ended(self, start_ms: int, end_ms: int, status: str, failure: Failure | None) -> None:
+        """Report the whole run."""
+        span = (
+            Span.builder(CLASS_SCOPE, "Query")
+            .set_times_ms(start_ms, max(start_ms, end_ms))
+            .set_attribute("jobStatus", status)
+            .set_failure(failure, max(start_ms, end_ms))
+            .set_routine(False)
+        )
+        self._traces.report(span, self._place, self._entity, self._group)
+
+    def _checkpoint(self, batch: int, status: str, start_ms: int, end_ms: int) -> SpanBuilder:
+        span = Span.builder(CLASS_SCOPE, "Checkpoint").set_times_ms(start_ms, end_ms)
+        span.set_attribute("checkpointId", batch).set_attribute("checkpointStatus", status)
+        span.set_attribute("isUnaligned", "false").set_attribute("checkpointType", "Checkpoint")
+        return span.add_link(self._initialization.trace_id, self._initialization.span_id)
+
+
+def _add_operators(span: SpanBuilder, operators: Any) -> None:
+    """Add what each stateful operator did, a list an attribute, as Flink does for each task."""
+    if operators:
+        span.set_attribute("operators", tuple(str(each.get("operatorName", "")) for each in operators))
+        for attribute, field in _OF_OPERATOR.items():
+            span.set_attribute(attribute, tuple(int(each.get(field) or 0) for each in operators))
+
+
+def _add_phases(span: SpanBuilder, durations: Mapping[str, Any], start_ms: int, end_ms: int) -> None:
+    """Add a child for each phase. Spark tells how long each took, and not when: they are laid end to end."""
+    for phase in PHASES:
+        if phase in durations:
+            until = min(end_ms, start_ms + int(durations[phase]))
+            span.add_child(Span.builder(CLASS_SCOPE, phase).set_times_ms(start_ms, until))
+            start_ms = until

@@ -1,0 +1,67 @@
+"""SQL executions, each an action on a DataFrame: the spans between an application and its jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spark_events.api import Failure, Span
+from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.emitter import Entity
+from spark_events.listeners.failures import parse_failure
+from spark_events.listeners.traces import CLASS_SCOPE, Place
+
+_LONGEST = 200
+
+
+class SqlExecutionListener:
+    """Follows SQL executions, but for those of streaming queries, whose spans are the checkpoints."""
+
+    def __init__(self, context: ListenerContext) -> None:
+        self._context = context
+        self._running: dict[int, tuple[int, str]] = {}
+
+    def on_start(self, record: dict[str, Any], time_ms: int) -> None:
+        """Take SQLExecutionStart; one within another, as a subquery's, is a part of it."""
+        execution, root = int(record["executionId"]), record.get("rootExecutionId")
+        description = str(record.get("description") or "")
+        if root in (None, execution) and "\nrunId = " not in description:
+            self._running[execution] = (time_ms, description[:_LONGEST])
+
+    def on_end(self, record: dict[str, Any], time_ms: int) -> None:
+        """Take SQLExecutionEnd, which says what was thrown."""
+        error = record.get("errorMessage")
+        self._end(int(record["executionId"]), time_ms, parse_failure(error) if error else None)
+
+    def on_application_end(self, time_ms: int) -> None:
+        """End those that the application took with it."""
+        for execution in list(self._running):
+            self._end(execution, time_ms, None)
+
+    def place_of_job(self, properties: dict[str, Any]) -> Place | None:
+        """Return the place of the execution that a job works for; None where there is none."""
+        given = properties.get("spark.sql.execution.root.id") or properties.get("spark.sql.execution.id")
+        execution = int(given) if given is not None else -1
+        return self._place(execution) if execution in self._running else None
+
+    def _end(self, execution: int, time_ms: int, failure: Failure | None) -> None:
+        begun = self._running.pop(execution, None)
+        if begun is None:
+            return
+        start_ms, description = begun
+        span = (
+            Span.builder(CLASS_SCOPE, "SQL execution")
+            .set_times_ms(start_ms, max(start_ms, time_ms))
+            .set_attribute("executionId", execution)
+            .set_attribute("description", description)
+            .set_failure(failure, max(start_ms, time_ms))
+        )
+        group = self._context.scopes.sql_execution(execution)
+        self._context.traces.report(span, self._place(execution), _entity(execution), group)
+
+    def _place(self, execution: int) -> Place:
+        traces = self._context.traces
+        return traces.below(traces.application, "SQL execution", _entity(execution))
+
+
+def _entity(execution: int) -> Entity:
+    return Entity("sql_execution", str(execution), f"SQL execution {execution}")

@@ -1,0 +1,151 @@
+"""A job's status as metrics: which it is, for how long, and Flink's times in each status."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from spark_events.api import Gauge
+from spark_events.api.event import now_ms
+from spark_events.listeners.job_status import JobStatus, JobStatusTracker
+from spark_events.listeners.settings import CURRENT_TIME, STATE, TOTAL_TIME
+from spark_events.runtime.scope import ScopeGroup
+
+Clock = Callable[[], int]
+
+
+class Stays:
+    """Adds up how long something was in each of its states.
+
+    Args:
+        clock: the present in ms since the epoch.
+
+    Attributes:
+        state: the state that it is in; None before the first.
+        since_ms: when that began, in ms since the epoch.
+    """
+
+    def __init__(self, clock: Clock = now_ms) -> None:
+        self._clock = clock
+        self.state: object = None
+        self.since_ms = 0
+        self._totals: dict[object, int] = {}
+
+    def enter(self, state: object, time_ms: int) -> None:
+        """Take a change at a time in ms since the epoch; a stay in the same state goes on."""
+        if state == self.state:
+            return
+        if self.state is not None:
+            stayed = max(0, time_ms - self.since_ms)
+            self._totals[self.state] = self._totals.get(self.state, 0) + stayed
+        self.state, self.since_ms = state, time_ms
+
+    def is_in(self, state: object) -> int:
+        """Return 1 in that state, 0 otherwise."""
+        return int(self.state == state)
+
+    def time_ms(self, state: object) -> int:
+        """Return how long it has been in a state, in ms; 0 while it is in another."""
+        return max(0, self._clock() - self.since_ms) if self.state == state else 0
+
+    def total_ms(self, state: object) -> int:
+        """Return how long it was in a state in sum, the present stay included, in ms."""
+        return self._totals.get(state, 0) + self.time_ms(state)
+
+
+def register_stays(
+    group: ScopeGroup, base: str, stays: Stays, state: object, what: str, enabled: Collection[str]
+) -> None:
+    """Register ``<base>State``, ``<base>Time`` and ``<base>TimeTotal``, those that are enabled.
+
+    Args:
+        group: where.
+        base: what their names begin with.
+        stays: tells the times.
+        state: which state they are about.
+        what: what is so in that state, for the description.
+        enabled: some of STATE, CURRENT_TIME, TOTAL_TIME.
+    """
+    if STATE in enabled:
+        gauge = Gauge(lambda: stays.is_in(state), description=f"1 while {what}, 0 otherwise.")
+        group.register(f"{base}State", gauge)
+    if CURRENT_TIME in enabled:
+        described = f"How long {what}; 0 while that is not so."
+        group.register(f"{base}Time", Gauge(lambda: stays.time_ms(state), "ms", described))
+    if TOTAL_TIME in enabled:
+        described = f"How long {what}, in sum."
+        group.register(f"{base}TimeTotal", Gauge(lambda: stays.total_ms(state), "ms", described))
+
+
+class StatusMetrics:
+    """The status of one job; of a query, over all its runs, of which the newest is followed.
+
+    Args:
+        group: where the metrics go.
+        enabled: which there are for each status: some of STATE, CURRENT_TIME, TOTAL_TIME.
+        clock: the present in ms since the epoch.
+    """
+
+    def __init__(self, group: ScopeGroup, enabled: Collection[str], clock: Clock = now_ms) -> None:
+        self._clock = clock
+        self._stays = Stays(clock)
+        self._left_running_ms: int | None = None
+        self._followed: JobStatusTracker | None = None
+        for status in JobStatus:
+            self._register_status(group, status)
+            what = f"the job has been {status.value}"
+            register_stays(group, status.value.lower(), self._stays, status, what, enabled)
+        self._register_times(group)
+
+    def follow(self, tracker: JobStatusTracker) -> None:
+        """Take the changes of a run from now on, and of those before it none any more."""
+        self._followed = tracker
+        tracker.on_change = lambda status, time_ms: self._changed(tracker, status, time_ms)
+
+    def follows(self, tracker: JobStatusTracker) -> bool:
+        """Tell whether these are the metrics of a run, and not those of one after it."""
+        return tracker is self._followed
+
+    @property
+    def status(self) -> object:
+        """The status now; None before the first."""
+        return self._stays.state
+
+    @property
+    def since_ms(self) -> int:
+        """When it began, in ms since the epoch."""
+        return self._stays.since_ms
+
+    def downtime_ms(self) -> int | None:
+        """Return how long it has not been running, in ms; 0 while it runs, None after it ended on purpose.
+
+        Flink says -1 there, which would be a time in a chart.
+        """
+        if self.status in (JobStatus.FINISHED, JobStatus.CANCELED):
+            return None
+        if self.status is JobStatus.RUNNING or self._left_running_ms is None:
+            return 0
+        return max(0, self._clock() - self._left_running_ms)
+
+    def _changed(self, tracker: JobStatusTracker, status: JobStatus, time_ms: int) -> None:
+        if tracker is not self._followed:
+            return
+        if self.status is JobStatus.RUNNING:
+            self._left_running_ms = time_ms
+        self._stays.enter(status, time_ms)
+
+    def _register_status(self, group: ScopeGroup, status: JobStatus) -> None:
+        labelled = group.child(components=(status.value,), variables={"status": status.value})
+        described = "1 for the status that the job is in, 0 for the others."
+        labelled.register("status", Gauge(lambda: self._stays.is_in(status), description=described))
+
+    def _register_times(self, group: ScopeGroup) -> None:
+        age = Gauge(
+            lambda: None if self.status is None else self._stays.time_ms(self.status),
+            "ms",
+            "How long the job has been in its status.",
+        )
+        group.register("statusAge", age)
+        described = "How long the job has been running; 0 while it does not."
+        group.register("uptime", Gauge(lambda: self._stays.time_ms(JobStatus.RUNNING), "ms", described))
+        described = "How long the job has not been running; 0 while it does, none after it ended on purpose."
+        group.register("downtime", Gauge(self.downtime_ms, "ms", described))

@@ -1,0 +1,177 @@
+"""How far the work of stages and jobs is, and what it has cost so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from spark_events.api import Counter, Gauge, MetricGroup
+
+
+class Sum(NamedTuple):
+    """One sum over tasks.
+
+    Attributes:
+        name: of the metric, and of the span's attribute.
+        field: of the bridge's record.
+        unit: UCUM.
+        description: for the person who reads the chart.
+    """
+
+    name: str
+    field: str
+    unit: str
+    description: str
+
+
+SUMS = (
+    Sum("executorRunTime", "Executor Run Time", "ms", "Time that tasks ran."),
+    Sum("executorCpuTime", "Executor CPU Time", "ns", "CPU time that tasks took."),
+    Sum("jvmGcTime", "JVM GC Time", "ms", "Time that JVMs collected garbage while tasks ran."),
+    Sum("inputBytes", "Input Bytes", "By", "What tasks read from sources."),
+    Sum("outputBytes", "Output Bytes", "By", "What tasks wrote to sinks."),
+    Sum("shuffleReadBytes", "Shuffle Read Bytes", "By", "What tasks read from shuffles."),
+    Sum("shuffleWriteBytes", "Shuffle Write Bytes", "By", "What tasks wrote for shuffles."),
+    Sum("memorySpilledBytes", "Memory Bytes Spilled", "By", "What tasks spilled, by its size in memory."),
+    Sum("diskSpilledBytes", "Disk Bytes Spilled", "By", "What tasks spilled, by its size on disk."),
+)
+
+
+class StageWork:
+    """The tasks of one stage attempt.
+
+    Attributes:
+        tasks: how many there are to run.
+        active: how many run now.
+        finished: how many have finished.
+        failed: how often one failed.
+        sums: over all that have ended, by name.
+    """
+
+    def __init__(self, tasks: int) -> None:
+        self.tasks = tasks
+        self.active = self.finished = self.failed = 0
+        self.sums: dict[str, int] = {}
+
+    def take(self, record: Mapping[str, Any]) -> dict[str, int]:
+        """Take the bridge's record of the attempt, and return by how much each sum and count has grown."""
+        grown = {
+            "finishedTasks": max(0, int(record["Finished"]) - self.finished),
+            "failedTasks": max(0, int(record["Failed"]) - self.failed),
+        }
+        self.active, self.finished, self.failed = (
+            int(record[field]) for field in ("Running", "Finished", "Failed")
+        )
+        for each in SUMS:
+            now = int(record.get(each.field) or 0)
+            grown[each.name] = max(0, now - self.sums.get(each.name, 0))
+            self.sums[each.name] = now
+        return grown
+
+    def register(self, group: MetricGroup) -> None:
+        """Register its metrics."""
+        for name, described in (
+            ("active", "Tasks that run now."),
+            ("finished", "Tasks that have finished."),
+            ("failed", "Tasks that failed."),
+        ):
+            gauge = Gauge(lambda name=name: getattr(self, name), "{task}", described)  # type: ignore[misc]
+            group.register(f"{name}Tasks", gauge)
+        group.register("numTasks", Gauge(lambda: self.tasks, "{task}", "Tasks that there are to run."))
+        for each in SUMS:
+            read = lambda name=each.name: self.sums.get(name)  # noqa: E731
+            group.register(each.name, Gauge(read, each.unit, each.description))
+
+
+class JobWork:
+    """The stages of one job, and their tasks.
+
+    Args:
+        stages: how many stages there are.
+        tasks: how many tasks these have.
+    """
+
+    def __init__(self, stages: int, tasks: int) -> None:
+        self._stages, self._tasks = stages, tasks
+        self._attempts: list[StageWork] = []
+        self.active_stages = self.finished_stages = self.failed_stages = 0
+
+    def submitted(self, work: StageWork) -> None:
+        """Take the start of a stage attempt."""
+        self._attempts.append(work)
+        self.active_stages += 1
+
+    def completed(self, failed: bool) -> None:
+        """Take the end of a stage attempt."""
+        self.active_stages -= 1
+        self.failed_stages += failed
+        self.finished_stages += not failed
+
+    def register(self, group: MetricGroup) -> None:
+        """Register its metrics."""
+        readings: dict[str, tuple[Any, str, str]] = {
+            "numStages": (lambda: self._stages, "{stage}", "Stages that there are to run."),
+            "activeStages": (lambda: self.active_stages, "{stage}", "Stages that run now."),
+            "finishedStages": (lambda: self.finished_stages, "{stage}", "Stages that have finished."),
+            "failedStages": (lambda: self.failed_stages, "{stage}", "Stage attempts that failed."),
+            "numTasks": (lambda: self._tasks, "{task}", "Tasks that there are to run."),
+            "activeTasks": (lambda: self._sum("active"), "{task}", "Tasks that run now."),
+            "finishedTasks": (lambda: self._sum("finished"), "{task}", "Tasks that have finished."),
+            "failedTasks": (lambda: self._sum("failed"), "{task}", "Tasks that failed."),
+        }
+        for name, (read, unit, described) in readings.items():
+            group.register(name, Gauge(read, unit, described))
+
+    def _sum(self, name: str) -> int:
+        return sum(getattr(work, name) for work in list(self._attempts))
+
+
+_ENDED = {
+    "finishedTasks": ("{task}", "Tasks that have finished."),
+    "failedTasks": ("{task}", "Tasks that failed."),
+    "finishedStages": ("{stage}", "Stage attempts that have finished."),
+    "failedStages": ("{stage}", "Stage attempts that failed."),
+    "finishedJobs": ("{job}", "Spark jobs that have finished."),
+    "failedJobs": ("{job}", "Spark jobs that failed."),
+    "canceledJobs": ("{job}", "Spark jobs that were cancelled."),
+}
+
+
+class ApplicationWork:
+    """What all jobs of an application have done so far.
+
+    Args:
+        group: the application's metrics.
+    """
+
+    def __init__(self, group: MetricGroup) -> None:
+        self._running: dict[object, StageWork] = {}
+        self._counters = {
+            name: group.register(name, Counter(unit, described)) for name, (unit, described) in _ENDED.items()
+        }
+        for each in SUMS:
+            self._counters[each.name] = group.register(each.name, Counter(each.unit, each.description))
+        active = Gauge(lambda: len(self._running), "{stage}", "Stages that run now.")
+        group.register("activeStages", active)
+        group.register("activeTasks", Gauge(self._active_tasks, "{task}", "Tasks that run now."))
+
+    def submitted(self, attempt: object, work: StageWork) -> None:
+        """Take the start of a stage attempt."""
+        self._running[attempt] = work
+
+    def completed(self, attempt: object, failed: bool) -> None:
+        """Take the end of a stage attempt."""
+        if self._running.pop(attempt, None) is not None:
+            self.count("failedStages" if failed else "finishedStages")
+
+    def count(self, name: str, amount: int = 1) -> None:
+        """Add to one of the counts."""
+        self._counters[name].inc(amount)
+
+    def grow(self, grown: Mapping[str, int]) -> None:
+        """Add what ``StageWork.take`` returned."""
+        for name, amount in grown.items():
+            self.count(name, amount)
+
+    def _active_tasks(self) -> int:
+        return sum(work.active for work in list(self._running.values()))
