@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import enum
+import math
 import threading
 import time
 from collections import deque
@@ -73,18 +74,21 @@ class Gauge(Metric):
             there. None means that there is no value now, and the series is left out.
         unit: as in ``Metric``.
         description: as in ``Metric``.
+
+    Attributes:
+        read: as given.
     """
 
     type = MetricType.GAUGE
 
     def __init__(self, read: Callable[[], float | int | None], unit: str = "", description: str = "") -> None:
         super().__init__(unit, description)
-        self._read = read
+        self.read = read
 
     @property
     def value(self) -> float | int | None:
         """The value now; raises whatever the gauge's function raises."""
-        return self._read()
+        return self.read()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +124,7 @@ class Histogram(Metric):
 
     def __init__(self, bounds: Sequence[float], unit: str = "", description: str = "") -> None:
         super().__init__(unit, description)
-        self.bounds: tuple[float, ...] = tuple(sorted(bounds))
+        self.bounds: tuple[float, ...] = tuple(sorted(bound for bound in bounds if bound != math.inf))
         self._counts = [0] * (len(self.bounds) + 1)
         self._sum = 0.0
         self._exponential = ExponentialBuckets()

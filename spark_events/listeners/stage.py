@@ -86,6 +86,7 @@ class StageListener:
             attempt = _Attempt(begun_ms, job, job.of_query if job else {}, work)
         elif attempt.job is not None:
             attempt.job.work.completed(failure is not None)
+        attempt.work.active = 0  # tasks of a failed attempt may go on for a while, for nothing
         self._context.work.completed(key, failure is not None)
         self._context.all_subtasks.completed(key, attempt.of_query, time_ms)
         self._series.ended(key, time_ms)

@@ -55,13 +55,14 @@ class StageWork:
 
     def take(self, record: Mapping[str, Any]) -> dict[str, int]:
         """Take the bridge's record of the attempt, and return by how much each sum and count has grown."""
-        grown = {
-            "finishedTasks": max(0, int(record["Finished"]) - self.finished),
-            "failedTasks": max(0, int(record["Failed"]) - self.failed),
-        }
-        self.active, self.finished, self.failed = (
-            int(record[field]) for field in ("Running", "Finished", "Failed")
+        active, finished, failed = (
+            int(record.get(field) or 0) for field in ("Running", "Finished", "Failed")
         )
+        grown = {
+            "finishedTasks": max(0, finished - self.finished),
+            "failedTasks": max(0, failed - self.failed),
+        }
+        self.active, self.finished, self.failed = active, finished, failed
         for each in SUMS:
             now = int(record.get(each.field) or 0)
             grown[each.name] = max(0, now - self.sums.get(each.name, 0))

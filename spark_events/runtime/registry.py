@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping, Sequence
 
@@ -20,6 +21,7 @@ from spark_events.runtime.log_once import OnceLog
 from spark_events.runtime.losses import Losses
 from spark_events.runtime.redaction import Redactor, T
 from spark_events.runtime.scope import ReporterGroupView, ScopeGroup
+from spark_events.runtime.series_limit import SeriesLimit
 from spark_events.runtime.setup import ReporterSetup, read_setups
 from spark_events.runtime.stats import LOSS_CAUSES
 from spark_events.runtime.worker import Worker
@@ -68,6 +70,8 @@ class Registry:
         self._redactor = redactor or Redactor()
         self.workers = [Worker(setup, self.log) for setup in setups]
         self._by_kind = {kind: [w for w in self.workers if w.setup.kind is kind] for kind in KINDS}
+        self._limits = {worker: _limit(worker) for worker in self._by_kind[METRICS]}
+        self._limits_lock = threading.Lock()
         self.root = ScopeGroup(self, ("spark",), (), {}, {})
         self.driver = self.root.child(components=driver_scope) if driver_scope else self.root
         self.losses = Losses(self.add_event)
@@ -120,11 +124,15 @@ class Registry:
 
     def add_metric(self, group: MetricGroup, name: str, metric: Metric) -> None:
         """Tell each metric reporter whose filter it passes of a metric."""
-        self._announce("notify_of_added_metric", group, name, metric)
+        for limit in self._limits_of(group, name, metric):
+            with self._limits_lock:
+                limit.added(metric, name, group)
 
     def remove_metric(self, group: MetricGroup, name: str, metric: Metric) -> None:
         """Tell each metric reporter that knows of a metric that it is gone."""
-        self._announce("notify_of_removed_metric", group, name, metric)
+        for limit in self._limits_of(group, name, metric):
+            with self._limits_lock:
+                limit.removed(metric, name, group)
 
     def _wanting(self, kind: Kind, group: MetricGroup, name: str) -> list[Worker]:
         scope = group.logical_scope
@@ -138,13 +146,13 @@ class Registry:
             handed = built if seen is variables else built.with_variables(seen)
             worker.offer(Item(method, (handed,), size, routine))
 
-    def _announce(self, method: str, group: MetricGroup, name: str, metric: Metric) -> None:
-        for worker in self._by_kind[METRICS]:
-            setup = worker.setup
-            if setup.filter.passes(group.logical_scope, name, metric.type.value):
-                variables = setup.variables_for(group.variables)
-                view = ReporterGroupView(group, variables, setup.delimiter)
-                worker.offer(Item(method, (metric, name, view)))
+    def _limits_of(self, group: MetricGroup, name: str, metric: Metric) -> list[SeriesLimit]:
+        scope, metric_type = group.logical_scope, metric.type.value
+        return [
+            limit
+            for worker, limit in self._limits.items()
+            if worker.setup.filter.passes(scope, name, metric_type)
+        ]
 
     # -- about itself --------------------------------------------------------------------------------
 
@@ -172,4 +180,19 @@ class Registry:
             "journalAge",
             Gauge(lambda: worker.oldest_age_ms, "ms", "Age of the oldest record that is not delivered."),
         )
+        if limit := self._limits.get(worker):
+            group.register("series", Gauge(lambda: limit.count, "{series}", "Series that it was told of."))
+            described = "Series that it was not told of, by max.series and max.series.per.metric."
+            group.register("seriesAboveLimit", Gauge(lambda: limit.above, "{series}", described))
         self.losses.watch(worker.title, group, stats.dropped_here, LOSS_CAUSES)
+
+
+def _limit(worker: Worker) -> SeriesLimit:
+    """Return what hands the series to a metric reporter, those that it shall have."""
+    setup = worker.setup
+
+    def tell(method: str, metric: Metric, name: str, group: MetricGroup) -> None:
+        view = ReporterGroupView(group, setup.variables_for(group.variables), setup.delimiter)
+        worker.offer(Item(method, (metric, name, view)))
+
+    return SeriesLimit(worker.title, setup.max_series, setup.max_series_of_metric, tell)

@@ -47,6 +47,15 @@ DROP_POLICY = Option(
     "oldest",
     "what a full queue or journal drops: the oldest items, or those that come new",
 )
+MAX_SERIES = Option(
+    "max.series",
+    types.at_least(1, types.INT),
+    20_000,
+    "how many series a metric reporter has; more of a metric go into one",
+)
+MAX_SERIES_OF_METRIC = Option(
+    "max.series.per.metric", types.at_least(1, types.INT), 2_000, "how many series one metric has"
+)
 COMMON: tuple[Option[Any], ...] = (
     FACTORY,
     INTERVAL,
@@ -58,6 +67,8 @@ COMMON: tuple[Option[Any], ...] = (
     QUEUE_SIZE,
     QUEUE_BYTES,
     DROP_POLICY,
+    MAX_SERIES,
+    MAX_SERIES_OF_METRIC,
 )
 _COMMON_NAMES = frozenset(option.name for option in COMMON)
 
@@ -77,6 +88,8 @@ class ReporterSetup:
         delimiter: what joins scope components for it.
         interval_ms: how often a pushing metric reporter reports, in ms.
         queue: what may wait for it in memory.
+        max_series: how many series a metric reporter has.
+        max_series_of_metric: how many of one metric.
         journal_dir: where what it sends is kept; None keeps it in memory.
         journal: what may be kept there.
     """
@@ -91,6 +104,8 @@ class ReporterSetup:
     delimiter: str = "."
     interval_ms: int = INTERVAL.default
     queue: QueueBounds = field(default_factory=QueueBounds)
+    max_series: int = MAX_SERIES.default
+    max_series_of_metric: int = MAX_SERIES_OF_METRIC.default
     journal_dir: Path | None = None
     journal: Bounds = field(default_factory=Bounds)
 
@@ -198,10 +213,19 @@ def _with_settings(setup: ReporterSetup, config: ReporterConfig) -> ReporterSetu
         excluded=frozenset(map(_bare, excluded)),
         delimiter=config.get(DELIMITER),
         interval_ms=config.get(INTERVAL),
-        queue=QueueBounds(config.get(QUEUE_SIZE), config.get(QUEUE_BYTES), drop_oldest),
+        queue=_queue_bounds(setup.kind, config, drop_oldest),
+        max_series=config.get(MAX_SERIES),
+        max_series_of_metric=config.get(MAX_SERIES_OF_METRIC),
         journal_dir=config.get(JOURNAL_DIR) if journaled else None,
         journal=_journal_bounds(config, drop_oldest) if journaled else Bounds(),
     )
+
+
+def _queue_bounds(kind: Kind, config: ReporterConfig, drop_oldest: bool) -> QueueBounds:
+    if kind is METRICS:
+        # What is queued is that a series has come or gone, and none of that may be lost.
+        return QueueBounds(config.get(QUEUE_SIZE) + 4 * config.get(MAX_SERIES), 1 << 62, drop_oldest)
+    return QueueBounds(config.get(QUEUE_SIZE), config.get(QUEUE_BYTES), drop_oldest)
 
 
 def _journal_bounds(config: ReporterConfig, drop_oldest: bool) -> Bounds:

@@ -308,3 +308,29 @@ def test_nothing_is_logged_for_a_good_run(caplog: pytest.LogCaptureFixture) -> N
     made.close(5_000)
 
     assert caplog.records == []
+
+
+def test_a_clash_of_names_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    """The first metric of a name stays, and the second is warned of once, as in Flink."""
+    made = registry()
+    first = made.root.register("rows", Counter())
+    for _ in range(3):
+        made.root.register("rows", Counter())
+    made.close(5_000)
+
+    assert made.root._metrics["rows"] is first
+    assert caplog.text.count("metric 'rows' is not reported: spark has one of that name already") == 1
+
+
+def test_a_closed_group_takes_nothing_and_is_forgotten() -> None:
+    """What comes and goes leaves no group behind; one of the same name may come after it."""
+    made = registry()
+    for _ in range(3):
+        group = made.root.child("query", ("q",), {"query_name": "q"})
+        group.register("rows", Counter())
+        group.close()
+        group.register("more", Counter())
+        assert group._metrics == {}
+    made.close(5_000)
+
+    assert made.root._children == {}

@@ -26,18 +26,11 @@ PORT = Option(
 )
 BIND = Option("bind.address", option_types.STRING, "127.0.0.1", "the address to listen on; 0.0.0.0 is all")
 
-MAX_SERIES = Option(
-    "max.series",
-    option_types.at_least(1, option_types.INT),
-    2_000,
-    "how many series of one metric are served; more are counted",
-)
-
 
 class PrometheusReporterFactory(MetricReporterFactory):
     """Creates the Prometheus reporter."""
 
-    options = (PORT, BIND, MAX_SERIES, *OPTIONS)
+    options = (PORT, BIND, *OPTIONS)
 
     def create(self, config: ReporterConfig) -> PrometheusReporter:
         """Create the reporter; the port is taken by ``open``."""
@@ -51,7 +44,6 @@ class PrometheusReporterFactory(MetricReporterFactory):
             config.key(PORT.name),
             authentication_from(config),
             tls_from(config),
-            config.get(MAX_SERIES),
         )
 
     def probe(self, config: ReporterConfig) -> str:

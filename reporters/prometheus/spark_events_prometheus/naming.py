@@ -5,25 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from spark_events.api import Metric, MetricGroup
-
-# UCUM unit to the base unit's suffix, and the factor to it.
-_BASE_UNITS = {"ms": ("_seconds", 0.001), "s": ("_seconds", 1), "By": ("_bytes", 1)}
-
+from spark_events.api import Metric, MetricGroup, base_unit
 
 _LONGEST = 1_024
+_TAKEN = ("le", "quantile")
 
 
 def metric_name(group: MetricGroup, name: str, metric: Metric) -> str:
     """Return ``spark_query_status_age_seconds`` and the like; a counter's ``_total`` is not in it."""
     base = "_".join(_snake(part) for part in (*group.logical_scope, name))
-    suffix = _BASE_UNITS.get(metric.unit, ("", 1))[0]
-    return base if base.endswith(suffix) else base + suffix
-
-
-def scale(metric: Metric) -> float:
-    """Return the factor from a metric's unit to Prometheus' base unit."""
-    return _BASE_UNITS.get(metric.unit, ("", 1))[1]
+    unit = base_unit(metric.unit).suffix
+    return base if not unit or base.endswith(f"_{unit}") else f"{base}_{unit}"
 
 
 def labels(variables: Mapping[str, str]) -> dict[str, str]:
@@ -38,7 +30,10 @@ def _snake(name: str) -> str:
 
 def _label(name: str) -> str:
     cleaned = re.sub(r"[^a-zA-Z0-9_]", "_", name)
-    return cleaned if re.match(r"[a-zA-Z_]", cleaned) else f"_{cleaned}"
+    if cleaned in _TAKEN:
+        return f"{cleaned}_"
+    # Two underscores are Prometheus' own, and a digit cannot be first.
+    return cleaned if re.match(r"[a-zA-Z]", cleaned) else f"_{cleaned.lstrip('_')}"
 
 
 def _text(value: str) -> str:

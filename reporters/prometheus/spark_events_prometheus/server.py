@@ -6,14 +6,14 @@ import contextlib
 import logging
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from spark_events_prometheus.access import Authentication, Tls
+from spark_events_prometheus.exposition import CONTENT_TYPE, OPENMETRICS_CONTENT_TYPE
 
 _CLIENT_TIMEOUT_S = 10
 _MOST_CONNECTIONS = 64
@@ -21,12 +21,12 @@ logger = logging.getLogger("spark_events.prometheus")
 
 
 class MetricsServer:
-    """Serves a registry at ``/metrics``, and ``/healthz``, on daemon threads.
+    """Serves metrics at ``/metrics``, and ``/healthz``, on daemon threads.
 
     Args:
         address: the address to listen on.
         port: the port; 0 takes any free one.
-        registry: what is served.
+        render: returns what is served, in OpenMetrics' format where it is asked for.
         authentication: who may have it.
         tls: None serves plain HTTP.
 
@@ -38,11 +38,13 @@ class MetricsServer:
         self,
         address: str,
         port: int,
-        registry: CollectorRegistry,
+        render: Callable[[bool], bytes],
         authentication: Authentication,
         tls: Tls | None,
     ) -> None:
-        handler = type("Handler", (_Handler,), {"registry": registry, "authentication": authentication})
+        handler = type(
+            "Handler", (_Handler,), {"render": staticmethod(render), "authentication": authentication}
+        )
         self._server = _server_class(address)((address, port), handler)
         self._server.tls = tls
         name = f"spark-events-metrics-{self.port}"
@@ -121,7 +123,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    registry: CollectorRegistry
+    render: Callable[[bool], bytes]
     authentication: Authentication
     timeout = _CLIENT_TIMEOUT_S
 
@@ -131,8 +133,10 @@ class _Handler(BaseHTTPRequestHandler):
             challenge = {"WWW-Authenticate": self.authentication.challenge}
             self._answer(401, "text/plain", b"see auth.username, auth.password, auth.token\n", challenge)
         elif path == "/metrics":
-            encoder, content_type = choose_encoder(self.headers.get("Accept", ""))
-            self._answer(200, content_type, encoder(self.registry))
+            _, chosen = choose_encoder(self.headers.get("Accept", ""))
+            openmetrics = chosen.startswith("application/openmetrics-text")
+            content_type = OPENMETRICS_CONTENT_TYPE if openmetrics else CONTENT_TYPE
+            self._answer(200, content_type, type(self).render(openmetrics))
         elif path == "/healthz":
             self._answer(200, "text/plain", b"ok\n")
         else:

@@ -1,0 +1,225 @@
+"""Prometheus' two text formats, with all that does not change rendered once, when a series comes.
+
+prometheus-client renders each label of each sample at each scrape; for 100,000 series that takes seconds.
+"""
+
+from __future__ import annotations
+
+import abc
+import logging
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import Any, ClassVar
+
+from spark_events.api import Counter, Gauge, Histogram, Meter, Metric, base_unit
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS_END = "# EOF\n"
+OPENMETRICS_CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+logger = logging.getLogger("spark_events.prometheus")
+
+Labels = tuple[tuple[str, str], ...]
+
+
+class Family(abc.ABC):
+    """All series of one name.
+
+    Args:
+        name: without a counter's ``_total``.
+        first: the metric whose unit and description are the family's.
+
+    Attributes:
+        type: ``counter``, ``gauge`` or ``histogram``.
+    """
+
+    type: ClassVar[str]
+
+    def __init__(self, name: str, first: Metric) -> None:
+        self.name = name
+        unit = base_unit(first.unit)
+        self._unit, self._scale = unit.suffix, float(unit.factor)
+        self._help = first.description or name
+        self._series: dict[Labels, Metric] = {}
+        self._prepared = False
+
+    def __len__(self) -> int:
+        return len(self._series)
+
+    def add(self, labels: Labels, metric: Metric) -> bool:
+        """Add one series; tell whether it could be added, or one with these labels is there already.
+
+        Raises:
+            ValueError: its metric is of another type than the others.
+        """
+        kind = _kind_of(metric)
+        if not isinstance(self, kind):
+            raise ValueError(f"{self.name} is a {self.type}, and cannot be a {kind.type} as well")
+        if labels in self._series:
+            return False
+        self._series[labels] = metric
+        self._prepared = False
+        return True
+
+    def remove(self, labels: Labels, metric: Metric) -> None:
+        """Remove one series, if it is that metric's."""
+        if self._series.get(labels) is metric:
+            del self._series[labels]
+            self._prepared = False
+
+    def head(self, openmetrics: bool) -> str:
+        """Return the lines that come before the samples."""
+        name = self.name if openmetrics or self.type != "counter" else f"{self.name}_total"
+        described = self._help.replace("\\", "\\\\").replace("\n", "\\n")
+        if openmetrics:
+            described = described.replace('"', '\\"')
+        lines = f"# HELP {name} {described}\n# TYPE {name} {self.type}\n"
+        return f"{lines}# UNIT {name} {self._unit}\n" if openmetrics and self._unit else lines
+
+    def samples(self) -> tuple[str, int]:
+        """Return the lines of all samples, and how many series could not be read."""
+        if not self._prepared:
+            self._prepare(list(self._series.items()))
+            self._prepared = True
+        return self._samples()
+
+    @abc.abstractmethod
+    def _prepare(self, series: list[tuple[Labels, Metric]]) -> None:
+        """Render what does not change until a series comes or goes."""
+
+    @abc.abstractmethod
+    def _samples(self) -> tuple[str, int]:
+        """Return what ``samples`` does."""
+
+
+class CounterFamily(Family):
+    """Counters and meters."""
+
+    type = "counter"
+
+    def _prepare(self, series: list[tuple[Labels, Metric]]) -> None:
+        self._counters: list[Any] = [metric for _, metric in series]
+        self._prefixes = [_labelled(f"{self.name}_total", labels) for labels, _ in series]
+
+    def _samples(self) -> tuple[str, int]:
+        counts = [counter.count for counter in self._counters]
+        return _lines(self._prefixes, counts, self._scale), 0
+
+
+class GaugeFamily(Family):
+    """Gauges."""
+
+    type = "gauge"
+
+    def _prepare(self, series: list[tuple[Labels, Metric]]) -> None:
+        # The function itself and not the gauge: with many series, each object to look up on the way shows.
+        self._reads = [_read_of(metric) for _, metric in series]
+        self._prefixes = [_labelled(self.name, labels) for labels, _ in series]
+
+    def _samples(self) -> tuple[str, int]:
+        try:
+            return _lines(self._prefixes, [read() for read in self._reads], self._scale), 0
+        except Exception:
+            return self._samples_one_by_one()
+
+    def _samples_one_by_one(self) -> tuple[str, int]:
+        lines: list[str] = []
+        errors = 0
+        for prefix, read in zip(self._prefixes, self._reads, strict=True):
+            try:
+                value = read()
+                lines.append(_lines([prefix], [None if value is None else float(value)], self._scale))
+            except Exception:
+                errors += 1
+                logger.debug("%s could not be read", prefix, exc_info=True)
+        return "".join(lines), errors
+
+
+class HistogramFamily(Family):
+    """Histograms."""
+
+    type = "histogram"
+
+    def _prepare(self, series: list[tuple[Labels, Metric]]) -> None:
+        self._histograms = [metric for _, metric in series if isinstance(metric, Histogram)]
+        self._prefixes = [
+            self._prefixes_of(*each) for each in zip(self._series, self._histograms, strict=True)
+        ]
+
+    def _prefixes_of(self, labels: Labels, metric: Histogram) -> list[str]:
+        bounds = [repr(float(bound * self._scale)) for bound in metric.bounds]
+        names = [(f"{self.name}_bucket", (*labels, ("le", bound))) for bound in (*bounds, "+Inf")]
+        return [
+            _labelled(*each)
+            for each in (*names, (f"{self.name}_count", labels), (f"{self.name}_sum", labels))
+        ]
+
+    def _samples(self) -> tuple[str, int]:
+        texts = []
+        for prefixes, histogram in zip(self._prefixes, self._histograms, strict=True):
+            seen = histogram.snapshot()
+            values = (*accumulate(seen.counts), seen.count, seen.sum * self._scale)
+            texts.append(_lines(prefixes, values, 1.0))
+        return "".join(texts), 0
+
+
+_KINDS: Mapping[type[Metric], type[Family]] = {
+    Counter: CounterFamily,
+    Meter: CounterFamily,
+    Gauge: GaugeFamily,
+    Histogram: HistogramFamily,
+}
+
+
+def family_of(name: str, first: Metric) -> Family:
+    """Return an empty family for metrics of one type."""
+    return _kind_of(first)(name, first)
+
+
+def render(families: Iterable[Family], openmetrics: bool) -> tuple[str, int]:
+    """Return all families in one of the text formats, and how many series could not be read."""
+    parts: list[str] = []
+    errors = 0
+    for family in families:
+        text, wrong = family.samples()
+        errors += wrong
+        if text:
+            parts += (family.head(openmetrics), text)
+    return "".join(parts), errors
+
+
+def _kind_of(metric: Metric) -> type[Family]:
+    return next(kind for base, kind in _KINDS.items() if isinstance(metric, base))
+
+
+def _read_of(metric: Metric) -> Callable[[], Any]:
+    assert isinstance(metric, Gauge)
+    return metric.read if type(metric) is Gauge else lambda: metric.value
+
+
+def _lines(prefixes: Sequence[str], values: Sequence[Any], scale: float) -> str:
+    """Return a line for each value, but for those that are None.
+
+    Raises:
+        TypeError: a value is no number.
+    """
+    if None in values:
+        known = [pair for pair in zip(prefixes, values, strict=True) if pair[1] is not None]
+        prefixes, values = [prefix for prefix, _ in known], [value for _, value in known]
+    pairs = zip(prefixes, values, strict=True)
+    text = "".join([f"{prefix}{float(value) * scale!r}\n" for prefix, value in pairs])
+    if math.isfinite(sum(values)):
+        return text
+    for python, canonical in (("nan", "NaN"), ("inf", "+Inf"), ("-inf", "-Inf")):
+        text = text.replace(f" {python}\n", f" {canonical}\n")
+    return text
+
+
+def _labelled(name: str, labels: Iterable[tuple[str, str]]) -> str:
+    """Return what a sample's line begins with, up to its value."""
+    pairs = ",".join(f'{key}="{_escaped(value)}"' for key, value in labels)
+    return f"{name}{{{pairs}}} " if pairs else f"{name} "
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')

@@ -1,0 +1,116 @@
+"""The bound on series: what is above it goes into one, and nothing of that is forgotten."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_events.api import Counter, Gauge, Histogram, Meter, Metric
+from spark_events.runtime.registry import Registry, read_all_setups
+from spark_events.runtime.scope import ScopeGroup
+from tests.plugins import CollectingMetricsFactory
+from tests.support import wait_until
+
+KEY = "spark.metrics.reporter.x."
+OVERFLOW = {"otel.metric.overflow": "true"}
+
+
+def limited(**options: str) -> Registry:
+    conf = {KEY + "factory.class": "tests.plugins:CollectingMetricsFactory"}
+    conf |= {KEY + name.replace("_", "."): value for name, value in options.items()}
+    setups, errors = read_all_setups(conf)
+    assert not errors
+    registry = Registry(setups)
+    registry.start()
+    return registry
+
+
+def reported(registry: Registry, name: str) -> list[tuple[Metric, dict[str, str]]]:
+    wait_until(lambda: registry.workers[0].depth == 0, "all are announced")
+    assert CollectingMetricsFactory.last is not None
+    found = CollectingMetricsFactory.last.metrics.items()
+    return [entry for key, entry in found if key.endswith(f".{name}")]
+
+
+def place(registry: Registry, number: int) -> ScopeGroup:
+    return registry.root.child("query", (f"q{number}",), {"query_name": f"q{number}"})
+
+
+def test_counters_above_the_limit_go_into_one(caplog: pytest.LogCaptureFixture) -> None:
+    """Their sum only grows, also when one of them leaves; there is one warning."""
+    registry = limited(max_series_per_metric="8")
+    counters = [place(registry, n).register("rows", Counter()) for n in range(15)]
+    for counter in counters:
+        counter.inc(5)
+    found = reported(registry, "rows")
+    (overflow,) = [metric for metric, variables in found if variables == OVERFLOW]
+    assert len(found) == 9
+    assert isinstance(overflow, Counter)
+    assert overflow.count == 7 * 5
+    place(registry, 14).close()
+    counters[13].inc()
+    assert overflow.count == 7 * 5 + 1
+    place(registry, 0).close()
+    place(registry, 15).register("rows", Counter())
+    assert len(reported(registry, "rows")) == 9  # the new one has the place of the first
+    registry.close(5_000)
+
+    assert caplog.text.count("go into one with otel.metric.overflow=true") == 1
+
+
+def test_meters_and_histograms_as_well() -> None:
+    """The sums of counts, rates and buckets, of those that are there and those that have left."""
+    registry = limited(max_series_per_metric="8")
+    for number in range(11):
+        place(registry, number).register("speed", Meter()).mark(2)
+        histogram = place(registry, number).register("time", Histogram([1, 10]))
+        histogram.update(5)
+        histogram.update(0.5)
+    place(registry, 10).close()
+    (meter,) = [m for m, variables in reported(registry, "speed") if variables == OVERFLOW]
+    (time,) = [m for m, variables in reported(registry, "time") if variables == OVERFLOW]
+    registry.close(5_000)
+
+    assert isinstance(meter, Meter)
+    assert isinstance(time, Histogram)
+    assert (meter.count, meter.rate) == (6, 4.0)
+    seen = time.snapshot()
+    assert (seen.counts, seen.sum, seen.count) == ((3, 3, 0), 16.5, 6)
+    assert sum(seen.exponential.positive.values()) == 6
+
+
+def test_gauges_above_the_limit_are_counted(caplog: pytest.LogCaptureFixture) -> None:
+    """There is no sum of gauges; how many are left out is a metric of the framework."""
+    registry = limited(max_series_per_metric="8")
+    for number in range(15):
+        place(registry, number).register("age", Gauge(lambda: 1))
+    found, (above,) = reported(registry, "age"), reported(registry, "seriesAboveLimit")
+    registry.close(5_000)
+
+    assert len(found) == 8
+    assert isinstance(above[0], Gauge)
+    assert above[0].value == 7
+    assert "more of spark.query.age are left out" in caplog.text
+
+
+def test_all_metrics_together_have_a_limit() -> None:
+    """Also where no metric has many series."""
+    registry = limited(max_series="30")
+    for number in range(100):
+        place(registry, 0).register(f"rows{number}", Gauge(lambda: 1))
+    wait_until(lambda: registry.workers[0].depth == 0, "all are announced")
+    assert CollectingMetricsFactory.last is not None
+    count = len(CollectingMetricsFactory.last.metrics)
+    registry.close(5_000)
+
+    assert count == 30
+
+
+def test_many_series_at_once_are_all_announced() -> None:
+    """A queue that is shorter than what comes at once loses no series."""
+    registry = limited(max_series="40000", max_series_per_metric="30000", queue_size="1")
+    for number in range(30_000):
+        place(registry, number).register("rows", Counter())
+    found = reported(registry, "rows")
+    registry.close(5_000)
+
+    assert len(found) == 30_000
