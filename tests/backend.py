@@ -26,6 +26,10 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2_grpc import (
     LogsServiceServicer,
     add_LogsServiceServicer_to_server,
 )
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceRequest,
+    ExportMetricsServiceResponse,
+)
 
 _GRPC_OF_HTTP = {
     400: grpc.StatusCode.INVALID_ARGUMENT,
@@ -64,6 +68,14 @@ class Answer:
             response.partial_success.error_message = "as told"
         return response
 
+    @property
+    def metrics_response(self) -> ExportMetricsServiceResponse:
+        response = ExportMetricsServiceResponse()
+        if self.rejected:
+            response.partial_success.rejected_data_points = self.rejected
+            response.partial_success.error_message = "as told"
+        return response
+
 
 @dataclass
 class Request:
@@ -93,13 +105,17 @@ class Backend(LogsServiceServicer):
         self.behave = behave
         self.requests: list[Request] = []
         self.taken: list[str] = []
+        self.taken_metrics: list[ExportMetricsServiceRequest] = []
         backend = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                answer = backend.take(body, {key.lower(): value for key, value in self.headers.items()})
-                content = answer.response.SerializeToString() if answer.body is None else answer.body
+                headers = {key.lower(): value for key, value in self.headers.items()}
+                of_metrics = self.path.endswith("/v1/metrics")
+                answer = (backend.take_metrics if of_metrics else backend.take)(body, headers)
+                response = answer.metrics_response if of_metrics else answer.response
+                content = response.SerializeToString() if answer.body is None else answer.body
                 self.send_response(answer.code)
                 if answer.retry_after_s is not None:
                     self.send_header("Retry-After", str(answer.retry_after_s))
@@ -134,6 +150,15 @@ class Backend(LogsServiceServicer):
         self.requests.append(request)
         if answer.code == 200:
             self.taken += ids
+        return answer
+
+    def take_metrics(self, body: bytes, headers: dict[str, str]) -> Answer:
+        """Take one request of metrics, over HTTP alone."""
+        request = Request([], headers, time.monotonic(), len(body))
+        answer = self.behave(request)
+        self.requests.append(request)
+        if answer.code == 200:
+            self.taken_metrics.append(ExportMetricsServiceRequest.FromString(body))
         return answer
 
     def Export(self, request: Any, context: Any) -> ExportLogsServiceResponse:  # noqa: N802 - gRPC's name

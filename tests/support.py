@@ -198,6 +198,7 @@ class Collector:
         self._process: subprocess.Popen[bytes] | None = None
         self.grpc = f"http://127.0.0.1:{free_port()}"
         self.http = f"http://127.0.0.1:{free_port()}"
+        self.prometheus = f"http://127.0.0.1:{free_port()}"
 
     def start(self) -> None:
         """Start it, unless it runs, and wait until it listens."""
@@ -207,6 +208,7 @@ class Collector:
             **os.environ,
             "OTLP_GRPC": self.grpc.removeprefix("http://"),
             "OTLP_HTTP": self.http.removeprefix("http://"),
+            "PROMETHEUS": self.prometheus.removeprefix("http://"),
             "OUT_DIR": str(self._folder),
             **self._environment,
         }
@@ -247,6 +249,10 @@ class Collector:
     def spans(self) -> list[dict[str, Any]]:
         """Return all spans that it wrote, with their resource and scope."""
         return list(self._records("traces.jsonl", "resourceSpans", "scopeSpans", "spans"))
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """Return all metrics that it wrote, request by request, with their resource and scope."""
+        return list(self._records("metrics.jsonl", "resourceMetrics", "scopeMetrics", "metrics"))
 
     def _records(self, name: str, resources: str, scopes: str, records: str) -> Iterable[dict[str, Any]]:
         path = self._folder / name

@@ -16,6 +16,7 @@ from spark_events.api.failure import Failure, FailureContext, FailureEnricher
 from spark_events.api.local_disk import append_whole, probe_folder
 from spark_events.api.metric_group import MetricGroup
 from spark_events.api.metrics import Counter, Gauge, Histogram, HistogramSnapshot, Meter, Metric, MetricType
+from spark_events.api.names import snake_case
 from spark_events.api.option_types import OptionType, Secret
 from spark_events.api.reporter import (
     EventReporter,
@@ -82,4 +83,5 @@ __all__ = [
     "base_unit",
     "option_types",
     "probe_folder",
+    "snake_case",
 ]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from spark_events.api.exponential import ExponentialBuckets, ExponentialSnapshot
+from spark_events.api.units import base_unit
 
 
 class MetricType(enum.Enum):
@@ -98,7 +99,7 @@ class HistogramSnapshot:
     Attributes:
         counts: of each bucket, the unbounded one last.
         sum: of all values.
-        exponential: the same values in exponential buckets.
+        exponential: the same values in exponential buckets, in the base unit (s for ms).
     """
 
     counts: tuple[int, ...]
@@ -128,6 +129,7 @@ class Histogram(Metric):
         self._counts = [0] * (len(self.bounds) + 1)
         self._sum = 0.0
         self._exponential = ExponentialBuckets()
+        self._factor = base_unit(unit).factor
         self._lock = threading.Lock()
 
     def update(self, value: float) -> None:
@@ -135,7 +137,7 @@ class Histogram(Metric):
         with self._lock:
             self._counts[bisect.bisect_left(self.bounds, value)] += 1
             self._sum += value
-            self._exponential.update(value)
+            self._exponential.update(value * self._factor)
 
     def snapshot(self) -> HistogramSnapshot:
         """Return what was counted so far."""

@@ -88,7 +88,11 @@ class Scheduled(abc.ABC):
 
     @abc.abstractmethod
     def report(self) -> None:
-        """Report all metrics, as they are now; called once more before ``close``."""
+        """Report all metrics, as they are now; called once more before ``close``.
+
+        Raises:
+            RetryLater: the destination is away; the next call comes with the next interval.
+        """
 
 
 class ReporterFactory(abc.ABC):

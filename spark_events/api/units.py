@@ -37,4 +37,4 @@ _BASE = {
 
 def base_unit(unit: str) -> BaseUnit:
     """Return the base unit of a UCUM unit; of one that has none, as ``{row}``, the unit itself."""
-    return _BASE.get(unit) or BaseUnit(unit, "", 1)
+    return _BASE.get(unit) or BaseUnit(unit, "per_second" if unit.endswith("/s") else "", 1)

@@ -99,10 +99,10 @@ class QueryMetrics:
     def _register_rates(self) -> None:
         described = "Rows a second that arrived, by the last progress."
         gauge = Gauge(lambda: self._rate("inputRowsPerSecond"), "{row}/s", described)
-        self._group.register("inputRowsPerSecond", gauge)
+        self._group.register("inputRate", gauge)
         described = "Rows a second that were processed, by the last progress."
         gauge = Gauge(lambda: self._rate("processedRowsPerSecond"), "{row}/s", described)
-        self._group.register("processedRowsPerSecond", gauge)
+        self._group.register("processingRate", gauge)
         described = "How far the watermark is behind the trigger, by the last progress."
         self._group.register("watermarkLag", Gauge(self._watermark_lag_ms, "ms", described))
         described = "The watermark, by the last progress."

@@ -6,7 +6,16 @@ import os
 import threading
 import time
 
-from spark_events.api import ConfigError, Reporter, RetryLater, Scheduled, SendingReporter, SparkEventsError
+from spark_events.api import (
+    ConfigError,
+    PartlyRefused,
+    Refused,
+    Reporter,
+    RetryLater,
+    Scheduled,
+    SendingReporter,
+    SparkEventsError,
+)
 from spark_events.runtime.backoff import GIVE_UP_BEFORE_S, Backoff
 from spark_events.runtime.bounded_queue import BoundedQueue, Item
 from spark_events.runtime.delivery import Delivery
@@ -52,6 +61,7 @@ class Worker:
         self._in_flight = 0
         self._left_behind = False
         self._report_at: float | None = None
+        self._missed_reports = 0
         self._process = os.getpid()
         name = f"spark-events-{setup.kind.name}-{setup.name}"
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -225,10 +235,25 @@ class Worker:
             return
         try:
             reporter.report()
+        except RetryLater as later:
+            self._miss_report(later)
+            return
+        except (Refused, PartlyRefused) as refused:
+            self.stats.refused.inc(refused.count if isinstance(refused, PartlyRefused) else 1)
+            self._log.error((self.title, "report"), f"{self.title}: {refused}", refused)
         except Exception as error:
             self._count_failed("report", error)
-        else:
-            self.stats.succeed(0)
+            return
+        self.stats.succeed(0)
+        if self._missed_reports:
+            logger.warning("%s reports again, after %d missed", self.title, self._missed_reports)
+            self._missed_reports = 0
+
+    def _miss_report(self, later: RetryLater) -> None:
+        self.stats.retries.inc()
+        self._missed_reports += 1
+        if self._missed_reports == 1:
+            logger.warning("%s cannot report, and tries again each interval: %s", self.title, later)
 
     def _flush(self, reporter: Reporter, taken: int) -> bool:
         """Flush until the reporter has no reason to try again; tell whether to go on after that."""

@@ -187,8 +187,8 @@ def test_rows_rates_watermark_and_state() -> None:
         for name in (
             "inputRows",
             "droppedLateRows",
-            "inputRowsPerSecond",
-            "processedRowsPerSecond",
+            "inputRate",
+            "processingRate",
             "stateRows",
             "stateMemory",
             "watermarkLag",
@@ -203,8 +203,8 @@ def test_rows_rates_watermark_and_state() -> None:
     assert found == {
         "inputRows": 14,
         "droppedLateRows": 12,
-        "inputRowsPerSecond": 4.0,
-        "processedRowsPerSecond": 30.0,
+        "inputRate": 4.0,
+        "processingRate": 30.0,
         "stateRows": 14,
         "stateMemory": 200,
         "watermarkLag": 11_000,

@@ -31,7 +31,7 @@ def log_record(event: Event) -> bytes:
     _add(record.attributes, "event.id", event.id)
     head = _scope(event.class_scope) + _name(event.name, event.severity)
     if event.body:
-        record.body.string_value = _text(event.body)
+        record.body.string_value = text(event.body)
     return _with_attributes(head, record, event)
 
 
@@ -41,15 +41,15 @@ def span_message(span: Span) -> bytes:
         trace_id=bytes.fromhex(span.trace_id),
         span_id=bytes.fromhex(span.span_id),
         parent_span_id=bytes.fromhex(span.parent_span_id or ""),
-        name=_text(span.name),
+        name=text(span.name),
         kind=SpanMessage.SPAN_KIND_INTERNAL,
         start_time_unix_nano=span.start_ms * 1_000_000,
         end_time_unix_nano=span.end_ms * 1_000_000,
     )
     if span.error is not None:
-        message.status.CopyFrom(Status(code=Status.STATUS_CODE_ERROR, message=_text(span.error)))
+        message.status.CopyFrom(Status(code=Status.STATUS_CODE_ERROR, message=text(span.error)))
     for event in span.events:
-        added = message.events.add(name=_text(event.name), time_unix_nano=event.time_ms * 1_000_000)
+        added = message.events.add(name=text(event.name), time_unix_nano=event.time_ms * 1_000_000)
         _with(added, event.attributes.items())
     for link in span.links:
         message.links.add(trace_id=bytes.fromhex(link.trace_id), span_id=bytes.fromhex(link.span_id))
@@ -85,13 +85,13 @@ def _with_attributes(head: bytes, message: LogRecord | SpanMessage, item: Event 
 
 @lru_cache(_REPEATED)
 def _scope(scope: str) -> bytes:
-    return _text(scope).replace("\0", "").encode() + _BEHIND_SCOPE
+    return text(scope).replace("\0", "").encode() + _BEHIND_SCOPE
 
 
 @lru_cache(_REPEATED)
 def _name(name: str, severity: Severity) -> bytes:
     """Return a log record that has a name and a severity and nothing else."""
-    record = LogRecord(event_name=_text(name), severity_text=severity.name)
+    record = LogRecord(event_name=text(name), severity_text=severity.name)
     record.severity_number = int(severity)  # type: ignore[assignment]
     serialised: bytes = record.SerializeToString()
     return serialised
@@ -120,13 +120,13 @@ def _with(message: Any, attributes: Iterable[tuple[str, Any]]) -> Any:
 def _add(target: Any, key: str, value: Any) -> None:
     # A third of the cost of building each KeyValue by its constructor.
     pair = target.add()
-    pair.key = _text(key)
+    pair.key = text(key)
     _set(pair.value, value)
 
 
 def _set(target: Any, value: Any) -> None:
     if isinstance(value, str):
-        target.string_value = _text(value)
+        target.string_value = text(value)
     elif isinstance(value, bool):
         target.bool_value = value
     elif isinstance(value, int) and -(2**63) <= value < 2**63:
@@ -138,9 +138,9 @@ def _set(target: Any, value: Any) -> None:
         for each in value:
             _set(target.array_value.values.add(), each)
     else:
-        target.string_value = _text(str(value))
+        target.string_value = text(str(value))
 
 
-def _text(value: str) -> str:
-    """Protobuf refuses a lone surrogate, and with it the whole request."""
+def text(value: str) -> str:
+    """Return a text that is valid UTF-8: protobuf refuses a lone surrogate, and with it the whole request."""
     return value if value.isascii() else value.encode("utf-8", "replace").decode()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from spark_events.api import (
     JOURNAL_OPTIONS,
     EventReporterFactory,
+    MetricReporterFactory,
     MissingExtraError,
     Option,
     ReporterConfig,
@@ -17,6 +18,7 @@ from spark_events.api import (
 )
 
 if TYPE_CHECKING:
+    from spark_events_otlp.metric_reporter import OtlpMetricReporter
     from spark_events_otlp.reporter import OtlpEventReporter, OtlpSpanReporter
 
 ENDPOINT = Option.optional(
@@ -53,7 +55,21 @@ SERVICE_VERSION = Option.optional("service.version", option_types.STRING, "servi
 RESOURCE: Option[Mapping[str, str]] = Option(
     "resource.attributes", option_types.MAP, {}, "more attributes of the resource, key:value,…"
 )
-OPTIONS: tuple[Option[Any], ...] = (
+BATCH_SIZE = Option(
+    "batch.size", option_types.at_least(1, option_types.INT), 5_000, "how many points go into one request"
+)
+TEMPORALITY = Option.optional(
+    "exporter.temporality",
+    option_types.choice("cumulative", "delta"),
+    "what points of counters and histograms say: all since the beginning, or since the last point; "
+    "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE, or cumulative",
+)
+HISTOGRAM = Option.optional(
+    "exporter.histogram",
+    option_types.choice("explicit", "exponential"),
+    "the buckets of histograms; OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION, or explicit",
+)
+CONNECTION: tuple[Option[Any], ...] = (
     ENDPOINT,
     PROTOCOL,
     TIMEOUT,
@@ -65,8 +81,8 @@ OPTIONS: tuple[Option[Any], ...] = (
     SERVICE_NAME,
     SERVICE_VERSION,
     RESOURCE,
-    *JOURNAL_OPTIONS,
 )
+OPTIONS: tuple[Option[Any], ...] = (*CONNECTION, *JOURNAL_OPTIONS)
 
 
 def _missing(error: ModuleNotFoundError) -> MissingExtraError:
@@ -111,3 +127,22 @@ class OtlpSpanReporterFactory(SpanReporterFactory):
         """Send a request without spans."""
         reporter = self.create(config)
         return reporter.probe()
+
+
+class OtlpMetricReporterFactory(MetricReporterFactory):
+    """Creates the reporter that sends metrics."""
+
+    options = (*CONNECTION, BATCH_SIZE, TEMPORALITY, HISTOGRAM)
+
+    def create(self, config: ReporterConfig) -> OtlpMetricReporter:
+        """Create the reporter; the connection is made by the first report."""
+        try:
+            from spark_events_otlp.metric_reporter import OtlpMetricReporter
+
+            return OtlpMetricReporter(config)
+        except ModuleNotFoundError as error:
+            raise _missing(error) from error
+
+    def probe(self, config: ReporterConfig) -> str:
+        """Send a request without metrics."""
+        return self.create(config).probe()

@@ -8,7 +8,6 @@ from typing import Any
 from spark_events.api import (
     Event,
     EventReporter,
-    PartlyRefused,
     ReporterConfig,
     SendingReporter,
     Span,
@@ -21,7 +20,7 @@ from spark_events_otlp.transport import transport_from
 
 
 class _OtlpReporter(SendingReporter):
-    """What both have in common.
+    """What reporters of events and spans have in common.
 
     Args:
         config: as it is configured.
@@ -45,11 +44,7 @@ class _OtlpReporter(SendingReporter):
 
     def send(self, records: Sequence[bytes], context: bytes) -> None:
         """Send one request, and read its answer."""
-        answer = self._transport.send(self._signal.build(records, context or self._resource))
-        refused = getattr(answer.partial_success, self._signal.rejected)
-        if refused:
-            reason = answer.partial_success.error_message or "without a reason"
-            raise PartlyRefused(refused, f"{self._transport.endpoint} answered: {reason}")
+        self._transport.deliver(self._signal.build(records, context or self._resource))
 
     def readable(self, record: bytes) -> Any:
         """Return a record as OTLP's JSON."""
@@ -57,11 +52,7 @@ class _OtlpReporter(SendingReporter):
 
     def probe(self) -> str:
         """Send an empty request."""
-        try:
-            self._transport.send(self._signal.build((), b""))
-        finally:
-            self.close()
-        return f"{self._transport.endpoint} answered"
+        return self._transport.probe()
 
     def close(self) -> None:
         """Close the connection."""

@@ -1,4 +1,4 @@
-"""What differs between logs and traces on the wire."""
+"""What differs between logs, traces and metrics on the wire."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 from opentelemetry.proto.collector.logs.v1 import logs_service_pb2
+from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from spark_events_otlp.encode import split_scope
@@ -90,4 +92,12 @@ TRACES = Signal(
     trace_service_pb2.ExportTraceServiceResponse,
     Span,
     "rejected_spans",
+)
+METRICS = Signal(
+    "METRICS",
+    "/v1/metrics",
+    metrics_service_pb2.DESCRIPTOR,
+    metrics_service_pb2.ExportMetricsServiceResponse,
+    Metric,
+    "rejected_data_points",
 )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from spark_events.api import ConfigError, ReporterConfig, Secret
+from spark_events.api import ConfigError, PartlyRefused, ReporterConfig, Secret
 from spark_events_otlp.factory import (
     CERTIFICATE,
     CLIENT_CERTIFICATE,
@@ -78,6 +78,28 @@ class Transport(abc.ABC):
             Refused: it will never take this request.
         """
 
+    def deliver(self, request: bytes) -> None:
+        """Send one serialised request; to return is to say that all of it was taken.
+
+        Raises:
+            PartlyRefused: it was taken but for some records.
+            RetryLater: the destination is away, or asks for a later try.
+            Refused: it will never take this request.
+        """
+        answer = self.send(request)
+        refused = getattr(answer.partial_success, self._signal.rejected)
+        if refused:
+            reason = answer.partial_success.error_message or "without a reason"
+            raise PartlyRefused(refused, f"{self.endpoint} answered: {reason}")
+
+    def probe(self) -> str:
+        """Send an empty request, close the connection, and say who answered."""
+        try:
+            self.send(b"")
+        finally:
+            self.close()
+        return f"{self.endpoint} answered"
+
     @abc.abstractmethod
     def close(self) -> None:
         """Close the connection; the next request would make another."""
@@ -110,7 +132,7 @@ def transport_from(config: ReporterConfig, signal: Signal) -> Transport:
 
 def _endpoint(config: ReporterConfig, signal: Signal, over_http: bool) -> str:
     default = "http://localhost:4318" if over_http else "http://localhost:4317"
-    given = config.get(ENDPOINT) or _environment("ENDPOINT", signal) or default
+    given = config.get(ENDPOINT) or environment("ENDPOINT", signal) or default
     key = config.key(ENDPOINT.name)
     try:
         url = urlsplit(given)
@@ -134,7 +156,7 @@ def _without_user(url: str) -> str:
     return re.sub(r"//[^/]*@", "//******@", url)
 
 
-def _environment(name: str, signal: Signal) -> str | None:
+def environment(name: str, signal: Signal) -> str | None:
     """Return OpenTelemetry's environment variable, that of the signal before that of all."""
     return os.environ.get(f"OTEL_EXPORTER_OTLP_{signal.name}_{name}") or os.environ.get(
         f"OTEL_EXPORTER_OTLP_{name}"
@@ -142,5 +164,5 @@ def _environment(name: str, signal: Signal) -> str | None:
 
 
 def _headers_of_environment(signal: Signal) -> dict[str, Secret]:
-    pairs = (pair.partition("=") for pair in (_environment("HEADERS", signal) or "").split(","))
+    pairs = (pair.partition("=") for pair in (environment("HEADERS", signal) or "").split(","))
     return {unquote(key.strip()): Secret(unquote(value.strip())) for key, equals, value in pairs if equals}

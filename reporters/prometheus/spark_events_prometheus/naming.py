@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from spark_events.api import Metric, MetricGroup, base_unit
+from spark_events.api import Metric, MetricGroup, base_unit, snake_case
 
 _LONGEST = 1_024
 _TAKEN = ("le", "quantile")
@@ -13,7 +13,7 @@ _TAKEN = ("le", "quantile")
 
 def metric_name(group: MetricGroup, name: str, metric: Metric) -> str:
     """Return ``spark_query_status_age_seconds`` and the like; a counter's ``_total`` is not in it."""
-    base = "_".join(_snake(part) for part in (*group.logical_scope, name))
+    base = "_".join(snake_case(part) for part in (*group.logical_scope, name))
     unit = base_unit(metric.unit).suffix
     return base if not unit or base.endswith(f"_{unit}") else f"{base}_{unit}"
 
@@ -21,11 +21,6 @@ def metric_name(group: MetricGroup, name: str, metric: Metric) -> str:
 def labels(variables: Mapping[str, str]) -> dict[str, str]:
     """Return variables as labels; an empty value is the same as none."""
     return {_label(key): _text(value) for key, value in variables.items() if value != ""}
-
-
-def _snake(name: str) -> str:
-    words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()
-    return re.sub(r"[^a-z0-9_]", "_", words)
 
 
 def _label(name: str) -> str:
