@@ -99,8 +99,11 @@ def test_the_collector_has_what_prometheus_would(collector: Collector, protocol:
     found = scraped()
     sent.close()
     assert found == _samples(direct)
-    mine = [m for m in collector.metrics() if m["resource"].get("service.name") == "orders-app"]
-    units = {metric["name"]: metric.get("unit") for metric in mine}
+
+    def mine() -> list[dict[str, Any]]:
+        return [m for m in collector.metrics() if m["resource"].get("service.name") == "orders-app"]
+
+    units = {m["name"]: m.get("unit") for m in wait_until(mine, "the collector's file has them")}
     assert units["spark.query.last_checkpoint_age"] == "s"
     assert units["spark.query.state_memory"] == "By"
     assert units["spark.query.input_rows"] == "{row}"
