@@ -12,7 +12,7 @@ import pytest
 
 from spark_events.demo.java import ensure_java
 from tests.pki import Pki
-from tests.support import REPO, SHARED_DATA, Collector, PrometheusServer
+from tests.support import REPO, SHARED_DATA, Collector, PrometheusServer, Pushgateway
 
 REQUIRE_ALL = "SPARK_EVENTS_REQUIRE_ALL" in os.environ
 OTELCOL = REPO / ".cache" / "otelcol"
@@ -88,6 +88,17 @@ def prometheus(tmp_path: Path) -> Iterator[Callable[..., PrometheusServer]]:
     yield start
     for server in started:
         server.stop()
+
+
+@pytest.fixture
+def pushgateway(tmp_path: Path) -> Iterator[Pushgateway]:
+    """A real Pushgateway."""
+    if shutil.which("prometheus-pushgateway") is None:
+        _missing("no prometheus-pushgateway on the PATH: apt-get install prometheus-pushgateway")
+    running = Pushgateway(tmp_path)
+    running.start()
+    yield running
+    running.stop()
 
 
 @pytest.fixture(scope="session")

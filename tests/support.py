@@ -346,3 +346,36 @@ class PrometheusServer:
         values = list(self.query(expression).values())
         assert len(values) <= 1, values
         return values[0] if values else None
+
+
+class Pushgateway:
+    """A Pushgateway on a port of its own.
+
+    Args:
+        folder: for its log.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+        self.url = f"http://127.0.0.1:{free_port()}"
+
+    def start(self) -> None:
+        """Start it, and wait until it listens."""
+        address = self.url.removeprefix("http://")
+        log = (self._folder / "pushgateway.log").open("ab")
+        command = ["prometheus-pushgateway", f"--web.listen-address={address}"]
+        self._process = subprocess.Popen(command, stdout=log, stderr=log)
+        host, port = address.split(":")
+        wait_until(lambda: _listens(host, int(port)), "the Pushgateway listens")
+
+    def stop(self) -> None:
+        """End it."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(20)
+            self._process = None
+
+    def metrics(self) -> str:
+        """Return what it serves."""
+        return http_get(f"{self.url}/metrics")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from spark_events.api import option_types as types
 from spark_events.api.errors import ConfigError
@@ -92,6 +92,17 @@ class ReporterConfig:
             shown = "******" if option.type.secret else text
             detail = f" ({error})" if str(error) and not option.type.secret else ""
             raise ConfigError.of_value(self.key(option.name), shown, option.type.allowed + detail) from None
+
+    def both_or_none(self, one: Option[Any], other: Option[Any]) -> None:
+        """Check that two options that need each other are both given, or neither.
+
+        Raises:
+            ConfigError: one is given without the other.
+        """
+        given = [option.name for option in (one, other) if option.name in self.values]
+        if len(given) == 1:
+            (missing,) = {one.name, other.name} - set(given)
+            raise ConfigError(f"{self.key(missing)}: missing; {self.key(given[0])} is of no use without it")
 
     def get_string(self, name: str, default: str) -> str:
         """Return an option as it was written."""

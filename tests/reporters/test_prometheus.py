@@ -225,3 +225,14 @@ def test_a_meter_is_a_counter() -> None:
 
     assert "# TYPE spark_query_rows_read_total counter" in text
     assert 'spark_query_rows_read_total{query_name="q"} 3.0' in text
+
+
+def test_a_name_has_one_type(caplog: pytest.LogCaptureFixture) -> None:
+    """A gauge with a counter's name, its ``_total`` included, is not served, and warned of."""
+    reporter = SeriesReporter()
+    reporter.notify_of_added_metric(Counter(), "rows", group())
+    reporter.notify_of_added_metric(Gauge(lambda: 1), "rowsTotal", group())
+    text = reporter.render().decode()
+
+    assert text.count("spark_rows_total") == 3
+    assert "spark_rows is a counter, and cannot be a gauge as well" in caplog.text

@@ -40,11 +40,7 @@ class TlsFiles:
             except OSError as error:
                 key = config.key(option.name)
                 raise ConfigError.of_value(key, str(path), f"a PEM file ({error.strerror})") from error
-        if (self.certificate is None) != (self.key is None):
-            given, missing = options[1:] if self.certificate else (options[2], options[1])
-            raise ConfigError(
-                f"{config.key(missing.name)}: missing; {config.key(given.name)} is of no use without it"
-            )
+        config.both_or_none(*options[1:])
 
     def stamp(self) -> tuple[int, ...]:
         """Return what changes when a file does."""

@@ -105,11 +105,8 @@ def authentication_from(config: ReporterConfig) -> Authentication:
     Raises:
         ConfigError: one of user and password is given without the other.
     """
-    username, password = config.get(USERNAME), config.get(PASSWORD)
-    if (username is None) != (password is None):
-        given, missing = (USERNAME.name, PASSWORD.name) if username else (PASSWORD.name, USERNAME.name)
-        raise ConfigError(f"{config.key(missing)}: missing; {config.key(given)} is of no use without it")
-    return Authentication(username, password, config.get(TOKEN))
+    config.both_or_none(USERNAME, PASSWORD)
+    return Authentication(config.get(USERNAME), config.get(PASSWORD), config.get(TOKEN))
 
 
 def tls_from(config: ReporterConfig) -> Tls | None:

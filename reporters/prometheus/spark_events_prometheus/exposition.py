@@ -46,6 +46,11 @@ class Family(abc.ABC):
     def __len__(self) -> int:
         return len(self._series)
 
+    @property
+    def exposed(self) -> str:
+        """The name as Prometheus stores it."""
+        return f"{self.name}_total" if self.type == "counter" else self.name
+
     def add(self, labels: Labels, metric: Metric) -> bool:
         """Add one series; tell whether it could be added, or one with these labels is there already.
 
@@ -69,7 +74,7 @@ class Family(abc.ABC):
 
     def head(self, openmetrics: bool) -> str:
         """Return the lines that come before the samples."""
-        name = self.name if openmetrics or self.type != "counter" else f"{self.name}_total"
+        name = self.name if openmetrics else self.exposed
         described = self._help.replace("\\", "\\\\").replace("\n", "\\n")
         if openmetrics:
             described = described.replace('"', '\\"')

@@ -1,8 +1,9 @@
-"""The factory of the Prometheus reporter."""
+"""The factories of the Prometheus reporters: one that is scraped, and one that pushes."""
 
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from spark_events.api import (
@@ -16,6 +17,7 @@ from spark_events.api import (
 from spark_events_prometheus.access import OPTIONS, authentication_from, tls_from
 
 if TYPE_CHECKING:
+    from spark_events_prometheus.pushgateway import PushgatewayReporter
     from spark_events_prometheus.reporter import PrometheusReporter
 
 PORT = Option(
@@ -25,6 +27,25 @@ PORT = Option(
     "the port, or a range out of which the first free one is taken; 9249-9260 by default",
 )
 BIND = Option("bind.address", option_types.STRING, "127.0.0.1", "the address to listen on; 0.0.0.0 is all")
+HOST_URL = Option.must("hostUrl", option_types.STRING, "URL of the Pushgateway")
+JOB_NAME = Option.optional("jobName", option_types.STRING, "the label job; the application's name by default")
+RANDOM_SUFFIX = Option(
+    "randomJobNameSuffix",
+    option_types.BOOL,
+    False,
+    "whether each run has a job of its own; otherwise it takes the place of the one before it",
+)
+DELETE = Option(
+    "deleteOnShutdown", option_types.BOOL, True, "whether the metrics are deleted when the application ends"
+)
+GROUPING_KEY: Option[Mapping[str, str]] = Option(
+    "groupingKey", option_types.MAP_OF_PAIRS, {}, "more labels of the group, key=value;key=value"
+)
+USERNAME = Option.optional("username", option_types.STRING, "the user of basic authentication")
+PASSWORD = Option.optional("password", option_types.SECRET, "the user's password")
+TIMEOUT = Option(
+    "timeout", option_types.at_least(1, option_types.DURATION), 3_000, "how long one request may take"
+)
 
 
 class PrometheusReporterFactory(MetricReporterFactory):
@@ -59,3 +80,21 @@ class PrometheusReporterFactory(MetricReporterFactory):
         raise ConfigError(
             f"{config.key(PORT.name)}: no free port in {config.values.get('port', PORT.default)}"
         )
+
+
+class PushgatewayReporterFactory(MetricReporterFactory):
+    """Creates the reporter that pushes to a Pushgateway."""
+
+    options = (HOST_URL, JOB_NAME, RANDOM_SUFFIX, DELETE, GROUPING_KEY, USERNAME, PASSWORD, TIMEOUT)
+
+    def create(self, config: ReporterConfig) -> PushgatewayReporter:
+        """Create the reporter; the first report is the first request."""
+        try:
+            from spark_events_prometheus.pushgateway import pushgateway_from
+        except ModuleNotFoundError as error:
+            raise MissingExtraError("prometheus", error.name or "prometheus-client") from error
+        return pushgateway_from(config)
+
+    def probe(self, config: ReporterConfig) -> str:
+        """Ask the Pushgateway whether it is ready."""
+        return self.create(config).probe()

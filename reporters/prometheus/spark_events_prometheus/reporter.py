@@ -27,8 +27,9 @@ class SeriesReporter(MetricReporter):
     def notify_of_added_metric(self, metric: Metric, name: str, group: MetricGroup) -> None:
         """Add one series; of two that Prometheus could not tell apart, the first stays."""
         full, labels = _address(metric, name, group)
+        new = family_of(full, metric)
         with self._lock:
-            family = self._families.setdefault(full, family_of(full, metric))
+            family = self._families.setdefault(new.exposed, new)
             try:
                 added = family.add(labels, metric)
             except ValueError as error:
@@ -40,11 +41,12 @@ class SeriesReporter(MetricReporter):
     def notify_of_removed_metric(self, metric: Metric, name: str, group: MetricGroup) -> None:
         """Remove one series."""
         full, labels = _address(metric, name, group)
+        exposed = family_of(full, metric).exposed
         with self._lock:
-            if family := self._families.get(full):
+            if family := self._families.get(exposed):
                 family.remove(labels, metric)
                 if not family:
-                    del self._families[full]
+                    del self._families[exposed]
 
     def render(self, openmetrics: bool = False) -> bytes:
         """Return all series with their values now; one that cannot be read is left out and counted."""

@@ -1,0 +1,117 @@
+"""The reporter that pushes, with a real Pushgateway."""
+
+from __future__ import annotations
+
+import pytest
+from spark_events_prometheus.factory import PushgatewayReporterFactory
+from spark_events_prometheus.pushgateway import PushgatewayReporter
+
+from spark_events.api import ApplicationInfo, ConfigError, Counter, Gauge, Refused, ReporterConfig, RetryLater
+from spark_events.runtime.registry import Registry, read_all_setups
+from spark_events.runtime.scope import ScopeGroup
+from tests.support import Pushgateway, free_port, wait_until
+
+PREFIX = "spark.metrics.reporter.push."
+pytestmark = pytest.mark.prometheus
+
+
+def reporter(url: str, **options: str) -> PushgatewayReporter:
+    config = ReporterConfig(PREFIX, {"hostUrl": url, **options}, ApplicationInfo("nightly", "app-1"))
+    return PushgatewayReporterFactory().create(config)
+
+
+def group(**variables: str) -> ScopeGroup:
+    return ScopeGroup(Registry(()), ("spark", "application"), (), variables, {})
+
+
+def test_a_short_job_is_pushed_and_deleted_at_the_end(pushgateway: Pushgateway) -> None:
+    """Each report takes the place of the one before; the end leaves nothing behind."""
+    pushing = reporter(pushgateway.url, groupingKey="team=payments;env=prod")
+    counter, gone = Counter(description="Rows."), Gauge(lambda: 1)
+    pushing.notify_of_added_metric(counter, "rows", group(app_name="nightly"))
+    pushing.notify_of_added_metric(gone, "gone", group())
+    counter.inc(5)
+    pushing.report()
+    labels = '{app_name="nightly",env="prod",instance="",job="nightly",team="payments"}'
+    assert f"spark_application_rows_total{labels} 5" in pushgateway.metrics()
+    assert "spark_application_gone" in pushgateway.metrics()
+    counter.inc()
+    pushing.notify_of_removed_metric(gone, "gone", group())
+    pushing.report()
+    assert f"spark_application_rows_total{labels} 6" in pushgateway.metrics()
+    assert "spark_application_gone" not in pushgateway.metrics()
+    pushing.close()
+    pushing.close()
+
+    assert "spark_application" not in pushgateway.metrics()
+
+
+def test_the_group_may_stay(pushgateway: Pushgateway) -> None:
+    """``deleteOnShutdown`` false leaves the last values, and a suffix tells one run from another."""
+    names = set()
+    for _ in range(2):
+        pushing = reporter(pushgateway.url, deleteOnShutdown="false", jobName="n", randomJobNameSuffix="true")
+        pushing.notify_of_added_metric(Counter(), "rows", group())
+        pushing.report()
+        pushing.close()
+        names.add(pushing.destination)
+
+    assert len(names) == 2
+    assert pushgateway.metrics().count("spark_application_rows_total{") == 2
+
+
+def test_by_way_of_the_registry(pushgateway: Pushgateway) -> None:
+    """It is found by its name, reports each interval, and once more at the end."""
+    conf = {
+        PREFIX + "factory.class": "prometheus_pushgateway",
+        PREFIX + "hostUrl": pushgateway.url,
+        PREFIX + "interval": "50ms",
+        PREFIX + "deleteOnShutdown": "false",
+    }
+    setups, errors = read_all_setups(conf, ApplicationInfo("nightly", "app-1"))
+    assert not errors
+    registry = Registry(setups)
+    registry.start()
+    counter = registry.root.register("rows", Counter())
+    wait_until(lambda: "spark_rows_total" in pushgateway.metrics(), "it is pushed")
+    counter.inc(41)
+    registry.close(5_000)
+
+    assert 'spark_rows_total{instance="",job="nightly"} 41' in pushgateway.metrics()
+
+
+def test_nobody_there_is_no_error_of_the_job() -> None:
+    """A Pushgateway that is away is asked again at the next interval."""
+    pushing = reporter(f"http://127.0.0.1:{free_port()}")
+    with pytest.raises(RetryLater, match="refused"):
+        pushing.report()
+    pushing.close()  # nothing was pushed, so nothing is deleted
+
+
+def test_what_it_does_not_take_is_refused(pushgateway: Pushgateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is in the error."""
+    pushing = reporter(pushgateway.url)
+    monkeypatch.setattr(pushing, "render", lambda: b"no metric {\n")
+    with pytest.raises(Refused, match="answered 400: text format parsing error"):
+        pushing.report()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hostUrl": "localhost:9091"}, "hostUrl: 'localhost:9091' is not allowed; expected a URL"),
+        ({"hostUrl": "http://u:secret@h"}, "hostUrl: 'h' is not allowed"),
+        ({"username": "u"}, "password: missing; .*username is of no use without it"),
+        (
+            {"groupingKey": "a b=x"},
+            "groupingKey: 'a b' is not allowed; expected labels such as team=payments",
+        ),
+        ({"groupingKey": "team"}, "groupingKey: 'team' is not allowed; expected a map such as key=value"),
+    ],
+)
+def test_wrong_options(options: dict[str, str], message: str) -> None:
+    """Each names its key and what is allowed."""
+    with pytest.raises(ConfigError, match=message):
+        reporter(
+            **{"url": "http://h", **options} if "hostUrl" not in options else {"url": options["hostUrl"]}
+        )
