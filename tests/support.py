@@ -364,7 +364,7 @@ class Pushgateway:
         """Start it, and wait until it listens."""
         address = self.url.removeprefix("http://")
         log = (self._folder / "pushgateway.log").open("ab")
-        command = ["prometheus-pushgateway", f"--web.listen-address={address}"]
+        command = ["prometheus-pushgateway", f"--web.listen-address={address}", "--persistence.file="]
         self._process = subprocess.Popen(command, stdout=log, stderr=log)
         host, port = address.split(":")
         wait_until(lambda: _listens(host, int(port)), "the Pushgateway listens")
