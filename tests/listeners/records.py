@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Any
 
-from spark_events.api import Counter, Event, FailureEnricher, Gauge, Metric
+from spark_events.api import Counter, Event, FailureEnricher, Gauge, Metric, Span
 from spark_events.listeners.failure_type import FailureTypeEnricher
 from spark_events.listeners.settings import read_settings
 from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.registry import Registry, read_all_setups
-from tests.plugins import Collecting, CollectingMetricsFactory
+from tests.plugins import Collecting, CollectingMetricsFactory, CollectingSpansFactory
 from tests.support import wait_until
 
 STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
@@ -30,6 +30,7 @@ class Feed:
         keys |= extra or {}
         keys["spark.events.reporter.x.factory.class"] = "tests.plugins:CollectingFactory"
         keys["spark.metrics.reporter.x.factory.class"] = "tests.plugins:CollectingMetricsFactory"
+        keys["spark.traces.reporter.x.factory.class"] = "tests.plugins:CollectingSpansFactory"
         setups, errors = read_all_setups(keys)
         settings, wrong = read_settings(keys)
         assert not errors + wrong
@@ -38,6 +39,7 @@ class Feed:
         self.registry.wait_opened(5_000)
         self._reporter = Collecting.instances[-1]
         self.metrics = CollectingMetricsFactory.last
+        self._spans = CollectingSpansFactory.last
         self.listeners = SparkListeners(
             self.registry, settings, enrichers or [FailureTypeEnricher()], "4.3.0"
         )
@@ -52,6 +54,17 @@ class Feed:
         """Return all events."""
         self.registry.close(5_000)
         return self._reporter.events
+
+    def spans(self) -> list[Span]:
+        """Return all spans."""
+        self.registry.close(5_000)
+        assert self._spans is not None
+        return self._spans.spans
+
+    def tick(self, ms: int) -> Feed:
+        """Let time pass, until so many ms after the beginning."""
+        self.listeners.tick(T0 + ms)
+        return self
 
     def reported(self) -> int:
         """Return how many events were reported so far."""
@@ -68,7 +81,7 @@ class Feed:
 
     def names(self) -> set[str]:
         """Return the full dotted names of all metrics."""
-        wait_until(lambda: self.registry.workers[1].depth == 0, "all are announced")
+        wait_until(lambda: all(worker.depth == 0 for worker in self.registry.workers), "all are announced")
         assert self.metrics is not None
         return set(self.metrics.metrics)
 
@@ -162,14 +175,16 @@ def terminated(run: str = "run-1", exception: str | None = None, **fields: Any) 
 
 
 def job_start(
-    ms: int, job: int = 0, stages: tuple[int, ...] = (0,), group: str | None = None
+    ms: int, job: int = 0, stages: tuple[int, ...] = (0,), group: str | None = None, **properties: str
 ) -> dict[str, Any]:
+    of_group = {"spark.jobGroup.id": group} if group else {}
     return {
         "Event": "SparkListenerJobStart",
         "Job ID": job,
         "Submission Time": T0 + ms,
         "Stage IDs": list(stages),
-        "Properties": {"spark.jobGroup.id": group} if group else {},
+        "Stage Infos": [{"Stage ID": stage_id, "Number of Tasks": 4} for stage_id in stages],
+        "Properties": {**of_group, **{key.replace("__", "."): text for key, text in properties.items()}},
     }
 
 
@@ -195,12 +210,24 @@ def stage(
     return {"Event": f"SparkListenerStage{event}", "Stage Info": info}
 
 
-def stage_tasks(ms: int, status: str | None, change: int) -> dict[str, Any]:
+def execution(event: str, ms: int, number: int = 0, **fields: Any) -> dict[str, Any]:
+    name = f"org.apache.spark.sql.execution.ui.SparkListenerSQLExecution{event}"
+    return {"Event": name, "executionId": number, "time": T0 + ms, **fields}
+
+
+def executor(event: str, ms: int, number: str = "1", **fields: Any) -> dict[str, Any]:
+    info = {"Executor Info": {"Total Cores": 4}} if event == "Added" else {}
+    name = f"SparkListenerExecutor{event}"
+    return {"Event": name, "Timestamp": T0 + ms, "Executor ID": number, **info, **fields}
+
+
+def stage_tasks(ms: int, status: str | None, change: int, **counts: int) -> dict[str, Any]:
     return {
         "Event": "SparkEventsStageTasks",
         "Stage ID": 0,
         "Stage Attempt ID": 0,
         "Number of Tasks": 4,
+        **{key.replace("_", " "): count for key, count in counts.items()},
         "Status": status,
         "Change": change,
         "Timestamp": T0 + ms,

@@ -1,0 +1,263 @@
+"""Spans: the tree from the application to its stages, checkpoints, initializations, sampling, outer traces."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from spark_events.api import Span
+from spark_events.listeners.settings import DETAIL_LEVELS, read_settings
+from tests.listeners import records as r
+from tests.listeners.records import T0, Feed
+
+LEVEL = "spark.traces.checkpoint.span-detail-level"
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+def one(spans: list[Span], name: str) -> Span:
+    (found,) = [span for span in spans if span.name == name]
+    return found
+
+
+def batch_application() -> tuple[dict[str, Any], ...]:
+    """An SQL execution with a job of two stages, the second of which fails for good."""
+    return (
+        r.application_start(0),
+        r.execution("Start", 10, description="save at jobs.py:3"),
+        r.job_start(20, 0, (0, 1), spark__sql__execution__id="0"),
+        r.stage("Submitted", 30, 0),
+        r.stage_tasks(40, None, 0, Finished=4, Executor_Run_Time=70),
+        r.stage("Completed", 50, 0),
+        r.stage("Submitted", 60, 1),
+        r.stage("Completed", 70, 1, reason="java.lang.IllegalStateException: boom\n\tat x"),
+        r.job_end(
+            80,
+            0,
+            message="Job aborted due to stage failure: Lost task 0.0 in stage 1.0 (TID 4): "
+            "java.lang.IllegalStateException: boom",
+        ),
+        r.execution("End", 90, errorMessage="java.lang.IllegalStateException: boom\n\tat x"),
+        r.application_end(100, ExitCode=1),
+    )
+
+
+def test_the_tree_of_a_batch_application() -> None:
+    """Application, SQL execution, Job, Stage: each below the one before, with Spark's own times."""
+    spans = Feed()(*batch_application()).spans()
+    application, execution, job = (one(spans, name) for name in ("Application", "SQL execution", "Job"))
+    first, second = [span for span in spans if span.name == "Stage"]
+
+    assert application.parent_span_id is None
+    assert execution.parent_span_id == application.span_id
+    assert job.parent_span_id == execution.span_id
+    assert {first.parent_span_id, second.parent_span_id} == {job.span_id}
+    assert {span.trace_id for span in spans} == {application.trace_id}
+    times = [(s.start_ms - T0, s.end_ms - T0) for s in (application, execution, job, first, second)]
+    assert times == [(0, 100), (10, 90), (20, 80), (30, 50), (60, 70)]
+    assert first.attributes.items() >= {"numTasks": 4, "executorRunTime": 70}.items()
+    assert execution.attributes["description"] == "save at jobs.py:3"
+
+
+def test_what_failed_has_an_error_and_an_exception() -> None:
+    """Status ERROR, and OpenTelemetry's event ``exception`` with type, message and stack trace."""
+    spans = Feed()(*batch_application()).spans()
+    failed = [span for span in spans if span.error is not None]
+
+    assert sorted(span.name for span in failed) == ["Application", "Job", "SQL execution", "Stage"]
+    for name in ("Job", "SQL execution"):
+        (event,) = one(spans, name).events
+        assert event.name == "exception"
+        assert event.time_ms == one(spans, name).end_ms
+        assert event.attributes["exception.type"] == "java.lang.IllegalStateException"
+        assert event.attributes["exception.message"] == "boom"
+        assert "exception.stacktrace" in event.attributes
+
+
+def test_ids_are_the_same_in_every_replay() -> None:
+    """A replay repeats them, and what it sends again is no second span."""
+    first, again = ([(s.trace_id, s.span_id) for s in Feed()(*batch_application()).spans()] for _ in range(2))
+
+    assert first == again
+    assert len(set(first)) == len(first)
+
+
+def checkpoints(level: str | None) -> list[Span]:
+    state = [
+        {"operatorName": "dedupe", "commitTimeMs": 5, "numRowsTotal": 2},
+        {"operatorName": "join", "commitTimeMs": 7, "numRowsTotal": 3},
+    ]
+    feed = Feed(extra={LEVEL: level} if level else {})
+    batch = {"streaming__sql__batchId": "0"}
+    feed(
+        r.application_start(),
+        r.query_started(0),
+        r.batch_begins(10, 0),
+        r.job_start(20, 0, (0,), group="run-1", **batch),
+        r.stage("Submitted", 30),
+        r.stage("Completed", 40),
+        r.job_end(50),
+        r.progress(5, 0, took=100, stateOperators=state),
+    )
+    return feed.spans()
+
+
+@pytest.mark.parametrize(
+    ("level", "names"),
+    [
+        (None, {"Checkpoint"}),
+        (DETAIL_LEVELS[0], {"Checkpoint"}),
+        (DETAIL_LEVELS[1], {"Checkpoint"}),
+        (DETAIL_LEVELS[2], {"Checkpoint", "walCommit", "addBatch", "commitOffsets", "Job"}),
+        (DETAIL_LEVELS[3], {"Checkpoint", "walCommit", "addBatch", "commitOffsets", "Job", "Stage"}),
+    ],
+)
+def test_detail_levels(level: str | None, names: set[str]) -> None:
+    """Flink's levels: one span, figures by operator, phases and jobs, stages."""
+    spans = [span for span in checkpoints(level) if span.name not in ("JobInitialization", "Query")]
+    checkpoint = one(spans, "Checkpoint")
+
+    assert Counter(span.name for span in spans) == Counter(names)
+    assert {span.trace_id for span in spans} == {checkpoint.trace_id}
+    for span in spans:
+        assert checkpoint.start_ms <= span.start_ms <= span.end_ms <= checkpoint.end_ms
+    parents = {span.name: span.parent_span_id for span in spans}
+    assert all(parents[name] == checkpoint.span_id for name in names - {"Checkpoint", "Stage"})
+    assert checkpoint.attributes.items() >= {"walCommitMs": 7, "addBatchMs": 90, "commitOffsetsMs": 3}.items()
+    assert ("operatorCommitMs" in checkpoint.attributes) == (level in DETAIL_LEVELS[1:])
+    if level in DETAIL_LEVELS[1:]:
+        assert checkpoint.attributes["operators"] == ("dedupe", "join")
+        assert checkpoint.attributes["operatorCommitMs"] == (5, 7)
+
+
+def test_phases_that_are_longer_than_their_checkpoint_are_kept_within_it() -> None:
+    """Spark rounds each to ms: their sum may be more than the whole."""
+    durations = {"triggerExecution": 10, "latestOffset": 6, "addBatch": 6}
+    feed = Feed(extra={LEVEL: DETAIL_LEVELS[2]})(r.application_start(), r.query_started(0))
+    spans = feed(r.progress(0, 0, durationMs=durations)).spans()
+
+    times = {span.name: (span.start_ms - T0, span.end_ms - T0) for span in spans}
+    assert times["latestOffset"] == (0, 6)
+    assert times["addBatch"] == (6, 10)
+
+
+def test_the_beginning_of_a_run() -> None:
+    """From the start to the first progress; checkpoints are linked to it, the run is around it."""
+    feed = Feed()(r.application_start(), r.query_started(0), r.batch_begins(10, 0), r.progress(5, 0))
+    spans = feed(r.terminated(), r.application_end(900)).spans()
+    application, query = one(spans, "Application"), one(spans, "Query")
+    initialization, checkpoint = one(spans, "JobInitialization"), one(spans, "Checkpoint")
+
+    assert (initialization.start_ms, initialization.end_ms) == (T0, T0 + 105)
+    assert initialization.attributes["initializationStatus"] == "COMPLETED"
+    assert "checkpointId" not in initialization.attributes
+    assert initialization.parent_span_id == query.span_id
+    assert query.parent_span_id == application.span_id
+    assert query.attributes["jobStatus"] == "CANCELED"
+    assert checkpoint.parent_span_id is None
+    assert checkpoint.trace_id != application.trace_id
+    (link,) = checkpoint.links
+    assert (link.trace_id, link.span_id) == (initialization.trace_id, initialization.span_id)
+
+
+def test_a_run_that_comes_to_nothing() -> None:
+    """Its beginning is FAILED, with the exception; one that goes on says from which checkpoint."""
+    feed = Feed()(r.application_start(), r.query_started(0), r.batch_begins(10, 7))
+    spans = feed(
+        r.terminated(exception="java.lang.RuntimeException: no table"), r.application_end(50)
+    ).spans()
+    initialization, checkpoint, query = (
+        one(spans, name) for name in ("JobInitialization", "Checkpoint", "Query")
+    )
+
+    assert initialization.attributes["initializationStatus"] == "FAILED"
+    assert initialization.attributes["checkpointId"] == 6
+    assert {initialization.error, checkpoint.error, query.error} == {"no table"}
+    assert checkpoint.attributes["checkpointStatus"] == "FAILED"
+
+
+def test_a_nested_execution_is_part_of_the_one_around_it() -> None:
+    """A job of a subquery is below the outer execution, which alone is a span."""
+    spans = Feed()(
+        r.application_start(),
+        r.execution("Start", 1, 0),
+        r.execution("Start", 2, 1, rootExecutionId=0),
+        r.job_start(3, 0, spark__sql__execution__id="1", spark__sql__execution__root__id="0"),
+        r.job_end(4),
+        r.execution("End", 5, 1),
+        r.application_end(9),
+    ).spans()
+
+    assert one(spans, "Job").parent_span_id == one(spans, "SQL execution").span_id
+    assert one(spans, "SQL execution").end_ms == T0 + 9  # which the end of the application cut off
+
+
+def test_an_outer_trace_is_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the configuration, or else by the environment; the application is below that span."""
+    monkeypatch.setenv("TRACEPARENT", PARENT.replace("0af7", "1af7"))
+    for conf, first in (({"spark.traces.parent": PARENT}, "0af7"), ({}, "1af7")):
+        spans = Feed(extra=conf)(
+            r.application_start(), r.job_start(1), r.job_end(2), r.application_end(3)
+        ).spans()
+        assert {span.trace_id for span in spans} == {f"{first}651916cd43dd8448eb211c80319c"}
+        assert one(spans, "Application").parent_span_id == "b7ad6b7169203331"
+
+
+def test_an_outer_trace_that_is_not_recorded() -> None:
+    """Whoever began the trace has decided; checkpoints have traces of their own."""
+    feed = Feed(extra={"spark.traces.parent": PARENT[:-2] + "00"})
+    spans = feed(r.application_start(), r.query_started(0), r.progress(1, 0), r.application_end(300)).spans()
+
+    assert [span.name for span in spans] == ["Checkpoint"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "00-abc",
+        PARENT + "-more",
+        PARENT.replace("00-", "ff-", 1),
+        f"00-{'0' * 32}-b7ad6b7169203331-01",
+        f"00-0af7651916cd43dd8448eb211c80319c-{'0' * 16}-01",
+        PARENT.upper(),
+    ],
+)
+def test_a_wrong_traceparent(
+    text: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In the configuration it is an error; in the environment it is as none, and a warning."""
+    settings, errors = read_settings({"spark.traces.parent": text})
+    assert settings.trace_parent is None
+    assert str(errors[0]).startswith(f"spark.traces.parent: {text!r} is not allowed; expected a W3C")
+    monkeypatch.setenv("TRACEPARENT", text)
+    settings, errors = read_settings({})
+    assert (settings.trace_parent, errors) == (None, [])
+    assert ("TRACEPARENT in the environment" in caplog.text) == bool(text)
+
+
+def test_a_later_version_of_the_header_may_have_more() -> None:
+    """As Trace Context has it."""
+    settings, errors = read_settings({"spark.traces.parent": PARENT.replace("00-", "01-", 1) + "-more"})
+
+    assert not errors
+    assert settings.trace_parent is not None
+
+
+@pytest.mark.parametrize(("ratio", "least", "most"), [("0", 0, 0), ("0.3", 60, 130), ("1", 300, 300)])
+def test_sampling(ratio: str, least: int, most: int) -> None:
+    """A share of all traces; a trace is reported whole or not at all, and the same ones in every replay."""
+    names = []
+    for _ in range(2):
+        feed = Feed(extra={"spark.traces.sampling.ratio": ratio, LEVEL: DETAIL_LEVELS[2]})
+        feed(r.application_start(), r.query_started(0))
+        for batch in range(300):
+            feed(r.progress(batch * 200, batch))
+        spans = [span for span in feed.spans() if span.name != "JobInitialization"]
+        names.append([span.span_id for span in spans])
+        per_trace = Counter(span.trace_id for span in spans)
+        assert set(per_trace.values()) <= {4}
+        assert least <= len(per_trace) <= most
+
+    assert names[0] == names[1]
