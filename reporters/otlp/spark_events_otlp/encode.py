@@ -26,7 +26,7 @@ _LONGEST_REPEATED = 64
 def log_record(event: Event) -> bytes:
     """Return an event as a log record: ``time`` is when it happened, ``observed_time`` is now."""
     record = LogRecord()
-    record.time_unix_nano = event.observed_time_ms * 1_000_000
+    record.time_unix_nano = _ns(event.observed_time_ms)
     record.observed_time_unix_nano = time.time_ns()
     _add(record.attributes, "event.id", event.id)
     head = _scope(event.class_scope) + _name(event.name, event.severity)
@@ -43,13 +43,13 @@ def span_message(span: Span) -> bytes:
         parent_span_id=bytes.fromhex(span.parent_span_id or ""),
         name=text(span.name),
         kind=SpanMessage.SPAN_KIND_INTERNAL,
-        start_time_unix_nano=span.start_ms * 1_000_000,
-        end_time_unix_nano=span.end_ms * 1_000_000,
+        start_time_unix_nano=_ns(span.start_ms),
+        end_time_unix_nano=_ns(span.end_ms),
     )
     if span.error is not None:
         message.status.CopyFrom(Status(code=Status.STATUS_CODE_ERROR, message=text(span.error)))
     for event in span.events:
-        added = message.events.add(name=text(event.name), time_unix_nano=event.time_ms * 1_000_000)
+        added = message.events.add(name=text(event.name), time_unix_nano=_ns(event.time_ms))
         _with(added, event.attributes.items())
     for link in span.links:
         message.links.add(trace_id=bytes.fromhex(link.trace_id), span_id=bytes.fromhex(link.span_id))
@@ -139,6 +139,11 @@ def _set(target: Any, value: Any) -> None:
             _set(target.array_value.values.add(), each)
     else:
         target.string_value = text(str(value))
+
+
+def _ns(time_ms: int) -> int:
+    """OTLP has no times before the epoch, and none after the year 2554."""
+    return min(max(0, time_ms * 1_000_000), 2**64 - 1)
 
 
 def text(value: str) -> str:

@@ -1,0 +1,133 @@
+"""Our own reporters stand what a stranger's have to, by the same kit; and the kit finds what is wrong."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from spark_events_console.factory import ConsoleEventReporterFactory
+from spark_events_file_log.factory import FileLogEventReporterFactory, FileLogSpanReporterFactory
+from spark_events_otlp.factory import (
+    OtlpEventReporterFactory,
+    OtlpMetricReporterFactory,
+    OtlpSpanReporterFactory,
+)
+from spark_events_prometheus.factory import PrometheusReporterFactory, PushgatewayReporterFactory
+
+from spark_events.api import Event, EventReporter, EventReporterFactory, ReporterConfig
+from spark_events.api.testing import (
+    EventReporterConformance,
+    MetricReporterConformance,
+    SpanReporterConformance,
+)
+
+AWAY = {"exporter.endpoint": "http://127.0.0.1:1", "exporter.timeout": "2s"}
+AWAY_OVER_HTTP = {**AWAY, "exporter.protocol": "http"}
+
+
+class TestConsole(EventReporterConformance):
+    factory = ConsoleEventReporterFactory
+
+
+class TestFileLogEvents(EventReporterConformance):
+    factory = FileLogEventReporterFactory
+
+    def make_options(self) -> Mapping[str, str]:
+        return {"path": tempfile.mkdtemp()}
+
+
+class TestFileLogSpans(SpanReporterConformance):
+    factory = FileLogSpanReporterFactory
+
+    def make_options(self) -> Mapping[str, str]:
+        return {"path": tempfile.mkdtemp()}
+
+
+class TestOtlpEvents(EventReporterConformance):
+    factory = OtlpEventReporterFactory
+    options = AWAY
+
+
+class TestOtlpEventsOverHttp(EventReporterConformance):
+    factory = OtlpEventReporterFactory
+    options = AWAY_OVER_HTTP
+
+
+class TestOtlpSpans(SpanReporterConformance):
+    factory = OtlpSpanReporterFactory
+    options = AWAY_OVER_HTTP
+
+
+class TestOtlpMetrics(MetricReporterConformance):
+    factory = OtlpMetricReporterFactory
+    options = AWAY_OVER_HTTP
+
+
+class TestPrometheus(MetricReporterConformance):
+    factory = PrometheusReporterFactory
+    options = {"port": "0"}  # noqa: RUF012 - as in the docs
+
+    def report(self, reporter: Any) -> None:
+        reporter.render()
+
+
+class TestPushgateway(MetricReporterConformance):
+    factory = PushgatewayReporterFactory
+    options = {"hostUrl": "http://127.0.0.1:1"}  # noqa: RUF012 - as in the docs
+
+
+class _Base(EventReporter):
+    go_on = threading.Event()
+
+    def __init__(self, wrong: str) -> None:
+        self._wrong = wrong
+        self._closed = False
+
+    def open(self) -> None:
+        if self._wrong == "leaves a thread":
+            threading.Thread(target=self.go_on.wait).start()
+
+    def notify_of_added_event(self, event: Event) -> None:
+        if self._wrong == "takes texts alone":
+            ",".join(event.attributes.values())  # type: ignore[arg-type]
+        if self._wrong == "takes UTF-8 alone":
+            event.name.encode()
+
+    def flush(self) -> None:
+        if self._wrong == "raises in flush":
+            raise OSError("no disk")
+
+    def close(self) -> None:
+        if self._closed and self._wrong == "closes once":
+            raise RuntimeError("closed already")
+        self._closed = True
+
+
+def wrong(what: str) -> type[EventReporterConformance]:
+    class Factory(EventReporterFactory):
+        def create(self, config: ReporterConfig) -> EventReporter:
+            return _Base(what)
+
+    return type("Wrong", (EventReporterConformance,), {"factory": Factory})
+
+
+@pytest.mark.parametrize(
+    ("what", "test"),
+    [
+        ("closes once", "test_closing_what_was_never_opened"),
+        ("leaves a thread", "test_it_ends_its_threads"),
+        ("takes texts alone", "test_a_life"),
+        ("takes UTF-8 alone", "test_odd_items"),
+        ("raises in flush", "test_a_life"),
+    ],
+)
+def test_the_kit_finds_what_is_wrong(what: str, test: str) -> None:
+    """A reporter with one fault fails the test of that fault; one without passes."""
+    _Base.go_on.clear()
+    with pytest.raises((AssertionError, RuntimeError, TypeError, UnicodeEncodeError, OSError)):
+        getattr(wrong(what)(), test)()
+    _Base.go_on.set()
+    getattr(wrong("nothing")(), test)()
