@@ -130,8 +130,12 @@ class JobListener:
 
     def _show(self, job_id: int, job: RunningJob) -> MetricGroup:
         group = self._context.scopes.job_series(job_id, job.of_query)
-        running = lambda: None if job.tracker.status is not JobStatus.RUNNING else now_ms() - job.start_ms  # noqa: E731
-        group.register("uptime", Gauge(running, "ms", "How long the job has been running."))
+
+        def uptime_ms() -> int:
+            return now_ms() - job.start_ms if job.tracker.status is JobStatus.RUNNING else 0
+
+        described = "How long the job has been running; 0 after its end."
+        group.register("uptime", Gauge(uptime_ms, "ms", described))
         job.work.register(group)
         return group
 

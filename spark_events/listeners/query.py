@@ -213,6 +213,8 @@ class QueryListener:
 
     def _end(self, run: _Run, status: JobStatus, time_ms: int) -> None:
         run.tracker.change(status, time_ms)
+        if run.batch is not None:
+            run.spans.left(*run.batch, time_ms)
         run.spans.ended(run.start_ms, time_ms, status.value, None)
         self._leave(run, time_ms, on_purpose=True)
         if run.watch:

@@ -78,6 +78,11 @@ class QuerySpans:
         span.set_failure(failure, max(start_ms, end_ms))
         self._traces.report(span, self.checkpoint_place(batch), self._entity, self._group)
 
+    def left(self, batch: int, start_ms: int, end_ms: int) -> None:
+        """Report a micro-batch in which the query was stopped: its jobs are below this span."""
+        span = self._checkpoint(batch, "IN_PROGRESS", start_ms, max(start_ms, end_ms))
+        self._traces.report(span, self.checkpoint_place(batch), self._entity, self._group)
+
     def initialized(
         self, start_ms: int, end_ms: int, batch: int | None, full_size: int, failure: Failure | None = None
     ) -> None:

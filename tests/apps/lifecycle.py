@@ -31,7 +31,8 @@ def start(poisoned):
             raise ValueError("order 4711 has no customer")
 
     rows = spark.readStream.format("rate").option("rowsPerSecond", 20).load()
-    counts = rows.selectExpr("value % 3 AS customer").groupBy("customer").count()
+    timed = rows.withWatermark("timestamp", "1 second").selectExpr("value % 3 AS customer", "timestamp")
+    counts = timed.groupBy("customer").count()
     writer = counts.writeStream.queryName("orders").outputMode("update").foreachBatch(sink)
     return (
         writer.option("checkpointLocation", str(work / "orders"))

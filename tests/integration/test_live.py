@@ -2,71 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.integration.conftest import Live
 from tests.support import (
     APPS,
     REPO,
     App,
-    AppRun,
     Collector,
-    Event,
-    cli,
+    attributes_of,
     file_events,
-    free_port,
-    http_get,
     of_name,
     statuses,
     wait_until,
 )
 
 pytestmark = pytest.mark.spark
-
-
-@dataclass
-class Live:
-    """The application, and what came out of it."""
-
-    run: AppRun
-    events: list[Event]
-    metrics: str
-    folder: Path
-    spans: list[dict[str, Any]]
-
-
-@pytest.fixture(scope="module")
-def live(java: str, tmp_path_factory: pytest.TempPathFactory) -> Live:
-    """The application, submitted by ``spark-events run`` without a change of code."""
-    folder = tmp_path_factory.mktemp("live")
-    port = free_port()
-    conf = {
-        "spark.events.reporter.file.factory.class": "file_log",
-        "spark.events.reporter.file.path": (folder / "events").as_uri(),
-        "spark.events.reporter.file.scope.variables.additional": "team:payments,env:prod",
-        "spark.traces.reporter.file.factory.class": "file_log",
-        "spark.traces.reporter.file.path": (folder / "events").as_uri(),
-        "spark.metrics.reporter.prom.factory.class": "prometheus",
-        "spark.metrics.reporter.prom.port": str(port),
-        "spark.app.name": "from-defaults",
-    }
-    command = cli("run", "--master", "local[2]", str(APPS / "lifecycle.py"), str(folder), "--hold")
-    app = App(command, conf, folder)
-    url = f"http://127.0.0.1:{port}/metrics"
-    ended = 'query_name="bounded",status="FINISHED"'
-    app.wait_for(lambda: ended in http_get(url), "the bounded query has ended")
-    metrics = http_get(url)
-    (folder / "go").touch()
-    run = app.end()
-    spans = [json.loads(x) for f in (folder / "events").glob("*.spans.*") for x in f.read_text().splitlines()]
-    return Live(run, file_events(folder / "events"), metrics, folder, spans)
 
 
 def test_the_job_ends_as_it_would_have(live: Live) -> None:
@@ -211,37 +168,38 @@ def test_metrics_agree_with_the_file_log(live: Live) -> None:
 def test_each_metric_in_the_readme_is_there(live: Live) -> None:
     """What reporters/prometheus/README.md says of queries and applications, a real run has."""
     readme = (REPO / "reporters" / "prometheus" / "README.md").read_text()
-    named = set(re.findall(r"spark_(?:query|application)_[a-z_]+[a-z]", readme))
-    # Kafka and the like alone say how far they are; this run has no watermark, and no late rows.
-    elsewhere = {
-        "spark_query_source_backlog",
-        "spark_query_watermark_timestamp_seconds",
-        "spark_query_watermark_lag_seconds",
-        "spark_query_last_checkpoint_size_bytes",
-    }
-    served = set(re.findall(r"^(\w+?)(?:_bucket|_sum|_count)?\{", live.metrics, re.MULTILINE))
+    named = set(re.findall(r"spark_(?:query|application|job|stage|bridge)_[a-z_]+[a-z]", readme))
+    # No executor goes away in local mode; tests/integration/test_executors.py sees one go.
+    elsewhere = {"spark_application_executors_removed_total"}
+    served = set(re.findall(r"^(\w+?)(?:_bucket|_sum|_count)?[{ ]", live.metrics, re.MULTILINE))
 
     assert named - served - elsewhere == set()
-    assert len(named) > 25
+    assert len(named) > 80
 
 
 def test_series_know_no_run(live: Live) -> None:
     """Application and run ids are labels of the info metric alone: series outlive a restart."""
-    with_ids = [line for line in live.metrics.splitlines() if "local-" in line]
+    runs = {event["attributes"]["run_id"] for event in live.events if "run_id" in event["attributes"]}
+    with_ids = [line for line in live.metrics.splitlines() if any(i in line for i in ("local-", *runs))]
 
-    assert len(with_ids) == 1
-    assert with_ids[0].startswith("spark_application_info{")
+    assert {line.split("{")[0] for line in with_ids} == {"spark_application_info", "spark_query_info"}
 
 
 def test_spans_of_checkpoints(live: Live) -> None:
-    """Each micro-batch is a span of its own, the failed one with status ERROR."""
-    spans = [span for span in live.spans if span["attributes"].get("query_name") == "orders"]
+    """Each micro-batch is a trace of its own, the failed one with status ERROR."""
+    statuses = [
+        (span, span["attributes"].get("checkpointStatus")) for span in live.spans if _is_of_orders(span)
+    ]
+    spans = [span for span, status in statuses if status in ("COMPLETED", "FAILED")]
     checkpoints = of_name(live.events, "CheckpointEvent", query_name="orders")
 
     assert len(spans) == len(checkpoints)
     assert [span["status"]["code"] for span in spans].count("ERROR") == 1
-    assert all(int(span["endTimeUnixNano"]) >= int(span["startTimeUnixNano"]) for span in spans)
     assert len({span["traceId"] for span in spans}) == len(spans)
+
+
+def _is_of_orders(span: dict[str, Any]) -> bool:
+    return span["name"] == "Checkpoint" and span["attributes"]["query_name"] == "orders"
 
 
 @pytest.mark.collector
@@ -250,6 +208,9 @@ def test_collector_has_the_same_events(
     java: str, collector: Collector, tmp_path: Path, protocol: str
 ) -> None:
     """What the collector wrote is, id by id, what the file log has; ``attach`` in code, for a change."""
+    trace_id = {"grpc": "4bf92f3577b34da6a3ce929d0e0e4736", "http": "4bf92f3577b34da6a3ce929d0e0e4737"}[
+        protocol
+    ]
     conf = {
         "spark.events.reporter.file.factory.class": "file_log",
         "spark.events.reporter.file.path": str(tmp_path / "events"),
@@ -260,6 +221,12 @@ def test_collector_has_the_same_events(
         "spark.traces.reporter.otel.factory.class": "otlp",
         "spark.traces.reporter.otel.exporter.endpoint": getattr(collector, protocol),
         "spark.traces.reporter.otel.exporter.protocol": protocol,
+        "spark.traces.checkpoint.span-detail-level": "CHILDREN_SPANS_PER_SUBTASK",
+        "spark.traces.parent": f"00-{trace_id}-00f067aa0ba902b7-01",
+        "spark.metrics.reporter.otel.factory.class": "otlp",
+        "spark.metrics.reporter.otel.exporter.endpoint": getattr(collector, protocol),
+        "spark.metrics.reporter.otel.exporter.protocol": protocol,
+        "spark.metrics.reporter.otel.interval": "1s",
     }
     command = [sys.executable, str(APPS / "lifecycle.py"), str(tmp_path), "--attach"]
     (tmp_path / "go").touch()
@@ -285,4 +252,56 @@ def test_collector_has_the_same_events(
         assert record["resource"]["service.name"] == "lifecycle"
         assert {**event["attributes"], "event.id": key} == record["attributes"]
     spans = [span for span in collector.spans() if span["attributes"]["app_id"] == app_id]
-    assert len(spans) == len(of_name(events.values(), "CheckpointEvent"))
+    _check_tree(spans, trace_id)
+    # The query was stopped in the middle of a batch, perhaps; that is no event.
+    ended = [s for s in spans if s["attributes"].get("checkpointStatus") in ("COMPLETED", "FAILED")]
+    assert len(ended) == len(of_name(events.values(), "CheckpointEvent"))
+    _check_metrics(collector, app_id)
+
+
+def _check_tree(spans: list[dict[str, Any]], trace_id: str) -> None:
+    """Parents, times within those of the parent, status: as the collector wrote them."""
+    by_id = {span["spanId"]: span for span in spans}
+    (application,) = [span for span in spans if span["name"] == "Application"]
+    assert len(by_id) == len(spans)
+    assert (application["traceId"], application["parentSpanId"]) == (trace_id, "00f067aa0ba902b7")
+    edges: Counter[tuple[str, str]] = Counter()
+    for span in spans:
+        start, end = int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"])
+        assert start <= end
+        parent = by_id.get(span.get("parentSpanId", ""))
+        if parent is not None:
+            assert parent["traceId"] == span["traceId"]
+            assert int(parent["startTimeUnixNano"]) <= start, (parent, span)
+            assert end <= int(parent["endTimeUnixNano"]), (parent, span)
+            edges[parent["name"], span["name"]] += 1
+        elif span is not application:
+            assert (span["name"], span.get("parentSpanId")) == ("Checkpoint", None)
+            assert by_id[span["links"][0]["spanId"]]["name"] == "JobInitialization"
+    assert edges.keys() >= {
+        ("Application", "SQL execution"),
+        ("Application", "Query"),
+        ("Application", "Job"),
+        ("SQL execution", "Job"),
+        ("Query", "JobInitialization"),
+        ("Checkpoint", "addBatch"),
+        ("Checkpoint", "Job"),
+        ("Job", "Stage"),
+    }
+    failed = [span for span in spans if span["status"].get("code") == 2]
+    assert {"Query", "Checkpoint", "SQL execution", "Job", "Stage"} <= {span["name"] for span in failed}
+    assert all(span["events"][0]["name"] == "exception" for span in failed)
+    (query,) = [span for span in failed if span["name"] == "Query"]
+    told = attributes_of(query["events"][0])
+    assert (told["exception.type"], told["exception.message"]) == ("ValueError", "order 4711 has no customer")
+
+
+def _check_metrics(collector: Collector, app_id: str) -> None:
+    """The last values of the run are in the collector's file."""
+    mine = [m for m in collector.metrics() if m["resource"].get("service.instance.id") == app_id]
+    last = {metric["name"]: metric for metric in mine}
+    restarts = last["spark.query.num_restarts"]["gauge"]["dataPoints"]
+    assert {attributes_of(p)["query_name"]: p["asInt"] for p in restarts} == {"orders": "1", "bounded": "0"}
+    assert last["spark.query.checkpoint_duration"]["unit"] == "s"
+    assert last["spark.query.input_rows"]["sum"]["isMonotonic"]
+    assert last["spark.application.finished_tasks"]["sum"]["aggregationTemporality"] == 2

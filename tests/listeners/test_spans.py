@@ -177,6 +177,19 @@ def test_a_run_that_comes_to_nothing() -> None:
     assert checkpoint.attributes["checkpointStatus"] == "FAILED"
 
 
+def test_a_query_that_is_stopped_within_a_batch() -> None:
+    """Its jobs have a span above them, which is no failure."""
+    feed = Feed(extra={LEVEL: DETAIL_LEVELS[2]})(
+        r.application_start(), r.query_started(0), r.batch_begins(10, 0)
+    )
+    feed(r.job_start(20, 0, group="run-1", streaming__sql__batchId="0"), r.job_end(30))
+    spans = feed({**r.terminated(), "Timestamp": T0 + 50}).spans()
+    checkpoint = one(spans, "Checkpoint")
+
+    assert (checkpoint.attributes["checkpointStatus"], checkpoint.error) == ("IN_PROGRESS", None)
+    assert one(spans, "Job").parent_span_id == checkpoint.span_id
+
+
 def test_a_nested_execution_is_part_of_the_one_around_it() -> None:
     """A job of a subquery is below the outer execution, which alone is a span."""
     spans = Feed()(

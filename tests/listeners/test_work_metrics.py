@@ -58,7 +58,7 @@ def test_jobs_and_stages_that_take_time_have_series_of_their_own() -> None:
     assert of(feed, "app.job.7.", "activeTasks", "failedStages", "uptime") == {
         "activeTasks": 0,
         "failedStages": 1,
-        "uptime": None,
+        "uptime": 0,
     }
     names = feed.tick(71_500).names()
     assert "app.stage.0.numTasks" not in names

@@ -1,0 +1,57 @@
+"""One real application that the tests of this folder look at from all sides."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import APPS, App, AppRun, Event, cli, file_events, free_port, http_get
+
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+@dataclass
+class Live:
+    """The application, and what came out of it."""
+
+    run: AppRun
+    events: list[Event]
+    metrics: str
+    folder: Path
+    spans: list[dict[str, Any]]
+
+
+@pytest.fixture(scope="session")
+def live(java: str, tmp_path_factory: pytest.TempPathFactory) -> Live:
+    """The application, submitted by ``spark-events run`` without a change of code."""
+    folder = tmp_path_factory.mktemp("live")
+    port = free_port()
+    conf = {
+        "spark.events.reporter.file.factory.class": "file_log",
+        "spark.events.reporter.file.path": (folder / "events").as_uri(),
+        "spark.events.reporter.file.scope.variables.additional": "team:payments,env:prod",
+        "spark.traces.reporter.file.factory.class": "file_log",
+        "spark.traces.reporter.file.path": (folder / "events").as_uri(),
+        "spark.metrics.reporter.prom.factory.class": "prometheus",
+        "spark.metrics.reporter.prom.port": str(port),
+        "spark.app.name": "from-defaults",
+        "spark.traces.checkpoint.span-detail-level": "CHILDREN_SPANS_PER_SUBTASK",
+        "spark.metrics.job.status.enable": "STATE,CURRENT_TIME,TOTAL_TIME",
+        "spark.metrics.job.after": "0",
+        "spark.events.checkpoint.sla": "1h",
+        "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
+    }
+    command = cli("run", "--master", "local[2]", str(APPS / "lifecycle.py"), str(folder), "--hold")
+    app = App(command, conf, folder)
+    url = f"http://127.0.0.1:{port}/metrics"
+    ended = 'query_name="bounded",status="FINISHED"'
+    app.wait_for(lambda: ended in http_get(url), "the bounded query has ended")
+    metrics = http_get(url)
+    (folder / "go").touch()
+    run = app.end()
+    spans = [json.loads(x) for f in (folder / "events").glob("*.spans.*") for x in f.read_text().splitlines()]
+    return Live(run, file_events(folder / "events"), metrics, folder, spans)
