@@ -29,8 +29,9 @@ BUILT_IN = [(kind, name) for kind in KINDS for name in installed(kind.entry_poin
 @pytest.mark.parametrize(("kind", "name"), BUILT_IN, ids=lambda value: getattr(value, "name", value))
 def test_each_option_is_in_its_reporters_readme(kind, name) -> None:  # type: ignore[no-untyped-def]
     """A reporter's README names each of its options."""
-    readme = (REPO / "reporters" / name / "README.md").read_text()
-    options = load_factory(kind, name, "key").options
+    factory = load_factory(kind, name, "key")
+    folder = type(factory).__module__.split(".")[0].removeprefix("spark_events_")
+    readme, options = (REPO / "reporters" / folder / "README.md").read_text(), factory.options
 
     assert options is not None
     assert [option.name for option in options if f"`{option.name}`" not in readme] == []
@@ -50,14 +51,14 @@ def test_each_key_is_in_the_configuration_page() -> None:
 
 
 def test_each_event_is_in_the_events_page() -> None:
-    """Each event has a section with each attribute that the listeners set."""
-    page = (REPO / "docs" / "events.md").read_text()
+    """Each event has a section, and each attribute that the listeners set is there, or is of a span."""
+    page, spans = ((REPO / "docs" / name).read_text() for name in ("events.md", "spans.md"))
     code = "\n".join(path.read_text() for path in (REPO / "spark_events" / "listeners").glob("*.py"))
     attributes = set(re.findall(r'set_attribute\(\s*"([\w.]+)"', code))
 
     assert set(re.findall(r'Event\.builder\(CLASS_SCOPE, "(\w+)"\)', code)) == set(EVENTS)
     assert [name for name in (*EVENTS, "RecordsDroppedEvent") if f"## {name}" not in page] == []
-    assert sorted(name for name in attributes if name not in page) == []
+    assert sorted(name for name in attributes if name not in page + spans) == []
 
 
 def test_the_sending_reporter_in_the_docs_works() -> None:
