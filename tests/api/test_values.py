@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 import spark_events.api as api
-from spark_events.api import Counter, Event, Gauge, Histogram, Meter, Severity, Span
+from spark_events.api import Counter, Event, Failure, Gauge, Histogram, Meter, Severity, Span, SpanBuilder
 
 
 def test_event_takes_variables_and_attributes() -> None:
@@ -31,6 +31,47 @@ def test_span_cannot_end_before_it_begins() -> None:
     """The error says which span and which times."""
     with pytest.raises(ValueError, match="'Checkpoint' ends at 1 ms, before its start at 2 ms"):
         Span.builder("scope", "Checkpoint").set_times_ms(2, 1)
+
+
+def tree() -> SpanBuilder:
+    leaf = Span.builder("scope", "Leaf").set_times_ms(5, 500)
+    child = Span.builder("scope", "Child").set_times_ms(50, 90).add_child(leaf)
+    root = Span.builder("scope", "Root").set_times_ms(10, 100).set_ids("ab" * 16, "cd" * 8, "ef" * 8)
+    return root.add_child(child).add_child(Span.builder("scope", "Child").set_times_ms(1, 2))
+
+
+def test_children_are_part_of_their_parent() -> None:
+    """They have its trace, its variables, and times within its own."""
+    root, first, leaf, second = tree().build_tree({"app_name": "a"})
+
+    assert [span.parent_span_id for span in (root, first, leaf, second)] == [
+        "ef" * 8,
+        root.span_id,
+        first.span_id,
+        root.span_id,
+    ]
+    assert {span.trace_id for span in (root, first, leaf, second)} == {"ab" * 16}
+    assert [(s.start_ms, s.end_ms) for s in (first, leaf, second)] == [(50, 90), (50, 90), (10, 10)]
+    assert all(span.variables == {"app_name": "a"} for span in (root, first, leaf, second))
+
+
+def test_ids_of_children_are_made_of_their_parents() -> None:
+    """Again the same ones, and no two alike though they have one name."""
+    ids = [[span.span_id for span in tree().build_tree({})] for _ in range(2)]
+
+    assert ids[0] == ids[1]
+    assert len(set(ids[0])) == 4
+
+
+def test_a_failure_is_an_exception() -> None:
+    """Status and event; what is not known is left out; no failure changes nothing."""
+    failure = Failure("no customer", "ValueError")
+    span = Span.builder("scope", "Root").set_failure(failure, 7).set_failure(None, 8).build({})
+
+    assert span.error == "no customer"
+    (event,) = span.events
+    assert (event.name, event.time_ms) == ("exception", 7)
+    assert event.attributes == {"exception.type": "ValueError", "exception.message": "no customer"}
 
 
 def test_counter_only_grows() -> None:

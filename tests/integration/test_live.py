@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -175,6 +177,17 @@ def test_each_metric_in_the_readme_is_there(live: Live) -> None:
 
     assert named - served - elsewhere == set()
     assert len(named) > 80
+
+
+@pytest.mark.prometheus
+def test_promtool_finds_nothing_to_say(live: Live) -> None:
+    """Names, units, types and help are as Prometheus' own linter wants them."""
+    if shutil.which("promtool") is None:
+        pytest.skip("no promtool on the PATH: apt-get install prometheus")
+    command = ["promtool", "check", "metrics"]
+    done = subprocess.run(command, input=live.metrics, capture_output=True, text=True, check=False)
+
+    assert (done.stdout + done.stderr, done.returncode) == ("", 0)
 
 
 def test_series_know_no_run(live: Live) -> None:

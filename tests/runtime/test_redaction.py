@@ -78,11 +78,13 @@ def test_no_secret_in_an_event(conf: dict[str, str], tmp_path: Path, monkeypatch
 
 
 def test_spans_as_well() -> None:
-    """A span's error and attributes are texts like any other."""
-    span = Span.builder("test", "MySpan").set_error(SECRET).set_attribute("a", SECRET).build({})
+    """A span's error, attributes and events are texts like any other; so are texts in a list."""
+    builder = Span.builder("test", "MySpan").set_error(SECRET).set_attribute("a", (SECRET, 1, "kept"))
+    span = builder.add_event("exception", 1, {"exception.message": f"not {SECRET}", "n": 1}).build({})
     clean = Redactor([SECRET]).item(span)
 
-    assert (clean.error, clean.attributes) == ("******", {"a": "******"})
+    assert (clean.error, clean.attributes) == ("******", {"a": ("******", 1, "kept")})
+    assert clean.events[0].attributes == {"exception.message": "not ******", "n": 1}
 
 
 def test_what_is_no_secret_stays() -> None:
