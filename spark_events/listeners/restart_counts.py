@@ -10,6 +10,8 @@ import orjson
 
 from spark_events.runtime.log_once import logger
 
+_MOST = 10_000
+
 
 class RestartCounts:
     """Counts by query id, in a small JSON file of the application where a folder is given.
@@ -37,6 +39,8 @@ class RestartCounts:
         """Remember a query that starts for the first time."""
         if query_id not in self._counts:
             self._counts[query_id] = 0
+            if len(self._counts) > _MOST:  # queries without a checkpoint have a new id each time
+                del self._counts[next(iter(self._counts))]
             self._save()
 
     def restarted(self, query_id: str) -> None:

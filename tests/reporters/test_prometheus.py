@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import socket
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -236,3 +237,31 @@ def test_a_name_has_one_type(caplog: pytest.LogCaptureFixture) -> None:
 
     assert text.count("spark_rows_total") == 3
     assert "spark_rows is a counter, and cannot be a gauge as well" in caplog.text
+
+
+def test_series_come_while_it_is_scraped() -> None:
+    """None of them is forgotten, whatever a scrape was doing when it came."""
+    reporter = SeriesReporter()
+    done = threading.Event()
+    broken: list[BaseException] = []
+
+    def scrape_on() -> None:
+        try:
+            while not done.is_set():
+                reporter.render()
+        except BaseException as error:
+            broken.append(error)
+
+    scrapers = [threading.Thread(target=scrape_on) for _ in range(4)]
+    for scraper in scrapers:
+        scraper.start()
+    kinds: list[Callable[[], Metric]] = [lambda: Gauge(lambda: 1), Counter, lambda: Histogram([1])]
+    for number in range(1_500):
+        name = f"m{number % 3}"
+        reporter.notify_of_added_metric(kinds[number % 3](), name, group(query_name=str(number)))
+    done.set()
+    for scraper in scrapers:
+        scraper.join()
+
+    assert not broken
+    assert reporter.render().decode().count("query_name=") == 500 + 500 + 500 * 4

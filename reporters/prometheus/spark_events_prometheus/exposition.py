@@ -41,7 +41,9 @@ class Family(abc.ABC):
         self._unit, self._scale = unit.suffix, float(unit.factor)
         self._help = first.description or name
         self._series: dict[Labels, Metric] = {}
-        self._prepared = False
+        # Scrapes come on threads of their own, while series come and go.
+        self._version = 0
+        self._prepared: tuple[int, Any] = (-1, None)
 
     def __len__(self) -> int:
         return len(self._series)
@@ -63,14 +65,14 @@ class Family(abc.ABC):
         if labels in self._series:
             return False
         self._series[labels] = metric
-        self._prepared = False
+        self._version += 1
         return True
 
     def remove(self, labels: Labels, metric: Metric) -> None:
         """Remove one series, if it is that metric's."""
         if self._series.get(labels) is metric:
             del self._series[labels]
-            self._prepared = False
+            self._version += 1
 
     def head(self, openmetrics: bool) -> str:
         """Return the lines that come before the samples."""
@@ -83,17 +85,19 @@ class Family(abc.ABC):
 
     def samples(self) -> tuple[str, int]:
         """Return the lines of all samples, and how many series could not be read."""
-        if not self._prepared:
-            self._prepare(list(self._series.items()))
-            self._prepared = True
-        return self._samples()
+        version, prepared = self._prepared
+        if version != self._version:
+            version = self._version
+            prepared = self._prepare(list(self._series.items()))
+            self._prepared = (version, prepared)
+        return self._samples(*prepared)
 
     @abc.abstractmethod
-    def _prepare(self, series: list[tuple[Labels, Metric]]) -> None:
-        """Render what does not change until a series comes or goes."""
+    def _prepare(self, series: list[tuple[Labels, Metric]]) -> tuple[list[Any], list[Any]]:
+        """Return what is read at each scrape, and what its lines begin with."""
 
     @abc.abstractmethod
-    def _samples(self) -> tuple[str, int]:
+    def _samples(self, sources: list[Any], prefixes: list[Any]) -> tuple[str, int]:
         """Return what ``samples`` does."""
 
 
@@ -102,13 +106,11 @@ class CounterFamily(Family):
 
     type = "counter"
 
-    def _prepare(self, series: list[tuple[Labels, Metric]]) -> None:
-        self._counters: list[Any] = [metric for _, metric in series]
-        self._prefixes = [_labelled(f"{self.name}_total", labels) for labels, _ in series]
+    def _prepare(self, series: list[tuple[Labels, Metric]]) -> tuple[list[Any], list[Any]]:
+        return [metric for _, metric in series], [_labelled(self.exposed, labels) for labels, _ in series]
 
-    def _samples(self) -> tuple[str, int]:
-        counts = [counter.count for counter in self._counters]
-        return _lines(self._prefixes, counts, self._scale), 0
+    def _samples(self, sources: list[Any], prefixes: list[Any]) -> tuple[str, int]:
+        return _lines(prefixes, [counter.count for counter in sources], self._scale), 0
 
 
 class GaugeFamily(Family):
@@ -116,21 +118,21 @@ class GaugeFamily(Family):
 
     type = "gauge"
 
-    def _prepare(self, series: list[tuple[Labels, Metric]]) -> None:
+    def _prepare(self, series: list[tuple[Labels, Metric]]) -> tuple[list[Any], list[Any]]:
         # The function itself and not the gauge: with many series, each object to look up on the way shows.
-        self._reads = [_read_of(metric) for _, metric in series]
-        self._prefixes = [_labelled(self.name, labels) for labels, _ in series]
+        reads = [_read_of(metric) for _, metric in series]
+        return reads, [_labelled(self.exposed, labels) for labels, _ in series]
 
-    def _samples(self) -> tuple[str, int]:
+    def _samples(self, sources: list[Any], prefixes: list[Any]) -> tuple[str, int]:
         try:
-            return _lines(self._prefixes, [read() for read in self._reads], self._scale), 0
+            return _lines(prefixes, [read() for read in sources], self._scale), 0
         except Exception:
-            return self._samples_one_by_one()
+            return self._samples_one_by_one(sources, prefixes)
 
-    def _samples_one_by_one(self) -> tuple[str, int]:
+    def _samples_one_by_one(self, reads: list[Any], prefixes: list[Any]) -> tuple[str, int]:
         lines: list[str] = []
         errors = 0
-        for prefix, read in zip(self._prefixes, self._reads, strict=True):
+        for prefix, read in zip(prefixes, reads, strict=True):
             try:
                 value = read()
                 lines.append(_lines([prefix], [None if value is None else float(value)], self._scale))
@@ -145,26 +147,22 @@ class HistogramFamily(Family):
 
     type = "histogram"
 
-    def _prepare(self, series: list[tuple[Labels, Metric]]) -> None:
-        self._histograms = [metric for _, metric in series if isinstance(metric, Histogram)]
-        self._prefixes = [
-            self._prefixes_of(*each) for each in zip(self._series, self._histograms, strict=True)
-        ]
+    def _prepare(self, series: list[tuple[Labels, Metric]]) -> tuple[list[Any], list[Any]]:
+        return [metric for _, metric in series], [self._prefixes_of(*each) for each in series]
 
-    def _prefixes_of(self, labels: Labels, metric: Histogram) -> list[str]:
+    def _prefixes_of(self, labels: Labels, metric: Metric) -> list[str]:
+        assert isinstance(metric, Histogram)
         bounds = [repr(float(bound * self._scale)) for bound in metric.bounds]
-        names = [(f"{self.name}_bucket", (*labels, ("le", bound))) for bound in (*bounds, "+Inf")]
-        return [
-            _labelled(*each)
-            for each in (*names, (f"{self.name}_count", labels), (f"{self.name}_sum", labels))
-        ]
+        buckets = [(f"{self.name}_bucket", (*labels, ("le", bound))) for bound in (*bounds, "+Inf")]
+        others = [(f"{self.name}_count", labels), (f"{self.name}_sum", labels)]
+        return [_labelled(*each) for each in (*buckets, *others)]
 
-    def _samples(self) -> tuple[str, int]:
+    def _samples(self, sources: list[Any], prefixes: list[Any]) -> tuple[str, int]:
         texts = []
-        for prefixes, histogram in zip(self._prefixes, self._histograms, strict=True):
+        for histogram, of_histogram in zip(sources, prefixes, strict=True):
             seen = histogram.snapshot()
             values = (*accumulate(seen.counts), seen.count, seen.sum * self._scale)
-            texts.append(_lines(prefixes, values, 1.0))
+            texts.append(_lines(of_histogram, values, 1.0))
         return "".join(texts), 0
 
 
