@@ -182,6 +182,7 @@ class Pushing(CollectingMetrics, Scheduled):
     """Keeps the values of all counters at each report; raises in the reports that its option names."""
 
     last: ClassVar[Pushing | None] = None
+    error: ClassVar[Exception] = RuntimeError("no report today")
 
     def __init__(self, config: ReporterConfig) -> None:
         super().__init__()
@@ -192,7 +193,7 @@ class Pushing(CollectingMetrics, Scheduled):
     def report(self) -> None:
         self.reports.append([m.count for m, _ in self.metrics.values() if isinstance(m, Counter)])
         if str(len(self.reports)) in self._raise_in:
-            raise RuntimeError("no report today")
+            raise self.error
 
 
 class PushingFactory(MetricReporterFactory):

@@ -104,6 +104,11 @@ class SpanBuilder:
         """The span's name."""
         return self._span.name
 
+    @property
+    def end_ms(self) -> int:
+        """The span's end so far, in ms since the epoch."""
+        return self._span.end_ms
+
     def set_times_ms(self, start_ms: int, end_ms: int) -> SpanBuilder:
         """Set start and end in ms since the epoch.
 

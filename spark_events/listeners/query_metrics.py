@@ -89,7 +89,8 @@ class QueryMetrics:
         self._rocksdb.add(name)
         described = "A figure of the state store RocksDB, over all operators, by the last progress."
         gauge = Gauge(partial(self._of_rocksdb, name), _unit_of(name), described)
-        self._group.register(name.removesuffix("Ms"), gauge)
+        # Prometheus keeps the suffix _count for histograms.
+        self._group.register(re.sub("Count$", "Number", name.removesuffix("Ms")), gauge)
 
     def _of_rocksdb(self, name: str) -> float | None:
         found = [_number((state.get("customMetrics") or {}).get(name)) for state in self._states()]

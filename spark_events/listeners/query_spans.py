@@ -69,7 +69,7 @@ class QuerySpans:
         if self._settings.detailed(WITH_OPERATORS):
             _add_operators(span, progress.get("stateOperators") or ())
         if self._settings.detailed(PHASES_AND_JOBS):
-            _add_phases(span, durations, start_ms, end_ms)
+            _add_phases(span, durations, start_ms)
         self._traces.report(span, self.checkpoint_place(batch), self._entity, self._group)
 
     def failed(self, batch: int, start_ms: int, end_ms: int, failure: Failure) -> None:
@@ -132,10 +132,10 @@ def _add_operators(span: SpanBuilder, operators: Any) -> None:
             span.set_attribute(attribute, tuple(int(each.get(field) or 0) for each in operators))
 
 
-def _add_phases(span: SpanBuilder, durations: Mapping[str, Any], start_ms: int, end_ms: int) -> None:
+def _add_phases(span: SpanBuilder, durations: Mapping[str, Any], start_ms: int) -> None:
     """Add a child for each phase. Spark tells how long each took, and not when: they are laid end to end."""
     for phase in PHASES:
         if phase in durations:
-            until = min(end_ms, start_ms + int(durations[phase]))
+            until = start_ms + int(durations[phase])
             span.add_child(Span.builder(CLASS_SCOPE, phase).set_times_ms(start_ms, until))
             start_ms = until

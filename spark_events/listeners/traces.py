@@ -39,6 +39,7 @@ class Traces:
 
     Attributes:
         application: the application's place.
+        latest_ms: the latest end of a span in the application's trace, in ms since the epoch.
     """
 
     def __init__(self, emitter: Emitter, settings: ListenerSettings) -> None:
@@ -47,6 +48,7 @@ class Traces:
         # As OpenTelemetry's TraceIdRatioBased: the lower 64 bits against a bound.
         self._bound = round(settings.sampling_ratio * 2**64)
         self.application = self._place_of_application()
+        self.latest_ms = 0
 
     def below(self, parent: Place, name: str, entity: Entity, *what: str) -> Place:
         """Return the place of a span that is a part of another.
@@ -66,6 +68,8 @@ class Traces:
 
     def report(self, span: SpanBuilder, place: Place, entity: Entity, group: MetricGroup) -> None:
         """Report a span at its place, unless its trace is not sampled."""
+        if place.trace_id == self.application.trace_id:
+            self.latest_ms = max(self.latest_ms, span.end_ms)
         if self._sampled(place.trace_id):
             span.set_ids(place.trace_id, place.span_id, place.parent_span_id)
             group.add_span(span.set_attribute("job.kind", entity.kind))

@@ -62,3 +62,16 @@ def test_a_histogram_has_both_kinds_of_bucket() -> None:
     assert sum(seen.exponential.positive.values()) == 3
     coarse = at_scale(seen.exponential, 0)
     assert (coarse.scale, dict(coarse.positive)) == (0, {-2: 1, 1: 2})
+
+
+def test_as_many_buckets_as_there_may_be() -> None:
+    """160 at the finest scale that holds them; the next value makes all of them coarser."""
+    buckets = ExponentialBuckets()
+    widths = []
+    for step in range(400):
+        buckets.update(1.5 * 2 ** (step / 2**20))
+        indexes = buckets.snapshot().positive.keys()
+        widths.append(max(indexes) - min(indexes) + 1)
+
+    assert max(widths) == 160
+    assert buckets.snapshot().scale == 18

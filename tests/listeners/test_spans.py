@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
 
-from spark_events.api import Span
+from spark_events.api import ApplicationInfo, Span
+from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.settings import DETAIL_LEVELS, read_settings
+from spark_events.listeners.traces import Traces
+from spark_events.runtime.registry import Registry
 from tests.listeners import records as r
 from tests.listeners.records import T0, Feed
 
@@ -274,3 +279,23 @@ def test_sampling(ratio: str, least: int, most: int) -> None:
         assert least <= len(per_trace) <= most
 
     assert names[0] == names[1]
+
+
+def test_the_sampler_is_opentelemetrys() -> None:
+    """The same traces are chosen as by its TraceIdRatioBased, so that a service behind us agrees."""
+    settings, _ = read_settings({"spark.traces.sampling.ratio": "0.3"})
+    traces, sampler = Traces(Emitter(Registry(()).root, ApplicationInfo()), settings), TraceIdRatioBased(0.3)
+    ids = [hashlib.blake2b(str(n).encode(), digest_size=16).hexdigest() for n in range(500)]
+
+    def theirs(trace_id: str) -> bool:
+        return sampler.should_sample(None, int(trace_id, 16), "span").decision.is_sampled()
+
+    assert [traces._sampled(trace_id) for trace_id in ids] == [theirs(trace_id) for trace_id in ids]
+
+
+def test_the_application_ends_with_the_last_of_its_parts() -> None:
+    """The end of a query has the time of its receipt, which may be after the application's end."""
+    feed = Feed()(r.application_start(), r.query_started(0), {**r.terminated(), "Timestamp": T0 + 105})
+    spans = feed(r.application_end(100)).spans()
+
+    assert one(spans, "Application").end_ms == one(spans, "Query").end_ms == T0 + 105

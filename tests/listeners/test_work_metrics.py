@@ -207,7 +207,7 @@ def test_rocksdb_and_rows() -> None:
         "app.query.orders.",
         "rocksdbSstFileSize",
         "rocksdbCommitFileSyncLatency",
-        "rocksdbGetCount",
+        "rocksdbGetNumber",
         "stateRowsUpdated",
         "stateRowsRemoved",
         "stateCommitTime",
@@ -235,6 +235,21 @@ def test_a_query_that_ended_on_purpose_leaves() -> None:
     assert not any("orders" in name for name in feed.names())
     feed(r.query_started(30_000_000, run="run-4"))
     assert feed.gauge("app.query.orders.inputRows") == 0
+    feed.end()
+
+
+def test_the_late_end_of_a_run_does_not_end_the_one_after_it() -> None:
+    """The metrics stay, and the metric ``info`` tells of the run that goes on."""
+    feed = Feed(extra={"spark.metrics.grace": "1s"})(r.application_start(), r.query_started(0))
+    feed(r.query_started(10, run="run-2"), r.terminated("run-1")).tick(10_000)
+    assert "app.query.orders.uptime" in feed.names()
+    assert feed.metrics is not None
+    infos = [
+        variables
+        for name, (_, variables) in feed.metrics.metrics.items()
+        if name.endswith("orders.info.info")
+    ]
+    assert [variables["run_id"] for variables in infos] == ["run-2"]
     feed.end()
 
 

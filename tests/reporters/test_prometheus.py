@@ -6,6 +6,7 @@ import math
 import socket
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -265,3 +266,43 @@ def test_series_come_while_it_is_scraped() -> None:
 
     assert not broken
     assert reporter.render().decode().count("query_name=") == 500 + 500 + 500 * 4
+
+
+def test_a_series_that_comes_while_lines_are_prepared() -> None:
+    """The next scrape has it, though the one that was under way could not."""
+    reporter = SeriesReporter()
+    reporter.notify_of_added_metric(Counter(), "rows", group(query_name="first"))
+    (family,) = reporter._families.values()
+    prepare = family._prepare
+
+    def prepare_slowly(series: Any) -> Any:
+        family._prepare = prepare  # type: ignore[method-assign]
+        reporter.notify_of_added_metric(Counter(), "rows", group(query_name="second"))
+        return prepare(series)
+
+    family._prepare = prepare_slowly  # type: ignore[method-assign]
+    assert reporter.render().count(b"query_name") == 1
+    assert reporter.render().count(b"query_name") == 2
+
+
+def test_what_is_no_finite_number() -> None:
+    """NaN and the infinities are written as Prometheus writes them, also inside a label's neighbourhood."""
+    reporter = SeriesReporter()
+    for name, value in (("nan", float("nan")), ("inf", float("inf")), ("minus", -float("inf"))):
+        reporter.notify_of_added_metric(Gauge(lambda value=value: value), "odd", group(label=f"{name} inf"))
+    lines = [line for line in reporter.render().decode().splitlines() if line.startswith("spark_odd")]
+
+    assert lines == [
+        'spark_odd{label="nan inf"} NaN',
+        'spark_odd{label="inf inf"} +Inf',
+        'spark_odd{label="minus inf"} -Inf',
+    ]
+
+
+def test_variables_with_the_names_of_prometheus_own_labels() -> None:
+    """``le`` is the bound of a bucket, and two underscores are for Prometheus itself."""
+    reporter = SeriesReporter()
+    reporter.notify_of_added_metric(Histogram([1]), "took", group(le="mine", __name__="odd"))
+    text = reporter.render().decode()
+
+    assert 'spark_took_bucket{_name__="odd",le_="mine",le="1.0"} 0.0' in text

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from spark_events.api import Counter, Event, EventBuilder, Gauge, Span
+from spark_events.api import Counter, Event, EventBuilder, Gauge, PartlyRefused, Refused, RetryLater, Span
 from spark_events.runtime.losses import Losses
 from spark_events.runtime.registry import Registry, read_all_setups
 from tests.plugins import Collecting, CollectingMetricsFactory, CollectingSpansFactory, Pushing
@@ -285,6 +285,43 @@ def test_a_pushing_reporter_reports_each_interval_and_at_the_end() -> None:
 
     assert reporter.reports[-1] == [7]
     assert made.workers[0].stats.failed.count == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "counted", "said"),
+    [
+        (
+            RetryLater("nobody there"),
+            ("retries", 2),
+            ["cannot report, and tries again", "reports again, after 2 missed"],
+        ),
+        (Refused("never"), ("refused", 2), ["metric reporter 'x': never"]),
+        (PartlyRefused(30, "some"), ("refused", 60), ["metric reporter 'x': some"]),
+    ],
+)
+def test_reports_that_do_not_get_through(
+    error: Exception,
+    counted: tuple[str, int],
+    said: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """They are counted by what became of them, and said once, however often it happens."""
+    monkeypatch.setattr(Pushing, "error", error)
+    conf = {"factory.class": "tests.plugins:PushingFactory", "interval": "10ms", "raise.in": "2,3"}
+    setups, _ = read_all_setups({f"spark.metrics.reporter.x.{k}": v for k, v in conf.items()})
+    made = Registry(setups)
+    made.start()
+    made.wait_opened(5_000)
+    reporter = Pushing.last
+    wait_until(lambda: reporter and len(reporter.reports) >= 5, "it reports again and again")
+    made.close(5_000)
+    name, number = counted
+    stats = made.workers[0].stats
+
+    assert getattr(stats, name).count == number
+    assert stats.failed.count == 0
+    assert [caplog.text.count(sentence) for sentence in said] == [1] * len(said)
 
 
 def test_a_pushing_reporter_with_a_long_interval_reports_at_the_end() -> None:
