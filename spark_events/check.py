@@ -109,7 +109,7 @@ def _probe(setup: ReporterSetup) -> str:
 def _unknown_keys(conf: Mapping[str, str]) -> list[str]:
     """Find keys that look like ours and are not; ``spark.metrics.`` is shared with Spark."""
     known = [prefix + option.name for prefix, options in OPTIONS.items() for option in options]
-    known += [kind.names_key for kind in KINDS]
+    known = sorted({*known, *(kind.names_key for kind in KINDS)})
     open_ended = (PREFIX + SLA_OF_QUERY, *(kind.prefix for kind in KINDS))
     patterns = [*known, f"{PREFIX}{SLA_OF_QUERY}<query>", *(f"{k.prefix}<name>.<option>" for k in KINDS)]
     problems = []
@@ -120,7 +120,9 @@ def _unknown_keys(conf: Mapping[str, str]) -> list[str]:
         suspicious = key.startswith(_OURS) or (key.startswith(METRICS_PREFIX) and close)
         if suspicious and key not in _SPARKS:
             hint = f"did you mean {close[0]!r}? " if close else ""
-            problems.append(f"{key}: unknown key; {hint}allowed: {', '.join(patterns)}")
+            root = ".".join(key.split(".")[:2]) + "."
+            allowed = ", ".join(pattern for pattern in patterns if pattern.startswith(root))
+            problems.append(f"{key}: unknown key; {hint}allowed: {allowed}")
     return problems
 
 

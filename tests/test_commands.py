@@ -78,6 +78,30 @@ def test_check_names_each_mistake(tmp_path: Path) -> None:
     assert "did you mean 'spark.events.checkpoint.sla'?" in done.stderr
 
 
+def test_check_knows_sparks_own_metrics_keys(tmp_path: Path) -> None:
+    """``spark.metrics.`` is Spark's as well: only what looks like a key of ours is one that is misspelt."""
+    conf = tmp_path / "spark.conf"
+    lines = (
+        "spark.metrics.graze 1s",
+        "spark.metrics.scope.qurey x",
+        "spark.metrics.conf.*.sink.csv.period 1",
+    )
+    more = (
+        "spark.metrics.namespace x",
+        "spark.metrics.appStatusSource.enabled true",
+        "spark.metrics.conf /m",
+    )
+    reporter = "spark.metrics.reporter.p.factory.class prometheus"
+    done = run("check", "--properties-file", properties(tmp_path, "\n".join((reporter, *lines, *more))))
+    errors = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("error")]
+
+    assert done.returncode == 2
+    assert [line.split(" allowed:")[0] for line in errors] == [
+        "error spark.metrics.graze: unknown key; did you mean 'spark.metrics.grace'?",
+        "error spark.metrics.scope.qurey: unknown key; did you mean 'spark.metrics.scope.query'?",
+    ]
+
+
 def test_check_reads_what_spark_submit_would_read(tmp_path: Path) -> None:
     """Without a file, SPARK_CONF_DIR's is read; with none at all, that is the mistake."""
     properties(tmp_path, GOOD.format(path=tmp_path))
