@@ -105,9 +105,9 @@ class SpanBuilder:
         return self._span.name
 
     @property
-    def end_ms(self) -> int:
-        """The span's end so far, in ms since the epoch."""
-        return self._span.end_ms
+    def times_ms(self) -> tuple[int, int]:
+        """Start and end so far, in ms since the epoch."""
+        return self._span.start_ms, self._span.end_ms
 
     def set_times_ms(self, start_ms: int, end_ms: int) -> SpanBuilder:
         """Set start and end in ms since the epoch.

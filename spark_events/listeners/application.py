@@ -61,8 +61,7 @@ class ApplicationListener:
         self._span(time_ms, failure)
 
     def _span(self, end_ms: int, failure: Failure | None) -> None:
-        # What Spark gives no time of, as the end of a query, has that of its receipt, which is a bit later.
-        end_ms = max(self._start_ms, end_ms, self._context.traces.latest_ms)
+        end_ms = max(self._start_ms, end_ms)
         span = (
             Span.builder(CLASS_SCOPE, "Application")
             .set_times_ms(self._start_ms, end_ms)

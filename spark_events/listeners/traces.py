@@ -27,6 +27,31 @@ class Place:
     parent_span_id: str | None = None
 
 
+_SKEW_MS = 100
+
+
+class RecentTimes:
+    """The times of the spans that were seen last, by their ids."""
+
+    def __init__(self, most: int = 10_000) -> None:
+        self._most = most
+        self._times: dict[str, int] = {}
+
+    def put(self, span_id: str, time_ms: int) -> None:
+        """Keep a time in ms; of several of one span the latest."""
+        self._times[span_id] = max(time_ms, self._times.pop(span_id, 0))
+        if len(self._times) > self._most:
+            del self._times[next(iter(self._times))]
+
+    def get(self, span_id: str) -> int:
+        """Return a span's time in ms; 0 where none is known."""
+        return self._times.get(span_id, 0)
+
+    def take(self, span_id: str) -> int:
+        """Return a span's time in ms, and forget it; 0 where none is known."""
+        return self._times.pop(span_id, 0)
+
+
 class Traces:
     """Gives the spans of one application their places, and reports them.
 
@@ -39,7 +64,6 @@ class Traces:
 
     Attributes:
         application: the application's place.
-        latest_ms: the latest end of a span in the application's trace, in ms since the epoch.
     """
 
     def __init__(self, emitter: Emitter, settings: ListenerSettings) -> None:
@@ -48,7 +72,8 @@ class Traces:
         # As OpenTelemetry's TraceIdRatioBased: the lower 64 bits against a bound.
         self._bound = round(settings.sampling_ratio * 2**64)
         self.application = self._place_of_application()
-        self.latest_ms = 0
+        self._ended = RecentTimes()
+        self._latest_part = RecentTimes()
 
     def below(self, parent: Place, name: str, entity: Entity, *what: str) -> Place:
         """Return the place of a span that is a part of another.
@@ -68,11 +93,26 @@ class Traces:
 
     def report(self, span: SpanBuilder, place: Place, entity: Entity, group: MetricGroup) -> None:
         """Report a span at its place, unless its trace is not sampled."""
-        if place.trace_id == self.application.trace_id:
-            self.latest_ms = max(self.latest_ms, span.end_ms)
+        self._align(span, place)
         if self._sampled(place.trace_id):
             span.set_ids(place.trace_id, place.span_id, place.parent_span_id)
             group.add_span(span.set_attribute("job.kind", entity.kind))
+
+    def _align(self, span: SpanBuilder, place: Place) -> None:
+        """Let a span end no earlier than its parts.
+
+        Spark takes the times of a job and of the SQL execution around it on two threads, and of the end of a
+        query none at all: by a few ms, a part may seem to end after the whole.
+        """
+        start_ms, end_ms = span.times_ms
+        end_ms = max(end_ms, self._latest_part.take(place.span_id))
+        whole_ms = self._ended.get(place.parent_span_id or "")
+        if not whole_ms:
+            self._latest_part.put(place.parent_span_id or "", end_ms)
+        elif start_ms <= whole_ms < end_ms <= whole_ms + _SKEW_MS:
+            end_ms = whole_ms
+        self._ended.put(place.span_id, end_ms)
+        span.set_times_ms(start_ms, end_ms)
 
     def _place_of_application(self) -> Place:
         if self._parent is None:

@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
 from spark_events.api import ApplicationInfo, Span
 from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.settings import DETAIL_LEVELS, read_settings
-from spark_events.listeners.traces import Traces
+from spark_events.listeners.traces import RecentTimes, Traces
 from spark_events.runtime.registry import Registry
 from tests.listeners import records as r
 from tests.listeners.records import T0, Feed
@@ -299,3 +299,36 @@ def test_the_application_ends_with_the_last_of_its_parts() -> None:
     spans = feed(r.application_end(100)).spans()
 
     assert one(spans, "Application").end_ms == one(spans, "Query").end_ms == T0 + 105
+
+
+@pytest.mark.parametrize("job_first", [True, False])
+def test_a_part_does_not_end_after_the_whole(job_first: bool) -> None:
+    """A job that seems to end some ms after its SQL execution, whichever Spark tells of first."""
+    ends = (r.job_end(53, 0), r.execution("End", 50))
+    feed = Feed()(
+        r.application_start(), r.execution("Start", 1), r.job_start(2, 0, spark__sql__execution__id="0")
+    )
+    spans = feed(*(ends if job_first else reversed(ends)), r.application_end(51)).spans()
+    job, execution, application = (one(spans, name) for name in ("Job", "SQL execution", "Application"))
+
+    assert job.end_ms - T0 == execution.end_ms - T0 == (53 if job_first else 50)
+    assert application.end_ms >= execution.end_ms
+
+
+def test_a_job_that_goes_on_after_its_checkpoint_keeps_its_times() -> None:
+    """One that a thread of foreachBatch left running is a part that outlives the whole."""
+    feed = Feed(extra={LEVEL: DETAIL_LEVELS[2]})(r.application_start(), r.query_started(0))
+    feed(r.job_start(20, 0, group="run-1", streaming__sql__batchId="0"), r.progress(5, 0), r.job_end(9_000))
+
+    assert one(feed.spans(), "Job").end_ms == T0 + 9_000
+
+
+def test_only_the_latest_times_are_kept() -> None:
+    """However many spans there are."""
+    times = RecentTimes(3)
+    for number in range(10):
+        times.put(str(number), number)
+    times.put("9", 5)
+
+    assert [times.get(str(number)) for number in range(10)] == [0] * 7 + [7, 8, 9]
+    assert (times.take("9"), times.take("9")) == (9, 0)
