@@ -19,12 +19,17 @@ class Place:
     Attributes:
         trace_id: 32 hexadecimal digits.
         span_id: 16 hexadecimal digits.
-        parent_span_id: 16 hexadecimal digits; None for the root.
+        parent: the place of the span that it is a part of; None for the root.
     """
 
     trace_id: str
     span_id: str
-    parent_span_id: str | None = None
+    parent: Place | None = None
+
+    @property
+    def parent_span_id(self) -> str | None:
+        """16 hexadecimal digits; None for the root."""
+        return self.parent.span_id if self.parent else None
 
 
 _SKEW_MS = 100
@@ -84,7 +89,7 @@ class Traces:
             entity: whose span it is.
             what: what tells it from the entity's other spans of that name.
         """
-        return Place(parent.trace_id, self._span_id(name, entity, *what), parent.span_id)
+        return Place(parent.trace_id, self._span_id(name, entity, *what), parent)
 
     def own_trace(self, name: str, entity: Entity, *what: str) -> Place:
         """Return the place of a span that is the root of a trace of its own."""
@@ -106,19 +111,27 @@ class Traces:
         """
         start_ms, end_ms = span.times_ms
         end_ms = max(end_ms, self._latest_part.take(place.span_id))
-        whole_ms = self._ended.get(place.parent_span_id or "")
-        if not whole_ms:
-            self._latest_part.put(place.parent_span_id or "", end_ms)
-        elif start_ms <= whole_ms < end_ms <= whole_ms + _SKEW_MS:
+        whole_ms = self._end_of_whole(place)
+        if whole_ms and start_ms <= whole_ms < end_ms <= whole_ms + _SKEW_MS:
             end_ms = whole_ms
+        if place.parent is not None:
+            self._latest_part.put(place.parent.span_id, end_ms)
         self._ended.put(place.span_id, end_ms)
         span.set_times_ms(start_ms, end_ms)
+
+    def _end_of_whole(self, place: Place) -> int:
+        """Return when the nearest span around it ended that was reported already, in ms; 0 for none."""
+        whole = place.parent
+        while whole is not None and not self._ended.get(whole.span_id):
+            whole = whole.parent
+        return self._ended.get(whole.span_id) if whole else 0
 
     def _place_of_application(self) -> Place:
         if self._parent is None:
             return self.own_trace("Application", APPLICATION)
         span_id = self._span_id("Application", APPLICATION)
-        return Place(self._parent.trace_id, span_id, self._parent.span_id)
+        outer = Place(self._parent.trace_id, self._parent.span_id)
+        return Place(outer.trace_id, span_id, outer)
 
     def _span_id(self, name: str, entity: Entity, *what: str) -> str:
         return self._emitter.digest(8, entity, "span", name, *what)

@@ -315,6 +315,15 @@ def test_a_part_does_not_end_after_the_whole(job_first: bool) -> None:
     assert application.end_ms >= execution.end_ms
 
 
+def test_a_stage_does_not_end_after_the_whole_of_its_job() -> None:
+    """Also where the checkpoint around both was told of first."""
+    feed = Feed(extra={LEVEL: DETAIL_LEVELS[3]})(r.application_start(), r.query_started(0))
+    feed(r.job_start(20, 0, group="run-1", streaming__sql__batchId="0"), r.stage("Submitted", 30))
+    spans = feed(r.progress(5, 0, took=100), r.stage("Completed", 120), r.job_end(125)).spans()
+
+    assert [one(spans, name).end_ms - T0 for name in ("Checkpoint", "Job", "Stage")] == [105] * 3
+
+
 def test_a_job_that_goes_on_after_its_checkpoint_keeps_its_times() -> None:
     """One that a thread of foreachBatch left running is a part that outlives the whole."""
     feed = Feed(extra={LEVEL: DETAIL_LEVELS[2]})(r.application_start(), r.query_started(0))
