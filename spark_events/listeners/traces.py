@@ -32,7 +32,7 @@ class Place:
         return self.parent.span_id if self.parent else None
 
 
-_SKEW_MS = 100
+_SKEW_MS = 1_000
 
 
 class RecentTimes:
@@ -107,7 +107,7 @@ class Traces:
         """Let a span end no earlier than its parts.
 
         Spark takes the times of a job and of the SQL execution around it on two threads, and of the end of a
-        query none at all: by a few ms, a part may seem to end after the whole.
+        query none at all: by some ms, a part may seem to end after the whole.
         """
         start_ms, end_ms = span.times_ms
         end_ms = max(end_ms, self._latest_part.take(place.span_id))
