@@ -9,6 +9,7 @@ from spark_events.api.errors import (
     Refused,
     RetryLater,
     SparkEventsError,
+    needs_extra,
 )
 from spark_events.api.event import AttributeValue, Event, EventBuilder, Severity
 from spark_events.api.exponential import ExponentialSnapshot, at_scale
@@ -81,6 +82,7 @@ __all__ = [
     "append_whole",
     "at_scale",
     "base_unit",
+    "needs_extra",
     "option_types",
     "probe_folder",
     "snake_case",

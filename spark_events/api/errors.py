@@ -10,7 +10,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 
 class SparkEventsError(Exception):
@@ -51,6 +52,23 @@ class MissingExtraError(ConfigError):
             f"reporter type {reporter_type!r} needs the package {package!r}, which is not installed: "
             f"pip install 'spark-events[{reporter_type}]'"
         )
+
+
+@contextmanager
+def needs_extra(reporter_type: str, package: str) -> Iterator[None]:
+    """Let an import that fails say which extra of spark-events mends it.
+
+    Args:
+        reporter_type: the extra's name, which is the reporter type's.
+        package: what it brings, for an error that does not say what it misses.
+
+    Raises:
+        MissingExtraError: a module was not found.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(reporter_type, error.name or package) from error
 
 
 class RetryLater(SparkEventsError):  # noqa: N818 - says what to do, as StopIteration does

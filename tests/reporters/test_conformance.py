@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Mapping
@@ -131,3 +133,33 @@ def test_the_kit_finds_what_is_wrong(what: str, test: str) -> None:
         getattr(wrong(what)(), test)()
     _Base.go_on.set()
     getattr(wrong("nothing")(), test)()
+
+
+@pytest.mark.parametrize(
+    ("factory", "package", "extra"),
+    [
+        ("spark_events_prometheus.factory:PrometheusReporterFactory", "prometheus_client", "prometheus"),
+        ("spark_events_prometheus.factory:PushgatewayReporterFactory", "prometheus_client", "prometheus"),
+        ("spark_events_otlp.factory:OtlpEventReporterFactory", "grpc", "otlp"),
+        ("spark_events_otlp.factory:OtlpSpanReporterFactory", "opentelemetry", "otlp"),
+        ("spark_events_otlp.factory:OtlpMetricReporterFactory", "opentelemetry", "otlp"),
+    ],
+)
+def test_a_missing_package_names_its_extra(factory: str, package: str, extra: str) -> None:
+    """One sentence says what to install; the factory itself, and its options, are there without it."""
+    module, name = factory.split(":")
+    code = f"""
+import sys
+sys.modules[{package!r}] = None
+from spark_events.api import MissingExtraError, ReporterConfig
+from {module} import {name} as Factory
+assert Factory().options
+try:
+    Factory().create(ReporterConfig(values={{"hostUrl": "http://h"}}))
+except MissingExtraError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert f"pip install 'spark-events[{extra}]'" in done.stdout, done.stderr
+    assert package in done.stdout

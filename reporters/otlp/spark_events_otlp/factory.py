@@ -9,11 +9,11 @@ from spark_events.api import (
     JOURNAL_OPTIONS,
     EventReporterFactory,
     MetricReporterFactory,
-    MissingExtraError,
     Option,
     ReporterConfig,
     Secret,
     SpanReporterFactory,
+    needs_extra,
     option_types,
 )
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from spark_events_otlp.metric_reporter import OtlpMetricReporter
     from spark_events_otlp.reporter import OtlpEventReporter, OtlpSpanReporter
 
+_EXTRA = ("otlp", "opentelemetry-exporter-otlp")
 ENDPOINT = Option.optional(
     "exporter.endpoint",
     option_types.STRING,
@@ -85,10 +86,6 @@ CONNECTION: tuple[Option[Any], ...] = (
 OPTIONS: tuple[Option[Any], ...] = (*CONNECTION, *JOURNAL_OPTIONS)
 
 
-def _missing(error: ModuleNotFoundError) -> MissingExtraError:
-    return MissingExtraError("otlp", error.name or "opentelemetry-exporter-otlp")
-
-
 class OtlpEventReporterFactory(EventReporterFactory):
     """Creates the reporter that sends events as log records."""
 
@@ -96,17 +93,14 @@ class OtlpEventReporterFactory(EventReporterFactory):
 
     def create(self, config: ReporterConfig) -> OtlpEventReporter:
         """Create the reporter; the connection is made by ``open``."""
-        try:
+        with needs_extra(*_EXTRA):
             from spark_events_otlp.reporter import OtlpEventReporter
 
             return OtlpEventReporter(config)
-        except ModuleNotFoundError as error:
-            raise _missing(error) from error
 
     def probe(self, config: ReporterConfig) -> str:
         """Send a request without records."""
-        reporter = self.create(config)
-        return reporter.probe()
+        return self.create(config).probe()
 
 
 class OtlpSpanReporterFactory(SpanReporterFactory):
@@ -116,17 +110,14 @@ class OtlpSpanReporterFactory(SpanReporterFactory):
 
     def create(self, config: ReporterConfig) -> OtlpSpanReporter:
         """Create the reporter; the connection is made by ``open``."""
-        try:
+        with needs_extra(*_EXTRA):
             from spark_events_otlp.reporter import OtlpSpanReporter
 
             return OtlpSpanReporter(config)
-        except ModuleNotFoundError as error:
-            raise _missing(error) from error
 
     def probe(self, config: ReporterConfig) -> str:
         """Send a request without spans."""
-        reporter = self.create(config)
-        return reporter.probe()
+        return self.create(config).probe()
 
 
 class OtlpMetricReporterFactory(MetricReporterFactory):
@@ -136,12 +127,10 @@ class OtlpMetricReporterFactory(MetricReporterFactory):
 
     def create(self, config: ReporterConfig) -> OtlpMetricReporter:
         """Create the reporter; the connection is made by the first report."""
-        try:
+        with needs_extra(*_EXTRA):
             from spark_events_otlp.metric_reporter import OtlpMetricReporter
 
             return OtlpMetricReporter(config)
-        except ModuleNotFoundError as error:
-            raise _missing(error) from error
 
     def probe(self, config: ReporterConfig) -> str:
         """Send a request without metrics."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from spark_events.api import (
     ConfigError,
     MetricReporterFactory,
-    MissingExtraError,
     Option,
     ReporterConfig,
+    needs_extra,
     option_types,
 )
 from spark_events_prometheus.access import OPTIONS, authentication_from, tls_from
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from spark_events_prometheus.pushgateway import PushgatewayReporter
     from spark_events_prometheus.reporter import PrometheusReporter
 
+_EXTRA = ("prometheus", "prometheus-client")
 PORT = Option(
     "port",
     option_types.PORTS,
@@ -55,10 +56,8 @@ class PrometheusReporterFactory(MetricReporterFactory):
 
     def create(self, config: ReporterConfig) -> PrometheusReporter:
         """Create the reporter; the port is taken by ``open``."""
-        try:
+        with needs_extra(*_EXTRA):
             from spark_events_prometheus.reporter import PrometheusReporter
-        except ModuleNotFoundError as error:
-            raise MissingExtraError("prometheus", error.name or "prometheus-client") from error
         return PrometheusReporter(
             config.get(BIND),
             config.get(PORT),
@@ -89,10 +88,8 @@ class PushgatewayReporterFactory(MetricReporterFactory):
 
     def create(self, config: ReporterConfig) -> PushgatewayReporter:
         """Create the reporter; the first report is the first request."""
-        try:
+        with needs_extra(*_EXTRA):
             from spark_events_prometheus.pushgateway import pushgateway_from
-        except ModuleNotFoundError as error:
-            raise MissingExtraError("prometheus", error.name or "prometheus-client") from error
         return pushgateway_from(config)
 
     def probe(self, config: ReporterConfig) -> str:
