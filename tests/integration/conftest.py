@@ -23,6 +23,7 @@ class Live:
     metrics: str
     folder: Path
     spans: list[dict[str, Any]]
+    openmetrics: str
 
 
 @pytest.fixture(scope="session")
@@ -51,7 +52,8 @@ def live(java: str, tmp_path_factory: pytest.TempPathFactory) -> Live:
     ended = 'query_name="bounded",status="FINISHED"'
     app.wait_for(lambda: ended in http_get(url), "the bounded query has ended")
     metrics = http_get(url)
+    openmetrics = http_get(url, {"Accept": "application/openmetrics-text; version=1.0.0"})
     (folder / "go").touch()
     run = app.end()
     spans = [json.loads(x) for f in (folder / "events").glob("*.spans.*") for x in f.read_text().splitlines()]
-    return Live(run, file_events(folder / "events"), metrics, folder, spans)
+    return Live(run, file_events(folder / "events"), metrics, folder, spans, openmetrics)

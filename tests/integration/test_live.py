@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse
 
 from tests.integration.conftest import Live
 from tests.support import (
@@ -188,6 +190,19 @@ def test_promtool_finds_nothing_to_say(live: Live) -> None:
     done = subprocess.run(command, input=live.metrics, capture_output=True, text=True, check=False)
 
     assert (done.stdout + done.stderr, done.returncode) == ("", 0)
+
+
+def test_openmetrics_says_the_same(live: Live) -> None:
+    """prometheus-client's strict parser takes all of it, and finds the same series."""
+    series = {
+        (sample.name, tuple(sorted(sample.labels.items())))
+        for parser, text in ((parse, live.metrics), (parse_openmetrics, live.openmetrics))
+        for family in parser(text)
+        for sample in family.samples
+    }
+    lines = [line for line in live.metrics.splitlines() if line and not line.startswith("#")]
+
+    assert len(series) == len(lines) > 500
 
 
 def test_series_know_no_run(live: Live) -> None:
