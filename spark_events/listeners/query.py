@@ -127,8 +127,9 @@ class QueryListener:
         else:
             self._end(run, JobStatus.FINISHED if run.bounded else JobStatus.CANCELED, time_ms)
 
-    def on_application_end(self, failed: bool, time_ms: int) -> None:
+    def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
         """End the queries that the application took with it; Spark reports no end of theirs then."""
+        failed = record.get("ExitCode") or record.get("Exception")
         for run_id in list(self._runs):
             run = self._runs.pop(run_id)
             if failed:

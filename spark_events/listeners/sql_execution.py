@@ -32,7 +32,7 @@ class SqlExecutionListener:
         error = record.get("errorMessage")
         self._end(int(record["executionId"]), time_ms, parse_failure(error) if error else None)
 
-    def on_application_end(self, time_ms: int) -> None:
+    def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
         """End those that the application took with it."""
         for execution in list(self._running):
             self._end(execution, time_ms, None)

@@ -19,7 +19,7 @@ from spark_events.listeners.work import StageWork
 CLASS_SCOPE = "spark_events.listeners.AllSubtasksStatus"
 STAGE_TASKS = "SparkEventsStageTasks"
 """The bridge's own record of how a stage attempt's tasks stand."""
-ALL, NOT_ALL = "ALL_RUNNING_OR_FINISHED", "NOT_ALL_RUNNING_OR_FINISHED"
+ALL_RUNNING = "ALL_RUNNING_OR_FINISHED"
 _SHARE_OF_NAME = 200
 
 
@@ -109,7 +109,7 @@ class StageListener:
         if not status:
             return
         of_query = attempt.of_query if attempt else {}
-        self._context.all_subtasks.changed(key, of_query, status == ALL, time_ms)
+        self._context.all_subtasks.changed(key, of_query, status == ALL_RUNNING, time_ms)
         entity = self._entity(key, of_query)
         waited = max(0, time_ms - attempt.submitted_ms) if attempt else None
         event = (

@@ -110,11 +110,6 @@ class StatusMetrics:
         """The status now; None before the first."""
         return self._stays.state
 
-    @property
-    def since_ms(self) -> int:
-        """When it began, in ms since the epoch."""
-        return self._stays.since_ms
-
     def downtime_ms(self) -> int | None:
         """Return how long it has not been running, in ms; 0 while it runs, None after it ended on purpose.
 

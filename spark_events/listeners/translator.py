@@ -66,8 +66,6 @@ class SparkListeners:
         self._spark_version = spark_version
         self._handlers: Mapping[str, Sequence[Handler]] = {}
         self._application: ApplicationListener | None = None
-        self._queries: QueryListener | None = None
-        self._executions: SqlExecutionListener | None = None
         self._tickers: Sequence[Callable[[int], None]] = ()
         self._clock_ms = 0
 
@@ -112,22 +110,9 @@ class SparkListeners:
             str(record.get("App ID") or ""),
             str(record.get("App Attempt ID") or ""),
         )
-        scopes = Scopes(self._registry.root, application, self._settings.scopes)
-        emitter = Emitter(scopes.events(), application)
-        context = ListenerContext(
-            emitter=emitter,
-            failures=FailureEvents(emitter, self._enrichers),
-            scopes=scopes,
-            settings=self._settings,
-            traces=Traces(emitter, self._settings),
-            work=ApplicationWork(scopes.application()),
-            all_subtasks=AllSubtasks(),
-            restarts=RestartCounts(self._settings.state_dir, application.name),
-            queries_by_run={},
-        )
+        context = self._context(application)
         self._application = ApplicationListener(context, self._spark_version)
-        self._queries = queries = QueryListener(context)
-        self._executions = executions = SqlExecutionListener(context)
+        queries, executions = QueryListener(context), SqlExecutionListener(context)
 
         def place_of_job(properties: dict[str, Any]) -> Place | None:
             of_query, place = queries.place_of_job(properties)
@@ -136,9 +121,10 @@ class SparkListeners:
         jobs = JobListener(context, place_of_job)
         stages, executors = StageListener(context, jobs), ExecutorListener(context)
         self._tickers = (queries.tick, jobs.tick, stages.tick)
+        ends = (queries.on_application_end, executions.on_application_end, self._application.on_end)
         self._handlers = {
             APPLICATION_START: [self._application.on_start],
-            APPLICATION_END: [self._on_application_end],
+            APPLICATION_END: ends,
             JOB_START: [jobs.on_start],
             "SparkListenerJobEnd": [jobs.on_end, stages.on_job_end],
             "SparkListenerStageSubmitted": [stages.on_submitted],
@@ -154,11 +140,17 @@ class SparkListeners:
             QUERY_TERMINATED: [queries.on_terminated],
         }
 
-    def _on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
-        assert self._application is not None
-        assert self._queries is not None
-        assert self._executions is not None
-        failed = bool(record.get("ExitCode") or record.get("Exception"))
-        self._queries.on_application_end(failed, time_ms)
-        self._executions.on_application_end(time_ms)
-        self._application.on_end(record, time_ms)
+    def _context(self, application: ApplicationInfo) -> ListenerContext:
+        scopes = Scopes(self._registry.root, application, self._settings.scopes)
+        emitter = Emitter(scopes.events(), application)
+        return ListenerContext(
+            emitter=emitter,
+            failures=FailureEvents(emitter, self._enrichers),
+            scopes=scopes,
+            settings=self._settings,
+            traces=Traces(emitter, self._settings),
+            work=ApplicationWork(scopes.application()),
+            all_subtasks=AllSubtasks(),
+            restarts=RestartCounts(self._settings.state_dir, application.name),
+            queries_by_run={},
+        )
