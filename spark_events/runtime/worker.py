@@ -241,6 +241,8 @@ class Worker:
         except (Refused, PartlyRefused) as refused:
             self.stats.refused.inc(refused.count if isinstance(refused, PartlyRefused) else 1)
             self._log.error((self.title, "report"), f"{self.title}: {refused}", refused)
+            if isinstance(refused, Refused):
+                return
         except Exception as error:
             self._count_failed("report", error)
             return

@@ -321,6 +321,7 @@ def test_reports_that_do_not_get_through(
 
     assert getattr(stats, name).count == number
     assert stats.failed.count == 0
+    assert stats.last_success_ms
     assert [caplog.text.count(sentence) for sentence in said] == [1] * len(said)
 
 
@@ -371,3 +372,18 @@ def test_a_closed_group_takes_nothing_and_is_forgotten() -> None:
     made.close(5_000)
 
     assert made.root._children == {}
+
+
+def test_the_frameworks_own_metrics_have_a_scope() -> None:
+    """Their dotted names begin as ``spark.metrics.scope.driver`` says; their labels do not change by it."""
+    key = "spark.metrics.reporter.x.factory.class"
+    setups, _ = read_all_setups({key: "tests.plugins:CollectingMetricsFactory"})
+    made = Registry(setups, driver_scope=("app", "driver"))
+    made.start()
+    wait_until(lambda: made.workers[0].depth == 0, "all are announced")
+    assert CollectingMetricsFactory.last is not None
+    found = dict(CollectingMetricsFactory.last.metrics)
+    made.close(5_000)
+
+    assert found["app.driver.reporter.metrics.x.reported"][1] == {"reporter": "x", "reporter_kind": "metrics"}
+    assert all(name.startswith("app.driver.reporter.") for name in found)
