@@ -27,6 +27,29 @@ class ExponentialSnapshot:
     positive: Mapping[int, int] = field(default_factory=dict)
     negative: Mapping[int, int] = field(default_factory=dict)
 
+    def plus(self, other: ExponentialSnapshot) -> ExponentialSnapshot:
+        """Return the values of both, in the coarser of their buckets."""
+        return self._combined(other, 1)
+
+    def minus(self, earlier: ExponentialSnapshot) -> ExponentialSnapshot:
+        """Return what came since an earlier snapshot of the same histogram."""
+        return self._combined(earlier, -1)
+
+    def _combined(self, other: ExponentialSnapshot, sign: int) -> ExponentialSnapshot:
+        scale = min(self.scale, other.scale)
+        one, two = at_scale(self, scale), at_scale(other, scale)
+
+        def of(mine: Mapping[int, int], theirs: Mapping[int, int]) -> dict[int, int]:
+            sums = {index: mine.get(index, 0) + sign * theirs.get(index, 0) for index in {*mine, *theirs}}
+            return {index: count for index, count in sums.items() if count}
+
+        return ExponentialSnapshot(
+            scale,
+            one.zeros + sign * two.zeros,
+            of(one.positive, two.positive),
+            of(one.negative, two.negative),
+        )
+
 
 class ExponentialBuckets:
     """Counts values in at most 160 buckets a sign; what spans more gets coarser buckets.

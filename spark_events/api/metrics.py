@@ -111,6 +111,19 @@ class HistogramSnapshot:
         """How many values there were."""
         return sum(self.counts)
 
+    def plus(self, other: HistogramSnapshot) -> HistogramSnapshot:
+        """Return the values of both; of another with other bounds the buckets are left out."""
+        counts = self.counts
+        if len(counts) == len(other.counts):
+            counts = tuple(a + b for a, b in zip(counts, other.counts, strict=True))
+        return HistogramSnapshot(counts, self.sum + other.sum, self.exponential.plus(other.exponential))
+
+    def minus(self, earlier: HistogramSnapshot) -> HistogramSnapshot:
+        """Return what came since an earlier snapshot of the same histogram."""
+        counts = tuple(a - b for a, b in zip(self.counts, earlier.counts, strict=True))
+        exponential = self.exponential.minus(earlier.exponential)
+        return HistogramSnapshot(counts, self.sum - earlier.sum, exponential)
+
 
 class Histogram(Metric):
     """Counts of values by bucket; safe to use from any thread.

@@ -2,106 +2,105 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any, Generic, TypeVar
 
-from spark_events.api import (
-    Counter,
-    ExponentialSnapshot,
-    Histogram,
-    HistogramSnapshot,
-    Meter,
-    Metric,
-    MetricGroup,
-    at_scale,
-)
+from spark_events.api import Counter, Histogram, HistogramSnapshot, Meter, Metric, MetricGroup, MetricType
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.scope import ReporterGroupView
 
 OVERFLOW = {"otel.metric.overflow": "true"}
 """The only variable of an overflow series, by OpenTelemetry's name."""
+T = TypeVar("T", bound=Metric)
 Tell = Callable[[str, Metric, str, MetricGroup], None]
 ADDED, REMOVED = "notify_of_added_metric", "notify_of_removed_metric"
 
 
-class OverflowCounter(Counter):
+class _Sum(Generic[T]):
+    """What overflow metrics have in common: the metrics in them, and what those counted that have left."""
+
+    def __init__(self) -> None:
+        self._parts: dict[int, T] = {}
+        self._parts_lock = threading.Lock()
+
+    def add(self, part: T) -> None:
+        """Let a metric be part of the sum."""
+        with self._parts_lock:
+            self._parts[id(part)] = part
+
+    def remove(self, part: T) -> None:
+        """Let a metric go; what it has counted stays."""
+        with self._parts_lock:
+            if self._parts.pop(id(part), None) is not None:
+                self._keep(part)
+
+    def _keep(self, part: T) -> None:
+        raise NotImplementedError
+
+
+class OverflowCounter(_Sum[Counter], Counter):
     """The sum of many counters."""
 
     def __init__(self, first: Counter) -> None:
-        super().__init__(first.unit, first.description)
-        self._parts: dict[int, Counter] = {}
+        Counter.__init__(self, first.unit, first.description)
+        _Sum.__init__(self)
 
-    def add(self, part: Counter) -> None:
-        """Let a counter be part of the sum."""
-        self._parts[id(part)] = part
-
-    def remove(self, part: Counter) -> None:
-        """Let a counter go; what it has counted stays."""
+    def _keep(self, part: Counter) -> None:
         self.inc(part.count)
-        self._parts.pop(id(part), None)
 
     @property
     def count(self) -> int:
         """The sum."""
-        return super().count + sum(part.count for part in list(self._parts.values()))
+        with self._parts_lock:
+            return self._count + sum(part.count for part in self._parts.values())
 
 
-class OverflowMeter(Meter):
+class OverflowMeter(_Sum[Meter], Meter):
     """The sum of many meters."""
 
     def __init__(self, first: Meter) -> None:
-        super().__init__(unit=first.unit, description=first.description)
-        self._parts: dict[int, Meter] = {}
-        self._left = 0
+        Meter.__init__(self, unit=first.unit, description=first.description)
+        _Sum.__init__(self)
 
-    def add(self, part: Meter) -> None:
-        """Let a meter be part of the sum."""
-        self._parts[id(part)] = part
-
-    def remove(self, part: Meter) -> None:
-        """Let a meter go; what it has counted stays."""
-        self._left += part.count
-        self._parts.pop(id(part), None)
+    def _keep(self, part: Meter) -> None:
+        self._count += part.count
 
     @property
     def count(self) -> int:
         """The sum."""
-        return self._left + sum(part.count for part in list(self._parts.values()))
+        with self._parts_lock:
+            return self._count + sum(part.count for part in self._parts.values())
 
     @property
     def rate(self) -> float:
         """The sum of the rates."""
-        return sum(part.rate for part in list(self._parts.values()))
+        with self._parts_lock:
+            return sum(part.rate for part in self._parts.values())
 
 
-class OverflowHistogram(Histogram):
-    """The values of many histograms with the same bounds."""
+class OverflowHistogram(_Sum[Histogram], Histogram):
+    """The values of many histograms; of one with other bounds the buckets are left out."""
 
     def __init__(self, first: Histogram) -> None:
-        super().__init__(first.bounds, first.unit, first.description)
-        self._parts: dict[int, Histogram] = {}
-        self._left = super().snapshot()
+        Histogram.__init__(self, first.bounds, first.unit, first.description)
+        _Sum.__init__(self)
+        self._left = Histogram.snapshot(self)
 
-    def add(self, part: Histogram) -> None:
-        """Let a histogram be part of this one; of one with other bounds the buckets are left out."""
-        self._parts[id(part)] = part
-
-    def remove(self, part: Histogram) -> None:
-        """Let a histogram go; its values stay."""
-        if self._parts.pop(id(part), None) is not None:
-            self._left = _together(self._left, part.snapshot())
+    def _keep(self, part: Histogram) -> None:
+        self._left = self._left.plus(part.snapshot())
 
     def snapshot(self) -> HistogramSnapshot:
         """Return the values of all."""
-        seen = self._left
-        for part in list(self._parts.values()):
-            seen = _together(seen, part.snapshot())
-        return seen
+        with self._parts_lock:
+            return reduce(HistogramSnapshot.plus, (p.snapshot() for p in self._parts.values()), self._left)
 
 
-_OVERFLOWS: dict[type[Metric], type[OverflowCounter] | type[OverflowMeter] | type[OverflowHistogram]] = {
-    Counter: OverflowCounter,
-    Meter: OverflowMeter,
-    Histogram: OverflowHistogram,
+_OVERFLOWS: Mapping[MetricType, Callable[[Any], _Sum[Any]]] = {
+    MetricType.COUNTER: OverflowCounter,
+    MetricType.METER: OverflowMeter,
+    MetricType.HISTOGRAM: OverflowHistogram,
 }
 
 
@@ -130,7 +129,7 @@ class SeriesLimit:
         self._most_of_metric = most_of_metric
         self._tell = tell
         self._count_of: dict[tuple[tuple[str, ...], str], int] = {}
-        self._overflows: dict[tuple[tuple[str, ...], str], Metric | None] = {}
+        self._overflows: dict[tuple[tuple[str, ...], str], _Sum[Any] | None] = {}
         self._above: set[tuple[int, str]] = set()
         self.count = 0
 
@@ -157,7 +156,7 @@ class SeriesLimit:
             self._above.discard((id(group), name))
             overflow = self._overflows.get(key)
             if overflow is not None:
-                overflow.remove(metric)  # type: ignore[attr-defined]
+                overflow.remove(metric)
             return
         self.count -= 1
         self._count_of[key] -= 1
@@ -169,44 +168,16 @@ class SeriesLimit:
         key = (group.logical_scope, name)
         self._above.add((id(group), name))
         if key not in self._overflows:
-            self._overflows[key] = overflow = self._overflow(metric)
+            make = _OVERFLOWS.get(metric.type)  # none for gauges, whose values have no sum
+            self._overflows[key] = overflow = make(metric) if make else None
             logger.warning(
                 "%s has as many series as it may (max.series, max.series.per.metric): more of %s %s",
                 self._title,
                 ".".join((*group.logical_scope, name)),
                 "are left out" if overflow is None else "go into one with otel.metric.overflow=true",
             )
-            if overflow is not None:
+            if isinstance(overflow, Metric):
                 self._tell(ADDED, overflow, name, OverflowGroup(group, OVERFLOW, "."))
         found = self._overflows[key]
         if found is not None:
-            found.add(metric)  # type: ignore[attr-defined]
-
-    def _overflow(self, metric: Metric) -> Metric | None:
-        """Return what takes metrics of a type in; None for gauges, whose values have no sum."""
-        for kind, overflow in _OVERFLOWS.items():
-            if isinstance(metric, kind):
-                return overflow(metric)  # type: ignore[arg-type]
-        return None
-
-
-def _together(one: HistogramSnapshot, other: HistogramSnapshot) -> HistogramSnapshot:
-    counts = one.counts
-    if len(counts) == len(other.counts):
-        counts = tuple(a + b for a, b in zip(counts, other.counts, strict=True))
-    return HistogramSnapshot(counts, one.sum + other.sum, _merged(one.exponential, other.exponential))
-
-
-def _merged(one: ExponentialSnapshot, other: ExponentialSnapshot) -> ExponentialSnapshot:
-    scale = min(one.scale, other.scale)
-    one, other = at_scale(one, scale), at_scale(other, scale)
-    return ExponentialSnapshot(
-        scale,
-        one.zeros + other.zeros,
-        _added(one.positive, other.positive),
-        _added(one.negative, other.negative),
-    )
-
-
-def _added(one: Mapping[int, int], other: Mapping[int, int]) -> dict[int, int]:
-    return {index: one.get(index, 0) + other.get(index, 0) for index in {*one, *other}}
+            found.add(metric)

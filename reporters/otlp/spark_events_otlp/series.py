@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import (
@@ -17,18 +17,12 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric as MetricMessage
 
 from spark_events.api import (
-    Counter,
     ExponentialSnapshot,
-    Gauge,
-    Histogram,
     HistogramSnapshot,
-    Meter,
     Metric,
-    at_scale,
+    MetricType,
     base_unit,
 )
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +72,10 @@ class Series(abc.ABC):
             Exception: whatever the metric raises.
         """
         self._shown, self._shown_ns = self._read(), now_ns
-        return self._shown is not None and self._write(message, now_ns)
+        if self._shown is None:
+            return False
+        self._write(message, now_ns)
+        return True
 
     def taken(self) -> None:
         """Take that the destination has the last point: the next delta begins there."""
@@ -90,7 +87,7 @@ class Series(abc.ABC):
         """Return the metric's state; None where it has no value."""
 
     @abc.abstractmethod
-    def _write(self, message: MetricMessage, now_ns: int) -> bool:
+    def _write(self, message: MetricMessage, now_ns: int) -> None:
         """Add the point of the state that was read."""
 
     def _began(self, points: Any, now_ns: int) -> Any:
@@ -114,12 +111,11 @@ class GaugeSeries(Series):
         # What is no number in JSON is none for many backends either.
         return value if value is None or math.isfinite(value) else None
 
-    def _write(self, message: MetricMessage, now_ns: int) -> bool:
+    def _write(self, message: MetricMessage, now_ns: int) -> None:
         point = message.gauge.data_points.add(time_unix_nano=now_ns)
         point.attributes.extend(self._attributes)
         value = self._shown
         self._number(point, value if isinstance(value, int) else float(value))
-        return True
 
 
 class CounterSeries(Series):
@@ -129,12 +125,11 @@ class CounterSeries(Series):
         count: int = self.metric.count
         return count
 
-    def _write(self, message: MetricMessage, now_ns: int) -> bool:
+    def _write(self, message: MetricMessage, now_ns: int) -> None:
         message.sum.is_monotonic = True
         message.sum.aggregation_temporality = self.form.temporality
         point = self._began(message.sum.data_points, now_ns)
         self._number(point, self._shown - (self._taken or 0))
-        return True
 
 
 class HistogramSeries(Series):
@@ -144,8 +139,8 @@ class HistogramSeries(Series):
         snapshot: HistogramSnapshot = self.metric.snapshot()
         return snapshot
 
-    def _write(self, message: MetricMessage, now_ns: int) -> bool:
-        seen = self._shown if self._taken is None else _since(self._shown, self._taken)
+    def _write(self, message: MetricMessage, now_ns: int) -> None:
+        seen = self._shown if self._taken is None else self._shown.minus(self._taken)
         kind = message.exponential_histogram if self.form.exponential else message.histogram
         kind.aggregation_temporality = self.form.temporality
         point = self._began(kind.data_points, now_ns)
@@ -154,7 +149,6 @@ class HistogramSeries(Series):
             self._write_exponential(point, seen.exponential)
         else:
             self._write_explicit(point, seen)
-        return True
 
     def _write_explicit(self, point: HistogramDataPoint, seen: HistogramSnapshot) -> None:
         point.explicit_bounds.extend(bound * self._factor for bound in self.metric.bounds)
@@ -170,33 +164,14 @@ class HistogramSeries(Series):
                 buckets.bucket_counts.extend(counts.get(n, 0) for n in range(first, max(counts) + 1))
 
 
-_KINDS: dict[type[Metric], type[Series]] = {
-    Counter: CounterSeries,
-    Meter: CounterSeries,
-    Gauge: GaugeSeries,
-    Histogram: HistogramSeries,
+_KINDS: dict[MetricType, type[Series]] = {
+    MetricType.COUNTER: CounterSeries,
+    MetricType.METER: CounterSeries,
+    MetricType.GAUGE: GaugeSeries,
+    MetricType.HISTOGRAM: HistogramSeries,
 }
 
 
 def series_of(metric: Metric, attributes: list[KeyValue], form: Form, born_ns: int) -> Series:
     """Return what writes a metric of any type."""
-    kind = next(kind for base, kind in _KINDS.items() if isinstance(metric, base))
-    return kind(metric, attributes, form, born_ns)
-
-
-def _since(now: HistogramSnapshot, before: HistogramSnapshot) -> HistogramSnapshot:
-    """Return what a histogram got since another snapshot of it."""
-    counts = tuple(a - b for a, b in zip(now.counts, before.counts, strict=True))
-    old = at_scale(before.exponential, now.exponential.scale)
-    exponential = ExponentialSnapshot(
-        now.exponential.scale,
-        now.exponential.zeros - old.zeros,
-        _less(now.exponential.positive, old.positive),
-        _less(now.exponential.negative, old.negative),
-    )
-    return HistogramSnapshot(counts, now.sum - before.sum, exponential)
-
-
-def _less(now: Any, before: Any) -> dict[int, int]:
-    grown = {index: count - before.get(index, 0) for index, count in now.items()}
-    return {index: count for index, count in grown.items() if count}
+    return _KINDS[metric.type](metric, attributes, form, born_ns)

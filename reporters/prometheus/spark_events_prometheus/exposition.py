@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, ClassVar
 
-from spark_events.api import Counter, Gauge, Histogram, Meter, Metric, base_unit
+from spark_events.api import Gauge, Histogram, Metric, MetricType, base_unit
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS_END = "# EOF\n"
@@ -31,12 +31,14 @@ class Family(abc.ABC):
 
     Attributes:
         type: ``counter``, ``gauge`` or ``histogram``.
+        exposed: the name as Prometheus stores it.
     """
 
     type: ClassVar[str]
 
     def __init__(self, name: str, first: Metric) -> None:
         self.name = name
+        self.exposed = self.exposed_as(name)
         unit = base_unit(first.unit)
         self._unit, self._scale = unit.suffix, float(unit.factor)
         self._help = first.description or name
@@ -48,10 +50,10 @@ class Family(abc.ABC):
     def __len__(self) -> int:
         return len(self._series)
 
-    @property
-    def exposed(self) -> str:
-        """The name as Prometheus stores it."""
-        return f"{self.name}_total" if self.type == "counter" else self.name
+    @classmethod
+    def exposed_as(cls, name: str) -> str:
+        """Return a name as Prometheus stores it."""
+        return f"{name}_total" if cls.type == "counter" else name
 
     def add(self, labels: Labels, metric: Metric) -> bool:
         """Add one series; tell whether it could be added, or one with these labels is there already.
@@ -59,7 +61,7 @@ class Family(abc.ABC):
         Raises:
             ValueError: its metric is of another type than the others.
         """
-        kind = _kind_of(metric)
+        kind = family_kind(metric)
         if not isinstance(self, kind):
             raise ValueError(f"{self.name} is a {self.type}, and cannot be a {kind.type} as well")
         if labels in self._series:
@@ -166,17 +168,17 @@ class HistogramFamily(Family):
         return "".join(texts), 0
 
 
-_KINDS: Mapping[type[Metric], type[Family]] = {
-    Counter: CounterFamily,
-    Meter: CounterFamily,
-    Gauge: GaugeFamily,
-    Histogram: HistogramFamily,
+_KINDS: Mapping[MetricType, type[Family]] = {
+    MetricType.COUNTER: CounterFamily,
+    MetricType.METER: CounterFamily,
+    MetricType.GAUGE: GaugeFamily,
+    MetricType.HISTOGRAM: HistogramFamily,
 }
 
 
-def family_of(name: str, first: Metric) -> Family:
-    """Return an empty family for metrics of one type."""
-    return _kind_of(first)(name, first)
+def family_kind(metric: Metric) -> type[Family]:
+    """Return what metrics of its type are families of."""
+    return _KINDS[metric.type]
 
 
 def render(families: Iterable[Family], openmetrics: bool) -> tuple[str, int]:
@@ -189,10 +191,6 @@ def render(families: Iterable[Family], openmetrics: bool) -> tuple[str, int]:
         if text:
             parts += (family.head(openmetrics), text)
     return "".join(parts), errors
-
-
-def _kind_of(metric: Metric) -> type[Family]:
-    return next(kind for base, kind in _KINDS.items() if isinstance(metric, base))
 
 
 def _read_of(metric: Metric) -> Callable[[], Any]:

@@ -6,7 +6,7 @@ import re
 import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
@@ -99,7 +99,7 @@ class PushgatewayReporter(SeriesReporter, Scheduled):
         except HTTPError as error:
             reason = f"{self._url} answered {error.code}: {error.read(200).decode(errors='replace').strip()}"
             raise (Refused(reason) if error.code == 400 else RetryLater(reason)) from None
-        except (URLError, OSError) as error:
+        except OSError as error:
             raise RetryLater(f"{self._url}: {getattr(error, 'reason', error)}") from None
 
     def _handler(

@@ -8,7 +8,14 @@ import threading
 from spark_events.api import ConfigError, Counter, Metric, MetricGroup, MetricReporter
 from spark_events_prometheus import naming
 from spark_events_prometheus.access import Authentication, Tls
-from spark_events_prometheus.exposition import OPENMETRICS_END, Family, Labels, family_of, render
+from spark_events_prometheus.exposition import (
+    OPENMETRICS_END,
+    CounterFamily,
+    Family,
+    Labels,
+    family_kind,
+    render,
+)
 from spark_events_prometheus.server import MetricsServer
 
 logger = logging.getLogger("spark_events.prometheus")
@@ -21,15 +28,18 @@ class SeriesReporter(MetricReporter):
         self._families: dict[str, Family] = {}
         self._lock = threading.Lock()
         self._read_errors = Counter("{series}", "Series that could not be read when they were asked for.")
-        self._errors = family_of("spark_reporter_read_errors", self._read_errors)
+        self._errors = CounterFamily("spark_reporter_read_errors", self._read_errors)
         self._errors.add((), self._read_errors)
 
     def notify_of_added_metric(self, metric: Metric, name: str, group: MetricGroup) -> None:
         """Add one series; of two that Prometheus could not tell apart, the first stays."""
         full, labels = _address(metric, name, group)
-        new = family_of(full, metric)
+        kind = family_kind(metric)
+        exposed = kind.exposed_as(full)
         with self._lock:
-            family = self._families.setdefault(new.exposed, new)
+            if exposed not in self._families:
+                self._families[exposed] = kind(full, metric)
+            family = self._families[exposed]
             try:
                 added = family.add(labels, metric)
             except ValueError as error:
@@ -41,7 +51,7 @@ class SeriesReporter(MetricReporter):
     def notify_of_removed_metric(self, metric: Metric, name: str, group: MetricGroup) -> None:
         """Remove one series."""
         full, labels = _address(metric, name, group)
-        exposed = family_of(full, metric).exposed
+        exposed = family_kind(metric).exposed_as(full)
         with self._lock:
             if family := self._families.get(exposed):
                 family.remove(labels, metric)
