@@ -15,7 +15,7 @@ from spark_events.api.event import AttributeValue, Event, EventBuilder, Severity
 from spark_events.api.exponential import ExponentialSnapshot, at_scale
 from spark_events.api.failure import Failure, FailureContext, FailureEnricher
 from spark_events.api.local_disk import append_whole, probe_folder
-from spark_events.api.metric_group import MetricGroup
+from spark_events.api.metric_group import MetricGroup, ReadOnlyGroup
 from spark_events.api.metrics import Counter, Gauge, Histogram, HistogramSnapshot, Meter, Metric, MetricType
 from spark_events.api.names import snake_case
 from spark_events.api.option_types import OptionType, Secret
@@ -63,6 +63,7 @@ __all__ = [
     "OptionType",
     "Outbox",
     "PartlyRefused",
+    "ReadOnlyGroup",
     "Refused",
     "Reporter",
     "ReporterConfig",

@@ -76,3 +76,27 @@ class MetricGroup(abc.ABC):
     def metric_identifier(self, name: str, delimiter: str = ".") -> str:
         """Return the full dotted name of a metric in this group."""
         return delimiter.join((*self.scope_components, name))
+
+
+class ReadOnlyGroup(MetricGroup):
+    """A group as a reporter is given it: its address can be read, and nothing is added to it."""
+
+    def add_group(self, key: str, value: str | None = None) -> MetricGroup:
+        """Not for reporters."""
+        raise TypeError("a reporter adds nothing to the scope tree")
+
+    def register(self, name: str, metric: M) -> M:
+        """Not for reporters."""
+        raise TypeError("a reporter adds nothing to the scope tree")
+
+    def add_event(self, event: EventBuilder) -> None:
+        """Not for reporters."""
+        raise TypeError("a reporter adds nothing to the scope tree")
+
+    def add_span(self, span: SpanBuilder) -> None:
+        """Not for reporters."""
+        raise TypeError("a reporter adds nothing to the scope tree")
+
+    def close(self) -> None:
+        """Not for reporters."""
+        raise TypeError("a reporter closes nothing of the scope tree")

@@ -20,8 +20,8 @@ from typing import Any, ClassVar
 
 from spark_events.api.config import ApplicationInfo, Option, ReporterConfig
 from spark_events.api.errors import PartlyRefused, Refused, RetryLater
-from spark_events.api.event import Event, EventBuilder, Severity
-from spark_events.api.metric_group import M, MetricGroup
+from spark_events.api.event import Event, Severity
+from spark_events.api.metric_group import MetricGroup, ReadOnlyGroup
 from spark_events.api.metrics import Counter, Gauge, Histogram, Meter, Metric
 from spark_events.api.reporter import (
     EventReporter,
@@ -64,29 +64,12 @@ ODD_NAMES = ("", " ", "with space", "ünïcode 🚀", "\ud800", 'quote"\\\n', "x
 """Names of events, spans, metrics, attributes and variables."""
 
 
-class Place(MetricGroup):
-    """A place in a scope tree, for tests; what is added to it goes nowhere."""
+class Place(ReadOnlyGroup):
+    """A place in a scope tree, as the runtime gives it to a reporter."""
 
     def __init__(self, variables: Mapping[str, str] | None = None, *scope: str) -> None:
         self._variables = dict(variables or {})
         self._scope = scope or ("spark", "query")
-
-    def add_group(self, key: str, value: str | None = None) -> MetricGroup:
-        """Return a place below this one."""
-        return Place({**self._variables, **({} if value is None else {key: value})}, *self._scope, key)
-
-    def register(self, name: str, metric: M) -> M:
-        """Return the metric."""
-        return metric
-
-    def add_event(self, event: EventBuilder) -> None:
-        """Do nothing."""
-
-    def add_span(self, span: SpanBuilder) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
 
     @property
     def logical_scope(self) -> tuple[str, ...]:

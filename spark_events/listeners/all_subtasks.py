@@ -21,7 +21,7 @@ class AllSubtasks:
     def register(self, group: ScopeGroup, query_name: str, enabled: Collection[str]) -> None:
         """Register the metrics of a query, or, with an empty name, of the application."""
         what = "all tasks of the active stages have been running or finished"
-        register_stays(group, _BASE, self._of(query_name), True, what, enabled)
+        register_stays(group, _BASE, self._stays.setdefault(query_name, Stays()), True, what, enabled)
 
     def submitted(self, attempt: Attempt, of_query: Mapping[str, str], time_ms: int) -> None:
         """Take the start of a stage attempt, none of whose tasks runs yet."""
@@ -47,12 +47,9 @@ class AllSubtasks:
         self._stays.pop(query_name, None)
 
     def _update(self, name: str, time_ms: int) -> None:
-        active = self._active.get(name)
+        active = self._active.get(name, {})
         if name in self._stays:
-            self._stays[name].enter(bool(active) and all(active.values()), time_ms)  # type: ignore[union-attr]
-
-    def _of(self, name: str) -> Stays:
-        return self._stays.setdefault(name, Stays())
+            self._stays[name].enter(bool(active) and all(active.values()), time_ms)
 
 
 def _names(of_query: Mapping[str, str]) -> set[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_events.api import Failure, Gauge, Span
+from spark_events.api import Failure, Gauge
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure
 from spark_events.listeners.job_status import JobStatus, JobStatusTracker
 from spark_events.listeners.status_metrics import StatusMetrics
-from spark_events.listeners.traces import CLASS_SCOPE
+from spark_events.listeners.traces import ended_span
 
 
 class ApplicationListener:
@@ -61,13 +61,10 @@ class ApplicationListener:
         self._span(time_ms, failure)
 
     def _span(self, end_ms: int, failure: Failure | None) -> None:
-        end_ms = max(self._start_ms, end_ms)
         span = (
-            Span.builder(CLASS_SCOPE, "Application")
-            .set_times_ms(self._start_ms, end_ms)
+            ended_span("Application", self._start_ms, end_ms, failure)
             .set_attribute("jobStatus", "FAILED" if failure else "FINISHED")
             .set_attribute("sparkVersion", self._spark_version or None)
-            .set_failure(failure, end_ms)
             .set_routine(False)
         )
         traces, tracker = self._context.traces, self.tracker

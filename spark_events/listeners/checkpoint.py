@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from spark_events.api import Event, Failure, MetricGroup, Severity
 from spark_events.listeners.checkpoint_metrics import CheckpointMetrics
@@ -11,6 +11,22 @@ from spark_events.listeners.query_spans import QuerySpans
 
 CLASS_SCOPE = "spark_events.listeners.CheckpointStats"
 _UNKNOWN = -1
+
+
+class Run(Protocol):
+    """A run of a query, as its checkpoints see it.
+
+    Attributes:
+        entity: the query.
+        group: whose variables events carry.
+        location: where the checkpoints are; None where that is not known.
+        spans: of the run.
+    """
+
+    entity: Entity
+    group: MetricGroup
+    location: str | None
+    spans: QuerySpans
 
 
 class CheckpointStats:
@@ -28,56 +44,37 @@ class CheckpointStats:
         self._emitter = emitter
         self.metrics = CheckpointMetrics(series)
 
-    def completed(
-        self,
-        progress: dict[str, Any],
-        end_ms: int,
-        entity: Entity,
-        group: MetricGroup,
-        location: str | None,
-        spans: QuerySpans,
-    ) -> None:
-        """Report the batch of a progress record, which was committed at ``end_ms``."""
+    def completed(self, run: Run, progress: dict[str, Any], end_ms: int, sizes: tuple[int, int]) -> None:
+        """Report the batch of a progress record, committed at ``end_ms``; sizes as of ``state_sizes``."""
         durations, batch = progress["durationMs"], int(progress["batchId"])
         duration_ms = int(durations.get("triggerExecution", 0))
-        full, written = state_sizes(progress)
         event = (
-            _event(batch, "COMPLETED", full, written)
-            .set_body(f"{entity.title} completed checkpoint {batch} in {duration_ms} ms")
+            _event(batch, "COMPLETED", *sizes)
+            .set_body(f"{run.entity.title} completed checkpoint {batch} in {duration_ms} ms")
             .set_attribute("durationMs", duration_ms)
             .set_attribute("walCommitMs", _ms(durations, "walCommit"))
             .set_attribute("commitOffsetsMs", _ms(durations, "commitOffsets", "commitBatch"))
             .set_attribute("stateCommitMs", _state_commit_ms(progress))
             .set_attribute("sinceLastMs", self._since_last(end_ms))
             .set_attribute("numInputRows", _input_rows(progress))
-            .set_attribute("checkpointLocation", location)
+            .set_attribute("checkpointLocation", run.location)
         )
-        self._emitter.emit(event, entity, group, end_ms, ("checkpoint", str(batch)), "COMPLETED")
-        spans.completed(batch, progress, end_ms, (full, written))
-        self.metrics.take_completed(batch, end_ms, duration_ms, full, written)
+        self._emitter.emit(event, run.entity, run.group, end_ms, ("checkpoint", str(batch)), "COMPLETED")
+        run.spans.completed(batch, progress, end_ms, sizes)
+        self.metrics.take_completed(batch, end_ms, duration_ms, *sizes)
 
-    def failed(
-        self,
-        batch: int,
-        start_ms: int,
-        end_ms: int,
-        entity: Entity,
-        group: MetricGroup,
-        location: str | None,
-        spans: QuerySpans,
-        failure: Failure,
-    ) -> None:
+    def failed(self, run: Run, batch: int, start_ms: int, end_ms: int, failure: Failure) -> None:
         """Report a batch that was started and did not commit."""
         event = (
             _event(batch, "FAILED", 0, 0)
             .set_severity(Severity.ERROR)
-            .set_body(f"{entity.title} failed before checkpoint {batch} completed")
+            .set_body(f"{run.entity.title} failed before checkpoint {batch} completed")
             .set_attribute("durationMs", max(0, end_ms - start_ms))
             .set_attribute("sinceLastMs", self._since_last(end_ms))
-            .set_attribute("checkpointLocation", location)
+            .set_attribute("checkpointLocation", run.location)
         )
-        self._emitter.emit(event, entity, group, end_ms, ("checkpoint", str(batch)), "FAILED")
-        spans.failed(batch, start_ms, end_ms, failure)
+        self._emitter.emit(event, run.entity, run.group, end_ms, ("checkpoint", str(batch)), "FAILED")
+        run.spans.failed(batch, start_ms, end_ms, failure)
         self.metrics.take_failed()
 
     def _since_last(self, end_ms: int) -> int | None:

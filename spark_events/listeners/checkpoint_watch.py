@@ -18,6 +18,7 @@ class SlaMetrics:
     """
 
     def __init__(self, series: MetricGroup, sla_ms: int) -> None:
+        self.sla_ms = sla_ms
         described = "The longest time between two checkpoints (spark.events.checkpoint.sla)."
         series.register("checkpointSla", Gauge(lambda: sla_ms, "ms", described))
         described = "Checkpoints that completed within the SLA."
@@ -34,15 +35,14 @@ class CheckpointWatch:
     Args:
         emitter: reports the events.
         entity: the query.
-        sla_ms: the longest time between two checkpoints, in ms.
-        metrics: counts those in time, and the others.
+        sla: how long there may be between two checkpoints; counts those in time, and the others.
     """
 
-    def __init__(self, emitter: Emitter, entity: Entity, sla_ms: int, metrics: SlaMetrics) -> None:
+    def __init__(self, emitter: Emitter, entity: Entity, sla: SlaMetrics) -> None:
         self._emitter = emitter
-        self._metrics = metrics
+        self._sla = sla
         self.entity = entity
-        self._sla_ms = sla_ms
+        self._sla_ms = sla.sla_ms
         self._since_ms: int | None = None
         self._last_id = -1
         self._reported = False
@@ -61,7 +61,7 @@ class CheckpointWatch:
         """Start anew from a completed checkpoint; one that came late is reported, if it was not yet."""
         self._check(time_ms, group)
         if not self._reported:
-            self._metrics.met.inc()
+            self._sla.met.inc()
         self._since_ms, self._last_id, self._reported = time_ms, checkpoint_id, False
 
     def tick(self, now_ms: int, group: MetricGroup) -> None:
@@ -72,7 +72,7 @@ class CheckpointWatch:
         if self._reported or self._since_ms is None or time_ms <= self._since_ms + self._sla_ms:
             return
         self._reported = True
-        self._metrics.missed.inc()
+        self._sla.missed.inc()
         due_ms = self._since_ms + self._sla_ms
         event = (
             Event.builder(CLASS_SCOPE, "CheckpointOverdueEvent")

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spark_events.api import Failure, Gauge, MetricGroup, Span
+from spark_events.api import Failure, Gauge, MetricGroup
 from spark_events.api.event import now_ms
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_json_exception, thrown_by_task, was_cancelled
 from spark_events.listeners.job_status import JobStatus, JobStatusTracker
 from spark_events.listeners.passing_series import PassingSeries
-from spark_events.listeners.traces import CLASS_SCOPE, Place
+from spark_events.listeners.traces import Place, ended_span
 from spark_events.listeners.work import JobWork
 
 PlaceOfJob = Callable[[dict[str, Any]], Place | None]
@@ -119,13 +119,8 @@ class JobListener:
     def _span(self, job: RunningJob, end_ms: int, status: JobStatus, failure: Failure | None) -> None:
         if job.place is None:
             return
-        end_ms = max(job.start_ms, end_ms)
-        span = (
-            Span.builder(CLASS_SCOPE, "Job")
-            .set_times_ms(job.start_ms, end_ms)
-            .set_attribute("jobStatus", status.value)
-            .set_failure(failure if status is JobStatus.FAILED else None, end_ms)
-        )
+        thrown = failure if status is JobStatus.FAILED else None
+        span = ended_span("Job", job.start_ms, end_ms, thrown).set_attribute("jobStatus", status.value)
         self._context.traces.report(span, job.place, job.tracker.entity, job.tracker.group)
 
     def _show(self, job_id: int, job: RunningJob) -> MetricGroup:

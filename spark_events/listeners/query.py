@@ -83,7 +83,6 @@ class QueryListener:
             return
         batch = int(match.group("batch"))
         run.batch = (batch, time_ms)
-        run.first_batch = batch if run.first_batch is None else run.first_batch
         run.series.checkpoints.metrics.in_progress = 1
         self._resumed(run, batch, time_ms)
         if run.watch:
@@ -100,13 +99,13 @@ class QueryListener:
             self._idle(run, time_ms)
             return
         batch = int(progress["batchId"])
-        run.first_batch = batch if run.first_batch is None else run.first_batch
         self._resumed(run, batch, time_ms)
         run.batch = None
         if run.watch:
             run.watch.completed(batch, time_ms, run.group)
-        run.initialize(time_ms, state_sizes(progress)[0])
-        run.series.checkpoints.completed(progress, time_ms, run.entity, run.group, run.location, run.spans)
+        sizes = state_sizes(progress)
+        run.initialize(time_ms, sizes[0])
+        run.series.checkpoints.completed(run, progress, time_ms, sizes)
         run.tracker.change(JobStatus.RUNNING, time_ms)
 
     def on_idle(self, record: dict[str, Any], time_ms: int) -> None:
@@ -177,17 +176,17 @@ class QueryListener:
 
     def _resumed(self, run: _Run, batch: int, time_ms: int) -> None:
         """A first run that does not begin with batch 0 goes on from the checkpoint of an earlier driver."""
+        run.first_batch = batch if run.first_batch is None else run.first_batch
         if batch > 0 and run.tracker.status is JobStatus.CREATED:
             self._restart(run, time_ms)
 
     def _watch(self, run: _Run, before: _Run | None, time_ms: int) -> None:
-        sla_ms, metrics = self._context.settings.sla_ms_for(run.name), run.series.sla
-        if sla_ms is None or metrics is None:
+        if run.series.sla is None:
             return
         if before is not None and before.watch is not None:
             run.watch, run.watch.entity = before.watch, run.entity
         else:
-            run.watch = CheckpointWatch(self._context.emitter, run.entity, sla_ms, metrics)
+            run.watch = CheckpointWatch(self._context.emitter, run.entity, run.series.sla)
         run.watch.start(time_ms)
 
     def _idle(self, run: _Run, time_ms: int) -> None:
@@ -200,10 +199,7 @@ class QueryListener:
 
     def _fail(self, run: _Run, failure: Failure, time_ms: int) -> None:
         if run.batch is not None:
-            batch, start_ms = run.batch
-            run.series.checkpoints.failed(
-                batch, start_ms, time_ms, run.entity, run.group, run.location, run.spans, failure
-            )
+            run.series.checkpoints.failed(run, *run.batch, time_ms, failure)
         self._context.failures.report(
             failure, run.entity, run.group, time_ms, is_global=not thrown_by_task(failure)
         )

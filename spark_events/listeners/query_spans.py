@@ -8,7 +8,7 @@ from typing import Any
 from spark_events.api import Failure, MetricGroup, Span, SpanBuilder
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.settings import PHASES_AND_JOBS, WITH_OPERATORS, ListenerSettings
-from spark_events.listeners.traces import CLASS_SCOPE, Place, Traces
+from spark_events.listeners.traces import CLASS_SCOPE, Place, Traces, ended_span
 
 PHASES = (
     "latestOffset",
@@ -74,13 +74,12 @@ class QuerySpans:
 
     def failed(self, batch: int, start_ms: int, end_ms: int, failure: Failure) -> None:
         """Report a micro-batch that failed before its commit."""
-        span = self._checkpoint(batch, "FAILED", start_ms, max(start_ms, end_ms))
-        span.set_failure(failure, max(start_ms, end_ms))
+        span = self._checkpoint(batch, "FAILED", start_ms, end_ms, failure)
         self._traces.report(span, self.checkpoint_place(batch), self._entity, self._group)
 
     def left(self, batch: int, start_ms: int, end_ms: int) -> None:
         """Report a micro-batch in which the query was stopped: its jobs are below this span."""
-        span = self._checkpoint(batch, "IN_PROGRESS", start_ms, max(start_ms, end_ms))
+        span = self._checkpoint(batch, "IN_PROGRESS", start_ms, end_ms)
         self._traces.report(span, self.checkpoint_place(batch), self._entity, self._group)
 
     def initialized(
@@ -96,29 +95,24 @@ class QuerySpans:
             failure: why it came to nothing.
         """
         span = (
-            Span.builder(CLASS_SCOPE, "JobInitialization")
-            .set_times_ms(start_ms, max(start_ms, end_ms))
+            ended_span("JobInitialization", start_ms, end_ms, failure)
             .set_attribute("checkpointId", batch)
             .set_attribute("fullSize", full_size if full_size >= 0 else None)
             .set_attribute("initializationStatus", "FAILED" if failure else "COMPLETED")
-            .set_failure(failure, max(start_ms, end_ms))
             .set_routine(False)
         )
         self._traces.report(span, self._initialization, self._entity, self._group)
 
     def ended(self, start_ms: int, end_ms: int, status: str, failure: Failure | None) -> None:
         """Report the whole run."""
-        span = (
-            Span.builder(CLASS_SCOPE, "Query")
-            .set_times_ms(start_ms, max(start_ms, end_ms))
-            .set_attribute("jobStatus", status)
-            .set_failure(failure, max(start_ms, end_ms))
-            .set_routine(False)
-        )
+        span = ended_span("Query", start_ms, end_ms, failure).set_routine(False)
+        span.set_attribute("jobStatus", status)
         self._traces.report(span, self._place, self._entity, self._group)
 
-    def _checkpoint(self, batch: int, status: str, start_ms: int, end_ms: int) -> SpanBuilder:
-        span = Span.builder(CLASS_SCOPE, "Checkpoint").set_times_ms(start_ms, end_ms)
+    def _checkpoint(
+        self, batch: int, status: str, start_ms: int, end_ms: int, failure: Failure | None = None
+    ) -> SpanBuilder:
+        span = ended_span("Checkpoint", start_ms, end_ms, failure)
         span.set_attribute("checkpointId", batch).set_attribute("checkpointStatus", status)
         span.set_attribute("isUnaligned", "false").set_attribute("checkpointType", "Checkpoint")
         return span.add_link(self._initialization.trace_id, self._initialization.span_id)

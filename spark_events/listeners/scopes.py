@@ -26,7 +26,7 @@ class Scopes:
         self,
         root: ScopeGroup,
         application: ApplicationInfo,
-        formats: ScopeFormats = ScopeFormats(),  # noqa: B008 - it is immutable
+        formats: ScopeFormats,
     ) -> None:
         self._root = root
         self._formats = formats

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_events.api import Failure, Span
+from spark_events.api import Failure
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure
-from spark_events.listeners.traces import CLASS_SCOPE, Place
+from spark_events.listeners.traces import Place, ended_span
 
 _LONGEST = 200
 
@@ -49,11 +49,9 @@ class SqlExecutionListener:
             return
         start_ms, description = begun
         span = (
-            Span.builder(CLASS_SCOPE, "SQL execution")
-            .set_times_ms(start_ms, max(start_ms, time_ms))
+            ended_span("SQL execution", start_ms, time_ms, failure)
             .set_attribute("executionId", execution)
             .set_attribute("description", description)
-            .set_failure(failure, max(start_ms, time_ms))
         )
         group = self._context.scopes.sql_execution(execution)
         self._context.traces.report(span, self._place(execution), _entity(execution), group)

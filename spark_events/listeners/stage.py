@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spark_events.api import Event, Failure, MetricGroup, Span
+from spark_events.api import Event, Failure, MetricGroup
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure
 from spark_events.listeners.job import JobListener, RunningJob
 from spark_events.listeners.passing_series import PassingSeries
 from spark_events.listeners.settings import AND_STAGES
-from spark_events.listeners.traces import CLASS_SCOPE as SPAN_SCOPE
+from spark_events.listeners.traces import ended_span
 from spark_events.listeners.work import StageWork
 
 CLASS_SCOPE = "spark_events.listeners.AllSubtasksStatus"
 STAGE_TASKS = "SparkEventsStageTasks"
 """The bridge's own record of how a stage attempt's tasks stand."""
 ALL_RUNNING = "ALL_RUNNING_OR_FINISHED"
-_SHARE_OF_NAME = 200
+_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +153,11 @@ class StageListener:
         parent = attempt.job.place if attempt.job else None
         if parent is None or (attempt.of_query and not self._context.settings.detailed(AND_STAGES)):
             return
-        end_ms = max(attempt.submitted_ms, end_ms)
         span = (
-            Span.builder(SPAN_SCOPE, "Stage")
-            .set_times_ms(attempt.submitted_ms, end_ms)
-            .set_attribute("stageName", str(info.get("Stage Name") or "")[:_SHARE_OF_NAME])
+            ended_span("Stage", attempt.submitted_ms, end_ms, failure)
+            .set_attribute("stageName", str(info.get("Stage Name") or "")[:_LONGEST_NAME])
             .set_attribute("numTasks", attempt.work.tasks)
             .set_attribute("failedTasks", attempt.work.failed)
-            .set_failure(failure, end_ms)
         )
         for name, value in attempt.work.sums.items():
             span.set_attribute(name, value)

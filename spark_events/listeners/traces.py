@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spark_events.api import MetricGroup, SpanBuilder
+from spark_events.api import Failure, MetricGroup, Span, SpanBuilder
 from spark_events.listeners.emitter import Emitter, Entity
 from spark_events.listeners.settings import ListenerSettings
 
@@ -33,6 +33,19 @@ class Place:
 
 
 _SKEW_MS = 1_000
+
+
+def ended_span(name: str, start_ms: int, end_ms: int, failure: Failure | None = None) -> SpanBuilder:
+    """Begin the span of what has ended, never before its start.
+
+    Args:
+        name: of the span.
+        start_ms: its start, in ms since the epoch.
+        end_ms: its end, in ms since the epoch.
+        failure: why it failed; None where it did not.
+    """
+    end_ms = max(start_ms, end_ms)
+    return Span.builder(CLASS_SCOPE, name).set_times_ms(start_ms, end_ms).set_failure(failure, end_ms)
 
 
 class RecentTimes:

@@ -23,6 +23,7 @@ from spark_events.listeners.stage import STAGE_TASKS, StageListener
 from spark_events.listeners.timestamps import record_time_ms
 from spark_events.listeners.traces import Place, Traces
 from spark_events.listeners.work import ApplicationWork
+from spark_events.runtime.kinds import SPANS
 from spark_events.runtime.registry import Registry
 
 _SQL = "org.apache.spark.sql.execution.ui."
@@ -114,7 +115,11 @@ class SparkListeners:
         self._application = ApplicationListener(context, self._spark_version)
         queries, executions = QueryListener(context), SqlExecutionListener(context)
 
+        spans_wanted = self._registry.has_reporters(SPANS)
+
         def place_of_job(properties: dict[str, Any]) -> Place | None:
+            if not spans_wanted:
+                return None
             of_query, place = queries.place_of_job(properties)
             return place if of_query else executions.place_of_job(properties) or context.traces.application
 

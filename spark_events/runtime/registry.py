@@ -104,6 +104,10 @@ class Registry:
             worker.join()
         self.losses.tell(at_the_end=True)
 
+    def has_reporters(self, kind: Kind) -> bool:
+        """Tell whether anybody is there to take what is added of a kind."""
+        return bool(self._by_kind[kind])
+
     def tick(self) -> None:
         """Let time pass: what was dropped is reported now and then."""
         self.losses.tell()

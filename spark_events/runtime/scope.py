@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from spark_events.api import EventBuilder, Metric, MetricGroup, SpanBuilder
-from spark_events.api.metric_group import M
+from spark_events.api.metric_group import M, ReadOnlyGroup
 from spark_events.runtime.log_once import logger
 
 
@@ -166,7 +166,7 @@ class ScopeGroup(MetricGroup):
         return self._all_variables
 
 
-class ReporterGroupView(MetricGroup):
+class ReporterGroupView(ReadOnlyGroup):
     """A group as one reporter sees it: with its additional and without its excluded variables.
 
     Args:
@@ -179,26 +179,6 @@ class ReporterGroupView(MetricGroup):
         self._group = group
         self._variables = variables
         self._delimiter = delimiter
-
-    def add_group(self, key: str, value: str | None = None) -> MetricGroup:
-        """Not for reporters."""
-        raise TypeError("a reporter adds nothing to the scope tree")
-
-    def register(self, name: str, metric: M) -> M:
-        """Not for reporters."""
-        raise TypeError("a reporter adds nothing to the scope tree")
-
-    def add_event(self, event: EventBuilder) -> None:
-        """Not for reporters."""
-        raise TypeError("a reporter adds nothing to the scope tree")
-
-    def add_span(self, span: SpanBuilder) -> None:
-        """Not for reporters."""
-        raise TypeError("a reporter adds nothing to the scope tree")
-
-    def close(self) -> None:
-        """Not for reporters."""
-        raise TypeError("a reporter closes nothing of the scope tree")
 
     def metric_identifier(self, name: str, delimiter: str = "") -> str:
         """Return the full name, joined by the reporter's configured delimiter unless one is given."""

@@ -8,7 +8,7 @@ import pytest
 
 from spark_events.listeners.executors import reason_class
 from spark_events.listeners.passing_series import PassingSeries
-from spark_events.listeners.scopes import Scopes
+from spark_events.listeners.scope_formats import ScopeFormats
 from spark_events.listeners.settings import read_settings
 from spark_events.runtime.registry import Registry
 from tests.listeners import records as r
@@ -315,7 +315,7 @@ def test_wrong_scope_formats(text: str, wrong: str) -> None:
 
     assert str(error).startswith(f"spark.metrics.scope.query: {text!r} is not allowed; expected texts and")
     assert wrong in str(error)
-    assert settings.scopes.query == Scopes.__init__.__defaults__[0].query  # type: ignore[index]
+    assert settings.scopes.query == ScopeFormats().query
 
 
 def test_the_delimiter_of_all_metric_reporters() -> None:
