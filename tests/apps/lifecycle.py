@@ -53,6 +53,10 @@ except PySparkException as error:
     assert "4711" in str(error)
 query = start(poisoned=False)
 run_past(query, 4)
+for _ in range(500):  # within a batch, stop would cancel the batch's job
+    if not query.status["isTriggerActive"]:
+        break
+    query.awaitTermination(0.01)
 query.stop()
 
 try:
