@@ -20,10 +20,11 @@ from spark_events.api import ConfigError, MissingExtraError, Option, ReporterFac
 from spark_events.check import CheckResult
 from spark_events.check import check as check_conf
 from spark_events.demo.run import DemoOptions, run_demo
+from spark_events.event_logs.commands import Conf, PropertiesFile, replay
 from spark_events.listeners.enrichers import ENTRY_POINTS as ENRICHERS
 from spark_events.runtime.kinds import KINDS
 from spark_events.runtime.plugins import Plugin, installed, load_class
-from spark_events.spark_conf import default_properties_file, parse_assignments, read_properties
+from spark_events.spark_conf import read_conf
 from spark_events.submit import submit
 
 _WRONG = 2
@@ -36,6 +37,9 @@ app = typer.Typer(
 )
 _out = Console(highlight=False)
 _err = Console(stderr=True, highlight=False)
+
+
+app.command()(replay)
 
 
 def main() -> None:
@@ -63,17 +67,12 @@ def run(context: typer.Context) -> None:
 
 @app.command()
 def check(
-    properties_file: Annotated[
-        Path | None, typer.Option(help="A spark-defaults.conf; by default the one that spark-submit reads.")
-    ] = None,
-    conf: Annotated[
-        list[str] | None, typer.Option(help="key=value, as for spark-submit; repeatable.")
-    ] = None,
+    properties_file: PropertiesFile = None,
+    conf: Conf = None,
     connect: Annotated[bool, typer.Option("--connect", help="Also try endpoints, ports and paths.")] = False,
 ) -> None:
     """Check a configuration; exits 2 if anything in it is wrong."""
-    path = properties_file or default_properties_file()
-    found = {**(read_properties(path) if path else {}), **parse_assignments(conf or ())}
+    found, path = read_conf(properties_file, conf or ())
     result = check_conf(found, connect)
     if result.reporters:
         _out.print(_checked_table(result, connect))

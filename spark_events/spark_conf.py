@@ -56,6 +56,20 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, str]:
     return pairs
 
 
+def read_conf(properties_file: Path | None, assignments: Iterable[str]) -> tuple[dict[str, str], Path | None]:
+    """Return what a command is configured with, and the file that part of it comes from.
+
+    Args:
+        properties_file: as the command line has it; None takes the one that spark-submit would read.
+        assignments: ``key=value`` pairs, which win over the file.
+
+    Raises:
+        ConfigError: the file cannot be read, or a pair has no ``=``.
+    """
+    path = properties_file or default_properties_file()
+    return {**(read_properties(path) if path else {}), **parse_assignments(assignments)}, path
+
+
 def spark_home() -> Path | None:
     """Return where Spark is installed: SPARK_HOME, or the PySpark package; None where there is neither."""
     home = os.environ.get("SPARK_HOME") or _pyspark_home()

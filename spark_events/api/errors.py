@@ -45,22 +45,23 @@ class ConfigError(SparkEventsError):
 
 
 class MissingExtraError(ConfigError):
-    """A reporter needs a package that comes with an extra of spark-events."""
+    """A reporter, or something else, needs a package that comes with an extra of spark-events."""
 
-    def __init__(self, reporter_type: str, package: str) -> None:
+    def __init__(self, extra: str, package: str, what: str = "") -> None:
         super().__init__(
-            f"reporter type {reporter_type!r} needs the package {package!r}, which is not installed: "
-            f"pip install 'spark-events[{reporter_type}]'"
+            f"{what or f'reporter type {extra!r}'} needs the package {package!r}, which is not installed: "
+            f"pip install 'spark-events[{extra}]'"
         )
 
 
 @contextmanager
-def needs_extra(reporter_type: str, package: str) -> Iterator[None]:
+def needs_extra(extra: str, package: str, what: str = "") -> Iterator[None]:
     """Let an import that fails say which extra of spark-events mends it.
 
     Args:
-        reporter_type: the extra's name, which is the reporter type's.
+        extra: its name, which is the reporter type's where a reporter needs it.
         package: what it brings, for an error that does not say what it misses.
+        what: what needs it, for the message; by default the reporter type of the extra's name.
 
     Raises:
         MissingExtraError: a module was not found.
@@ -68,7 +69,7 @@ def needs_extra(reporter_type: str, package: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise MissingExtraError(reporter_type, error.name or package) from error
+        raise MissingExtraError(extra, error.name or package, what) from error
 
 
 class RetryLater(SparkEventsError):  # noqa: N818 - says what to do, as StopIteration does

@@ -60,6 +60,26 @@ class ApplicationListener:
         self.tracker.change(JobStatus.FAILED, time_ms)
         self._span(time_ms, failure)
 
+    def on_dead(self, record: dict[str, Any], time_ms: int) -> None:
+        """Take that an event log without an end is no longer written."""
+        occasion = f"dead since {time_ms}"
+        tracker = self.tracker
+        self._context.failures.report(
+            Failure(str(record["Reason"])),
+            tracker.entity,
+            tracker.group,
+            time_ms,
+            can_restart=False,
+            is_global=True,
+            occasion=occasion,
+        )
+        tracker.change(JobStatus.FAILED, time_ms, occasion)
+
+    def on_alive(self, record: dict[str, Any], time_ms: int) -> None:
+        """Take that it is written again: the application had been thought dead."""
+        self.tracker.status = JobStatus.FAILED
+        self.tracker.change(JobStatus.RUNNING, time_ms, f"alive since {time_ms}")
+
     def _span(self, end_ms: int, failure: Failure | None) -> None:
         span = (
             ended_span("Application", self._start_ms, end_ms, failure)

@@ -136,6 +136,22 @@ class QueryListener:
             else:
                 self._end(run, JobStatus.CANCELED, time_ms)
 
+    def on_application_dead(self, record: dict[str, Any], time_ms: int) -> None:
+        """Take that an event log without an end is no longer written: its queries run no longer."""
+        occasion = f"dead since {time_ms}"
+        for run in list(self._runs.values()):
+            failure = Failure("the application died while the query ran")
+            self._context.failures.report(
+                failure, run.entity, run.group, time_ms, is_global=True, occasion=occasion
+            )
+            run.tracker.change(JobStatus.FAILED, time_ms, occasion)
+
+    def on_application_alive(self, record: dict[str, Any], time_ms: int) -> None:
+        """Take that it is written again."""
+        for run in self._runs.values():
+            run.tracker.status = JobStatus.FAILED
+            run.tracker.change(JobStatus.RUNNING, time_ms, f"alive since {time_ms}")
+
     def tick(self, now_ms: int) -> None:
         """Report checkpoints that are overdue now, and forget what has ended for long enough."""
         gone = self._series.tick(now_ms)

@@ -33,6 +33,24 @@ BRIDGE_DROP = Option(
     "oldest",
     "what a full driver bridge drops: its oldest records, or those that come new",
 )
+DEAD_AFTER = Option(
+    "eventlog.dead.after",
+    types.at_least(1, types.DURATION),
+    3_600_000,
+    "how long an event log without an end may rest until its application counts as FAILED",
+)
+POLL_INTERVAL = Option(
+    "eventlog.poll.interval",
+    types.at_least(1, types.DURATION),
+    2_000,
+    "how often followed event logs are looked at",
+)
+STALL_TIMEOUT = Option(
+    "eventlog.stall.timeout",
+    types.at_least(1, types.DURATION),
+    300_000,
+    "how long a replay waits for a reporter that takes nothing",
+)
 ENRICHERS = Option.optional("failure.enrichers", types.LIST, "the failure enrichers to ask; all by default")
 REPORTERS = Option.optional("reporters", types.LIST, "the event reporters to start; all by default")
 METRICS_PREFIX = "spark.metrics."
@@ -68,7 +86,18 @@ DETAIL_LEVEL = Option(
     "how much the spans of a checkpoint tell, as in Flink",
 )
 OPTIONS: Mapping[str, tuple[Option[Any], ...]] = {
-    PREFIX: (SLA, STATE_DIR, CLOSE_TIMEOUT, BRIDGE_QUEUE, BRIDGE_DROP, ENRICHERS, REPORTERS),
+    PREFIX: (
+        SLA,
+        STATE_DIR,
+        CLOSE_TIMEOUT,
+        BRIDGE_QUEUE,
+        BRIDGE_DROP,
+        DEAD_AFTER,
+        POLL_INTERVAL,
+        STALL_TIMEOUT,
+        ENRICHERS,
+        REPORTERS,
+    ),
     METRICS_PREFIX: (STATUS_METRICS, GRACE, JOB_AFTER, METRICS_DELIMITER, *scope_formats.OPTIONS),
     TRACES_PREFIX: (PARENT, SAMPLING, DETAIL_LEVEL),
 }
@@ -86,6 +115,9 @@ class ListenerSettings:
         close_timeout_ms: how long closing may take, in ms.
         bridge_queue_bytes: the bound of the driver bridge's queue, in bytes.
         bridge_drop_oldest: what it drops: its oldest records, or else those that come new.
+        dead_after_ms: how long an event log without an end may rest, in ms.
+        poll_interval_ms: how often followed event logs are looked at, in ms.
+        stall_timeout_ms: how long a replay waits for a reporter that takes nothing, in ms.
         status_metrics: which metrics there are for each status.
         scopes: what names of metrics begin with.
         grace_ms: how long the metrics of what has ended stay, in ms.
@@ -101,6 +133,9 @@ class ListenerSettings:
     close_timeout_ms: int = CLOSE_TIMEOUT.default
     bridge_queue_bytes: int = BRIDGE_QUEUE.default
     bridge_drop_oldest: bool = True
+    dead_after_ms: int = DEAD_AFTER.default
+    poll_interval_ms: int = POLL_INTERVAL.default
+    stall_timeout_ms: int = STALL_TIMEOUT.default
     status_metrics: tuple[str, ...] = STATUS_METRICS.default
     scopes: ScopeFormats = ScopeFormats()  # noqa: RUF009 - it is immutable
     grace_ms: int = GRACE.default
@@ -146,6 +181,9 @@ def read_settings(conf: Mapping[str, str]) -> tuple[ListenerSettings, list[Confi
         close_timeout_ms=read(CLOSE_TIMEOUT),
         bridge_queue_bytes=read(BRIDGE_QUEUE),
         bridge_drop_oldest=read(BRIDGE_DROP) == "oldest",
+        dead_after_ms=read(DEAD_AFTER),
+        poll_interval_ms=read(POLL_INTERVAL),
+        stall_timeout_ms=read(STALL_TIMEOUT),
         status_metrics=read(STATUS_METRICS, metrics),
         scopes=ScopeFormats(*(read(option, metrics) for option in scope_formats.OPTIONS)),
         grace_ms=read(GRACE, metrics),

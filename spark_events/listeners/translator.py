@@ -34,10 +34,15 @@ QUERY_STARTED = _STREAMING + "QueryStartedEvent"
 QUERY_PROGRESS = _STREAMING + "QueryProgressEvent"
 QUERY_IDLE = _STREAMING + "QueryIdleEvent"
 QUERY_TERMINATED = _STREAMING + "QueryTerminatedEvent"
+LOG_START = "SparkListenerLogStart"
 APPLICATION_START = "SparkListenerApplicationStart"
 APPLICATION_END = "SparkListenerApplicationEnd"
 JOB_START = "SparkListenerJobStart"
 EXECUTOR_ADDED = "SparkListenerExecutorAdded"
+APPLICATION_DEAD = "SparkEventsApplicationDead"
+"""The event-log source's own record that a log without an end is no longer written, and for which reason."""
+APPLICATION_ALIVE = "SparkEventsApplicationAlive"
+"""Its own record that such a log is written again after all."""
 
 Handler = Callable[[dict[str, Any], int], None]
 
@@ -51,7 +56,10 @@ class SparkListeners:
         registry: where events, spans and metrics go.
         settings: what is configured for the listeners.
         enrichers: label failures.
-        spark_version: of the application.
+        spark_version: of the application; an event log says it itself.
+
+    Attributes:
+        stumbled: records that could not be taken; each kind of error is logged once.
     """
 
     def __init__(
@@ -69,6 +77,12 @@ class SparkListeners:
         self._application: ApplicationListener | None = None
         self._tickers: Sequence[Callable[[int], None]] = ()
         self._clock_ms = 0
+        self.stumbled = 0
+
+    @property
+    def clock_ms(self) -> int:
+        """The latest time that a record has told, in ms since the epoch."""
+        return self._clock_ms
 
     @property
     def ended(self) -> bool:
@@ -84,26 +98,39 @@ class SparkListeners:
             received_ms: when it came, in ms since the epoch, for a record that does not say when it was;
                 None where that is not known, and the time of the record before it is taken.
         """
-        name = record.get("Event")
-        time_ms = record_time_ms(record) or received_ms or self._clock_ms
-        self._clock_ms = max(self._clock_ms, time_ms)
+        name = str(record.get("Event"))
+        if name == LOG_START:
+            self._spark_version = str(record.get("Spark Version") or self._spark_version)
         if name == APPLICATION_START:
+            if self._application is not None:
+                return
             self._begin(record)
-        for handler in self._handlers.get(str(name), ()):
-            try:
-                handler(record, time_ms)
-            except Exception as error:
-                self._registry.log.error(
-                    ("listener", str(name), type(error).__name__),
-                    f"a {name} record is skipped: {error!r}",
-                    error,
-                )
+        if handlers := self._handlers.get(name):
+            time_ms = self._time_of(name, record) or received_ms or self._clock_ms
+            self._clock_ms = max(self._clock_ms, time_ms)
+            for handler in handlers:
+                try:
+                    handler(record, time_ms)
+                except Exception as error:
+                    self._stumble(name, error)
 
     def tick(self, now_ms: int) -> None:
         """Let time pass: some things happen by not happening."""
         if not self.ended:
             for tick in self._tickers:
                 tick(now_ms)
+
+    def _time_of(self, name: str, record: dict[str, Any]) -> int | None:
+        try:
+            return record_time_ms(record)
+        except Exception as error:
+            self._stumble(name, error)
+            return None
+
+    def _stumble(self, name: str, error: Exception) -> None:
+        self.stumbled += 1
+        what = ("listener", name, type(error).__name__)
+        self._registry.log.error(what, f"a {name} record is skipped: {error!r}", error)
 
     def _begin(self, record: dict[str, Any]) -> None:
         application = ApplicationInfo(
@@ -130,6 +157,8 @@ class SparkListeners:
         self._handlers = {
             APPLICATION_START: [self._application.on_start],
             APPLICATION_END: ends,
+            APPLICATION_DEAD: [queries.on_application_dead, self._application.on_dead],
+            APPLICATION_ALIVE: [self._application.on_alive, queries.on_application_alive],
             JOB_START: [jobs.on_start],
             "SparkListenerJobEnd": [jobs.on_end, stages.on_job_end],
             "SparkListenerStageSubmitted": [stages.on_submitted],

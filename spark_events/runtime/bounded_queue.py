@@ -68,6 +68,11 @@ class BoundedQueue:
     def __len__(self) -> int:
         return len(self._routine) + len(self._lasting)
 
+    @property
+    def crowded(self) -> bool:
+        """Whether it is more than half full."""
+        return 2 * len(self) > self._bounds.max_items or 2 * self.bytes > self._bounds.max_bytes
+
     def put(self, item: Item) -> int:
         """Append an item, and return how many had to be dropped for it, itself included."""
         bounds, dropped = self._bounds, 0

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from spark_events.api import (
     ApplicationInfo,
     ConfigError,
+    Event,
     EventBuilder,
     Gauge,
     Metric,
     MetricGroup,
+    Span,
     SpanBuilder,
 )
 from spark_events.runtime.bounded_queue import Item, estimate_bytes
 from spark_events.runtime.kinds import EVENTS, KINDS, METRICS, SPANS, Kind
 from spark_events.runtime.log_once import OnceLog
 from spark_events.runtime.losses import Losses
-from spark_events.runtime.redaction import Redactor, T
+from spark_events.runtime.redaction import Redactor
 from spark_events.runtime.scope import ReporterGroupView, ScopeGroup
 from spark_events.runtime.series_limit import SeriesLimit
 from spark_events.runtime.setup import ReporterSetup, read_setups
@@ -51,9 +53,13 @@ class Registry:
         setups: the reporters to start.
         redactor: keeps secrets out of events and spans.
         driver_scope: what dotted names of the framework's own metrics begin with.
+        tap: sees all events, without what is redacted, whoever else wants them.
+        metrics: where metrics go in place of this registry's own reporters.
+        variables: of all groups.
 
     Attributes:
         root: the group ``spark``, from which all others grow.
+        muted: while it is set, events and spans are passed over: an earlier process reported them.
         driver: where the framework's own metrics are.
         workers: one for each reporter.
         log: where errors of plugins go, once for each kind of error.
@@ -65,14 +71,20 @@ class Registry:
         setups: Sequence[ReporterSetup],
         redactor: Redactor | None = None,
         driver_scope: tuple[str, ...] = (),
+        tap: Callable[[Event], None] | None = None,
+        metrics: Registry | None = None,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         self.log = OnceLog()
+        self.muted = False
+        self._tap = tap
+        self._metrics = metrics
         self._redactor = redactor or Redactor()
         self.workers = [Worker(setup, self.log) for setup in setups]
         self._by_kind = {kind: [w for w in self.workers if w.setup.kind is kind] for kind in KINDS}
         self._limits = {worker: _limit(worker) for worker in self._by_kind[METRICS]}
         self._limits_lock = threading.Lock()
-        self.root = ScopeGroup(self, ("spark",), (), {}, {})
+        self.root = ScopeGroup(self, ("spark",), (), variables or {}, {})
         self.driver = self.root.child(components=driver_scope) if driver_scope else self.root
         self.losses = Losses(self.add_event)
 
@@ -108,6 +120,21 @@ class Registry:
         """Tell whether anybody is there to take what is added of a kind."""
         return bool(self._by_kind[kind])
 
+    @property
+    def crowded(self) -> bool:
+        """Whether a reporter has so much to do that who can wait had better do so."""
+        return any(worker.crowded for worker in self.workers if worker.error is None)
+
+    @property
+    def at_risk(self) -> int:
+        """How many items would be lost with the process."""
+        return sum(worker.at_risk for worker in self.workers)
+
+    @property
+    def undelivered(self) -> int:
+        """How many items wait or are in flight."""
+        return sum(worker.depth for worker in self.workers)
+
     def tick(self) -> None:
         """Let time pass: what was dropped is reported now and then."""
         self.losses.tell()
@@ -116,24 +143,37 @@ class Registry:
 
     def add_event(self, group: MetricGroup, event: EventBuilder) -> None:
         """Hand an event to each event reporter whose filter it passes."""
-        if wanting := self._wanting(EVENTS, group, event.name):
-            built = event.build(group.all_variables)
+        if self.muted:
+            return
+        wanting = self._wanting(EVENTS, group, event.name)
+        if wanting or self._tap:
+            built = self._redactor.item(event.build(group.all_variables))
+            if self._tap:
+                self._tap(built)
             self._offer(wanting, "notify_of_added_event", built, event.routine)
 
     def add_span(self, group: MetricGroup, span: SpanBuilder) -> None:
         """Hand a span, and each below it, to each span reporter whose filter it passes."""
-        for built in span.build_tree(group.all_variables) if self._by_kind[SPANS] else ():
+        if self.muted or not self._by_kind[SPANS]:
+            return
+        for built in span.build_tree(group.all_variables):
             if wanting := self._wanting(SPANS, group, built.name):
-                self._offer(wanting, "notify_of_added_span", built, span.routine)
+                self._offer(wanting, "notify_of_added_span", self._redactor.item(built), span.routine)
 
     def add_metric(self, group: MetricGroup, name: str, metric: Metric) -> None:
         """Tell each metric reporter whose filter it passes of a metric."""
+        if self._metrics is not None:
+            self._metrics.add_metric(group, name, metric)
+            return
         for limit in self._limits_of(group, name, metric):
             with self._limits_lock:
                 limit.added(metric, name, group)
 
     def remove_metric(self, group: MetricGroup, name: str, metric: Metric) -> None:
         """Tell each metric reporter that knows of a metric that it is gone."""
+        if self._metrics is not None:
+            self._metrics.remove_metric(group, name, metric)
+            return
         for limit in self._limits_of(group, name, metric):
             with self._limits_lock:
                 limit.removed(metric, name, group)
@@ -142,9 +182,8 @@ class Registry:
         scope = group.logical_scope
         return [worker for worker in self._by_kind[kind] if worker.setup.filter.passes(scope, name)]
 
-    def _offer(self, wanting: list[Worker], method: str, unseen: T, routine: bool) -> None:
-        built = self._redactor.item(unseen)
-        size, variables = estimate_bytes(built), unseen.variables
+    def _offer(self, wanting: list[Worker], method: str, built: Event | Span, routine: bool) -> None:
+        size, variables = estimate_bytes(built), built.variables
         for worker in wanting:
             seen = worker.setup.variables_for(variables)
             handed = built if seen is variables else built.with_variables(seen)

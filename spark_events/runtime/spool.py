@@ -43,6 +43,11 @@ class MemoryRecords:
         return self._first + len(self._records) - self._head
 
     @property
+    def crowded(self) -> bool:
+        """Whether they have more than half of the bytes that they may have."""
+        return 2 * self.bytes > self._max_bytes
+
+    @property
     def in_flight(self) -> bool:
         """Whether some are being sent."""
         return self._in_flight > 0
@@ -204,6 +209,13 @@ class Spool:
     def in_memory(self) -> int:
         """How many of them would be lost with the process."""
         return self._memory.pending
+
+    @property
+    def crowded(self) -> bool:
+        """Whether what waits takes more than half of what it may take, in memory or on disk."""
+        own = self._own
+        on_disk = own is not None and own.pending > 0 and 2 * own.size_bytes > own.bounds.max_bytes
+        return on_disk or self._memory.crowded
 
     @property
     def journal_bytes(self) -> int:

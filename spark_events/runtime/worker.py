@@ -78,6 +78,17 @@ class Worker:
         return len(self._queue) + self._in_flight + spooled
 
     @property
+    def at_risk(self) -> int:
+        """How many items would be lost with the process: what is in no journal, and not delivered."""
+        spooled = self.delivery.spool.in_memory if self.delivery else 0
+        return len(self._queue) + self._in_flight + spooled
+
+    @property
+    def crowded(self) -> bool:
+        """Whether its queue, or its journal, is more than half full."""
+        return self._queue.crowded or bool(self.delivery and self.delivery.spool.crowded)
+
+    @property
     def queue_bytes(self) -> int:
         """What the items in the queue take in memory, roughly, in bytes."""
         return self._queue.bytes

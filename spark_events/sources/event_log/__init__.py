@@ -1,0 +1,1 @@
+"""Spark's event logs as a source: found, decompressed, read, replayed and followed."""

@@ -1,0 +1,142 @@
+"""One application as its event log tells it: listeners and reporters of its own, and what came of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from spark_events.api import ApplicationInfo, Event
+from spark_events.listeners.job_status import JobStatus
+from spark_events.listeners.translator import APPLICATION_END, APPLICATION_START, LOG_START, SparkListeners
+from spark_events.sources.event_log.files import EventLog, LogFiles
+from spark_events.sources.event_log.tail import LogTail
+
+Start = Callable[[ApplicationInfo], SparkListeners]
+_TICK_MS = 1_000
+BEFORE_START = "before the application's start record"
+STUMBLED = "a record that a listener could not take"
+_OVER = {status.value for status in JobStatus if status.terminal}
+
+
+class Outcomes:
+    """The last status of each application, query and job, counted.
+
+    Attributes:
+        events: how many events there were.
+    """
+
+    def __init__(self) -> None:
+        self.events = 0
+        self._over: Counter[tuple[str, str]] = Counter()
+        self._going_on: dict[tuple[str, ...], str] = {}
+
+    def take(self, event: Event) -> None:
+        """Take one event."""
+        self.events += 1
+        if event.name != "JobStatusChangeEvent":
+            return
+        kind, status = str(event.attributes["job.kind"]), str(event.attributes["newJobStatus"])
+        ids = (event.variables.get(name, "") for name in ("app_id", "app_attempt_id", "run_id", "job_id"))
+        key = (kind, *ids)
+        if status in _OVER:
+            self._going_on.pop(key, None)
+            self._over[kind, status] += 1
+        else:
+            self._going_on[key] = status
+
+    def add(self, other: Outcomes) -> None:
+        """Add those of another application."""
+        self.events += other.events
+        self._over += other.counts
+
+    @property
+    def counts(self) -> Counter[tuple[str, str]]:
+        """How many there are of each kind in each status."""
+        return self._over + Counter((key[0], status) for key, status in self._going_on.items())
+
+
+class LoggedApplication:
+    """Feeds the records of one log to listeners, which are made when the log says whose it is.
+
+    Args:
+        files: where the log is.
+        log: the log.
+        start: makes the listeners of an application.
+        resume: a position up to which an earlier process has read; None where there was none.
+        resumed: told when that has been reached.
+
+    Attributes:
+        application: whose log it is; None before its start record.
+        spark_version: as the log says.
+        tail: reads the log.
+        listeners: take the records; None before the start record.
+    """
+
+    def __init__(
+        self,
+        files: LogFiles,
+        log: EventLog,
+        start: Start,
+        resume: tuple[int, int] | None = None,
+        resumed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._name = log.name
+        self._start = start
+        self.application: ApplicationInfo | None = None
+        self.spark_version = log.spark_version
+        self.tail = LogTail(files, self._take, resume, resumed)
+        self.listeners: SparkListeners | None = None
+        self._ticked_ms = 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether the end of the application was seen."""
+        return self.listeners is not None and self.listeners.ended
+
+    @property
+    def clock_ms(self) -> int:
+        """The latest time that a record told, in ms since the epoch."""
+        return self.listeners.clock_ms if self.listeners else 0
+
+    def finish_counts(self) -> None:
+        """Count what the listeners stumbled over, at the end."""
+        if self.listeners is not None and self.listeners.stumbled:
+            self.tail.reader.counts.skipped[STUMBLED] += self.listeners.stumbled
+
+    def _take(self, record: dict[str, Any]) -> None:
+        name = record["Event"]
+        if self.listeners is None:
+            if name == LOG_START:
+                self.spark_version = str(record.get("Spark Version") or "")
+                return
+            if name != APPLICATION_START:
+                # Spark 1 tells of the first executors before it tells of the application.
+                if name != "SparkListenerExecutorAdded":
+                    self.tail.reader.counts.skipped[BEFORE_START] += 1
+                return
+            record = self._begin(record)
+        listeners = self.listeners
+        assert listeners is not None
+        if name == APPLICATION_END and listeners.ended:
+            return
+        listeners.on_record(record)
+        if listeners.clock_ms >= self._ticked_ms + _TICK_MS:
+            self._ticked_ms = listeners.clock_ms
+            listeners.tick(self._ticked_ms)
+
+    def _begin(self, record: dict[str, Any]) -> dict[str, Any]:
+        # Before Spark 1.1 an application did not say its id.
+        record = {**record, "App ID": record.get("App ID") or self._name}
+        self.application = ApplicationInfo(
+            str(record.get("App Name") or ""), str(record["App ID"]), str(record.get("App Attempt ID") or "")
+        )
+        self.listeners = self._start(self.application)
+        self.listeners.on_record({"Event": LOG_START, "Spark Version": self.spark_version})
+        return record
+
+
+def without_state(settings: Any) -> Any:
+    """Return listener settings for logs: each tells all that is known, so a repetition tells the same."""
+    return replace(settings, state_dir=None)

@@ -1,0 +1,211 @@
+"""Finds event logs: single files, rolling folders, folders of Spark before 1.3; local or any fsspec path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, BinaryIO
+
+from spark_events.api import ConfigError, needs_extra
+
+with needs_extra("eventlog", "fsspec", "reading event logs"):
+    import fsspec
+    from fsspec.core import url_to_fs
+
+IN_PROGRESS = ".inprogress"
+_COMPACT = ".compact"
+_CODECS = (".zstd", ".lz4", ".snappy", ".lzf")
+_ROLLING = "eventlog_v2_"
+_PART = re.compile(r"events_(\d+)_")
+_STATUS = "appstatus_"
+# Spark before 1.3 wrote a folder of these.
+_OLD_PART = re.compile(r"EVENT_LOG_(\d+)$")
+_OLD_COMPLETE, _OLD_VERSION = "APPLICATION_COMPLETE", "SPARK_VERSION_"
+_HADOOP_SCHEMES = re.compile(r"^s3[an]://")
+
+
+@dataclass(frozen=True, slots=True)
+class LogPart:
+    """One file of an event log.
+
+    Attributes:
+        path: for its file system.
+        index: its number in a rolling log, from 1; 0 for a log of one file.
+        size: in bytes, compressed as it is.
+        compacted: whether it stands for all parts before it, too.
+    """
+
+    path: str
+    index: int
+    size: int
+    compacted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EventLog:
+    """The event log of one application attempt.
+
+    Attributes:
+        name: the application's id and attempt, as the log's name has it.
+        path: of the file or the folder, as a person would write it.
+        parts: its files, in their order.
+        in_progress: whether Spark has not marked it as complete.
+        modified_ms: when it was written to, in ms since the epoch; 0 where the file system does not say.
+        spark_version: where its name says it, as before Spark 1.3; else empty.
+    """
+
+    name: str
+    path: str
+    parts: tuple[LogPart, ...]
+    in_progress: bool
+    modified_ms: int
+    spark_version: str = ""
+
+    @property
+    def size(self) -> int:
+        """Bytes of all its files."""
+        return sum(part.size for part in self.parts)
+
+
+class LogFiles:
+    """The event logs at one path.
+
+    Args:
+        path: a log, a folder of logs, or a glob; local, or with a scheme that fsspec knows or ``s3a://``.
+
+    Raises:
+        ConfigError: its file system cannot be used.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        url = _HADOOP_SCHEMES.sub("s3://", path)
+        try:
+            self._fs, self._root = url_to_fs(url, use_listings_cache=False, skip_instance_cache=True)
+        except (ImportError, ValueError) as error:
+            raise ConfigError(f"{path}: its file system cannot be used: {error}") from error
+
+    def find(self) -> list[EventLog]:
+        """Return the logs, by name.
+
+        Raises:
+            ConfigError: there is nothing at that path, or it cannot be listed.
+        """
+        try:
+            logs = list(self._logs())
+        except (OSError, PermissionError) as error:
+            raise ConfigError(f"{self.path}: cannot be listed: {error}") from error
+        return sorted(logs, key=lambda log: log.name)
+
+    def open(self, part: LogPart, position: int = 0) -> BinaryIO:
+        """Open a part at a position in bytes; what it raises is an OSError."""
+        file: BinaryIO = self._fs.open(part.path, "rb", **self._open_options(part))
+        if position:
+            file.seek(position)
+        return file
+
+    def _open_options(self, part: LogPart) -> dict[str, Any]:
+        # What is local needs no cache; what is remote is read from front to back.
+        return {} if "file" in self._protocols else {"cache_type": "readahead", "block_size": 4 << 20}
+
+    @property
+    def _protocols(self) -> tuple[str, ...]:
+        given = self._fs.protocol
+        return (given,) if isinstance(given, str) else tuple(given)
+
+    # ----------------------------------------------------------------------------------------------------
+
+    def _logs(self) -> Iterator[EventLog]:
+        if fsspec.core.has_magic(self._root) and not self._fs.exists(self._root):
+            found = list(self._fs.glob(self._root, detail=True).values())
+            if not found:
+                raise ConfigError(f"{self.path}: nothing matches this pattern")
+        elif not self._fs.exists(self._root):
+            raise ConfigError(f"{self.path}: there is no such file or folder")
+        else:
+            found = [self._fs.info(self._root)]
+            if found[0]["type"] == "directory":
+                inside = self._list(self._root)
+                log = self._of_folder(found[0], inside)
+                found = inside if log is None else []
+                if log is not None:
+                    yield log
+        for info in found:
+            log = self._of_entry(info)
+            if log is not None:
+                yield log
+
+    def _list(self, folder: str) -> list[dict[str, Any]]:
+        self._fs.invalidate_cache()
+        return [info for info in self._fs.ls(folder, detail=True) if _base(info) != _base({"name": folder})]
+
+    def _of_entry(self, info: Mapping[str, Any]) -> EventLog | None:
+        base = _base(info)
+        if info["type"] == "directory":
+            return self._of_folder(info, self._list(info["name"]))
+        if base.startswith((".", "_")) or not info.get("size"):
+            return None
+        name = base.removesuffix(IN_PROGRESS)
+        for codec in _CODECS:
+            name = name.removesuffix(codec)
+        part = LogPart(info["name"], 0, int(info["size"]))
+        in_progress = base.endswith(IN_PROGRESS)
+        return EventLog(name, self._shown(info["name"]), (part,), in_progress, _modified_ms(info))
+
+    def _of_folder(self, folder: Mapping[str, Any], inside: list[dict[str, Any]]) -> EventLog | None:
+        names = [_base(info) for info in inside]
+        parts = [info for info in inside if _PART.match(_base(info)) and info["type"] == "file"]
+        if parts:
+            return self._rolling(folder["name"], parts, names)
+        old = [info for info in inside if _OLD_PART.match(_base(info))]
+        if not old:
+            return None
+        version = next((name for name in names if name.startswith(_OLD_VERSION)), _OLD_VERSION)
+        return EventLog(
+            _base(folder),
+            self._shown(folder["name"]),
+            tuple(sorted((_part(info, _OLD_PART) for info in old), key=lambda part: part.index)),
+            _OLD_COMPLETE not in names,
+            max(map(_modified_ms, old)),
+            version.removeprefix(_OLD_VERSION),
+        )
+
+    def _rolling(self, folder: str, infos: list[dict[str, Any]], names: list[str]) -> EventLog:
+        parts = sorted((_part(info, _PART) for info in infos), key=lambda part: (part.index, part.compacted))
+        # Spark's own reader goes on from the last compacted part, too.
+        last = max((number for number, part in enumerate(parts) if part.compacted), default=0)
+        status = [name for name in names if name.startswith(_STATUS)]
+        return EventLog(
+            _base({"name": folder}).removeprefix(_ROLLING),
+            self._shown(folder),
+            tuple(parts[last:]),
+            not status or any(name.endswith(IN_PROGRESS) for name in status),
+            max(map(_modified_ms, infos)),
+        )
+
+    def _shown(self, path: str) -> str:
+        return path if "file" in self._protocols else str(self._fs.unstrip_protocol(path))
+
+
+def _part(info: Mapping[str, Any], pattern: re.Pattern[str]) -> LogPart:
+    base = _base(info)
+    match = pattern.match(base)
+    assert match is not None
+    return LogPart(info["name"], int(match.group(1)), int(info["size"] or 0), base.endswith(_COMPACT))
+
+
+def _base(info: Mapping[str, Any]) -> str:
+    return str(info["name"]).rstrip("/").rsplit("/", 1)[-1]
+
+
+def _modified_ms(info: Mapping[str, Any]) -> int:
+    """Return when a file was written to; file systems call it by different names."""
+    for key in ("mtime", "LastModified", "last_modified", "updated", "created"):
+        value = info.get(key)
+        if isinstance(value, datetime):
+            return round(value.timestamp() * 1000)
+        if isinstance(value, (int, float)):
+            return round(value * 1000)
+    return 0

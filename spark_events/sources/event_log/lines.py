@@ -1,0 +1,78 @@
+"""Cuts a stream of bytes into lines, none of them longer than memory allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+LONGEST = 16 << 20
+"""Longer lines are skipped; parsed, one takes several times its bytes."""
+Lines = Callable[[list[bytes]], None]
+
+
+class LineSplitter:
+    """Takes bytes in any pieces and hands on whole lines, without their ends.
+
+    Args:
+        take: takes the lines that a piece has completed.
+        too_long: told of each line that was skipped for its length.
+        longest: bytes that a line may have.
+    """
+
+    def __init__(self, take: Lines, too_long: Callable[[], None], longest: int = LONGEST) -> None:
+        self._take = take
+        self._too_long = too_long
+        self._longest = longest
+        self._pieces: list[bytes] = []
+        self._held = 0
+        self._skipping = False
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes."""
+        lines = data.split(b"\n")
+        rest = lines.pop()
+        if lines:
+            lines[0] = self._complete(lines[0])
+            if self._skipping:
+                self._skipping = False
+                del lines[0]
+            self._take(lines)
+        self._hold(rest)
+
+    def end(self) -> bytes:
+        """Return the beginning of a line that has no end yet, and forget it."""
+        rest = b"".join(self._pieces)
+        self._pieces, self._held, self._skipping = [], 0, False
+        return rest
+
+    def _complete(self, tail: bytes) -> bytes:
+        if not self._pieces:
+            return tail
+        self._pieces.append(tail)
+        line = b"".join(self._pieces)
+        self._pieces, self._held = [], 0
+        return line
+
+    def _hold(self, piece: bytes) -> None:
+        if self._skipping or not piece:
+            return
+        self._held += len(piece)
+        if self._held <= self._longest:
+            self._pieces.append(piece)
+            return
+        self._pieces, self._held, self._skipping = [], 0, True
+        self._too_long()
+
+
+def load(line: bytes) -> dict[str, Any]:
+    """Return the record of a line.
+
+    Raises:
+        ValueError: it is no JSON object, or no UTF-8.
+    """
+    record = orjson.loads(line)
+    if type(record) is not dict:
+        raise ValueError(f"a {type(record).__name__}, no JSON object")
+    return record

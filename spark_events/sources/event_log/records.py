@@ -1,0 +1,216 @@
+"""From the lines of an event log to the records that the driver bridge would give the listeners."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from spark_events.listeners.translator import (
+    APPLICATION_START,
+    EXECUTOR_ADDED,
+    JOB_START,
+    LOG_START,
+    QUERY_IDLE,
+    QUERY_PROGRESS,
+    QUERY_STARTED,
+    QUERY_TERMINATED,
+    SQL_EXECUTION_END,
+    SQL_EXECUTION_START,
+)
+from spark_events.sources.event_log.lines import LONGEST, load
+from spark_events.sources.event_log.stage_tasks import TASK_END, TASK_START, AllStageTasks
+
+Record = dict[str, Any]
+_SUBMITTED, _COMPLETED = "SparkListenerStageSubmitted", "SparkListenerStageCompleted"
+_START, _END = "SparkListenerTaskStart", "SparkListenerTaskEnd"
+_WANTED = frozenset(
+    (
+        LOG_START,
+        APPLICATION_START,
+        "SparkListenerApplicationEnd",
+        JOB_START,
+        "SparkListenerJobEnd",
+        _SUBMITTED,
+        _COMPLETED,
+        EXECUTOR_ADDED,
+        "SparkListenerExecutorRemoved",
+        SQL_EXECUTION_START,
+        SQL_EXECUTION_END,
+        QUERY_STARTED,
+        QUERY_PROGRESS,
+        QUERY_IDLE,
+        QUERY_TERMINATED,
+        _START,
+        _END,
+    )
+)
+# Spark's own records that no event comes of; those with a package are told by it.
+_UNUSED = re.compile(
+    r"org\.apache\.spark\.|SparkListener(?:TaskGettingResult|SpeculativeTaskSubmitted|EnvironmentUpdate|"
+    r"BlockManager(?:Added|Removed)|UnpersistRDD|BlockUpdated|ExecutorMetricsUpdate|StageExecutorMetrics|"
+    r"ResourceProfileAdded|(?:Executor|Node)(?:Blacklisted|Unblacklisted|Excluded|Unexcluded)(?:ForStage)?|"
+    r"UnschedulableTaskSet(?:Added|Removed)|MiscellaneousProcessAdded)$"
+)
+_NAME = re.compile(rb'\{"Event":"([^"\\]*)"')
+_MOST_NAMES = 20
+NOT_JSON = "no JSON in UTF-8"
+NO_RECORD = "JSON, but no record of Spark's"
+TOO_LONG = f"longer than {LONGEST >> 20} MiB"
+MALFORMED = "a record that lacks what it should have"
+CUT = "cut off at the end of the log"
+
+
+@dataclass(slots=True)
+class RecordCounts:
+    """What became of the lines of one log or more.
+
+    Attributes:
+        read: lines that had something in them.
+        tasks: those of them that told of a task.
+        unused: Spark's records that no event comes of.
+        skipped: those that could not be used, by reason.
+        unknown: those of types that are not Spark's, by name.
+    """
+
+    read: int = 0
+    tasks: int = 0
+    unused: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: RecordCounts) -> None:
+        """Add those of another log."""
+        self.read += other.read
+        self.tasks += other.tasks
+        self.unused += other.unused
+        self.skipped += other.skipped
+        self.unknown += other.unknown
+
+    def lost(self) -> Counter[str]:
+        """Return all that was skipped, by reason, unknown types included."""
+        return self.skipped + Counter({f"of the unknown type {name}": n for name, n in self.unknown.items()})
+
+
+class RecordReader:
+    """Makes records of lines. Task records, which are most of a log, are told and read by their first bytes.
+
+    Args:
+        take: takes the records.
+
+    Attributes:
+        counts: what became of the lines.
+        lines: how many lines have gone by, empty ones and those that were skipped included.
+    """
+
+    def __init__(self, take: Callable[[Record], None]) -> None:
+        self._take = take
+        self._tasks = AllStageTasks()
+        self.counts = RecordCounts()
+        self.lines = 0
+
+    def take_lines(self, lines: list[bytes]) -> None:
+        """Take whole lines."""
+        self.lines += len(lines)
+        tasks, read_tasks = self._tasks, 0
+        for line in lines:
+            if line.startswith(TASK_END):
+                read, read_tasks = tasks.ended, read_tasks + 1
+            elif line.startswith(TASK_START):
+                read, read_tasks = tasks.started, read_tasks + 1
+            else:
+                if line and not line.isspace():
+                    self._other(line)
+                continue
+            try:
+                changed = read(line)
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                self._skip(error)
+            else:
+                if changed is not None:
+                    self._take(changed)
+        self.counts.tasks += read_tasks
+        self.counts.read += read_tasks
+
+    def too_long(self) -> None:
+        """Take that a line was too long to be read."""
+        self.lines += 1
+        self.counts.read += 1
+        self.counts.skipped[TOO_LONG] += 1
+
+    def take_last(self, line: bytes) -> None:
+        """Take what is left at the end of a log: a whole record, or one that was cut off."""
+        if not line.strip():
+            return
+        try:
+            load(line)
+        except ValueError:
+            self.lines += 1
+            self.counts.read += 1
+            self.counts.skipped[CUT] += 1
+        else:
+            self.take_lines([line])
+
+    def changed_tasks(self, now_ms: int) -> None:
+        """Take that time passes in a log that is being written: how the tasks stand is told anew."""
+        for record in list(self._tasks.changed(now_ms)):
+            self._take(record)
+
+    # ----------------------------------------------------------------------------------------------------
+
+    def _other(self, line: bytes) -> None:
+        self.counts.read += 1
+        match = _NAME.match(line)
+        name = match.group(1).decode(errors="replace") if match else None
+        if name is not None and name not in _WANTED:
+            self._pass_over(name)
+            return
+        try:
+            record = load(line)
+            if name is None:
+                name = record.get("Event")
+                if not isinstance(name, str):
+                    self.counts.skipped[NO_RECORD] += 1
+                    return
+                if name not in _WANTED:
+                    self._pass_over(name)
+                    return
+            self._wanted(name, record)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            self._skip(error)
+
+    def _wanted(self, name: str, record: Record) -> None:
+        if name == _SUBMITTED:
+            self._tasks.submitted(record)
+        elif name == _COMPLETED:
+            ended = self._tasks.completed(record)
+            if ended is not None:
+                self._take(ended)
+        elif name == SQL_EXECUTION_START and record.get("rootExecutionId") not in (
+            None,
+            record["executionId"],
+        ):
+            return  # a part of another, as for the bridge
+        elif name in (_START, _END):  # not written as Spark writes them
+            self.counts.tasks += 1
+            changed = (self._tasks.on_start if name == _START else self._tasks.on_end)(record)
+            if changed is not None:
+                self._take(changed)
+            return
+        self._take(record)
+
+    def _pass_over(self, name: str) -> None:
+        if _UNUSED.match(name):
+            self.counts.unused += 1
+            return
+        known = name in self.counts.unknown or len(self.counts.unknown) < _MOST_NAMES
+        self.counts.unknown[name if known else "…"] += 1
+
+    def _skip(self, error: Exception) -> None:
+        # orjson's error is a ValueError; any other one comes of a record that is JSON.
+        is_json = not isinstance(error, orjson.JSONDecodeError)
+        self.counts.skipped[MALFORMED if is_json else NOT_JSON] += 1

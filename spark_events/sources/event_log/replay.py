@@ -1,0 +1,232 @@
+"""Replays event logs: each application through listeners and reporters of its own, one after the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from spark_events.api import ApplicationInfo, ConfigError, Event
+from spark_events.listeners.configuration import Configuration, read_configuration
+from spark_events.listeners.scopes import variables_of
+from spark_events.listeners.translator import SparkListeners
+from spark_events.runtime.kinds import METRICS
+from spark_events.runtime.redaction import redact_logs
+from spark_events.runtime.registry import Registry
+from spark_events.runtime.stats import LOSS_CAUSES
+from spark_events.sources.event_log.application import LoggedApplication, Outcomes, without_state
+from spark_events.sources.event_log.files import EventLog, LogFiles
+from spark_events.sources.event_log.records import NO_RECORD, NOT_JSON, RecordCounts
+
+_WAIT_S = 0.01
+_OPEN_WAIT_MS = 30_000
+
+
+@dataclass(slots=True)
+class ReplayedLog:
+    """What came of one log.
+
+    Attributes:
+        path: of the log.
+        application: whose it is; None where it does not say.
+        spark_version: that wrote it; empty where it does not say.
+        ended: whether the application's end is in it.
+        counts: what became of its lines.
+        outcomes: the last statuses, and how many events there were.
+        notes: what else there is to say, a sentence each.
+        unreadable: whether a part of its bytes could not be read.
+    """
+
+    path: str
+    application: ApplicationInfo | None = None
+    spark_version: str = ""
+    ended: bool = False
+    counts: RecordCounts = field(default_factory=RecordCounts)
+    outcomes: Outcomes = field(default_factory=Outcomes)
+    notes: list[str] = field(default_factory=list)
+    unreadable: bool = False
+
+    @property
+    def is_event_log(self) -> bool:
+        """Whether any line was a record of Spark's."""
+        counts = self.counts
+        strange = counts.skipped[NOT_JSON] + counts.skipped[NO_RECORD] + sum(counts.unknown.values())
+        return self.application is not None or counts.read > strange
+
+
+@dataclass(slots=True)
+class Delivered:
+    """What became of the events and spans of one reporter, over all logs.
+
+    Attributes:
+        reported: how many it delivered.
+        lost: how many it did not, by cause.
+        waiting: how many its journal still holds.
+    """
+
+    reported: int = 0
+    lost: dict[str, int] = field(default_factory=dict)
+    waiting: int = 0
+
+
+class StalledError(Exception):
+    """A reporter has taken nothing for too long."""
+
+
+def read_log(
+    files: LogFiles,
+    log: EventLog,
+    start: Callable[[ApplicationInfo, Callable[[Event], None]], SparkListeners],
+    seen: Callable[[Event], None] = lambda event: None,
+) -> Iterator[int | ReplayedLog]:
+    """Read one log to its end.
+
+    Args:
+        files: where it is.
+        log: the log.
+        start: makes the listeners of an application, given what has to see its events.
+        seen: also sees them.
+
+    Yields:
+        How many bytes were read, block by block; at last what came of it.
+    """
+    result = ReplayedLog(log.path)
+
+    def take(event: Event) -> None:
+        result.outcomes.take(event)
+        seen(event)
+
+    logged = LoggedApplication(files, log, lambda application: start(application, take))
+    try:
+        yield from logged.tail.read(log, final=True)
+    except OSError as error:
+        result.unreadable = True
+        result.notes.append(f"cannot be read: {error}")
+    logged.finish_counts()
+    result.application, result.spark_version = logged.application, logged.spark_version
+    result.ended, result.counts = logged.ended, logged.tail.reader.counts
+    result.unreadable = result.unreadable or bool(logged.tail.notes)
+    result.notes += [*logged.tail.notes, *_notes(logged, log)]
+    yield result
+
+
+def _notes(logged: LoggedApplication, log: EventLog) -> Iterator[str]:
+    if logged.application is None:
+        yield "it has no SparkListenerApplicationStart record, so nothing of it was reported"
+    elif not logged.ended:
+        why = (
+            "it still runs, or it died" if log.in_progress else "the log is cut off, or the application died"
+        )
+        yield f"it has no SparkListenerApplicationEnd record: {why}"
+
+
+class Replay:
+    """Replays logs to the reporters of events and spans that a configuration names.
+
+    Args:
+        conf: Spark's configuration.
+
+    Attributes:
+        delivered: what became of what was reported, by reporter.
+        warnings: what there is to say of the configuration.
+
+    Raises:
+        ConfigError: it is wrong.
+    """
+
+    def __init__(self, conf: Mapping[str, str]) -> None:
+        found = read_configuration(conf)
+        if found.problems:
+            raise ConfigError.of_all(found.problems)
+        redact_logs(found.redactor)
+        self._conf = conf
+        self._stall_s = found.settings.stall_timeout_ms / 1000
+        self.warnings = [*found.warnings, *_left_out(found)]
+        self.delivered: dict[str, Delivered] = {}
+        self._registry: Registry | None = None
+
+    def run(self, files: LogFiles, logs: Iterable[EventLog]) -> Iterator[int | ReplayedLog]:
+        """Replay logs, one after the other.
+
+        Yields:
+            How many bytes were read, block by block; after each log, what came of it.
+
+        Raises:
+            ConfigError: a reporter cannot be opened.
+            StalledError: a reporter has taken nothing for ``spark.events.eventlog.stall.timeout``.
+        """
+        for log in logs:
+            yield from self._run_one(files, log)
+
+    def _run_one(self, files: LogFiles, log: EventLog) -> Iterator[int | ReplayedLog]:
+        done = False
+        try:
+            for step in read_log(files, log, self._start):
+                if self._registry is not None:
+                    self._await(self._registry, lambda registry: not registry.crowded)
+                yield step
+            if self._registry is not None:
+                self._await(self._registry, lambda registry: not registry.undelivered)
+            done = True
+        finally:
+            if self._registry is not None:
+                registry, self._registry = self._registry, None
+                registry.close(self._close_ms if done else 0)
+                self._count(registry)
+
+    def _start(self, application: ApplicationInfo, tap: Callable[[Event], None]) -> SparkListeners:
+        found = read_configuration(self._conf, application)
+        settings = found.settings
+        self._close_ms = settings.close_timeout_ms
+        setups = [setup for setup in found.setups if setup.kind is not METRICS]
+        scope = settings.scopes.driver.render(variables_of(application))
+        self._registry = registry = Registry(setups, found.redactor, scope, tap)
+        registry.start()
+        if unopened := registry.wait_opened(_OPEN_WAIT_MS):
+            raise ConfigError.of_all(unopened)
+        return SparkListeners(registry, without_state(settings), found.enrichers)
+
+    def _await(self, registry: Registry, there: Callable[[Registry], bool]) -> None:
+        """Wait for the reporters: a replay has time, and loses nothing to a full queue."""
+        last, since = -1, time.monotonic()
+        while not there(registry):
+            waiting, now = registry.undelivered, time.monotonic()
+            if waiting != last:
+                last, since = waiting, now
+            elif now - since > self._stall_s:
+                titles = [worker.title for worker in registry.workers if worker.depth]
+                raise StalledError(
+                    f"{', '.join(titles)}: nothing was taken for {self._stall_s:g} s, {waiting} item(s) wait"
+                )
+            time.sleep(_WAIT_S)
+
+    def _count(self, registry: Registry) -> None:
+        for worker in registry.workers:
+            of = self.delivered.setdefault(worker.title, Delivered())
+            stats = worker.stats
+            of.reported += stats.reported.count
+            lost = {**stats.dropped_here(), "failed": stats.failed.count}
+            for cause, count in lost.items():
+                if count:
+                    of.lost[cause] = of.lost.get(cause, 0) + count
+            of.waiting = worker.depth
+
+
+def lost_sentences(delivered: Mapping[str, Delivered]) -> Iterator[str]:
+    """Say what was lost, a sentence for each reporter and cause."""
+    causes = {**LOSS_CAUSES, "failed": "the reporter raised on them"}
+    for title, of in delivered.items():
+        for cause, count in of.lost.items():
+            yield f"{title}: {count} item(s) lost: {causes.get(cause, cause)}"
+
+
+def _left_out(found: Configuration) -> Iterator[str]:
+    """Say which reporters a replay does without: metrics tell how things are now."""
+    names = [setup.name for setup in found.setups if setup.kind is METRICS]
+    if names:
+        yield (
+            f"metric reporters are left out ({', '.join(names)}): metrics tell of the present, and a replay "
+            "has none; spark-events follow reports them"
+        )
+    if len(names) == len(found.setups):
+        yield "no reporter of events or spans is configured: the logs are read, and nothing is sent"

@@ -1,0 +1,240 @@
+"""How the tasks of stage attempts stand, from a log's lines; live, the driver bridge counts it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from spark_events.listeners.stage import ALL_RUNNING, STAGE_TASKS
+from spark_events.listeners.work import SUMS
+from spark_events.sources.event_log.lines import load
+
+Record = dict[str, Any]
+NOT_ALL_RUNNING = "NOT_ALL_RUNNING_OR_FINISHED"
+_MOST_TASKS = 16 << 20
+_FINISHED = 0x80
+_RUNNING = 0x7F
+
+TASK_START = b'{"Event":"SparkListenerTaskStart",'
+TASK_END = b'{"Event":"SparkListenerTaskEnd",'
+# As Spark writes them since 1.2, with what came later in parentheses. A record that looks otherwise, as that
+# of a task that failed, is parsed whole.
+_INFO = (
+    rb'"Task Info":\{"Task ID":\d+,"Index":(\d+),"Attempt":\d+,(?:"Partition ID":-?\d+,)?"Launch Time":(\d+),'
+)
+_START = re.compile(re.escape(TASK_START) + rb'"Stage ID":(\d+),"Stage Attempt ID":(\d+),' + _INFO)
+_END = re.compile(
+    re.escape(TASK_END) + rb'"Stage ID":(\d+),"Stage Attempt ID":(\d+),"Task Type":"\w+",'
+    rb'"Task End Reason":\{"Reason":"Success"\},' + _INFO
+)
+_METRICS_KEY = b'"Task Metrics":{'
+_METRICS = re.compile(
+    rb'"Task Metrics":\{(?:"Host Name":"[^"\\]*",)?"Executor Deserialize Time":\d+,'
+    rb'(?:"Executor Deserialize CPU Time":\d+,)?"Executor Run Time":(\d+),(?:"Executor CPU Time":(\d+),)?'
+    rb'(?:"Peak[^"]*":\d+,)*"Result Size":\d+,"JVM GC Time":(\d+),"Result Serialization Time":\d+,'
+    rb'"Memory Bytes Spilled":(\d+),"Disk Bytes Spilled":(\d+),"Shuffle Read Metrics":\{'
+    rb'"Remote Blocks Fetched":\d+,"Local Blocks Fetched":\d+,"Fetch Wait Time":\d+,'
+    rb'"Remote Bytes Read":(\d+),'
+    rb'(?:"Remote Bytes Read To Disk":\d+,)?"Local Bytes Read":(\d+),'
+)
+_WRITTEN = re.compile(
+    rb'"Shuffle Write Metrics":\{"Shuffle Bytes Written":(\d+),[^{}]*\},"Input Metrics":\{"Bytes Read":(\d+),'
+    rb'"Records Read":\d+\},"Output Metrics":\{"Bytes Written":(\d+),'
+)
+
+
+class StageTasks:
+    """The tasks of one stage attempt, by index, for several attempts of a task may run at once.
+
+    Args:
+        stage: its id.
+        attempt: its number.
+        total: how many tasks it has.
+    """
+
+    def __init__(self, stage: int, attempt: int, total: int) -> None:
+        self._ids = {"Stage ID": stage, "Stage Attempt ID": attempt, "Number of Tasks": total}
+        self._total = total
+        # A byte each: how often it runs now, and whether it has finished.
+        self._tasks = bytearray(min(max(total, 0), _MOST_TASKS))
+        self._covered = self._changes = 0
+        self._all = False
+        self.running = self.finished = self.failed = 0
+        self.sums = [0] * len(SUMS)
+        self.changed = False
+
+    def start(self, index: int) -> bool:
+        """Take a task's start; tell whether now, and not before, all are running or finished."""
+        if index >= len(self._tasks) or self._tasks[index] & _RUNNING == _RUNNING:
+            return False
+        self.changed = True
+        self.running += 1
+        if not self._tasks[index]:
+            self._covered += 1
+        self._tasks[index] += 1
+        if self._all or self._covered < self._total:
+            return False
+        self._all = True
+        self._changes += 1
+        return True
+
+    def end(self, index: int, succeeded: bool) -> bool:
+        """Take a task's end; tell whether by that not all are running or finished any longer."""
+        if index >= len(self._tasks) or not self._tasks[index] & _RUNNING:
+            return False
+        self.changed = True
+        self.running -= 1
+        self._tasks[index] -= 1
+        if not succeeded:
+            self.failed += 1
+        elif not self._tasks[index] & _FINISHED:
+            self._tasks[index] |= _FINISHED
+            self.finished += 1
+        return self._uncover(index)
+
+    def resubmit(self, index: int) -> bool:
+        """Take the loss of a finished task's output; tell the same."""
+        if index >= len(self._tasks) or not self._tasks[index] & _FINISHED:
+            return False
+        self._tasks[index] &= _RUNNING
+        self.finished -= 1
+        return self._uncover(index)
+
+    def record(self, status: str | None, time_ms: int) -> Record:
+        """Return how they stand, as the driver bridge says it."""
+        self.changed = False
+        return {
+            "Event": STAGE_TASKS,
+            **self._ids,
+            "Change": self._changes,
+            "Running": self.running,
+            "Finished": self.finished,
+            "Failed": self.failed,
+            **dict(zip((each.field for each in SUMS), self.sums, strict=True)),
+            "Status": status,
+            "Timestamp": time_ms,
+        }
+
+    def _uncover(self, index: int) -> bool:
+        if self._tasks[index]:
+            return False
+        self._covered -= 1
+        ceased, self._all = self._all, False
+        self._changes += ceased
+        return ceased
+
+
+class AllStageTasks:
+    """The tasks of all stage attempts that run."""
+
+    def __init__(self) -> None:
+        self._stages: dict[tuple[int, int], StageTasks] = {}
+
+    def submitted(self, record: Record) -> None:
+        """Take a StageSubmitted."""
+        key, info = _key(record)
+        self._stages[key] = StageTasks(*key, int(info.get("Number of Tasks") or 0))
+
+    def completed(self, record: Record) -> Record | None:
+        """Take a StageCompleted, and return how its tasks stood at the end."""
+        key, info = _key(record)
+        tasks = self._stages.pop(key, None)
+        return tasks.record(None, int(info.get("Completion Time") or 0)) if tasks else None
+
+    def changed(self, now_ms: int) -> Iterator[Record]:
+        """Yield how the tasks stand of each attempt of which one has begun or ended since the last time."""
+        for tasks in self._stages.values():
+            if tasks.changed:
+                yield tasks.record(None, now_ms)
+
+    def started(self, line: bytes) -> Record | None:
+        """Take the line of a TaskStart, and return a record where it changes the attempt's status.
+
+        Raises:
+            ValueError: it is none.
+        """
+        match = _START.match(line)
+        if match is None or line[-1:] != b"}":
+            return self.on_start(load(line))
+        stage, attempt, index, launched = match.groups()
+        tasks = self._stages.get((int(stage), int(attempt)))
+        if tasks is not None and tasks.start(int(index)):
+            return tasks.record(ALL_RUNNING, int(launched))
+        return None
+
+    def ended(self, line: bytes) -> Record | None:
+        """Take the line of a TaskEnd, and return a record where it changes the attempt's status.
+
+        Raises:
+            ValueError: it is none.
+        """
+        match = _END.match(line)
+        metrics = _METRICS.match(line, line.rfind(_METRICS_KEY)) if match and line[-1:] == b"}" else None
+        written = _WRITTEN.search(line, metrics.end()) if metrics else None
+        if match is None or metrics is None or written is None:
+            return self.on_end(load(line))
+        stage, attempt, index, _ = match.groups()
+        tasks = self._stages.get((int(stage), int(attempt)))
+        if tasks is not None:
+            tasks.end(int(index), True)
+            run, cpu, gc, in_memory, on_disk, remote, local = metrics.groups(b"0")
+            shuffled, read, wrote = written.groups()
+            sums = tasks.sums
+            sums[0] += int(run)
+            sums[1] += int(cpu)
+            sums[2] += int(gc)
+            sums[3] += int(read)
+            sums[4] += int(wrote)
+            sums[5] += int(remote) + int(local)
+            sums[6] += int(shuffled)
+            sums[7] += int(in_memory)
+            sums[8] += int(on_disk)
+        return None
+
+    def on_start(self, record: Record) -> Record | None:
+        """Take a TaskStart."""
+        tasks, info = self._of_task(record), record["Task Info"]
+        if tasks is not None and tasks.start(int(info["Index"])):
+            return tasks.record(ALL_RUNNING, int(info["Launch Time"]))
+        return None
+
+    def on_end(self, record: Record) -> Record | None:
+        """Take a TaskEnd."""
+        tasks, info = self._of_task(record), record["Task Info"]
+        if tasks is None:
+            return None
+        index, reason = int(info["Index"]), (record.get("Task End Reason") or {}).get("Reason")
+        for position, value in enumerate(_sums(record.get("Task Metrics") or {})):
+            tasks.sums[position] += value
+        ceased = tasks.resubmit(index) if reason == "Resubmitted" else tasks.end(index, reason == "Success")
+        return tasks.record(NOT_ALL_RUNNING, int(info.get("Finish Time") or 0)) if ceased else None
+
+    def _of_task(self, record: Record) -> StageTasks | None:
+        return self._stages.get((int(record["Stage ID"]), int(record.get("Stage Attempt ID") or 0)))
+
+
+def _key(record: Record) -> tuple[tuple[int, int], Mapping[str, Any]]:
+    info = record["Stage Info"]
+    return (int(info["Stage ID"]), int(info.get("Stage Attempt ID") or 0)), info
+
+
+def _sums(metrics: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return a task's metrics in the order of ``SUMS``; what its Spark did not know yet is 0."""
+
+    def value(name: str, group: str = "") -> int:
+        of = metrics.get(group) or {} if group else metrics
+        return int(of.get(name) or 0)
+
+    return (
+        value("Executor Run Time"),
+        value("Executor CPU Time"),
+        value("JVM GC Time"),
+        value("Bytes Read", "Input Metrics"),
+        value("Bytes Written", "Output Metrics"),
+        value("Remote Bytes Read", "Shuffle Read Metrics")
+        + value("Local Bytes Read", "Shuffle Read Metrics"),
+        value("Shuffle Bytes Written", "Shuffle Write Metrics"),
+        value("Memory Bytes Spilled"),
+        value("Disk Bytes Spilled"),
+    )
