@@ -20,7 +20,7 @@ from spark_events.api import ConfigError, MissingExtraError, Option, ReporterFac
 from spark_events.check import CheckResult
 from spark_events.check import check as check_conf
 from spark_events.demo.run import DemoOptions, run_demo
-from spark_events.event_logs.commands import Conf, PropertiesFile, replay
+from spark_events.event_logs.commands import Conf, PropertiesFile, follow, replay
 from spark_events.listeners.enrichers import ENTRY_POINTS as ENRICHERS
 from spark_events.runtime.kinds import KINDS
 from spark_events.runtime.plugins import Plugin, installed, load_class
@@ -40,6 +40,7 @@ _err = Console(stderr=True, highlight=False)
 
 
 app.command()(replay)
+app.command()(follow)
 
 
 def main() -> None:

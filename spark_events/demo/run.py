@@ -13,9 +13,9 @@ from typing import Any
 from rich.console import Console
 
 from spark_events.api import ConfigError
-from spark_events.demo.java import ensure_java
 from spark_events.demo.jobs import run_batch_job, run_streaming_query
 from spark_events.demo.summary import read_events, summarise, summary_table
+from spark_events.java import ensure_java
 
 APP_NAME = "spark-events-demo"
 _SPARK = {

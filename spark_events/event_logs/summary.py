@@ -58,6 +58,18 @@ class Summary:
         for note in log.notes:
             self.note(f"{log.path}: {note}")
 
+    def merge(self, other: Summary) -> None:
+        """Add those of another part of the logs."""
+        self.logs += other.logs
+        self.applications |= other.applications
+        self.versions += other.versions
+        self.counts.add(other.counts)
+        self.outcomes.add(other.outcomes)
+        for note in other.notes:
+            self.note(note)
+        self.notes_left_out += other.notes_left_out
+        self.unreadable += other.unreadable
+
     def note(self, sentence: str) -> None:
         """Keep a sentence, of many the first ones."""
         if len(self.notes) < _MOST_NOTES:

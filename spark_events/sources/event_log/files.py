@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, BinaryIO
@@ -14,6 +14,7 @@ with needs_extra("eventlog", "fsspec", "reading event logs"):
     import fsspec
     from fsspec.core import url_to_fs
 
+Known = Callable[[str, int], bool]
 IN_PROGRESS = ".inprogress"
 _COMPACT = ".compact"
 _CODECS = (".zstd", ".lz4", ".snappy", ".lzf")
@@ -54,6 +55,7 @@ class EventLog:
         in_progress: whether Spark has not marked it as complete.
         modified_ms: when it was written to, in ms since the epoch; 0 where the file system does not say.
         spark_version: where its name says it, as before Spark 1.3; else empty.
+        folder_modified_ms: when a part of it came or went, in ms since the epoch; 0 for a single file.
     """
 
     name: str
@@ -62,6 +64,7 @@ class EventLog:
     in_progress: bool
     modified_ms: int
     spark_version: str = ""
+    folder_modified_ms: int = 0
 
     @property
     def size(self) -> int:
@@ -87,14 +90,17 @@ class LogFiles:
         except (ImportError, ValueError) as error:
             raise ConfigError(f"{path}: its file system cannot be used: {error}") from error
 
-    def find(self) -> list[EventLog]:
+    def find(self, known: Known = lambda name, modified_ms: False) -> list[EventLog]:
         """Return the logs, by name.
+
+        Args:
+            known: tells by a log's name and when it was written to, in ms, that it need not be looked into.
 
         Raises:
             ConfigError: there is nothing at that path, or it cannot be listed.
         """
         try:
-            logs = list(self._logs())
+            logs = list(self._logs(known))
         except (OSError, PermissionError) as error:
             raise ConfigError(f"{self.path}: cannot be listed: {error}") from error
         return sorted(logs, key=lambda log: log.name)
@@ -117,7 +123,7 @@ class LogFiles:
 
     # ----------------------------------------------------------------------------------------------------
 
-    def _logs(self) -> Iterator[EventLog]:
+    def _logs(self, known: Known) -> Iterator[EventLog]:
         if fsspec.core.has_magic(self._root) and not self._fs.exists(self._root):
             found = list(self._fs.glob(self._root, detail=True).values())
             if not found:
@@ -133,6 +139,9 @@ class LogFiles:
                 if log is not None:
                     yield log
         for info in found:
+            name = _base(info).removeprefix(_ROLLING)
+            if info["type"] == "directory" and known(name, _modified_ms(info)):
+                continue
             log = self._of_entry(info)
             if log is not None:
                 yield log
@@ -158,7 +167,7 @@ class LogFiles:
         names = [_base(info) for info in inside]
         parts = [info for info in inside if _PART.match(_base(info)) and info["type"] == "file"]
         if parts:
-            return self._rolling(folder["name"], parts, names)
+            return self._rolling(folder, parts, names)
         old = [info for info in inside if _OLD_PART.match(_base(info))]
         if not old:
             return None
@@ -172,17 +181,18 @@ class LogFiles:
             version.removeprefix(_OLD_VERSION),
         )
 
-    def _rolling(self, folder: str, infos: list[dict[str, Any]], names: list[str]) -> EventLog:
+    def _rolling(self, folder: Mapping[str, Any], infos: list[dict[str, Any]], names: list[str]) -> EventLog:
         parts = sorted((_part(info, _PART) for info in infos), key=lambda part: (part.index, part.compacted))
         # Spark's own reader goes on from the last compacted part, too.
         last = max((number for number, part in enumerate(parts) if part.compacted), default=0)
         status = [name for name in names if name.startswith(_STATUS)]
         return EventLog(
-            _base({"name": folder}).removeprefix(_ROLLING),
-            self._shown(folder),
+            _base(folder).removeprefix(_ROLLING),
+            self._shown(folder["name"]),
             tuple(parts[last:]),
             not status or any(name.endswith(IN_PROGRESS) for name in status),
             max(map(_modified_ms, infos)),
+            folder_modified_ms=_modified_ms(folder),
         )
 
     def _shown(self, path: str) -> str:

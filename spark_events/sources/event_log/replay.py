@@ -18,6 +18,7 @@ from spark_events.sources.event_log.application import LoggedApplication, Outcom
 from spark_events.sources.event_log.files import EventLog, LogFiles
 from spark_events.sources.event_log.records import NO_RECORD, NOT_JSON, RecordCounts
 
+Tap = Callable[[Event], None]
 _WAIT_S = 0.01
 _OPEN_WAIT_MS = 30_000
 
@@ -76,8 +77,8 @@ class StalledError(Exception):
 def read_log(
     files: LogFiles,
     log: EventLog,
-    start: Callable[[ApplicationInfo, Callable[[Event], None]], SparkListeners],
-    seen: Callable[[Event], None] = lambda event: None,
+    start: Callable[[ApplicationInfo, Tap], SparkListeners],
+    seen: Tap = lambda event: None,
 ) -> Iterator[int | ReplayedLog]:
     """Read one log to its end.
 
@@ -174,7 +175,7 @@ class Replay:
                 registry.close(self._close_ms if done else 0)
                 self._count(registry)
 
-    def _start(self, application: ApplicationInfo, tap: Callable[[Event], None]) -> SparkListeners:
+    def _start(self, application: ApplicationInfo, tap: Tap) -> SparkListeners:
         found = read_configuration(self._conf, application)
         settings = found.settings
         self._close_ms = settings.close_timeout_ms

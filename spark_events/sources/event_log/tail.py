@@ -23,6 +23,8 @@ class _PartTail:
     def __init__(self, part: LogPart, take: Lines, reader: RecordReader) -> None:
         self.part = part
         self.position = 0
+        # What a file system lists may be behind what it gives to read.
+        self.listed = 0
         self.corrupt = False
         self._reader = reader
         self._splitter = LineSplitter(take, reader.too_long)
@@ -79,6 +81,7 @@ class LogTail:
         self.notes: list[str] = []
         self._tail: _PartTail | None = None
         self._lines_before = 0
+        self._finished = False
 
     @property
     def position(self) -> tuple[int, int]:
@@ -101,18 +104,22 @@ class LogTail:
             OSError: a part cannot be read; the next call goes on from there.
             LogRewrittenError: it is no longer the same log.
         """
+        if self._finished:
+            return
         now = self._tail.part.index if self._tail else -1
         ahead = [part for part in log.parts if part.index >= now]
         for number, part in enumerate(ahead):
             tail = self._tail_of(part)
-            if part.size < tail.position:
-                raise LogRewrittenError(f"{part.path} has {part.size} bytes, and {tail.position} were read")
-            if part.size > tail.position and not tail.corrupt:
+            if part.size < tail.listed:
+                raise LogRewrittenError(f"{part.path} has {part.size} bytes, and had {tail.listed}")
+            if part.size > tail.listed and not tail.corrupt:
                 yield from self._read(tail, part)
+            tail.listed = part.size
             if final or number < len(ahead) - 1:
                 self._leave()
         if final:
             self._leave()
+            self._finished = True
 
     def _tail_of(self, part: LogPart) -> _PartTail:
         tail = self._tail
@@ -140,7 +147,9 @@ class LogTail:
         if self._resume is not None:
             part, number = self.position
             # How many of these lines an earlier process has had; of a later part none.
-            had = self._resume[1] - number if part == self._resume[0] else 0 if part > self._resume[0] else None
+            had = (
+                self._resume[1] - number if part == self._resume[0] else 0 if part > self._resume[0] else None
+            )
             if had is not None and had < len(lines):
                 self.reader.take_lines(lines[: max(0, had)])
                 self.resume_here()
