@@ -176,7 +176,12 @@ def _session(conf: Mapping[str, str]) -> SparkSession:
     builder = SparkSession.builder.appName("spark-events replay")
     for key, value in conf.items():
         builder = builder.config(key, value)
-    session: SparkSession = builder.getOrCreate()
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        session: SparkSession = builder.getOrCreate()
+    except Py4JJavaError as error:
+        raise ConfigError(f"Spark could not be started: {error.java_exception.toString()}") from error
     return session
 
 

@@ -41,6 +41,8 @@ JOB_START = "SparkListenerJobStart"
 EXECUTOR_ADDED = "SparkListenerExecutorAdded"
 APPLICATION_DEAD = "SparkEventsApplicationDead"
 """The event-log source's own record that a log without an end is no longer written, and for which reason."""
+QUERIES_ONLY = "SparkEventsQueriesOnly"
+"""In an ApplicationStart: only the streaming queries are this process's own, as with Spark Connect."""
 APPLICATION_ALIVE = "SparkEventsApplicationAlive"
 """Its own record that such a log is written again after all."""
 
@@ -139,8 +141,24 @@ class SparkListeners:
             str(record.get("App Attempt ID") or ""),
         )
         context = self._context(application)
+        queries = QueryListener(context)
+        self._tickers = (queries.tick,)
+        self._handlers = {
+            APPLICATION_END: [queries.on_application_end],
+            SQL_EXECUTION_START: [queries.on_sql_execution_start],
+            QUERY_STARTED: [queries.on_started],
+            QUERY_PROGRESS: [queries.on_progress],
+            QUERY_IDLE: [queries.on_idle],
+            QUERY_TERMINATED: [queries.on_terminated],
+        }
+        if not record.get(QUERIES_ONLY):
+            self._begin_all(context, queries)
+
+    def _begin_all(self, context: ListenerContext, queries: QueryListener) -> None:
+        """Add to the listener of queries those of all else that an application does."""
+        context.work.register(context.scopes.application())
         self._application = ApplicationListener(context, self._spark_version)
-        queries, executions = QueryListener(context), SqlExecutionListener(context)
+        executions = SqlExecutionListener(context)
 
         spans_wanted = self._registry.has_reporters(SPANS)
 
@@ -155,6 +173,7 @@ class SparkListeners:
         self._tickers = (queries.tick, jobs.tick, stages.tick)
         ends = (queries.on_application_end, executions.on_application_end, self._application.on_end)
         self._handlers = {
+            **self._handlers,
             APPLICATION_START: [self._application.on_start],
             APPLICATION_END: ends,
             APPLICATION_DEAD: [queries.on_application_dead, self._application.on_dead],
@@ -168,10 +187,6 @@ class SparkListeners:
             SQL_EXECUTION_END: [executions.on_end],
             EXECUTOR_ADDED: [executors.on_added],
             "SparkListenerExecutorRemoved": [executors.on_removed],
-            QUERY_STARTED: [queries.on_started],
-            QUERY_PROGRESS: [queries.on_progress],
-            QUERY_IDLE: [queries.on_idle],
-            QUERY_TERMINATED: [queries.on_terminated],
         }
 
     def _context(self, application: ApplicationInfo) -> ListenerContext:
@@ -183,7 +198,7 @@ class SparkListeners:
             scopes=scopes,
             settings=self._settings,
             traces=Traces(emitter, self._settings),
-            work=ApplicationWork(scopes.application()),
+            work=ApplicationWork(),
             all_subtasks=AllSubtasks(),
             restarts=RestartCounts(self._settings.state_dir, application.name),
             queries_by_run={},

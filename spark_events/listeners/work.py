@@ -139,19 +139,17 @@ _ENDED = {
 
 
 class ApplicationWork:
-    """What all jobs of an application have done so far.
+    """What all jobs of an application have done so far."""
 
-    Args:
-        group: the application's metrics.
-    """
-
-    def __init__(self, group: MetricGroup) -> None:
+    def __init__(self) -> None:
         self._running: dict[object, StageWork] = {}
-        self._counters = {
-            name: group.register(name, Counter(unit, described)) for name, (unit, described) in _ENDED.items()
-        }
-        for each in SUMS:
-            self._counters[each.name] = group.register(each.name, Counter(each.unit, each.description))
+        self._counters = {name: Counter(unit, described) for name, (unit, described) in _ENDED.items()}
+        self._counters |= {each.name: Counter(each.unit, each.description) for each in SUMS}
+
+    def register(self, group: MetricGroup) -> None:
+        """Register its metrics, which are the application's."""
+        for name, counter in self._counters.items():
+            group.register(name, counter)
         active = Gauge(lambda: len(self._running), "{stage}", "Stages that run now.")
         group.register("activeStages", active)
         group.register("activeTasks", Gauge(self._active_tasks, "{task}", "Tasks that run now."))

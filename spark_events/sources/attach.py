@@ -5,16 +5,19 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from spark_events.api import ApplicationInfo, ConfigError
 from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.scopes import variables_of
+from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.redaction import redact_logs
 from spark_events.runtime.registry import Registry
+from spark_events.sources.connect import ConnectSource, application_of, configuration_of, is_connect
 from spark_events.sources.driver import DriverSource
 from spark_events.sources.driver_state import attempt_id
 from spark_events.sources.process_exit import PROCESS_EXIT
@@ -22,6 +25,23 @@ from spark_events.sources.process_exit import PROCESS_EXIT
 _OPEN_WAIT_MS = 10_000
 _lock = threading.Lock()
 _attachments: dict[str, Attachment] = {}
+
+
+class Source(Protocol):
+    """Where the records of an application come from."""
+
+    @property
+    def running(self) -> bool:
+        """Whether it is still being followed."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def stop(self) -> None:
+        """End for good; returns when all is delivered, or the time is over."""
+
+    def join(self) -> None:
+        """Wait until all is delivered, or the time is over."""
 
 
 class Attachment:
@@ -32,7 +52,7 @@ class Attachment:
             application adds metrics, events and spans of its own.
     """
 
-    def __init__(self, registry: Registry, source: DriverSource) -> None:
+    def __init__(self, registry: Registry, source: Source) -> None:
         self.registry = registry
         self._source = source
 
@@ -50,46 +70,66 @@ class Attachment:
         self._source.stop()
 
 
-def attach(spark: Any, *, strict: bool = False) -> Attachment:
+def attach(spark: Any, *, strict: bool = False, conf: Mapping[str, str] | None = None) -> Attachment:
     """Report on a Spark application, as its own ``spark.*`` configuration says.
 
     Calling it again for the same application returns the same attachment. It ends by itself, with
     ``spark.stop()`` or with the process.
 
+    With a Spark Connect session, it reports on the session's streaming queries: the driver is elsewhere, and
+    others may use it, too.
+
     Args:
         spark: a SparkSession or a SparkContext.
         strict: raise on a wrong configuration, and wait until each reporter has opened. Otherwise errors
             are logged, the reporters that are configured well start, and the application goes on.
+        conf: more keys, which win over those of the application.
 
     Raises:
-        TypeError: it is neither, or a Spark Connect session, whose driver is elsewhere.
+        TypeError: it is neither, or a Spark Connect session of PySpark 3.
         ConfigError: only with ``strict``; names each key, its value and what is allowed.
     """
-    context = _spark_context(spark)
-    application = ApplicationInfo(
-        str(context.appName), str(context.applicationId), attempt_id(context._jsc.sc())
-    )
+    own = _connect_session(spark) if is_connect(spark) else _spark_context(spark)
     with _lock:
-        found = _attachments.get(application.id)
+        found = _attachments.get(own.key)
         if found is not None and found.active:
             return found
         try:
-            attachment = _start(context, application, strict)
-        except ConfigError:
+            attachment = _start(own, {**own.conf(), **(conf or {})}, strict)
+        except (ConfigError, TypeError):
             raise
         except Exception:
             if strict:
                 raise
             logger.exception("spark-events could not attach; the application goes on without it")
-            return Attachment(Registry(()), _Nothing())  # type: ignore[arg-type]
+            return Attachment(Registry(()), _Nothing())
         for ended in [key for key, other in _attachments.items() if not other.active]:
             del _attachments[ended]
-        _attachments[application.id] = attachment
+        _attachments[own.key] = attachment
         return attachment
 
 
-def _start(context: Any, application: ApplicationInfo, strict: bool) -> Attachment:
-    conf: Mapping[str, str] = dict(context.getConf().getAll())
+@dataclass(frozen=True, slots=True)
+class _Attachable:
+    """What can be attached to.
+
+    Attributes:
+        key: tells it from others in this process.
+        conf: reads its configuration.
+        application: tells whose it is, by the configuration.
+        version: asks for that of Spark.
+        source: makes the source.
+    """
+
+    key: str
+    conf: Callable[[], Mapping[str, str]]
+    application: Callable[[Mapping[str, str]], ApplicationInfo]
+    version: Callable[[], str]
+    source: Callable[[ApplicationInfo, Registry, SparkListeners, ListenerSettings], Source]
+
+
+def _start(own: _Attachable, conf: Mapping[str, str], strict: bool) -> Attachment:
+    application = own.application(conf)
     found = read_configuration(conf, application)
     settings = found.settings
     if strict and found.problems:
@@ -107,8 +147,8 @@ def _start(context: Any, application: ApplicationInfo, strict: bool) -> Attachme
     if strict and (unopened := registry.wait_opened(_OPEN_WAIT_MS)):
         registry.close(settings.close_timeout_ms)
         raise ConfigError.of_all(unopened)
-    listeners = SparkListeners(registry, settings, found.enrichers, str(context.version))
-    source = DriverSource(context, registry, listeners, settings, PROCESS_EXIT)
+    listeners = SparkListeners(registry, settings, found.enrichers, own.version())
+    source = own.source(application, registry, listeners, settings)
     source.start()
     PROCESS_EXIT.install()
     return Attachment(registry, source)
@@ -119,6 +159,9 @@ class _Nothing:
 
     running = False
 
+    def start(self) -> None:
+        """Do nothing."""
+
     def stop(self) -> None:
         """Do nothing."""
 
@@ -126,20 +169,34 @@ class _Nothing:
         """Do nothing."""
 
 
-def _spark_context(spark: Any) -> Any:
-    # Named by class, so that neither needs to be imported.
-    names = {f"{kind.__module__}.{kind.__qualname__}" for kind in type(spark).__mro__}
-    if any(name.startswith("pyspark.sql.connect.") for name in names):
-        raise TypeError(
-            "a Spark Connect session has its driver elsewhere: attach there, or have that driver "
-            "write an event log"
-        )
+def _connect_session(session: Any) -> _Attachable:
+    return _Attachable(
+        f"session {session.session_id}",
+        lambda: configuration_of(session),
+        application_of,
+        lambda: str(session.version),
+        lambda *rest: ConnectSource(session, *rest),
+    )
+
+
+def _spark_context(spark: Any) -> _Attachable:
     context = getattr(spark, "sparkContext", spark)
     if not hasattr(context, "_jsc"):
         raise TypeError(f"attach takes a SparkSession or a SparkContext, not {type(spark).__name__}")
     if context._jsc is None:
         raise TypeError("this SparkContext has been stopped; attach to a running one")
-    return context
+    application = ApplicationInfo(
+        str(context.appName), str(context.applicationId), attempt_id(context._jsc.sc())
+    )
+    return _Attachable(
+        application.id,
+        lambda: dict(context.getConf().getAll()),
+        lambda conf: application,
+        lambda: str(context.version),
+        lambda _, registry, listeners, settings: DriverSource(
+            context, registry, listeners, settings, PROCESS_EXIT
+        ),
+    )
 
 
 def _at_exit(owner: int = os.getpid()) -> None:

@@ -1,0 +1,206 @@
+"""The source for Spark Connect, where no JVM can be reached: the client-side StreamingQueryListener."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from spark_events.api import ApplicationInfo
+from spark_events.api.event import now_ms
+from spark_events.listeners.settings import ListenerSettings
+from spark_events.listeners.translator import (
+    APPLICATION_END,
+    APPLICATION_START,
+    QUERIES_ONLY,
+    QUERY_IDLE,
+    QUERY_PROGRESS,
+    QUERY_STARTED,
+    QUERY_TERMINATED,
+    SparkListeners,
+)
+from spark_events.runtime.log_once import logger
+from spark_events.runtime.registry import Registry
+
+Record = dict[str, Any]
+_WAIT_S = 0.5
+_CHECK_EVERY = 10
+_SUBSCRIBE_WAIT_S = 10.0
+_MOST_WAITING = 100_000
+
+
+def is_connect(spark: Any) -> bool:
+    """Tell whether it is a Spark Connect session; by its class's name, so that none has to be imported."""
+    names = (f"{kind.__module__}.{kind.__qualname__}" for kind in type(spark).__mro__)
+    return any(name.startswith("pyspark.sql.connect.") for name in names)
+
+
+def configuration_of(session: Any) -> dict[str, str]:
+    """Return what a Connect session is configured with: by its server, and by itself.
+
+    Raises:
+        TypeError: PySpark is older than 4.0, whose Connect runs listeners on the server.
+    """
+    if not hasattr(type(session.conf), "getAll"):
+        raise TypeError(
+            "Spark Connect before 4.0 has no client-side listener: let the server write an event log, and "
+            "run spark-events follow"
+        )
+    return dict(session.conf.getAll)
+
+
+def application_of(conf: Mapping[str, str]) -> ApplicationInfo:
+    """Return the server's application, by a session's configuration."""
+    return ApplicationInfo(conf.get("spark.app.name", ""), conf.get("spark.app.id", ""), "")
+
+
+class ConnectSource:
+    """Feeds the listeners with the streaming queries of one Connect session.
+
+    The server's application is not this process's: it is not reported, and neither are its jobs and stages.
+
+    Args:
+        session: the session.
+        application: of the server.
+        registry: closed at the end.
+        listeners: take the records.
+        settings: time limits.
+    """
+
+    def __init__(
+        self,
+        session: Any,
+        application: ApplicationInfo,
+        registry: Registry,
+        listeners: SparkListeners,
+        settings: ListenerSettings,
+    ) -> None:
+        self._session = session
+        self._application = application
+        self._registry = registry
+        self._listeners = listeners
+        self._settings = settings
+        self._records: queue.Queue[tuple[int, Record]] = queue.Queue(_MOST_WAITING)
+        self._listener = _listener(self._records)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="spark-events-connect", daemon=True)
+        self._subscribed = threading.Event()
+
+    def start(self) -> None:
+        """Subscribe, take the queries that already run, and go on in a thread of its own."""
+        start = {
+            "Event": APPLICATION_START,
+            "App Name": self._application.name,
+            "App ID": self._application.id,
+            QUERIES_ONLY: True,
+        }
+        self._listeners.on_record(start)
+        self._thread.start()
+        self._subscribed.wait(_SUBSCRIBE_WAIT_S)
+
+    @property
+    def running(self) -> bool:
+        """Whether the session is still being followed."""
+        return self._thread.is_alive()
+
+    def stop(self) -> None:
+        """End for good; returns when all is delivered, or the time is over."""
+        self._stopping.set()
+        self.join()
+
+    def join(self) -> None:
+        """Wait until all is delivered, or the time is over."""
+        self._thread.join(self._settings.close_timeout_ms / 1000 + 2 * _WAIT_S + 1)
+
+    # -- in the thread -------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            # Here and not in the caller's thread: PySpark makes a thread for the events, which is a daemon if
+            # this one is. Any other would keep the process from ending.
+            self._session.streams.addListener(self._listener)
+            self._take_active()
+            self._subscribed.set()
+            self._follow()
+        except Exception:
+            logger.exception("the session cannot be followed any longer; it goes on without")
+        finally:
+            self._subscribed.set()
+            self._registry.close(self._settings.close_timeout_ms)
+
+    def _follow(self) -> None:
+        rounds = 0
+        while not self._session.is_stopped and not self._stopping.is_set():
+            self._take(_WAIT_S)
+            self._listeners.tick(now_ms())
+            self._registry.tick()
+            rounds += 1
+            if rounds % _CHECK_EVERY == 0:
+                self._subscribe_again()
+        while self._take(0):
+            pass
+        if self._session.is_stopped:  # the server ends a session's queries with it
+            self._listeners.on_record({"Event": APPLICATION_END, "Timestamp": now_ms()})
+
+    def _take(self, wait_s: float) -> bool:
+        try:
+            received_ms, record = self._records.get(timeout=wait_s) if wait_s else self._records.get_nowait()
+        except queue.Empty:
+            return False
+        self._listeners.on_record(record, received_ms)
+        return True
+
+    def _take_active(self) -> None:
+        for query in self._session.streams.active:
+            record = {"Event": QUERY_STARTED, "id": query.id, "runId": query.runId, "name": query.name}
+            self._listeners.on_record({**record, "time": now_ms()})
+
+    def _subscribe_again(self) -> None:
+        """Subscribe anew where PySpark has given up on the stream of events, as after a lost connection."""
+        bus = getattr(self._session.streams, "_sqlb", None)
+        if bus is None or self._listener in getattr(bus, "_listener_bus", (self._listener,)):
+            return
+        logger.warning("the connection was lost; what streaming queries did meanwhile may be missing")
+        self._session.streams.addListener(self._listener)
+        self._take_active()
+
+
+def _listener(records: queue.Queue[tuple[int, Record]]) -> Any:
+    from pyspark.sql.streaming.listener import StreamingQueryListener
+
+    class Listener(StreamingQueryListener):  # type: ignore[misc]
+        """Puts down what comes; PySpark's thread does nothing else."""
+
+        def _put(self, event: str, fields: Record) -> None:
+            try:
+                records.put_nowait((now_ms(), {"Event": event, **fields}))
+            except queue.Full:
+                logger.error("records of streaming queries come faster than they are taken; some are dropped")
+
+        def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - PySpark's names
+            fields = {**_ids(event), "name": event.name, "timestamp": event.timestamp}
+            self._put(QUERY_STARTED, fields)
+
+        def onQueryProgress(self, event: Any) -> None:  # noqa: N802
+            self._put(QUERY_PROGRESS, {"progress": _plain(event.progress)})
+
+        def onQueryIdle(self, event: Any) -> None:  # noqa: N802
+            self._put(QUERY_IDLE, {**_ids(event), "timestamp": event.timestamp})
+
+        def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+            error = {"exception": event.exception, "errorClassOnException": event.errorClassOnException}
+            self._put(QUERY_TERMINATED, {**_ids(event), **error})
+
+    return Listener()
+
+
+def _ids(event: Any) -> Record:
+    return {"id": str(event.id), "runId": str(event.runId)}
+
+
+def _plain(progress: Any) -> Record:
+    found: Record = orjson.loads(progress.json)
+    return found
