@@ -62,6 +62,12 @@ class Enrichers:
                 labels[key] = "<null>" if value is None else str(value) or "<empty>"
         return labels
 
+    def close(self) -> None:
+        """Ask no more, and let the threads end."""
+        for asker in self._askers:
+            asker.close()
+        self._askers = []
+
 
 class _Asker:
     """One enricher and its thread, which is there from the start: none can be started while Python ends."""
@@ -70,7 +76,7 @@ class _Asker:
         self.name = type(enricher).__qualname__
         self._enricher = enricher
         self._log = log
-        self._questions: queue.SimpleQueue[tuple[Failure, FailureContext]] = queue.SimpleQueue()
+        self._questions: queue.SimpleQueue[tuple[Failure, FailureContext] | None] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[Mapping[str, str | None]] = queue.SimpleQueue()
         threading.Thread(target=self._run, name=f"spark-events-{self.name}", daemon=True).start()
 
@@ -82,9 +88,13 @@ class _Asker:
         except queue.Empty:
             return None
 
+    def close(self) -> None:
+        """Let the thread end."""
+        self._questions.put(None)
+
     def _run(self) -> None:
-        while True:
-            failure, context = self._questions.get()
+        while (question := self._questions.get()) is not None:
+            failure, context = question
             try:
                 self._answers.put(dict(self._enricher.process_failure(failure, context)))
             except Exception as error:

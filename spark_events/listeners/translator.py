@@ -116,6 +116,10 @@ class SparkListeners:
                 except Exception as error:
                     self._stumble(name, error)
 
+    def close(self) -> None:
+        """Let go of what the listeners have besides memory; no record may come any more."""
+        self._enrichers.close()
+
     def tick(self, now_ms: int) -> None:
         """Let time pass: some things happen by not happening."""
         if not self.ended:

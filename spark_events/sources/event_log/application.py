@@ -100,10 +100,12 @@ class LoggedApplication:
         """The latest time that a record told, in ms since the epoch."""
         return self.listeners.clock_ms if self.listeners else 0
 
-    def finish_counts(self) -> None:
-        """Count what the listeners stumbled over, at the end."""
-        if self.listeners is not None and self.listeners.stumbled:
-            self.tail.reader.counts.skipped[STUMBLED] += self.listeners.stumbled
+    def close(self) -> None:
+        """Take that nothing more will come."""
+        if self.listeners is not None:
+            self.listeners.close()
+            if self.listeners.stumbled:
+                self.tail.reader.counts.skipped[STUMBLED] += self.listeners.stumbled
 
     def _take(self, record: dict[str, Any]) -> None:
         name = record["Event"]

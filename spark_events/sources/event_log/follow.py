@@ -106,6 +106,7 @@ class _Followed:
 
     def close(self, timeout_ms: int) -> None:
         """Deliver what there is, and take its series away."""
+        self.logged.close()
         if self.registry is not None:
             self.registry.close(timeout_ms)
             self.registry.root.close()
@@ -279,9 +280,9 @@ class Follower:
     def _leave(self, name: str, state: str | None) -> None:
         """Follow a log no longer, and remember it in that state; with None it is read anew."""
         followed = self._followed.pop(name)
-        self._skipped.inc(sum(followed.logged.tail.reader.counts.lost().values()))
         cursor = followed.cursor(state) if state else None
         followed.close(self._settings.close_timeout_ms)
+        self._skipped.inc(sum(followed.logged.tail.reader.counts.lost().values()))
         if cursor is None:
             self._cursors.forget(name)
         else:

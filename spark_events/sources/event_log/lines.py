@@ -66,13 +66,18 @@ class LineSplitter:
         self._too_long()
 
 
+class NoRecordError(ValueError):
+    """JSON that is no object."""
+
+
 def load(line: bytes) -> dict[str, Any]:
     """Return the record of a line.
 
     Raises:
-        ValueError: it is no JSON object, or no UTF-8.
+        NoRecordError: it is JSON, and no object.
+        ValueError: it is no JSON, or no UTF-8.
     """
     record = orjson.loads(line)
     if type(record) is not dict:
-        raise ValueError(f"a {type(record).__name__}, no JSON object")
+        raise NoRecordError(f"a {type(record).__name__}, no object")
     return record

@@ -22,7 +22,7 @@ from spark_events.listeners.translator import (
     SQL_EXECUTION_END,
     SQL_EXECUTION_START,
 )
-from spark_events.sources.event_log.lines import LONGEST, load
+from spark_events.sources.event_log.lines import LONGEST, NoRecordError, load
 from spark_events.sources.event_log.stage_tasks import TASK_END, TASK_START, AllStageTasks
 
 Record = dict[str, Any]
@@ -174,8 +174,7 @@ class RecordReader:
             if name is None:
                 name = record.get("Event")
                 if not isinstance(name, str):
-                    self.counts.skipped[NO_RECORD] += 1
-                    return
+                    raise NoRecordError("an object without an Event")
                 if name not in _WANTED:
                     self._pass_over(name)
                     return
@@ -211,6 +210,9 @@ class RecordReader:
         self.counts.unknown[name if known else "…"] += 1
 
     def _skip(self, error: Exception) -> None:
-        # orjson's error is a ValueError; any other one comes of a record that is JSON.
-        is_json = not isinstance(error, orjson.JSONDecodeError)
-        self.counts.skipped[MALFORMED if is_json else NOT_JSON] += 1
+        reason = MALFORMED
+        if isinstance(error, orjson.JSONDecodeError):
+            reason = NOT_JSON
+        elif isinstance(error, NoRecordError):
+            reason = NO_RECORD
+        self.counts.skipped[reason] += 1

@@ -103,7 +103,8 @@ def read_log(
     except OSError as error:
         result.unreadable = True
         result.notes.append(f"cannot be read: {error}")
-    logged.finish_counts()
+    finally:
+        logged.close()
     result.application, result.spark_version = logged.application, logged.spark_version
     result.ended, result.counts = logged.ended, logged.tail.reader.counts
     result.unreadable = result.unreadable or bool(logged.tail.notes)

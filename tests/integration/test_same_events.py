@@ -1,0 +1,140 @@
+"""One application, reported live and from its event log: the same events and spans, id by id."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import APPS, App, cli
+
+pytestmark = pytest.mark.spark
+# What an event log does not tell, of which ids do not depend.
+LOCATION = "checkpointLocation"
+"""Where a query keeps its checkpoints: asked of the driver."""
+END_OF_QUERY = {"timeUnixNano", "durationMs", "sinceLastMs"}
+"""When a query ended: Spark's record does not say; live, it is when the record came."""
+
+
+def lines(folder: Path, kind: str) -> list[dict[str, Any]]:
+    files = sorted(folder.glob(f"*.{kind}.*.jsonl"))
+    return [json.loads(line) for path in files for line in path.read_text().splitlines()]
+
+
+def reporters(folder: Path) -> dict[str, str]:
+    return {
+        "spark.events.reporter.file.factory.class": "file_log",
+        "spark.events.reporter.file.path": str(folder),
+        "spark.traces.reporter.file.factory.class": "file_log",
+        "spark.traces.reporter.file.path": str(folder),
+        "spark.traces.checkpoint.span-detail-level": "CHILDREN_SPANS_PER_SUBTASK",
+        "spark.events.checkpoint.sla": "1h",
+    }
+
+
+def conf_of(settings: dict[str, str]) -> list[str]:
+    return [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
+
+
+class Both:
+    """The application's work folder with its event log, and both accounts of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.logs, self.live, self.replayed = folder / "logs", folder / "live", folder / "replayed"
+        self.logs.mkdir()
+        (folder / "work").mkdir()
+        settings = {
+            **reporters(self.live),
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": self.logs.as_uri(),
+        }
+        command = cli("run", "--master", "local[2]", str(APPS / "lifecycle.py"), str(folder / "work"))
+        run = App(command, settings, folder).end()
+        assert run.code == 0, run.err[-3000:]
+        self.said = replay(self.logs, self.replayed)
+
+
+def replay(logs: Path, into: Path) -> str:
+    command = cli("replay", str(logs), *conf_of(reporters(into)))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def both(java: str, tmp_path_factory: pytest.TempPathFactory) -> Both:
+    return Both(tmp_path_factory.mktemp("both"))
+
+
+def differing(live: dict[str, Any], replayed: dict[str, Any]) -> set[str]:
+    """Return in what two accounts of the same thing differ, attributes by their own names."""
+    mine, other = live.pop("attributes"), replayed.pop("attributes")
+    live.pop("observedTimeUnixNano", None)
+    replayed.pop("observedTimeUnixNano", None)
+    keys = {key for key in mine.keys() | other.keys() if mine.get(key) != other.get(key)}
+    return keys | {key for key in live.keys() | replayed.keys() if live.get(key) != replayed.get(key)}
+
+
+def test_events_are_the_same(both: Both) -> None:
+    """All ids, names, attributes, bodies and times, but for what a log does not tell."""
+    live = {event["eventId"]: event for event in lines(both.live, "events")}
+    replayed = {event["eventId"]: event for event in lines(both.replayed, "events")}
+
+    assert len(live) > 40
+    assert live.keys() == replayed.keys()
+    exact = 0
+    for event_id, event in live.items():
+        name, attributes = event["eventName"], dict(event["attributes"])
+        allowed = set()
+        if name == "CheckpointEvent":
+            assert LOCATION not in replayed[event_id]["attributes"]
+            allowed = {LOCATION}
+        if attributes["job.kind"] == "query":
+            allowed |= END_OF_QUERY
+        if attributes.get("query_name") == "bounded" and attributes.get("newJobStatus") == "FINISHED":
+            allowed |= {"newJobStatus", "body"}
+        found = differing(event, replayed[event_id])
+        assert found <= allowed, (name, attributes)
+        exact += not found
+    assert exact > len(live) / 2
+
+
+def test_spans_are_the_same(both: Both) -> None:
+    live = {span["spanId"]: span for span in lines(both.live, "spans")}
+    replayed = {span["spanId"]: span for span in lines(both.replayed, "spans")}
+
+    assert len(live) > 40
+    assert live.keys() == replayed.keys()
+    for span_id, span in live.items():
+        allowed = set()
+        if span["name"] == "Query" or (span["name"] == "Checkpoint" and span["status"]["code"] == "ERROR"):
+            allowed = {"endTimeUnixNano", "jobStatus", "events"}
+        assert differing(span, replayed[span_id]) <= allowed, span["name"]
+
+
+def test_a_second_replay_changes_nothing(both: Both, tmp_path: Path) -> None:
+    """Neither does one into the same folder: it appends, and the ids are the same."""
+    once = lines(both.replayed, "events")
+    assert replay(both.logs, tmp_path).splitlines()[:-1] == both.said.splitlines()[:-1]  # the last is a time
+    again = lines(tmp_path, "events")
+    for event in once + again:
+        del event["observedTimeUnixNano"]
+    assert once == again
+
+
+def test_the_summary(both: Both) -> None:
+    """Applications, versions, last statuses by kind, and what was sent."""
+    assert "1 application in 1 event log, Spark 4." in both.said or "Spark 3.5" in both.said
+    row = {
+        cells[0]: cells[1:]
+        for cells in (line.split() for line in both.said.replace("│", " ").splitlines())
+        if cells
+    }
+    assert row["application"] == ["0", "0", "1"]
+    assert row["query"] == ["1", "2", "0"]
+    assert "event reporter 'file': " in both.said
+    assert "span reporter 'file': " in both.said
+    assert "skipped" not in both.said

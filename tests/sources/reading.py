@@ -1,0 +1,56 @@
+"""Reads event logs in tests, and keeps what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from spark_events.api import ApplicationInfo, Event
+from spark_events.listeners.configuration import read_configuration
+from spark_events.listeners.settings import ListenerSettings
+from spark_events.listeners.translator import SparkListeners
+from spark_events.runtime.registry import Registry
+from spark_events.sources.event_log.application import without_state
+from spark_events.sources.event_log.files import EventLog, LogFiles
+from spark_events.sources.event_log.replay import ReplayedLog, Tap, read_log
+
+
+@dataclass
+class Read:
+    """What came of one log."""
+
+    log: ReplayedLog
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def ids(self) -> list[str]:
+        return [event.id for event in self.events]
+
+
+def read(path: Path | str, conf: Mapping[str, str] | None = None) -> Read:
+    """Read the one log at a path."""
+    files = LogFiles(str(path))
+    (log,) = files.find()
+    return read_one(files, log, conf)
+
+
+def read_one(files: LogFiles, log: EventLog, conf: Mapping[str, str] | None = None) -> Read:
+    """Read a log that was found."""
+
+    def start(application: ApplicationInfo, tap: Tap) -> SparkListeners:
+        if conf is None:
+            return SparkListeners(Registry((), tap=tap), ListenerSettings(), [])
+        found = read_configuration(conf, application)
+        return SparkListeners(Registry((), tap=tap), without_state(found.settings), found.enrichers)
+
+    events: list[Event] = []
+    *_, last = read_log(files, log, start, events.append)
+    assert isinstance(last, ReplayedLog)
+    return Read(last, events)
+
+
+def read_bytes(data: bytes, folder: Path, name: str = "app-1") -> Read:
+    """Read a log of these bytes."""
+    (folder / name).write_bytes(data)
+    return read(folder / name)

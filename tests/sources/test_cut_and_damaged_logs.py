@@ -1,0 +1,153 @@
+"""Logs that were cut, and logs with rubbish in them: never a crash, and nothing is left out unsaid."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from spark_events.sources.event_log.lines import LONGEST, LineSplitter
+from spark_events.sources.event_log.records import CUT, MALFORMED, NO_RECORD, NOT_JSON, TOO_LONG
+from tests.event_log_sample import small_log
+from tests.sources.reading import read, read_bytes
+
+SMALL = small_log()
+
+
+def check_prefix(data: bytes, whole: list[str], folder: Path) -> int:
+    """Check a cut log, and return how many events it gave."""
+    cut = read_bytes(data, folder)
+    assert cut.ids == whole[: len(cut.ids)]
+    if not cut.log.ended:
+        assert any("no SparkListenerApplication" in note for note in cut.log.notes), cut.log.notes
+    assert set(cut.log.counts.skipped) <= {CUT}
+    return len(cut.ids)
+
+
+def test_cut_at_every_byte(tmp_path: Path) -> None:
+    """The events of a cut log are the first ones of the whole."""
+    whole = read_bytes(SMALL, tmp_path).ids
+    assert len(whole) == 14
+    found = {check_prefix(SMALL[:size], whole, tmp_path) for size in range(1, len(SMALL))}
+    assert len(found) > 10  # some events come together
+    assert max(found) == len(whole)  # the last line is whole without its end, too
+
+
+def test_cut_at_every_byte_of_a_compressed_log(tmp_path: Path) -> None:
+    """As Spark writes it: a frame ends with each flush."""
+    lines = SMALL.splitlines(keepends=True)
+    frames = [zstandard.compress(b"".join(lines[first : first + 4])) for first in range(0, len(lines), 4)]
+    packed, whole = b"".join(frames), read_bytes(SMALL, tmp_path).ids
+    assert read_bytes(packed, tmp_path).ids == whole
+    for size in range(1, len(packed)):
+        check_prefix(packed[:size], whole, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["local-1596020211915", "app-20200706201101-0003"])
+def test_cut_at_random_bytes_of_real_logs(event_logs: Path, name: str, tmp_path: Path) -> None:
+    data = (event_logs / name).read_bytes()
+    whole = read(event_logs / name).ids
+    chosen = random.Random(name)
+    for _ in range(60):
+        check_prefix(data[: chosen.randrange(1, len(data))], whole, tmp_path)
+
+
+def test_rubbish_between_the_lines(tmp_path: Path) -> None:
+    """Each kind is skipped and counted under its reason; the events are those of the log without it."""
+    lines = SMALL.splitlines(keepends=True)
+    rubbish = [
+        bytes(range(14, 256)) + b"\n",
+        b'{"Event":"SparkListenerJobStart","Job ID":\xff}\n',
+        b'{"Event":"SparkListenerTaskEnd","Stage ID":0,"Stage\n',
+        b'["a","list"]\n',
+        b'{"Timestamp":1}\n',
+        b'{"Event":"com.acme.Sold","order":1}\n',
+        b'{"Event":"SparkListenerStageSubmitted","Stage Info":null}\n',
+        b"\n",
+        b'{"Event":"org.apache.spark.sql.NotYetThought"}\n',
+    ]
+    mixed = b"".join(lines[:6] + rubbish + lines[6:])
+    found = read_bytes(mixed, tmp_path)
+
+    assert found.ids == read_bytes(SMALL, tmp_path).ids
+    assert found.log.counts.skipped == {NOT_JSON: 3, NO_RECORD: 2, MALFORMED: 1}
+    assert found.log.counts.unknown == {"com.acme.Sold": 1}
+    assert found.log.counts.read == len(lines) + len(rubbish) - 1  # but for the empty line
+
+
+def test_a_line_of_100_mb(tmp_path: Path) -> None:
+    """Skipped and counted, without being held in memory; what follows it is read."""
+    lines = SMALL.splitlines(keepends=True)
+    path = tmp_path / "app-1"
+    with path.open("wb") as file:
+        file.writelines(lines[:6])
+        file.write(b'{"Event":"SparkListenerJobStart","x":"')
+        for _ in range(100):
+            file.write(b"x" * (1 << 20))
+        file.write(b'"}\n')
+        file.writelines(lines[6:])
+    tracemalloc.start()
+    found = read(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert found.ids == read_bytes(SMALL, tmp_path, "app-2").ids
+    assert found.log.counts.skipped == {TOO_LONG: 1}
+    assert peak < 6 * LONGEST
+
+
+def test_a_line_of_100_mb_that_compresses_well(tmp_path: Path) -> None:
+    """A few KB on disk must not become 100 MB in memory either."""
+    lines = SMALL.splitlines(keepends=True)
+    long = b'{"Event":"x","x":"' + b"x" * (100 << 20) + b'"}\n'
+    packed = zstandard.compress(b"".join([*lines[:6], long, *lines[6:]]))
+    del long
+    path = tmp_path / "app-1.zstd"
+    path.write_bytes(packed)
+    tracemalloc.start()
+    found = read(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert found.log.counts.skipped == {TOO_LONG: 1}
+    assert found.log.ended
+    assert peak < 6 * LONGEST
+
+
+def test_a_listener_that_stumbles_is_counted(tmp_path: Path) -> None:
+    """JSON that Spark would never write, under a name that it does: counted, and said in the log."""
+    lines = SMALL.splitlines(keepends=True)
+    bad = b'{"Event":"SparkListenerJobStart","Job ID":"seven"}\n'
+    found = read_bytes(b"".join(lines[:6] + [bad] + lines[6:]), tmp_path)
+
+    assert found.ids == read_bytes(SMALL, tmp_path).ids
+    assert sum(found.log.counts.skipped.values()) == 1
+
+
+def test_a_corrupt_middle_of_a_compressed_log(tmp_path: Path) -> None:
+    """What came before is reported; where it broke is said."""
+    lines = SMALL.splitlines(keepends=True)
+    frames = [zstandard.compress(b"".join(lines[start::2])) for start in (0, 1)]
+    packed = frames[0] + b"\0" * 4 + frames[1][4:]
+    found = read_bytes(packed, tmp_path)
+
+    assert found.log.unreadable
+    assert any("cannot be read from about byte" in note and "zstd" in note for note in found.log.notes)
+
+
+def test_lines_in_any_pieces() -> None:
+    """However the bytes come, the lines are the same; too long ones are left out wherever they are cut."""
+    data = b"a\n\nbb\n" + b"c" * 50 + b"\nd\ne"
+    for size in range(1, len(data) + 1):
+        lines: list[bytes] = []
+        long: list[int] = []
+        splitter = LineSplitter(lines.extend, lambda long=long: long.append(1), longest=20)  # type: ignore[misc]
+        for start in range(0, len(data), size):
+            splitter.feed(data[start : start + size])
+        # A long line that came whole needs no memory that was not there already.
+        assert [each for each in lines if len(each) <= 20] == [b"a", b"", b"bb", b"d"]
+        assert len(long) + sum(len(each) > 20 for each in lines) == 1
+        assert splitter.end() == b"e"

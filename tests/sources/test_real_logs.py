@@ -1,0 +1,116 @@
+"""Real logs of Spark 1.2 to 3.3, read as files."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_events.sources.event_log.records import RecordReader
+from spark_events.sources.event_log.stage_tasks import AllStageTasks
+from tests.event_log_sample import small_log
+from tests.sources.reading import read
+
+LOG = "local-1422981780767"
+
+
+def answers(event_logs: Path, name: str) -> Any:
+    return json.loads((event_logs.parent / "history-server" / f"{name}.json").read_text())
+
+
+def records_of(data: bytes) -> list[dict[str, Any]]:
+    records: list[dict[str, Any]] = []
+    RecordReader(records.append).take_lines(data.splitlines())
+    return records
+
+
+def logs(event_logs: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(event_logs.iterdir())}
+
+
+def test_jobs_agree_with_the_history_server(event_logs: Path) -> None:
+    """Ids and final statuses."""
+    names = {"SUCCEEDED": "FINISHED", "FAILED": "FAILED"}
+    expected = {str(job["jobId"]): names[job["status"]] for job in answers(event_logs, "job_list_json")}
+    events = [event for event in read(event_logs / LOG).events if event.name == "JobStatusChangeEvent"]
+    final = {e.variables["job_id"]: e.attributes["newJobStatus"] for e in events if "job_id" in e.variables}
+    assert final == expected
+
+
+def test_stages_agree_with_the_history_server(event_logs: Path) -> None:
+    """Statuses and counts of tasks, by the records that the listeners get."""
+    records = records_of((event_logs / LOG).read_bytes())
+    tasks = {
+        (r["Stage ID"], r["Stage Attempt ID"]): r for r in records if r["Event"] == "SparkEventsStageTasks"
+    }
+    ended = {
+        (r["Stage Info"]["Stage ID"], r["Stage Info"]["Stage Attempt ID"]): r["Stage Info"]
+        for r in records
+        if r["Event"] == "SparkListenerStageCompleted"
+    }
+    stages = [s for s in answers(event_logs, "complete_stage_list_json")]
+    stages += answers(event_logs, "failed_stage_list_json")
+    seen = set()
+    for stage in stages:
+        key = stage["stageId"], stage["attemptId"]
+        seen.add(key)
+        assert stage["status"] == ("FAILED" if ended[key].get("Failure Reason") else "COMPLETE")
+        assert stage["numCompleteTasks"] == tasks[key]["Finished"], key
+        assert stage["numFailedTasks"] == tasks[key]["Failed"], key
+        assert stage["executorRunTime"] == tasks[key]["Executor Run Time"], key
+        assert stage["inputBytes"] == tasks[key]["Input Bytes"], key
+        assert stage["shuffleReadBytes"] == tasks[key]["Shuffle Read Bytes"], key
+        assert stage["shuffleWriteBytes"] == tasks[key]["Shuffle Write Bytes"], key
+        assert stage["memoryBytesSpilled"] == tasks[key]["Memory Bytes Spilled"], key
+        assert stage["diskBytesSpilled"] == tasks[key]["Disk Bytes Spilled"], key
+    assert seen == set(ended)
+
+
+def test_task_records_read_by_their_first_bytes(event_logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the short way makes of all logs is what parsing each record whole makes of them."""
+    data = {**logs(event_logs), "sample": small_log()}
+    short = {name: records_of(lines) for name, lines in data.items()}
+    monkeypatch.setattr(AllStageTasks, "started", lambda self, line: self.on_start(json.loads(line)))
+    monkeypatch.setattr(AllStageTasks, "ended", lambda self, line: self.on_end(json.loads(line)))
+    assert short == {name: records_of(lines) for name, lines in data.items()}
+
+
+def test_how_many_records_take_the_short_way(event_logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of Spark 2 and later all but those of tasks that failed: else a replay would not be fast."""
+    parsed: Counter[str] = Counter()
+    for way in ("on_start", "on_end"):
+        old = getattr(AllStageTasks, way)
+
+        def counted(self: AllStageTasks, record: Any, old: Any = old) -> Any:
+            parsed["all"] += 1
+            return old(self, record)
+
+        monkeypatch.setattr(AllStageTasks, way, counted)
+    for name in ("app-20200706201101-0003", "local-1596020211915", "local-1642039451826"):
+        records_of((event_logs / name).read_bytes())
+    assert parsed["all"] == 0
+    records_of(small_log())
+    assert parsed["all"] == 1  # the task that failed
+
+
+def test_streaming_query(event_logs: Path) -> None:
+    """One run with eight progress records and its application's end."""
+    events = read(event_logs / "local-1596020211915").events
+    statuses = [
+        e.attributes["newJobStatus"]
+        for e in events
+        if e.attributes.get("job.kind") == "query" and e.name == "JobStatusChangeEvent"
+    ]
+    assert statuses == ["CREATED", "RUNNING", "CANCELED"]
+    assert sum(event.name == "CheckpointEvent" for event in events) == 8
+
+
+@pytest.mark.parametrize("attempt", ["1", "2"])
+def test_attempts_are_applications_of_their_own(event_logs: Path, attempt: str) -> None:
+    found = read(event_logs / f"local-1430917381535_{attempt}")
+    assert found.log.application is not None
+    assert found.log.application.attempt_id == attempt
+    assert {event.variables["app_attempt_id"] for event in found.events} == {attempt}
