@@ -18,7 +18,7 @@ from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.registry import Registry
 from spark_events.sources.event_log.application import without_state
 from spark_events.sources.event_log.files import EventLog, LogFiles
-from spark_events.sources.event_log.replay import ReplayedLog, Tap, read_log
+from spark_events.sources.event_log.replay import LogReplay, ReplayedLog, Tap
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,20 +101,18 @@ def rows_of(path: str, log: EventLog, conf: Mapping[str, str], done: Any) -> Ite
         A row of ``SCHEMA`` for each event.
     """
     events: list[Event] = []
-    version = ""
 
     def start(application: ApplicationInfo, tap: Tap) -> SparkListeners:
         found = read_configuration(conf, application)
         registry = Registry((), found.redactor, tap=tap)
         return SparkListeners(registry, without_state(found.settings), found.enrichers)
 
-    for step in read_log(LogFiles(path), log, start, events.append):
-        if isinstance(step, ReplayedLog):
-            version = step.spark_version
-            done(step)
-        taken, events[:] = list(events), []
-        for event in taken:
-            yield _row(event, version)
+    reading = LogReplay(LogFiles(path), log, start, events.append)
+    for _ in reading.run():
+        yield from (_row(event, reading.result.spark_version) for event in events)
+        events.clear()
+    yield from (_row(event, reading.result.spark_version) for event in events)
+    done(reading.result)
 
 
 def _write(

@@ -59,6 +59,8 @@ def run_replay(paths: Sequence[str], conf: Mapping[str, str], out: Console, err:
         code, stopped = LOST, f"{error}; {again}"
     except KeyboardInterrupt:
         code, stopped = INTERRUPTED, f"interrupted; {again}"
+    if stopped and replaying.last is not None:
+        summary.add(replaying.last)
     summary.print(out)
     complete = print_delivered(replaying.delivered, out)
     out.print(f"[dim]{total / 1e6:,.1f} MB in {time.monotonic() - began:.1f} s[/]", soft_wrap=True)

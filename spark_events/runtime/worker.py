@@ -84,6 +84,11 @@ class Worker:
         return len(self._queue) + self._in_flight + spooled
 
     @property
+    def journaled(self) -> int:
+        """How many items its journals hold that are not delivered."""
+        return self.delivery.spool.pending - self.delivery.spool.in_memory if self.delivery else 0
+
+    @property
     def crowded(self) -> bool:
         """Whether its queue, or its journal, is more than half full."""
         return self._queue.crowded or bool(self.delivery and self.delivery.spool.crowded)

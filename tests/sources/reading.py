@@ -13,7 +13,7 @@ from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.registry import Registry
 from spark_events.sources.event_log.application import without_state
 from spark_events.sources.event_log.files import EventLog, LogFiles
-from spark_events.sources.event_log.replay import ReplayedLog, Tap, read_log
+from spark_events.sources.event_log.replay import LogReplay, ReplayedLog, Tap
 
 
 @dataclass
@@ -45,9 +45,10 @@ def read_one(files: LogFiles, log: EventLog, conf: Mapping[str, str] | None = No
         return SparkListeners(Registry((), tap=tap), without_state(found.settings), found.enrichers)
 
     events: list[Event] = []
-    *_, last = read_log(files, log, start, events.append)
-    assert isinstance(last, ReplayedLog)
-    return Read(last, events)
+    reading = LogReplay(files, log, start, events.append)
+    for _ in reading.run():
+        pass
+    return Read(reading.result, events)
 
 
 def read_bytes(data: bytes, folder: Path, name: str = "app-1") -> Read:

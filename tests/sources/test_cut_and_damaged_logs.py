@@ -69,7 +69,7 @@ def test_rubbish_between_the_lines(tmp_path: Path) -> None:
         b"\n",
         b'{"Event":"org.apache.spark.sql.NotYetThought"}\n',
     ]
-    mixed = b"".join(lines[:6] + rubbish + lines[6:])
+    mixed = b"".join([*lines[:6], *rubbish, *lines[6:]])
     found = read_bytes(mixed, tmp_path)
 
     assert found.ids == read_bytes(SMALL, tmp_path).ids
@@ -121,7 +121,7 @@ def test_a_listener_that_stumbles_is_counted(tmp_path: Path) -> None:
     """JSON that Spark would never write, under a name that it does: counted, and said in the log."""
     lines = SMALL.splitlines(keepends=True)
     bad = b'{"Event":"SparkListenerJobStart","Job ID":"seven"}\n'
-    found = read_bytes(b"".join(lines[:6] + [bad] + lines[6:]), tmp_path)
+    found = read_bytes(b"".join([*lines[:6], bad, *lines[6:]]), tmp_path)
 
     assert found.ids == read_bytes(SMALL, tmp_path).ids
     assert sum(found.log.counts.skipped.values()) == 1

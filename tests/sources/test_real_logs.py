@@ -51,7 +51,7 @@ def test_stages_agree_with_the_history_server(event_logs: Path) -> None:
         for r in records
         if r["Event"] == "SparkListenerStageCompleted"
     }
-    stages = [s for s in answers(event_logs, "complete_stage_list_json")]
+    stages = [*answers(event_logs, "complete_stage_list_json")]
     stages += answers(event_logs, "failed_stage_list_json")
     seen = set()
     for stage in stages:

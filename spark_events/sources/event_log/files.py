@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, BinaryIO
@@ -24,6 +25,7 @@ _STATUS = "appstatus_"
 # Spark before 1.3 wrote a folder of these.
 _OLD_PART = re.compile(r"EVENT_LOG_(\d+)$")
 _OLD_COMPLETE, _OLD_VERSION = "APPLICATION_COMPLETE", "SPARK_VERSION_"
+_BLOCK = 1 << 20
 _HADOOP_SCHEMES = re.compile(r"^s3[an]://")
 
 
@@ -101,20 +103,32 @@ class LogFiles:
         """
         try:
             logs = list(self._logs(known))
-        except (OSError, PermissionError) as error:
-            raise ConfigError(f"{self.path}: cannot be listed: {error}") from error
+        except ConfigError:
+            raise
+        except Exception as error:  # each file system has errors of its own
+            what = error if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+            raise ConfigError(f"{self.path}: cannot be listed: {what}") from error
         return sorted(logs, key=lambda log: log.name)
 
-    def open(self, part: LogPart, position: int = 0) -> BinaryIO:
-        """Open a part at a position in bytes; what it raises is an OSError."""
-        file: BinaryIO = self._fs.open(part.path, "rb", **self._open_options(part))
-        if position:
-            file.seek(position)
-        return file
+    def blocks(self, part: LogPart, position: int) -> Iterator[bytes]:
+        """Yield a part's bytes from a position on.
 
-    def _open_options(self, part: LogPart) -> dict[str, Any]:
-        # What is local needs no cache; what is remote is read from front to back.
-        return {} if "file" in self._protocols else {"cache_type": "readahead", "block_size": 4 << 20}
+        Raises:
+            OSError: it cannot be read, whatever its file system raised.
+        """
+        # What is remote is read from front to back.
+        options = {} if "file" in self._protocols else {"cache_type": "readahead", "block_size": 4 << 20}
+        with _errors_as_os_errors():
+            file: BinaryIO = self._fs.open(part.path, "rb", **options)
+        with file:
+            with _errors_as_os_errors():
+                file.seek(position)
+            while True:
+                with _errors_as_os_errors():
+                    block = file.read(_BLOCK)
+                if not block:
+                    return
+                yield block
 
     @property
     def _protocols(self) -> tuple[str, ...]:
@@ -124,20 +138,14 @@ class LogFiles:
     # ----------------------------------------------------------------------------------------------------
 
     def _logs(self, known: Known) -> Iterator[EventLog]:
-        if fsspec.core.has_magic(self._root) and not self._fs.exists(self._root):
-            found = list(self._fs.glob(self._root, detail=True).values())
-            if not found:
-                raise ConfigError(f"{self.path}: nothing matches this pattern")
-        elif not self._fs.exists(self._root):
-            raise ConfigError(f"{self.path}: there is no such file or folder")
-        else:
-            found = [self._fs.info(self._root)]
-            if found[0]["type"] == "directory":
-                inside = self._list(self._root)
-                log = self._of_folder(found[0], inside)
-                found = inside if log is None else []
-                if log is not None:
-                    yield log
+        found = self._named()
+        named = found[0]
+        if named["name"].rstrip("/") == self._root.rstrip("/") and named["type"] == "directory":
+            inside = self._list(self._root)
+            log = self._of_folder(named, inside)
+            found = inside if log is None else []
+            if log is not None:
+                yield log
         for info in found:
             name = _base(info).removeprefix(_ROLLING)
             if info["type"] == "directory" and known(name, _modified_ms(info)):
@@ -145,6 +153,18 @@ class LogFiles:
             log = self._of_entry(info)
             if log is not None:
                 yield log
+
+    def _named(self) -> list[dict[str, Any]]:
+        """Return what the path names: itself, or what it matches."""
+        try:
+            return [self._fs.info(self._root)]
+        except FileNotFoundError:
+            if not fsspec.core.has_magic(self._root):
+                raise ConfigError(f"{self.path}: there is no such file or folder") from None
+        found = list(self._fs.glob(self._root, detail=True).values())
+        if not found:
+            raise ConfigError(f"{self.path}: nothing matches this pattern")
+        return found
 
     def _list(self, folder: str) -> list[dict[str, Any]]:
         self._fs.invalidate_cache()
@@ -197,6 +217,17 @@ class LogFiles:
 
     def _shown(self, path: str) -> str:
         return path if "file" in self._protocols else str(self._fs.unstrip_protocol(path))
+
+
+@contextmanager
+def _errors_as_os_errors() -> Iterator[None]:
+    """Let what a file system raises of its own be an OSError, too."""
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:
+        raise OSError(f"{type(error).__name__}: {error}") from error
 
 
 def _part(info: Mapping[str, Any], pattern: re.Pattern[str]) -> LogPart:

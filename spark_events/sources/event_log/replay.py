@@ -19,6 +19,7 @@ from spark_events.sources.event_log.files import EventLog, LogFiles
 from spark_events.sources.event_log.records import NO_RECORD, NOT_JSON, RecordCounts
 
 Tap = Callable[[Event], None]
+Start = Callable[[ApplicationInfo, Tap], SparkListeners]
 _WAIT_S = 0.01
 _OPEN_WAIT_MS = 30_000
 
@@ -74,42 +75,55 @@ class StalledError(Exception):
     """A reporter has taken nothing for too long."""
 
 
-def read_log(
-    files: LogFiles,
-    log: EventLog,
-    start: Callable[[ApplicationInfo, Tap], SparkListeners],
-    seen: Tap = lambda event: None,
-) -> Iterator[int | ReplayedLog]:
-    """Read one log to its end.
+class LogReplay:
+    """Reads one log to its end.
 
     Args:
         files: where it is.
         log: the log.
         start: makes the listeners of an application, given what has to see its events.
         seen: also sees them.
-
-    Yields:
-        How many bytes were read, block by block; at last what came of it.
     """
-    result = ReplayedLog(log.path)
 
-    def take(event: Event) -> None:
-        result.outcomes.take(event)
-        seen(event)
+    def __init__(self, files: LogFiles, log: EventLog, start: Start, seen: Tap = lambda event: None) -> None:
+        self._log = log
+        self._seen = seen
+        self._outcomes = Outcomes()
+        self._trouble = ""
+        self._logged = LoggedApplication(files, log, lambda application: start(application, self._take))
 
-    logged = LoggedApplication(files, log, lambda application: start(application, take))
-    try:
-        yield from logged.tail.read(log, final=True)
-    except OSError as error:
-        result.unreadable = True
-        result.notes.append(f"cannot be read: {error}")
-    finally:
-        logged.close()
-    result.application, result.spark_version = logged.application, logged.spark_version
-    result.ended, result.counts = logged.ended, logged.tail.reader.counts
-    result.unreadable = result.unreadable or bool(logged.tail.notes)
-    result.notes += [*logged.tail.notes, *_notes(logged, log)]
-    yield result
+    def run(self) -> Iterator[int]:
+        """Read it.
+
+        Yields:
+            How many bytes were read, block by block.
+        """
+        try:
+            yield from self._logged.tail.read(self._log, final=True)
+        except OSError as error:
+            self._trouble = f"cannot be read: {error}"
+        finally:
+            self._logged.close()
+
+    @property
+    def result(self) -> ReplayedLog:
+        """What came of it so far."""
+        logged = self._logged
+        troubles = [*logged.tail.notes, *([self._trouble] if self._trouble else [])]
+        return ReplayedLog(
+            self._log.path,
+            logged.application,
+            logged.spark_version,
+            logged.ended,
+            logged.tail.reader.counts,
+            self._outcomes,
+            [*troubles, *_notes(logged, self._log)],
+            bool(troubles),
+        )
+
+    def _take(self, event: Event) -> None:
+        self._outcomes.take(event)
+        self._seen(event)
 
 
 def _notes(logged: LoggedApplication, log: EventLog) -> Iterator[str]:
@@ -130,6 +144,7 @@ class Replay:
 
     Attributes:
         delivered: what became of what was reported, by reporter.
+        last: what came of the log that was read last, also of one that was not read to its end.
         warnings: what there is to say of the configuration.
 
     Raises:
@@ -145,7 +160,9 @@ class Replay:
         self._stall_s = found.settings.stall_timeout_ms / 1000
         self.warnings = [*found.warnings, *_left_out(found)]
         self.delivered: dict[str, Delivered] = {}
+        self.last: ReplayedLog | None = None
         self._registry: Registry | None = None
+        self._close_ms = found.settings.close_timeout_ms
 
     def run(self, files: LogFiles, logs: Iterable[EventLog]) -> Iterator[int | ReplayedLog]:
         """Replay logs, one after the other.
@@ -161,25 +178,25 @@ class Replay:
             yield from self._run_one(files, log)
 
     def _run_one(self, files: LogFiles, log: EventLog) -> Iterator[int | ReplayedLog]:
-        done = False
+        reading = LogReplay(files, log, self._start)
         try:
-            for step in read_log(files, log, self._start):
+            for size in reading.run():
                 if self._registry is not None:
                     self._await(self._registry, lambda registry: not registry.crowded)
-                yield step
+                yield size
             if self._registry is not None:
                 self._await(self._registry, lambda registry: not registry.undelivered)
-            done = True
         finally:
+            self.last = reading.result
             if self._registry is not None:
                 registry, self._registry = self._registry, None
-                registry.close(self._close_ms if done else 0)
+                registry.close(self._close_ms)
                 self._count(registry)
+        yield self.last
 
     def _start(self, application: ApplicationInfo, tap: Tap) -> SparkListeners:
         found = read_configuration(self._conf, application)
         settings = found.settings
-        self._close_ms = settings.close_timeout_ms
         setups = [setup for setup in found.setups if setup.kind is not METRICS]
         scope = settings.scopes.driver.render(variables_of(application))
         self._registry = registry = Registry(setups, found.redactor, scope, tap)
@@ -211,7 +228,7 @@ class Replay:
             for cause, count in lost.items():
                 if count:
                     of.lost[cause] = of.lost.get(cause, 0) + count
-            of.waiting = worker.depth
+            of.waiting = worker.journaled
 
 
 def lost_sentences(delivered: Mapping[str, Delivered]) -> Iterator[str]:

@@ -10,8 +10,6 @@ from spark_events.sources.event_log.files import EventLog, LogFiles, LogPart
 from spark_events.sources.event_log.lines import Lines, LineSplitter
 from spark_events.sources.event_log.records import RecordReader
 
-_BLOCK = 1 << 20
-
 
 class LogRewrittenError(Exception):
     """A log has become shorter than it was: it is another one under the same name."""
@@ -130,18 +128,16 @@ class LogTail:
         return tail
 
     def _read(self, tail: _PartTail, part: LogPart) -> Iterator[int]:
-        with self._files.open(part, tail.position) as file:
-            while data := file.read(_BLOCK):
-                try:
-                    tail.feed(data)
-                except CorruptLogError as error:
-                    tail.corrupt = True
-                    self.notes.append(
-                        f"{part.path}: cannot be read from about byte {tail.position} on ({error})"
-                    )
-                    yield len(data)
-                    return
-                yield len(data)
+        for data in self._files.blocks(part, tail.position):
+            try:
+                tail.feed(data)
+            except CorruptLogError as error:
+                tail.corrupt = True
+                where = f"{part.path}: cannot be read from about byte {tail.position} on"
+                self.notes.append(f"{where} ({error})")
+            yield len(data)
+            if tail.corrupt:
+                return
 
     def _take_lines(self, lines: list[bytes]) -> None:
         if self._resume is not None:

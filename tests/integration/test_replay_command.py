@@ -1,0 +1,231 @@
+"""``spark-events replay`` as its users call it."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+import zstandard
+
+from tests.event_log_sample import SampleLog, small_log
+from tests.sources.reading import read_bytes
+from tests.support import Collector, cli, file_events, free_port, wait_until
+
+FILE = "spark.events.reporter.file."
+
+
+def run(*arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        cli("replay", *arguments), capture_output=True, text=True, timeout=timeout, check=False
+    )
+
+
+def conf(**keys: str) -> list[str]:
+    found = {f"spark.events.{key.replace('__', '.')}": value for key, value in keys.items()}
+    return [part for key, value in found.items() for part in ("--conf", f"{key}={value}")]
+
+
+def to_file(folder: Path) -> list[str]:
+    return conf(reporter__file__factory__class="file_log", reporter__file__path=str(folder))
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Three logs, one of them cut and with rubbish in it, and a file that is none."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "app-1").write_bytes(small_log())
+    other = [*SampleLog("app-2").begin(), *SampleLog("app-2").job(5)]
+    (folder / "app-2.inprogress").write_bytes(b"".join(other)[:-200])
+    (folder / "app-3").write_bytes(
+        b"\x00\x01\x02\n" + b"".join([*SampleLog("app-3").begin(), *SampleLog("app-3").end()])
+    )
+    (folder / "README.md").write_text("# Logs\nThese are logs.\n")
+    return folder
+
+
+def test_summary_and_notes(logs: Path, tmp_path: Path) -> None:
+    """What was read and sent, what was skipped and why, and which log has no end."""
+    done = run(str(logs), *to_file(tmp_path / "out"))
+
+    assert done.returncode == 0, done.stderr
+    assert "3 applications in 3 event logs, Spark 4.3.0" in done.stdout
+    sent = len(file_events(tmp_path / "out"))
+    assert f"event reporter 'file': {sent} sent" in done.stdout
+    assert re.search(
+        r"skipped 2 records:\s+1 cut off at the end of the log\s+1 no JSON in UTF-8", done.stdout
+    )
+    assert "app-2.inprogress: it has no SparkListenerApplicationEnd record: it still runs" in done.stdout
+    assert "README.md: no event log" in done.stdout
+
+
+def test_without_a_reporter(logs: Path) -> None:
+    """A look at logs needs no configuration; what a replay has no use for is said."""
+    done = run(str(logs / "app-1"), "--conf", "spark.metrics.reporter.p.factory.class=prometheus")
+    assert done.returncode == 0
+    assert "metric reporters are left out (p)" in done.stderr
+    assert "nothing is sent" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["/nowhere"], 2, "/nowhere: there is no such file or folder"),
+        (
+            ["{logs}", "--conf", "spark.events.reporter.x.factory.class=nope"],
+            2,
+            "unknown event reporter 'nope'",
+        ),
+        (
+            ["{logs}", "--conf", FILE + "factory.class=file_log", "--conf", FILE + "path=/proc/x"],
+            2,
+            FILE + "path",
+        ),
+        (["{logs}/README.md"], 1, "there is no event log at"),
+        (["{logs}", "--on-spark"], 2, "--on-spark and --output go together"),
+        (["{logs}", "--conf", "spark.events.eventlog.stall.timeout=x"], 2, "eventlog.stall.timeout"),
+    ],
+)
+def test_what_is_wrong(logs: Path, arguments: list[str], code: int, said: str) -> None:
+    done = run(*(argument.format(logs=logs) for argument in arguments))
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_log_that_cannot_be_read_to_its_end(logs: Path) -> None:
+    """The other logs are reported, what came before is as well, and the exit code tells."""
+    broken = logs / "eventlog_v2_app-9"
+    broken.mkdir()
+    (broken / "events_1_app-9").write_bytes(zstandard.compress(small_log()) + b"\0" * 100)
+    done = run(str(logs))
+    assert done.returncode == 1
+    assert "3 applications in 4 event logs" in done.stdout
+    assert "events_1_app-9: cannot be read from about byte" in done.stdout
+
+
+@pytest.mark.collector
+def test_to_the_real_collector(own_collector: Callable[..., Collector], tmp_path: Path) -> None:
+    """All ids arrive; again, and they are the same."""
+    collector = own_collector()
+    collector.start()
+    (tmp_path / "app-1").write_bytes(small_log())
+    to = conf(reporter__otlp__factory__class="otlp", reporter__otlp__exporter__endpoint=collector.grpc)
+    whole = read_bytes(small_log(), tmp_path).ids
+    for times in (1, 2):
+        done = run(str(tmp_path / "app-1"), *to)
+        assert done.returncode == 0, done.stderr
+        assert f"event reporter 'otlp': {len(whole)} sent" in done.stdout
+        wait_until(lambda times=times: len(collector.ids()) == times * len(whole), "all have arrived")
+    assert set(collector.ids()) == set(whole)
+
+
+def test_while_the_destination_is_away(tmp_path: Path) -> None:
+    """It waits, and gives up in the end; with a journal nothing is lost, and that is said."""
+    (tmp_path / "app-1").write_bytes(small_log())
+    to = conf(
+        reporter__otlp__factory__class="otlp",
+        reporter__otlp__exporter__endpoint=f"http://127.0.0.1:{free_port()}",
+        eventlog__stall__timeout="1s",
+        close__timeout="1s",
+    )
+    done = run(str(tmp_path / "app-1"), *to)
+    assert done.returncode == 1
+    assert "event reporter 'otlp': nothing was taken for 1 s, 14 item(s) wait" in done.stderr
+    assert "lost event reporter 'otlp': 14 item(s) lost" in done.stdout
+
+    journal = conf(reporter__otlp__journal__dir=str(tmp_path / "journal"))
+    done = run(str(tmp_path / "app-1"), *to, *journal)
+    assert done.returncode == 1
+    assert "0 sent, 14 wait in its journal" in done.stdout
+
+
+def test_nothing_is_lost_to_a_full_queue(tmp_path: Path) -> None:
+    """A replay is faster than any reporter: it waits for room."""
+    log = SampleLog()
+    lines = [*log.begin()]
+    for _ in range(400):
+        lines += log.job(1)
+    (tmp_path / "app-1").write_bytes(b"".join([*lines, *log.end()]))
+    done = run(str(tmp_path / "app-1"), *to_file(tmp_path / "out"), *conf(reporter__file__queue__size="2000"))
+    assert done.returncode == 0, done.stdout
+    assert len(file_events(tmp_path / "out")) == 400 * 4 + 3
+
+
+@pytest.fixture
+def endless(tmp_path: Path) -> Iterator[Path]:
+    """A log that takes a while."""
+    log = SampleLog()
+    with (tmp_path / "app-1").open("wb") as file:
+        file.writelines(log.begin())
+        job = b"".join(log.job(200))
+        for _ in range(400):
+            file.write(job)
+    yield tmp_path / "app-1"
+    (tmp_path / "app-1").unlink()
+
+
+def test_ctrl_c(endless: Path, tmp_path: Path) -> None:
+    """What was read so far is delivered or said to be lost; no traceback."""
+    command = cli("replay", str(endless), *to_file(tmp_path / "out"))
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: file_events(tmp_path / "out"), "it has begun")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted; run it again" in err
+    assert "1 application in 1 event log" in out
+    assert "Traceback" not in err
+
+
+# -- on Spark -----------------------------------------------------------------------------------------------
+
+
+def rows_of(folder: Path, kind: str) -> list[dict[str, Any]]:
+    """Read what was written, without Spark."""
+    if kind == "parquet":
+        rows = pyarrow.parquet.read_table(folder, partitioning="hive").to_pylist()
+        return [{**row, "attributes": dict(row["attributes"])} for row in rows]
+    return [json.loads(line) for path in folder.rglob("*.json") for line in path.read_text().splitlines()]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("kind", "master"), [("parquet", "local-cluster[2,1,1024]"), ("json", "local[2]")])
+def test_on_spark(logs: Path, tmp_path: Path, java: str, kind: str, master: str) -> None:
+    """One task a log: the rows are the events of a replay on this machine, in partitions by date."""
+    (logs / "README.md").unlink()
+    out = tmp_path / "written"
+    done = run(str(logs), "--on-spark", "--output", str(out), "--format", kind, "--master", master)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "3 applications in 3 event logs, Spark 4.3.0" in done.stdout
+    assert "skipped 2 records" in done.stdout
+
+    assert run(str(logs), *to_file(tmp_path / "local")).returncode == 0
+    expected = {event["eventId"]: event for event in file_events(tmp_path / "local")}
+    rows = {row["eventId"]: row for row in rows_of(out, kind)}
+    assert rows.keys() == expected.keys()
+    for event_id, row in rows.items():
+        event = expected[event_id]
+        assert row["eventName"] == event["eventName"]
+        assert row["body"] == event["body"]
+        assert row["appId"] == event["attributes"]["app_id"]
+        assert row["attributes"] == {key: text(value) for key, value in event["attributes"].items()}
+    assert {path.name.split("=")[0] for path in out.iterdir() if path.is_dir()} == {"date"}
+
+    if kind == "json":
+        return
+    again = run(str(logs), "--on-spark", "--output", str(out), "--format", kind, "--master", master)
+    assert again.returncode == 2
+    assert "--mode overwrite" in again.stderr
+    assert "Traceback" not in again.stderr
+
+
+def text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

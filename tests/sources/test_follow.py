@@ -1,0 +1,294 @@
+"""Logs that grow, poll by poll: what is reported when, once, and across restarts of the follower."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_events.api import ConfigError
+from spark_events.api.event import now_ms
+from spark_events.sources.event_log import follow
+from spark_events.sources.event_log.cursor import DEAD, ENDED, FOLLOWED, PASSED, Cursors
+from spark_events.sources.event_log.follow import Follower
+from tests.event_log_sample import SampleLog, small_log
+from tests.listeners.records import new_statuses
+from tests.plugins import Collecting, CollectingMetricsFactory
+from tests.sources.reading import read_bytes
+from tests.support import wait_until
+
+LINES = small_log().splitlines(keepends=True)
+
+
+class Following:
+    """A follower of one folder, and what came out of all followers of it so far."""
+
+    def __init__(self, folder: Path, **conf: str) -> None:
+        self.logs, self.state = folder / "logs", folder / "state.sqlite"
+        self.logs.mkdir(exist_ok=True)
+        self.conf = {
+            "spark.events.reporter.x.factory.class": "tests.plugins:CollectingFactory",
+            "spark.events.eventlog.dead.after": "1h",
+            **{f"spark.events.{key.replace('__', '.')}": value for key, value in conf.items()},
+        }
+        self.complete_too = False
+        self._before = len(Collecting.instances)
+        self.start()
+
+    def start(self) -> None:
+        self.follower = Follower(str(self.logs), self.conf, Cursors(self.state), self.complete_too)
+
+    def stop(self) -> None:
+        """As SIGTERM does."""
+        self.follower.stop()
+        self.follower.run()
+
+    def kill(self) -> None:
+        """As a crash does: nothing is closed, and nothing more is written down."""
+        self.follower._cursors.close()
+
+    def poll(self) -> None:
+        """Look at the logs until there is nothing more to read, and all of it is delivered."""
+        for _ in range(500):
+            more = self.follower.poll()
+            waiting = [f.registry for f in self.follower._followed.values() if f.registry]
+            if not more and not any(registry.undelivered for registry in waiting):
+                self.follower.poll()  # and again, for what waits for a delivery
+                return
+            time.sleep(0.01)
+        raise AssertionError("never at rest")
+
+    def write(self, name: str, *lines: bytes) -> Path:
+        path = self.logs / name
+        with path.open("ab") as file:
+            file.writelines(lines)
+        return path
+
+    @property
+    def events(self) -> list[Any]:
+        return [event for reporter in Collecting.instances[self._before :] for event in reporter.events]
+
+    @property
+    def ids(self) -> list[str]:
+        return [event.id for event in self.events]
+
+    def state_of(self, name: str) -> str | None:
+        cursor = self.follower._cursors[name]
+        return cursor.state if cursor else None
+
+
+@pytest.fixture
+def following(tmp_path: Path) -> Following:
+    return Following(tmp_path)
+
+
+def test_a_log_that_grows(following: Following, tmp_path: Path) -> None:
+    """Line by line, and in pieces of lines; its end is seen, and its name may change with it."""
+    whole = read_bytes(small_log(), tmp_path).ids
+    path = following.logs / "app-1.inprogress"
+    data, step, seen = small_log(), 700, set()
+    for start in range(0, len(data), step):
+        with path.open("ab") as file:
+            file.write(data[start : start + step])
+        following.poll()
+        seen.add(len(following.ids))
+        assert following.ids == whole[: len(following.ids)]
+    assert len(seen) > 8
+    path.rename(following.logs / "app-1")
+    following.poll()
+
+    assert following.ids == whole
+    assert following.state_of("app-1") == ENDED
+    following.poll()
+    assert following.ids == whole
+
+
+def test_several_applications(following: Following) -> None:
+    """New ones are picked up; each has reporters of its own."""
+    following.write("a.inprogress", *SampleLog("a").begin())
+    following.poll()
+    following.write("b.inprogress", *SampleLog("b").begin())
+    following.write("a.inprogress", *SampleLog("a").end())
+    following.poll()
+    by_app = {event.variables["app_id"] for event in following.events}
+    assert by_app == {"a", "b"}
+    assert new_statuses(following.events, "application").count("FINISHED") == 1
+
+
+@pytest.mark.parametrize("how", ["stop", "kill"])
+def test_restarts_repeat_nothing(following: Following, tmp_path: Path, how: str) -> None:
+    """At each line the follower is ended and started again: each event comes once, and none is missing."""
+    whole = read_bytes(small_log(), tmp_path).ids
+    for line in LINES:
+        following.write("app-1.inprogress", line)
+        following.poll()
+        getattr(following, how)()
+        following.start()
+    following.poll()
+    assert following.ids == whole
+
+
+def test_what_was_not_delivered_comes_again(following: Following, tmp_path: Path) -> None:
+    """After a crash in the middle: ids repeat, none is missing."""
+    whole = read_bytes(small_log(), tmp_path).ids
+    following.write("app-1.inprogress", *LINES[:9])
+    following.poll()
+    following.write("app-1.inprogress", *LINES[9:])
+    following.follower._cursors.put = lambda name, cursor: None  # type: ignore[method-assign]
+    following.poll()
+    following.kill()
+    following.start()
+    following.poll()
+    assert set(following.ids) == set(whole)
+    assert len(following.ids) > len(whole)
+
+
+def test_complete_logs_are_left_to_replay(tmp_path: Path) -> None:
+    """Unless they are asked for; what is complete by the next start was missed, and is reported."""
+    following = Following(tmp_path)
+    following.write("old", *LINES)
+    following.poll()
+    assert following.events == []
+    assert following.state_of("old") == PASSED
+    following.stop()
+    following.write("meanwhile", *LINES)
+    following.start()
+    following.poll()
+    assert len(following.ids) == 14
+    following.stop()
+
+    (tmp_path / "other").mkdir()
+    other = Following(tmp_path / "other")
+    other.stop()
+    other.state.unlink()
+    other.complete_too = True
+    other.start()
+    other.write("old", *LINES)
+    other.poll()
+    assert len(other.ids) == 14
+
+
+def test_a_dead_application(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FAILED with its query, at the time of its last record; and RUNNING again should its log go on."""
+    following = Following(tmp_path, eventlog__dead__after="60s")
+    following.write("app-1.inprogress", *LINES[:-3])
+    following.poll()
+    assert "FAILED" not in new_statuses(following.events, "application")
+    monkeypatch.setattr(follow, "now_ms", lambda: now_ms() + 61_000)
+    following.poll()
+
+    assert new_statuses(following.events, "application") == ["CREATED", "RUNNING", "FAILED"]
+    assert new_statuses(following.events, "query") == ["CREATED", "RUNNING", "FAILED"]
+    failed = [event for event in following.events if event.name == "JobFailureEvent"]
+    assert "spark.events.eventlog.dead.after" in failed[-1].attributes["exception.message"]
+    assert "counts as FAILED" in caplog.text
+    assert following.state_of("app-1") == DEAD
+    following.stop()
+    following.start()
+    following.poll()
+    count = len(following.ids)
+    assert new_statuses(following.events, "application")[-1] == "FAILED"
+
+    monkeypatch.undo()
+    following.write("app-1.inprogress", *LINES[-3:])
+    following.poll()
+    again = following.events[count:]
+    assert new_statuses(again, "application") == ["RUNNING", "FINISHED"]
+    assert new_statuses(again, "query") == ["RUNNING", "FAILED"]
+    assert len(set(following.ids)) == len(following.ids)
+
+
+def test_a_rolling_log_that_is_compacted_meanwhile(following: Following, tmp_path: Path) -> None:
+    """Parts come, and the first ones go: Spark's History Server makes one of them."""
+    folder = following.logs / "eventlog_v2_app-1"
+    folder.mkdir()
+    (folder / "appstatus_app-1.inprogress").touch()
+    (folder / "events_1_app-1").write_bytes(b"".join(LINES[:8]))
+    following.poll()
+    (folder / "events_2_app-1").write_bytes(b"".join(LINES[8:12]))
+    following.poll()
+    (folder / "events_3_app-1").write_bytes(b"".join(LINES[12:14]))
+    following.poll()
+    (folder / "events_1_app-1").unlink()
+    (folder / "events_2_app-1").rename(folder / "events_2_app-1.compact")
+    with (folder / "events_3_app-1").open("ab") as file:
+        file.writelines(LINES[14:])
+    (folder / "appstatus_app-1.inprogress").rename(folder / "appstatus_app-1")
+    following.poll()
+    assert following.ids == read_bytes(small_log(), tmp_path).ids
+    assert following.state_of("app-1") == ENDED
+
+
+def test_a_log_that_is_written_anew(following: Following, caplog: pytest.LogCaptureFixture) -> None:
+    """Shorter than it was: another one under the same name."""
+    following.write("app-1.inprogress", *LINES[:12])
+    following.poll()
+    (following.logs / "app-1.inprogress").write_bytes(b"".join(SampleLog("app-2").begin()))
+    following.poll()
+    assert "read from its beginning" in caplog.text
+    assert following.events[-1].variables["app_id"] == "app-2"
+
+
+def test_a_log_that_goes_away(following: Following, caplog: pytest.LogCaptureFixture) -> None:
+    following.write("app-1.inprogress", *LINES[:12]).unlink()
+    following.poll()
+    following.write("app-1.inprogress", *LINES[:12])
+    following.poll()
+    (following.logs / "app-1.inprogress").unlink()
+    following.poll()
+    assert "gone before its end" in caplog.text
+    assert following.state_of("app-1") is None
+
+
+def test_metrics_of_all_applications_in_one_place(tmp_path: Path) -> None:
+    """Under their ids; they stay for a while after the end, and go then."""
+    following = Following(tmp_path)
+    following.conf["spark.metrics.reporter.m.factory.class"] = "tests.plugins:CollectingMetricsFactory"
+    following.conf["spark.metrics.grace"] = "1h"
+    following.conf["spark.metrics.scope.application"] = "<app_name>.<app_id>"
+    following.stop()
+    following.start()
+    following.follower._metrics.start()
+    following.follower._metrics.wait_opened(5_000)
+    for app_id in ("a", "b"):
+        following.write(f"{app_id}.inprogress", *SampleLog(app_id).begin())
+    following.poll()
+    metrics = CollectingMetricsFactory.last
+
+    def apps(name: str) -> set[str]:
+        return {labels["app_id"] for found, labels in _series(metrics) if found == name}
+
+    wait_until(lambda: apps("uptime") == {"a", "b"}, "both have series")
+    following.write("a.inprogress", *SampleLog("a").end())
+    following.poll()
+    assert apps("uptime") == {"a", "b"}
+    following.follower._settings = dataclasses.replace(following.follower._settings, grace_ms=0)
+    following.poll()
+    wait_until(lambda: apps("uptime") == {"b"}, "the series of what has ended are gone")
+
+
+def test_two_followers_of_one_state(following: Following) -> None:
+    with pytest.raises(ConfigError, match="another spark-events follow"):
+        Cursors(following.state)
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no such file or folder"):
+        Follower(str(tmp_path / "nope"), {}, Cursors(tmp_path / "state"))
+
+
+def test_the_cursor_is_behind_what_is_delivered(following: Following) -> None:
+    following.write("app-1.inprogress", *LINES[:12])
+    following.poll()
+    cursor = following.follower._cursors["app-1"]
+    assert cursor is not None
+    assert (cursor.state, cursor.position) == (FOLLOWED, (0, 12))
+
+
+def _series(metrics: Any) -> list[tuple[str, Any]]:
+    return [(name.rpartition(".")[2], labels) for name, (_, labels) in list(metrics.metrics.items())]
