@@ -23,7 +23,7 @@ from spark_events.listeners.stage import STAGE_TASKS, StageListener
 from spark_events.listeners.timestamps import record_time_ms
 from spark_events.listeners.traces import Place, Traces
 from spark_events.listeners.work import ApplicationWork
-from spark_events.runtime.kinds import SPANS
+from spark_events.runtime.kinds import METRICS, SPANS
 from spark_events.runtime.registry import Registry
 
 _SQL = "org.apache.spark.sql.execution.ui."
@@ -80,6 +80,11 @@ class SparkListeners:
         self._tickers: Sequence[Callable[[int], None]] = ()
         self._clock_ms = 0
         self.stumbled = 0
+
+    @property
+    def wants_sums(self) -> bool:
+        """Whether anybody wants what tasks have taken in sum: spans and metrics say it."""
+        return self._registry.has_reporters(SPANS) or self._registry.has_reporters(METRICS)
 
     @property
     def clock_ms(self) -> int:

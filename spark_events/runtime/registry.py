@@ -118,7 +118,8 @@ class Registry:
 
     def has_reporters(self, kind: Kind) -> bool:
         """Tell whether anybody is there to take what is added of a kind."""
-        return bool(self._by_kind[kind])
+        shared = self._metrics is not None and kind is METRICS and self._metrics.has_reporters(kind)
+        return shared or bool(self._by_kind[kind])
 
     @property
     def crowded(self) -> bool:

@@ -135,6 +135,7 @@ class LoggedApplication:
             str(record.get("App Name") or ""), str(record["App ID"]), str(record.get("App Attempt ID") or "")
         )
         self.listeners = self._start(self.application)
+        self.tail.reader.sum_metrics(self.listeners.wants_sums)
         self.listeners.on_record({"Event": LOG_START, "Spark Version": self.spark_version})
         return record
 

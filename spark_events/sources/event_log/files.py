@@ -25,7 +25,7 @@ _STATUS = "appstatus_"
 # Spark before 1.3 wrote a folder of these.
 _OLD_PART = re.compile(r"EVENT_LOG_(\d+)$")
 _OLD_COMPLETE, _OLD_VERSION = "APPLICATION_COMPLETE", "SPARK_VERSION_"
-_BLOCK = 1 << 20
+_BLOCK = 256 << 10  # what fits a core's own cache is split in half the time
 _HADOOP_SCHEMES = re.compile(r"^s3[an]://")
 
 

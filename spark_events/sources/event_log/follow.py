@@ -20,7 +20,7 @@ from spark_events.sources.event_log.cursor import DEAD, ENDED, FOLLOWED, PASSED,
 from spark_events.sources.event_log.files import EventLog, LogFiles
 from spark_events.sources.event_log.tail import LogRewrittenError
 
-_BLOCKS_A_TURN = 32
+_BLOCKS_A_TURN = 128
 _OPEN_WAIT_MS = 10_000
 _LATE_MS = 1_000
 """How long Spark may take to bring a record to its log."""

@@ -58,6 +58,7 @@ _UNUSED = re.compile(
 )
 _NAME = re.compile(rb'\{"Event":"([^"\\]*)"')
 _MOST_NAMES = 20
+_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError)
 NOT_JSON = "no JSON in UTF-8"
 NO_RECORD = "JSON, but no record of Spark's"
 TOO_LONG = f"longer than {LONGEST >> 20} MiB"
@@ -116,25 +117,25 @@ class RecordReader:
     def take_lines(self, lines: list[bytes]) -> None:
         """Take whole lines."""
         self.lines += len(lines)
-        tasks, read_tasks = self._tasks, 0
+        started, ended, others = self._tasks.started, self._tasks.ended, 0
         for line in lines:
-            if line.startswith(TASK_END):
-                read, read_tasks = tasks.ended, read_tasks + 1
-            elif line.startswith(TASK_START):
-                read, read_tasks = tasks.started, read_tasks + 1
-            else:
-                if line and not line.isspace():
-                    self._other(line)
-                continue
             try:
-                changed = read(line)
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                if line.startswith(TASK_END):
+                    changed = ended(line)
+                elif line.startswith(TASK_START):
+                    changed = started(line)
+                else:
+                    others += 1
+                    if line and not line.isspace():
+                        self._other(line)
+                    continue
+            except _UNREADABLE as error:
                 self._skip(error)
-            else:
-                if changed is not None:
-                    self._take(changed)
-        self.counts.tasks += read_tasks
-        self.counts.read += read_tasks
+                continue
+            if changed is not None:
+                self._take(changed)
+        self.counts.tasks += len(lines) - others
+        self.counts.read += len(lines) - others
 
     def too_long(self) -> None:
         """Take that a line was too long to be read."""
@@ -155,6 +156,10 @@ class RecordReader:
         else:
             self.take_lines([line])
 
+    def sum_metrics(self, wanted: bool) -> None:
+        """Say whether anybody wants the sums of the tasks' metrics."""
+        self._tasks.sum_metrics = wanted
+
     def changed_tasks(self, now_ms: int) -> None:
         """Take that time passes in a log that is being written: how the tasks stand is told anew."""
         for record in list(self._tasks.changed(now_ms)):
@@ -169,18 +174,15 @@ class RecordReader:
         if name is not None and name not in _WANTED:
             self._pass_over(name)
             return
-        try:
-            record = load(line)
-            if name is None:
-                name = record.get("Event")
-                if not isinstance(name, str):
-                    raise NoRecordError("an object without an Event")
-                if name not in _WANTED:
-                    self._pass_over(name)
-                    return
-            self._wanted(name, record)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            self._skip(error)
+        record = load(line)
+        if name is None:
+            name = record.get("Event")
+            if not isinstance(name, str):
+                raise NoRecordError("an object without an Event")
+            if name not in _WANTED:
+                self._pass_over(name)
+                return
+        self._wanted(name, record)
 
     def _wanted(self, name: str, record: Record) -> None:
         if name == _SUBMITTED:

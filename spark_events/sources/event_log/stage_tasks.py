@@ -20,14 +20,14 @@ TASK_START = b'{"Event":"SparkListenerTaskStart",'
 TASK_END = b'{"Event":"SparkListenerTaskEnd",'
 # As Spark writes them since 1.2, with what came later in parentheses. A record that looks otherwise, as that
 # of a task that failed, is parsed whole.
-_INFO = (
-    rb'"Task Info":\{"Task ID":\d+,"Index":(\d+),"Attempt":\d+,(?:"Partition ID":-?\d+,)?"Launch Time":(\d+),'
-)
-_START = re.compile(re.escape(TASK_START) + rb'"Stage ID":(\d+),"Stage Attempt ID":(\d+),' + _INFO)
-_END = re.compile(
-    re.escape(TASK_END) + rb'"Stage ID":(\d+),"Stage Attempt ID":(\d+),"Task Type":"\w+",'
-    rb'"Task End Reason":\{"Reason":"Success"\},' + _INFO
-)
+_ATTEMPT = rb'"Stage ID":(\d+,"Stage Attempt ID":\d+),'
+_INFO = rb'"Task Info":\{"Task ID":\d+,"Index":(\d+),'
+_match_start = re.compile(re.escape(TASK_START) + _ATTEMPT + _INFO).match
+_match_end = re.compile(
+    re.escape(TASK_END) + _ATTEMPT + rb'"Task Type":"\w+","Task End Reason":\{"Reason":"Success"\},' + _INFO
+).match
+_LAUNCHED = re.compile(rb'"Launch Time":(\d+)')
+_CLOSING = ord("}")
 _METRICS_KEY = b'"Task Metrics":{'
 _METRICS = re.compile(
     rb'"Task Metrics":\{(?:"Host Name":"[^"\\]*",)?"Executor Deserialize Time":\d+,'
@@ -53,6 +53,11 @@ class StageTasks:
         total: how many tasks it has.
     """
 
+    __slots__ = (
+        "_all", "_changes", "_covered", "_ids", "_tasks", "_told", "_total",
+        "failed", "finished", "running", "sums",
+    )  # fmt: skip
+
     def __init__(self, stage: int, attempt: int, total: int) -> None:
         self._ids = {"Stage ID": stage, "Stage Attempt ID": attempt, "Number of Tasks": total}
         self._total = total
@@ -62,17 +67,26 @@ class StageTasks:
         self._all = False
         self.running = self.finished = self.failed = 0
         self.sums = [0] * len(SUMS)
-        self.changed = False
+        self._told = (0, 0, 0)
+
+    @property
+    def changed(self) -> bool:
+        """Whether a task has begun or ended since the last ``record``."""
+        return self._told != (self.running, self.finished, self.failed)
 
     def start(self, index: int) -> bool:
         """Take a task's start; tell whether now, and not before, all are running or finished."""
-        if index >= len(self._tasks) or self._tasks[index] & _RUNNING == _RUNNING:
+        tasks = self._tasks
+        if index >= len(tasks):
             return False
-        self.changed = True
+        state = tasks[index]
+        if state & _RUNNING == _RUNNING:
+            return False
+        tasks[index] = state + 1
         self.running += 1
-        if not self._tasks[index]:
-            self._covered += 1
-        self._tasks[index] += 1
+        if state:
+            return False
+        self._covered += 1
         if self._all or self._covered < self._total:
             return False
         self._all = True
@@ -81,16 +95,20 @@ class StageTasks:
 
     def end(self, index: int, succeeded: bool) -> bool:
         """Take a task's end; tell whether by that not all are running or finished any longer."""
-        if index >= len(self._tasks) or not self._tasks[index] & _RUNNING:
+        tasks = self._tasks
+        if index >= len(tasks):
             return False
-        self.changed = True
+        state = tasks[index]
+        if not state & _RUNNING:
+            return False
         self.running -= 1
-        self._tasks[index] -= 1
-        if not succeeded:
-            self.failed += 1
-        elif not self._tasks[index] & _FINISHED:
-            self._tasks[index] |= _FINISHED
-            self.finished += 1
+        if succeeded:
+            if not state & _FINISHED:
+                self.finished += 1
+            tasks[index] = state - 1 | _FINISHED
+            return False
+        self.failed += 1
+        tasks[index] = state - 1
         return self._uncover(index)
 
     def resubmit(self, index: int) -> bool:
@@ -101,9 +119,29 @@ class StageTasks:
         self.finished -= 1
         return self._uncover(index)
 
+    def add(self, line: bytes) -> bool:
+        """Add the metrics in the line of a TaskEnd; tell whether they are where they should be."""
+        metrics = _METRICS.match(line, line.rfind(_METRICS_KEY))
+        written = _WRITTEN.search(line, metrics.end()) if metrics else None
+        if metrics is None or written is None:
+            return False
+        run, cpu, gc, in_memory, on_disk, remote, local = metrics.groups(b"0")
+        shuffled, read, wrote = written.groups()
+        sums = self.sums
+        sums[0] += int(run)
+        sums[1] += int(cpu)
+        sums[2] += int(gc)
+        sums[3] += int(read)
+        sums[4] += int(wrote)
+        sums[5] += int(remote) + int(local)
+        sums[6] += int(shuffled)
+        sums[7] += int(in_memory)
+        sums[8] += int(on_disk)
+        return True
+
     def record(self, status: str | None, time_ms: int) -> Record:
         """Return how they stand, as the driver bridge says it."""
-        self.changed = False
+        self._told = (self.running, self.finished, self.failed)
         return {
             "Event": STAGE_TASKS,
             **self._ids,
@@ -126,20 +164,26 @@ class StageTasks:
 
 
 class AllStageTasks:
-    """The tasks of all stage attempts that run."""
+    """The tasks of all stage attempts that run.
+
+    Attributes:
+        sum_metrics: whether the metrics of tasks are summed; spans and metrics have the sums, events do not.
+    """
 
     def __init__(self) -> None:
-        self._stages: dict[tuple[int, int], StageTasks] = {}
+        # By what the lines of task records say of their attempt, so that nothing need be parsed to find it.
+        self._stages: dict[bytes, StageTasks] = {}
+        self.sum_metrics = True
 
     def submitted(self, record: Record) -> None:
         """Take a StageSubmitted."""
-        key, info = _key(record)
-        self._stages[key] = StageTasks(*key, int(info.get("Number of Tasks") or 0))
+        stage, attempt, info = _of_stage(record)
+        self._stages[_key(stage, attempt)] = StageTasks(stage, attempt, int(info.get("Number of Tasks") or 0))
 
     def completed(self, record: Record) -> Record | None:
         """Take a StageCompleted, and return how its tasks stood at the end."""
-        key, info = _key(record)
-        tasks = self._stages.pop(key, None)
+        stage, attempt, info = _of_stage(record)
+        tasks = self._stages.pop(_key(stage, attempt), None)
         return tasks.record(None, int(info.get("Completion Time") or 0)) if tasks else None
 
     def changed(self, now_ms: int) -> Iterator[Record]:
@@ -154,13 +198,14 @@ class AllStageTasks:
         Raises:
             ValueError: it is none.
         """
-        match = _START.match(line)
-        if match is None or line[-1:] != b"}":
+        match = _match_start(line)
+        if match is None or line[-1] != _CLOSING:
             return self.on_start(load(line))
-        stage, attempt, index, launched = match.groups()
-        tasks = self._stages.get((int(stage), int(attempt)))
+        attempt, index = match.groups()
+        tasks = self._stages.get(attempt)
         if tasks is not None and tasks.start(int(index)):
-            return tasks.record(ALL_RUNNING, int(launched))
+            launched = _LAUNCHED.search(line, match.end())
+            return tasks.record(ALL_RUNNING, int(launched.group(1)) if launched else 0)
         return None
 
     def ended(self, line: bytes) -> Record | None:
@@ -169,27 +214,16 @@ class AllStageTasks:
         Raises:
             ValueError: it is none.
         """
-        match = _END.match(line)
-        metrics = _METRICS.match(line, line.rfind(_METRICS_KEY)) if match and line[-1:] == b"}" else None
-        written = _WRITTEN.search(line, metrics.end()) if metrics else None
-        if match is None or metrics is None or written is None:
+        match = _match_end(line)
+        if match is None or line[-1] != _CLOSING:
             return self.on_end(load(line))
-        stage, attempt, index, _ = match.groups()
-        tasks = self._stages.get((int(stage), int(attempt)))
-        if tasks is not None:
-            tasks.end(int(index), True)
-            run, cpu, gc, in_memory, on_disk, remote, local = metrics.groups(b"0")
-            shuffled, read, wrote = written.groups()
-            sums = tasks.sums
-            sums[0] += int(run)
-            sums[1] += int(cpu)
-            sums[2] += int(gc)
-            sums[3] += int(read)
-            sums[4] += int(wrote)
-            sums[5] += int(remote) + int(local)
-            sums[6] += int(shuffled)
-            sums[7] += int(in_memory)
-            sums[8] += int(on_disk)
+        attempt, index = match.groups()
+        tasks = self._stages.get(attempt)
+        if tasks is None:
+            return None
+        if self.sum_metrics and not tasks.add(line):
+            return self.on_end(load(line))
+        tasks.end(int(index), True)  # what has succeeded goes on to count as covered
         return None
 
     def on_start(self, record: Record) -> Record | None:
@@ -205,18 +239,23 @@ class AllStageTasks:
         if tasks is None:
             return None
         index, reason = int(info["Index"]), (record.get("Task End Reason") or {}).get("Reason")
-        for position, value in enumerate(_sums(record.get("Task Metrics") or {})):
-            tasks.sums[position] += value
+        if self.sum_metrics:
+            for position, value in enumerate(_sums(record.get("Task Metrics") or {})):
+                tasks.sums[position] += value
         ceased = tasks.resubmit(index) if reason == "Resubmitted" else tasks.end(index, reason == "Success")
         return tasks.record(NOT_ALL_RUNNING, int(info.get("Finish Time") or 0)) if ceased else None
 
     def _of_task(self, record: Record) -> StageTasks | None:
-        return self._stages.get((int(record["Stage ID"]), int(record.get("Stage Attempt ID") or 0)))
+        return self._stages.get(_key(int(record["Stage ID"]), int(record.get("Stage Attempt ID") or 0)))
 
 
-def _key(record: Record) -> tuple[tuple[int, int], Mapping[str, Any]]:
+def _key(stage: int, attempt: int) -> bytes:
+    return b'%d,"Stage Attempt ID":%d' % (stage, attempt)
+
+
+def _of_stage(record: Record) -> tuple[int, int, Mapping[str, Any]]:
     info = record["Stage Info"]
-    return (int(info["Stage ID"]), int(info.get("Stage Attempt ID") or 0)), info
+    return int(info["Stage ID"]), int(info.get("Stage Attempt ID") or 0), info
 
 
 def _sums(metrics: Mapping[str, Any]) -> tuple[int, ...]:

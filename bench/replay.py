@@ -1,0 +1,176 @@
+"""MB/s of a replay on one core, against parsing each line and against Spark's own replay, on one log.
+
+Each measurement is a process of its own that may use one core; they take turns. ``--size`` is in bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+
+from bench.table import machine, write
+from tests.event_log_sample import SampleLog
+
+_TASKS = 1_000
+_KEPT_BYTES = 134_000_000
+_WAYS = {
+    "json": "`json.loads` of every line, the records dropped",
+    "json_kept": "the same, the records kept (of the first 134 MB)",
+    "orjson": "`orjson.loads` of every line, the records dropped",
+    "orjson_kept": "the same, the records kept (of the first 134 MB)",
+    "spark": "Spark's ReplayListenerBus with its AppStatusListener",
+    "spans": "spark-events replay, events and spans to a file log",
+    "replay": "**spark-events replay, events to a file log**",
+}
+
+
+def generate(path: Path, size: int) -> int:
+    """Write a log of about ``size`` bytes, and return how many records it has."""
+    log, records = SampleLog(cores=16), 0
+    with path.open("wb") as file:
+        for lines in (log.begin(), log.query(20)):
+            for line in lines:
+                records += 1
+                file.write(line)
+        while file.tell() < size:
+            job = list(log.job(_TASKS))
+            records += len(job)
+            file.writelines(job)
+        for line in log.end():
+            records += 1
+            file.write(line)
+    return records
+
+
+def _drop(loads: Callable[[bytes], object], path: Path) -> int:
+    with path.open("rb") as file:
+        for line in file:
+            loads(line)
+        return file.tell()
+
+
+def _keep(loads: Callable[[bytes], object], path: Path) -> int:
+    kept, size = [], 0
+    with path.open("rb") as file:
+        for line in file:
+            kept.append(loads(line))
+            size += len(line)
+            if size >= _KEPT_BYTES:
+                break
+    return size
+
+
+def _replay(path: Path, *kinds: str) -> int:
+    from spark_events.sources.event_log.files import LogFiles
+    from spark_events.sources.event_log.replay import Replay
+
+    with tempfile.TemporaryDirectory() as folder:
+        conf = {}
+        for kind in kinds:
+            conf[f"spark.{kind}.reporter.file.factory.class"] = "file_log"
+            conf[f"spark.{kind}.reporter.file.path"] = folder
+        files = LogFiles(str(path))
+        return sum(step for step in Replay(conf).run(files, files.find()) if isinstance(step, int))
+
+
+def _spark(path: Path) -> float:
+    """Return the seconds of the replay alone, as the History Server does it: without the start of the JVM."""
+    from pyspark import SparkConf, SparkContext
+
+    conf = SparkConf().setMaster("local[1]").setAppName("bench").set("spark.ui.enabled", "false")
+    context = SparkContext(conf=conf.set("spark.driver.memory", "8g"))
+    jvm, settings = context._jvm, context._jsc.sc().conf()
+    history = jvm.org.apache.spark.deploy.history
+    assert history is not None
+    status = jvm.org.apache.spark.status
+    store = status.ElementTrackingStore(jvm.org.apache.spark.util.kvstore.InMemoryStore(), settings)
+    none = getattr(jvm.scala, "None$").__getattr__("MODULE$")
+    bus = jvm.org.apache.spark.scheduler.ReplayListenerBus()
+    bus.addListener(status.AppStatusListener(store, settings, False, none, none))
+    module = getattr(jvm.org.apache.spark.scheduler, "ReplayListenerBus$").__getattr__("MODULE$")
+    stream = jvm.java.io.BufferedInputStream(jvm.java.io.FileInputStream(str(path)))
+    began = time.perf_counter()
+    bus.replay(stream, str(path), False, module.SELECT_ALL_FILTER())
+    seconds = time.perf_counter() - began
+    context.stop()
+    return seconds
+
+
+def measure(way: str, path: Path) -> None:
+    """Print the bytes and the seconds of one way, and the largest memory of this process in bytes."""
+    ways: dict[str, Callable[[], int]] = {
+        "json": lambda: _drop(json.loads, path),
+        "json_kept": lambda: _keep(json.loads, path),
+        "orjson": lambda: _drop(orjson.loads, path),
+        "orjson_kept": lambda: _keep(orjson.loads, path),
+        "replay": lambda: _replay(path, "events"),
+        "spans": lambda: _replay(path, "events", "traces"),
+    }
+    began = time.perf_counter()
+    if way == "spark":
+        size, seconds = path.stat().st_size, _spark(path)
+    else:
+        size, seconds = ways[way](), time.perf_counter() - began
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(json.dumps({"bytes": size, "seconds": seconds, "memory": memory}))
+
+
+def _measured(way: str, path: Path) -> tuple[float, float]:
+    """Return MB/s and MiB of memory of one way, in a process on one core."""
+    core = max(os.sched_getaffinity(0))
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.replay", "--measure", way, str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        check=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, {core}),
+    )
+    found = json.loads(done.stdout.splitlines()[-1])
+    return found["bytes"] / 1e6 / found["seconds"], found["memory"] / (1 << 20)
+
+
+def main() -> None:
+    """Measure all ways in turn, and write the table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--measure", nargs=2)
+    parser.add_argument("--size", type=int, default=1_000_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    if options.measure:
+        measure(options.measure[0], Path(options.measure[1]))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "app-20261118120000-0001"
+        records = generate(path, options.size)
+        size = path.stat().st_size
+        rounds = [{way: _measured(way, path) for way in _WAYS} for _ in range(options.rounds)]
+    lines = [
+        f"A log of {size / 1e6:,.0f} MB with {records:,} records, on one core; median of {len(rounds)} "
+        f"rounds, in turn ({machine()}; `make bench`):",
+        "",
+        "| | MB/s | replay against it |",
+        "| --- | --- | --- |",
+    ]
+    for way, title in _WAYS.items():
+        speed = statistics.median(found[way][0] for found in rounds)
+        ratios = [found["replay"][0] / found[way][0] for found in rounds]
+        spread = f"{statistics.median(ratios):.1f} times ({min(ratios):.1f} to {max(ratios):.1f})"
+        lines.append(f"| {title} | {speed:,.0f} | {'' if way == 'replay' else spread} |")
+    memory = max(found["replay"][1] for found in rounds)
+    lines += ["", f"The replay's largest size in memory was {memory:.0f} MiB."]
+    write("replay", lines)
+
+
+if __name__ == "__main__":
+    main()
