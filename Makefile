@@ -49,11 +49,12 @@ format: $(READY) ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(READY) ## Measure cost, latency, delivery and scrapes, and write bench/RESULTS.md
+bench: $(READY) ## Measure cost, latency, delivery, scrapes and replay, and write bench/RESULTS.md
 	$(BIN)/python -m bench.overhead
 	$(BIN)/python -m bench.latency
 	$(BIN)/python -m bench.delivery
 	$(BIN)/python -m bench.scrape
+	$(BIN)/python -m bench.replay
 
 clean: ## Remove what was made, but for downloads
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache spark-warehouse

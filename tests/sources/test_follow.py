@@ -234,6 +234,20 @@ def test_a_log_that_is_written_anew(following: Following, caplog: pytest.LogCapt
     assert following.events[-1].variables["app_id"] == "app-2"
 
 
+def test_cursors_of_logs_that_are_gone(following: Following) -> None:
+    """A cleaner removes old logs; what is known of them goes, too."""
+    path = following.write("app-1", *LINES)
+    folder = following.logs / "eventlog_v2_app-2"
+    folder.mkdir()
+    (folder / "events_1_app-2").write_bytes(small_log())
+    (folder / "appstatus_app-2").touch()
+    following.poll()
+    assert (following.state_of("app-1"), following.state_of("app-2")) == (PASSED, PASSED)
+    path.unlink()
+    following.poll()
+    assert (following.state_of("app-1"), following.state_of("app-2")) == (None, PASSED)
+
+
 def test_a_log_that_goes_away(following: Following, caplog: pytest.LogCaptureFixture) -> None:
     following.write("app-1.inprogress", *LINES[:12]).unlink()
     following.poll()

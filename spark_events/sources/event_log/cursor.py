@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,6 +85,11 @@ class Cursors:
         """Forget a log that is gone."""
         if self._known.pop(name, None) is not None:
             self._run("DELETE FROM logs WHERE name = ?", (name,))
+
+    def keep_only(self, names: Set[str]) -> None:
+        """Forget all logs but these."""
+        for name in self._known.keys() - names:
+            self.forget(name)
 
     def close(self) -> None:
         """Let another process have them."""

@@ -190,8 +190,14 @@ class Follower:
 
     def poll(self) -> bool:
         """Look at all logs once; tell whether there is more to read at once."""
+        passed_by: set[str] = set()
+
+        def is_over(name: str, folder_ms: int) -> bool:
+            passed_by.add(name)
+            return self._is_over(name, folder_ms)
+
         try:
-            logs = {log.name: log for log in self.files.find(self._is_over)}
+            logs = {log.name: log for log in self.files.find(is_over)}
         except ConfigError as error:  # a share that is away for a while
             self._trouble(self.files.path, str(error))
             return False
@@ -203,6 +209,7 @@ class Follower:
             more = self._attend(log) or more
         for name in [name for name in self._followed if name not in logs]:
             self._gone(name)
+        self._cursors.keep_only(passed_by | logs.keys())
         self._metrics.tick()
         self._polled_ms = now_ms()
         return more
