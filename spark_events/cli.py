@@ -39,10 +39,6 @@ _out = Console(highlight=False)
 _err = Console(stderr=True, highlight=False)
 
 
-app.command()(replay)
-app.command()(follow)
-
-
 def main() -> None:
     """Run the command line; a configuration error is one message and exit code 2."""
     try:
@@ -148,6 +144,10 @@ def paths() -> None:
                 break
         else:
             raise ConfigError(f"{name}: not installed beside spark-events; reinstall it from its wheel")
+
+
+app.command()(replay)
+app.command()(follow)
 
 
 def _interrupt(number: int, frame: object) -> None:

@@ -97,6 +97,10 @@ class Summary:
             f"{_count(self.outcomes.events, 'event')}",
             soft_wrap=True,
         )
+        for sentence in self.outcomes.failures:
+            out.print(f"[red]failed[/] {escape(sentence)}", soft_wrap=True)
+        if self.outcomes.more_failures:
+            out.print(f"[red]failed[/] and {self.outcomes.more_failures:,} more", soft_wrap=True)
         lost = counts.lost()
         if lost:
             out.print(f"[yellow]skipped[/] {_count(sum(lost.values()), 'record')}:")

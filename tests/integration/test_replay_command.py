@@ -63,7 +63,10 @@ def test_summary_and_notes(logs: Path, tmp_path: Path) -> None:
         r"skipped 2 records:\s+1 cut off at the end of the log\s+1 no JSON in UTF-8", done.stdout
     )
     assert "app-2.inprogress: it has no SparkListenerApplicationEnd record: it still runs" in done.stdout
+    assert "or it died; its last record is of 2026-11-18T11:" in done.stdout
     assert "README.md: no event log" in done.stdout
+    failed = "failed 2026-11-18T11:06:42Z app-20261118120000-0001 query 'orders' failed: boom"
+    assert f"{failed} (java.lang.RuntimeException)" in done.stdout
 
 
 def test_without_a_reporter(logs: Path) -> None:

@@ -18,7 +18,7 @@ from tests.event_log_sample import SampleLog, small_log
 from tests.listeners.records import new_statuses
 from tests.plugins import Collecting, CollectingMetricsFactory
 from tests.sources.reading import read_bytes
-from tests.support import wait_until
+from tests.support import file_events, wait_until
 
 LINES = small_log().splitlines(keepends=True)
 
@@ -284,6 +284,26 @@ def test_metrics_of_all_applications_in_one_place(tmp_path: Path) -> None:
     following.follower._settings = dataclasses.replace(following.follower._settings, grace_ms=0)
     following.poll()
     wait_until(lambda: apps("uptime") == {"b"}, "the series of what has ended are gone")
+
+
+def test_a_reporter_that_cannot_be_opened(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Said once, and tried again after a while; nothing of the application is missing then."""
+    following = Following(tmp_path)
+    key = "spark.events.reporter.y."
+    following.conf |= {key + "factory.class": "file_log", key + "path": str(tmp_path / "file" / "events")}
+    (tmp_path / "file").touch()
+    following.stop()
+    following.start()
+    following.write("app-1.inprogress", *LINES)
+    for _ in range(3):
+        following.poll()
+    assert caplog.text.count("it is tried again each 30 s") == 1
+    (tmp_path / "file").unlink()
+    monkeypatch.setattr(follow, "now_ms", lambda: now_ms() + 31_000)
+    following.poll()
+    assert len(file_events(tmp_path / "file" / "events")) == 14
 
 
 def test_two_followers_of_one_state(following: Following) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime, timezone
 from typing import Any
 
 from spark_events.api import ApplicationInfo, Event
@@ -15,26 +16,33 @@ from spark_events.sources.event_log.tail import LogTail
 
 Start = Callable[[ApplicationInfo], SparkListeners]
 _TICK_MS = 1_000
+_MOST_FAILURES = 10
 BEFORE_START = "before the application's start record"
 STUMBLED = "a record that a listener could not take"
 _OVER = {status.value for status in JobStatus if status.terminal}
 
 
 class Outcomes:
-    """The last status of each application, query and job, counted.
+    """The last status of each application, query and job, counted; and what failed first.
 
     Attributes:
         events: how many events there were.
+        failures: what failed, a sentence each, of many the first ones.
+        more_failures: how many there are beyond those.
     """
 
     def __init__(self) -> None:
         self.events = 0
+        self.failures: list[str] = []
+        self.more_failures = 0
         self._over: Counter[tuple[str, str]] = Counter()
         self._going_on: dict[tuple[str, ...], str] = {}
 
     def take(self, event: Event) -> None:
         """Take one event."""
         self.events += 1
+        if event.name == "JobFailureEvent":
+            self._fail([_sentence(event)])
         if event.name != "JobStatusChangeEvent":
             return
         kind, status = str(event.attributes["job.kind"]), str(event.attributes["newJobStatus"])
@@ -50,6 +58,13 @@ class Outcomes:
         """Add those of another application."""
         self.events += other.events
         self._over += other.counts
+        self._fail(other.failures)
+        self.more_failures += other.more_failures
+
+    def _fail(self, sentences: list[str]) -> None:
+        room = _MOST_FAILURES - len(self.failures)
+        self.failures += sentences[:room]
+        self.more_failures += len(sentences[room:])
 
     @property
     def counts(self) -> Counter[tuple[str, str]]:
@@ -138,6 +153,18 @@ class LoggedApplication:
         self.tail.reader.sum_metrics(self.listeners.wants_sums)
         self.listeners.on_record({"Event": LOG_START, "Spark Version": self.spark_version})
         return record
+
+
+def _sentence(event: Event) -> str:
+    """Return when and in which application something failed, and how."""
+    app, body = event.variables.get("app_id", ""), event.body
+    kind = event.attributes.get("exception.type")
+    return f"{iso_time(event.observed_time_ms)} {app} {body}" + (f" ({kind})" if kind else "")
+
+
+def iso_time(time_ms: int) -> str:
+    """Return a time of ms since the epoch as a person reads it, in UTC."""
+    return datetime.fromtimestamp(time_ms / 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def without_state(settings: Any) -> Any:

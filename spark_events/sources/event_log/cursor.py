@@ -57,6 +57,8 @@ class Cursors:
             self.fresh = not path.exists()
             self._database = sqlite3.connect(path, timeout=0.5, isolation_level=None)
             self._database.execute("PRAGMA locking_mode = EXCLUSIVE")
+            # No wait for the disk with each write: after a crash of the machine, some events come again.
+            self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA synchronous = NORMAL")
             self._database.execute("BEGIN EXCLUSIVE")
             self._database.execute(_SCHEMA)

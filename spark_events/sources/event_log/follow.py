@@ -9,121 +9,21 @@ from spark_events.api import ApplicationInfo, ConfigError, Counter, Gauge
 from spark_events.api.event import now_ms
 from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.scopes import variables_of
-from spark_events.listeners.settings import DEAD_AFTER, PREFIX
-from spark_events.listeners.translator import APPLICATION_ALIVE, APPLICATION_DEAD, SparkListeners
+from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.kinds import METRICS
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.redaction import redact_logs
 from spark_events.runtime.registry import Registry
-from spark_events.sources.event_log.application import LoggedApplication, without_state
+from spark_events.sources.event_log.application import without_state
 from spark_events.sources.event_log.cursor import DEAD, ENDED, FOLLOWED, PASSED, Cursor, Cursors
 from spark_events.sources.event_log.files import EventLog, LogFiles
+from spark_events.sources.event_log.followed import FollowedApplication
 from spark_events.sources.event_log.tail import LogRewrittenError
 
-_BLOCKS_A_TURN = 128
 _OPEN_WAIT_MS = 10_000
+_OPEN_AGAIN_MS = 30_000
 _LATE_MS = 1_000
 """How long Spark may take to bring a record to its log."""
-
-
-class _Followed:
-    """One application that is followed.
-
-    Args:
-        follower: whose it is.
-        log: its log.
-        cursor: how far an earlier process read it.
-    """
-
-    def __init__(self, follower: Follower, log: EventLog, cursor: Cursor | None) -> None:
-        self._follower = follower
-        self._was_dead = cursor is not None and cursor.state == DEAD
-        resume = cursor.position if cursor is not None and cursor.position != (0, 0) else None
-        self._muted = resume is not None
-        self.log = log
-        self.registry: Registry | None = None
-        self.logged = LoggedApplication(follower.files, log, self._start, resume, self._resumed)
-        self.grown_ms = log.modified_ms or now_ms()
-        self.over = ""
-        self.over_since_ms = 0
-
-    @property
-    def caught_up(self) -> bool:
-        """Whether what an earlier process has read is behind it."""
-        return self.registry is not None and not self.registry.muted
-
-    @property
-    def dropped(self) -> int:
-        """How many items its reporters could not deliver."""
-        return sum(worker.stats.dropped for worker in self.registry.workers) if self.registry else 0
-
-    @property
-    def title(self) -> str:
-        """How messages call it."""
-        application = self.logged.application
-        return f"application {application.name!r} ({application.id})" if application else self.log.path
-
-    def read(self, log: EventLog) -> bool:
-        """Read what is new, as much as one turn allows; tell whether there is more."""
-        if log.size != self.log.size or log.modified_ms != self.log.modified_ms:
-            self.grown_ms = max(self.grown_ms, log.modified_ms or now_ms())
-        self.log = log
-        final = self.logged.ended and not log.in_progress
-        for turn, _ in enumerate(self.logged.tail.read(log, final), 1):
-            if turn >= _BLOCKS_A_TURN or (self.registry is not None and self.registry.crowded):
-                return True
-        return False
-
-    def rest(self, time_ms: int) -> None:
-        """Let time pass while nothing is new."""
-        listeners = self.logged.listeners
-        if listeners is not None and self.registry is not None and not self.logged.ended:
-            self.logged.tail.resume_here()
-            self.logged.tail.reader.changed_tasks(time_ms)
-            listeners.tick(time_ms - _LATE_MS - self._follower.interval_ms)
-            self.registry.tick()
-
-    def end(self, state: str, time_ms: int) -> None:
-        """Take that its log is over, ENDED or DEAD; a dead one may be written again."""
-        self.over, self.over_since_ms = state, time_ms
-        if state == ENDED:
-            logger.info("%s has ended", self.title)
-        elif self.logged.listeners is None:
-            logger.warning("%s: it has no start of an application, and is followed no longer", self.title)
-        else:
-            resting_s = (time_ms - self.grown_ms) // 1000
-            logger.warning("%s counts as FAILED: its log has had no record for %d s", self.title, resting_s)
-            reason = (
-                f"the event log has no end, and nothing was written to it for {resting_s} s "
-                f"({PREFIX}{DEAD_AFTER.name})"
-            )
-            record = {"Event": APPLICATION_DEAD, "Timestamp": self.logged.clock_ms, "Reason": reason}
-            self.logged.listeners.on_record(record)
-
-    def cursor(self, state: str) -> Cursor:
-        """Return how far it has been read."""
-        return Cursor(state, self.logged.tail.position, self.log.size, self.log.folder_modified_ms)
-
-    def close(self, timeout_ms: int) -> None:
-        """Deliver what there is, and take its series away."""
-        self.logged.close()
-        if self.registry is not None:
-            self.registry.close(timeout_ms)
-            self.registry.root.close()
-
-    def _start(self, application: ApplicationInfo) -> SparkListeners:
-        self.registry, listeners = self._follower.start(application)
-        self.registry.muted = self._muted
-        return listeners
-
-    def _resumed(self) -> None:
-        self._muted = False
-        if self.registry is not None:
-            self.registry.muted = False
-            if self._was_dead and self.logged.listeners is not None:
-                logger.warning("%s had counted as FAILED, and its log is written again", self.title)
-                record = {"Event": APPLICATION_ALIVE, "Timestamp": self.grown_ms}
-                self.logged.listeners.on_record(record)
 
 
 class Follower:
@@ -159,8 +59,9 @@ class Follower:
         self._conf = conf
         self._cursors = cursors
         self._complete_too = complete_too
-        self._followed: dict[str, _Followed] = {}
+        self._followed: dict[str, FollowedApplication] = {}
         self._troubles: dict[str, str] = {}
+        self._again_ms: dict[str, int] = {}
         self._stopping = threading.Event()
         self._polled_ms: int | None = None
         metrics = [setup for setup in found.setups if setup.kind is METRICS]
@@ -214,7 +115,7 @@ class Follower:
         self._polled_ms = now_ms()
         return more
 
-    def start(self, application: ApplicationInfo) -> tuple[Registry, SparkListeners]:
+    def _start(self, application: ApplicationInfo) -> tuple[Registry, SparkListeners]:
         """Start the reporters of an application; its metrics go to those that all share."""
         found = read_configuration(self._conf, application)
         setups = [setup for setup in found.setups if setup.kind is not METRICS]
@@ -234,11 +135,15 @@ class Follower:
     def _attend(self, log: EventLog) -> bool:
         """Read one log as far as it goes; tell whether there is more."""
         followed = self._followed.get(log.name)
+        if followed is None and now_ms() < self._again_ms.get(log.name, 0):
+            return False
         if followed is None:
             cursor = self._cursors[log.name]
             if cursor is not None and cursor.state != FOLLOWED and cursor.size == log.size:
                 return False
-            followed = self._followed[log.name] = _Followed(self, log, cursor)
+            followed = self._followed[log.name] = FollowedApplication(
+                self.files, log, cursor, self._start, _LATE_MS + self.interval_ms
+            )
         elif followed.over == DEAD and log.size != followed.log.size:
             self._leave(log.name, DEAD)
             return True
@@ -246,7 +151,8 @@ class Follower:
             more = followed.read(log)
         except ConfigError as error:  # a reporter could not be opened
             del self._followed[log.name]
-            self._trouble(log.path, str(error))
+            self._again_ms[log.name] = now_ms() + _OPEN_AGAIN_MS
+            self._trouble(log.path, str(error), _OPEN_AGAIN_MS)
             return False
         except LogRewrittenError as error:
             logger.warning("%s; it is read from its beginning", error)
@@ -256,12 +162,13 @@ class Follower:
             self._trouble(log.path, f"{log.path}: cannot be read now ({error})")
             return False
         self._troubles.pop(log.path, None)
+        self._again_ms.pop(log.name, None)
         self._say_notes(followed)
         if not more:
             self._settle(followed, log)
         return more
 
-    def _settle(self, followed: _Followed, log: EventLog) -> None:
+    def _settle(self, followed: FollowedApplication, log: EventLog) -> None:
         """Do what is to be done when all there is has been read."""
         time_ms = now_ms()
         followed.rest(time_ms)
@@ -277,7 +184,7 @@ class Follower:
         if followed.over and self._may_leave(followed, time_ms):
             self._leave(log.name, followed.over)
 
-    def _may_leave(self, followed: _Followed, time_ms: int) -> bool:
+    def _may_leave(self, followed: FollowedApplication, time_ms: int) -> bool:
         """Tell whether all of what is over is delivered, and its last values were there to be seen."""
         # Metrics that nobody reads need not stay.
         grace_ms = self._settings.grace_ms if self._metrics.workers else 0
@@ -330,16 +237,17 @@ class Follower:
         self._metrics.close(self._settings.close_timeout_ms)
         self._cursors.close()
 
-    def _say_notes(self, followed: _Followed) -> None:
+    def _say_notes(self, followed: FollowedApplication) -> None:
         notes = followed.logged.tail.notes
         while notes:
             logger.warning("%s", notes.pop(0))
 
-    def _trouble(self, what: str, sentence: str) -> None:
+    def _trouble(self, what: str, sentence: str, again_ms: int = 0) -> None:
         """Say what is wrong, once for as long as it is."""
         if self._troubles.get(what) != sentence:
             self._troubles[what] = sentence
-            logger.warning("%s; it is tried again each %g s", sentence, self.interval_ms / 1000)
+            seconds = (again_ms or self.interval_ms) / 1000
+            logger.warning("%s; it is tried again each %g s", sentence, seconds)
 
     def _register(self) -> None:
         group = self._metrics.root.child("eventlog", ("eventlog",), {}, {})

@@ -14,7 +14,7 @@ from spark_events.runtime.kinds import METRICS
 from spark_events.runtime.redaction import redact_logs
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.stats import LOSS_CAUSES
-from spark_events.sources.event_log.application import LoggedApplication, Outcomes, without_state
+from spark_events.sources.event_log.application import LoggedApplication, Outcomes, iso_time, without_state
 from spark_events.sources.event_log.files import EventLog, LogFiles
 from spark_events.sources.event_log.records import NO_RECORD, NOT_JSON, RecordCounts
 
@@ -133,7 +133,8 @@ def _notes(logged: LoggedApplication, log: EventLog) -> Iterator[str]:
         why = (
             "it still runs, or it died" if log.in_progress else "the log is cut off, or the application died"
         )
-        yield f"it has no SparkListenerApplicationEnd record: {why}"
+        last = f"; its last record is of {iso_time(logged.clock_ms)}" if logged.clock_ms else ""
+        yield f"it has no SparkListenerApplicationEnd record: {why}{last}"
 
 
 class Replay:
