@@ -56,6 +56,18 @@ class CollectingFactory(EventReporterFactory):
         return Collecting(config)
 
 
+class SlowFactory(EventReporterFactory):
+    """Makes a reporter that takes 2 ms for each event."""
+
+    def create(self, config: ReporterConfig) -> EventReporter:
+        class Slow(Collecting):
+            def notify_of_added_event(self, event: Event) -> None:
+                threading.Event().wait(0.002)
+                super().notify_of_added_event(event)
+
+        return Slow(config)
+
+
 class CollectingSpans(SpanReporter):
     def __init__(self) -> None:
         self.spans: list[Span] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -16,14 +17,19 @@ import zstandard
 
 from tests.event_log_sample import SampleLog, small_log
 from tests.sources.reading import read_bytes
-from tests.support import Collector, cli, file_events, free_port, wait_until
+from tests.support import REPO, Collector, cli, file_events, free_port, wait_until
 
 FILE = "spark.events.reporter.file."
 
 
-def run(*arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        cli("replay", *arguments), capture_output=True, text=True, timeout=timeout, check=False
+        cli("replay", *arguments),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(REPO)},
     )
 
 
@@ -151,15 +157,26 @@ def test_while_the_destination_is_away(tmp_path: Path) -> None:
 
 
 def test_nothing_is_lost_to_a_full_queue(tmp_path: Path) -> None:
-    """A replay is faster than any reporter: it waits for room."""
+    """A replay is faster than most reporters: it waits for room."""
     log = SampleLog()
     lines = [*log.begin()]
-    for _ in range(400):
+    for _ in range(300):
         lines += log.job(1)
     (tmp_path / "app-1").write_bytes(b"".join([*lines, *log.end()]))
-    done = run(str(tmp_path / "app-1"), *to_file(tmp_path / "out"), *conf(reporter__file__queue__size="2000"))
+    slow = conf(reporter__x__factory__class="tests.plugins:SlowFactory", reporter__x__queue__size="600")
+    done = run(str(tmp_path / "app-1"), *slow)
     assert done.returncode == 0, done.stdout
-    assert len(file_events(tmp_path / "out")) == 400 * 4 + 3
+    assert f"event reporter 'x': {300 * 4 + 3:,} sent" in done.stdout
+
+
+def test_restarts_are_not_counted_twice(tmp_path: Path) -> None:
+    """``spark.events.state.dir`` is for drivers: a second replay tells what the first did."""
+    (tmp_path / "app-1").write_bytes(small_log())
+    state = conf(state__dir=str(tmp_path / "state"))
+    for name in ("one", "two"):
+        assert run(str(tmp_path / "app-1"), *state, *to_file(tmp_path / name)).returncode == 0
+    one, two = ([event["eventId"] for event in file_events(tmp_path / name)] for name in ("one", "two"))
+    assert one == two
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 import tracemalloc
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from spark_events.sources.event_log.lines import LONGEST, LineSplitter
 from spark_events.sources.event_log.records import CUT, MALFORMED, NO_RECORD, NOT_JSON, TOO_LONG
 from tests.event_log_sample import small_log
 from tests.sources.reading import read, read_bytes
+from tests.support import wait_until
 
 SMALL = small_log()
 
@@ -125,6 +127,15 @@ def test_a_listener_that_stumbles_is_counted(tmp_path: Path) -> None:
 
     assert found.ids == read_bytes(SMALL, tmp_path).ids
     assert sum(found.log.counts.skipped.values()) == 1
+
+
+def test_no_thread_is_left_behind(tmp_path: Path) -> None:
+    """However many logs are read, each with failures that enrichers label."""
+    (tmp_path / "app-1").write_bytes(SMALL)
+    before = threading.active_count()
+    for _ in range(20):
+        assert read(tmp_path / "app-1", {}).events[-2].attributes["newJobStatus"]
+    wait_until(lambda: threading.active_count() <= before + 1, "the enrichers' threads have ended")
 
 
 def test_a_corrupt_middle_of_a_compressed_log(tmp_path: Path) -> None:

@@ -146,6 +146,22 @@ def test_what_was_not_delivered_comes_again(following: Following, tmp_path: Path
     assert len(following.ids) > len(whole)
 
 
+def test_what_a_reporter_still_holds_is_not_noted(following: Following) -> None:
+    """How far a log was read and delivered is not how far it was read."""
+    key = "spark.events.reporter.y."
+    following.conf |= {key + "factory.class": "tests.plugins:Blocking", key + "in": "event"}
+    following.conf["spark.events.close.timeout"] = "100ms"
+    following.stop()
+    following.start()
+    following.write("app-1.inprogress", *LINES[:9])
+    for _ in range(3):
+        following.follower.poll()
+    assert following.state_of("app-1") is None
+    following.stop()
+    following.start()
+    assert following.state_of("app-1") is None
+
+
 def test_complete_logs_are_left_to_replay(tmp_path: Path) -> None:
     """Unless they are asked for; what is complete by the next start was missed, and is reported."""
     following = Following(tmp_path)

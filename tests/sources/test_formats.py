@@ -103,6 +103,19 @@ def test_parts_in_their_order(tmp_path: Path) -> None:
     assert (log.name, log.in_progress) == ("app-7_1", True)
 
 
+def test_a_compacted_part_stands_for_those_before_it(tmp_path: Path) -> None:
+    """Also while they are still there: Spark removes them after it has written the compacted one."""
+    lines = small_log().splitlines(keepends=True)
+    folder = tmp_path / "eventlog_v2_app-1"
+    folder.mkdir()
+    for name, part in (("events_1_x", lines[:8]), ("events_2_x", lines[8:12]), ("events_3_x", lines[12:])):
+        (folder / name).write_bytes(b"".join(part))
+    whole = read(folder)
+    (folder / "events_2_x.compact").write_bytes(b"".join(lines[:12]))
+    assert read(folder).ids == whole.ids
+    assert read(folder).log.counts.read == len(lines)
+
+
 def test_folders_of_spark_before_1_3(tmp_path: Path) -> None:
     folder = tmp_path / "app-1422981780767"
     folder.mkdir()

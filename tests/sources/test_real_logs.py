@@ -96,6 +96,16 @@ def test_how_many_records_take_the_short_way(event_logs: Path, monkeypatch: pyte
     assert parsed["all"] == 1  # the task that failed
 
 
+def test_an_execution_within_another_is_a_part_of_it() -> None:
+    """As for the driver bridge: only the outer one is told of."""
+    name = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart"
+    lines = [
+        json.dumps({"Event": name, "executionId": number, "rootExecutionId": root, "time": 1}).encode()
+        for number, root in ((1, 1), (2, 1), (3, None))
+    ]
+    assert [record["executionId"] for record in records_of(b"\n".join(lines))] == [1, 3]
+
+
 def test_streaming_query(event_logs: Path) -> None:
     """One run with eight progress records and its application's end."""
     events = read(event_logs / "local-1596020211915").events

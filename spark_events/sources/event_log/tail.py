@@ -105,16 +105,13 @@ class LogTail:
         if self._finished:
             return
         now = self._tail.part.index if self._tail else -1
-        ahead = [part for part in log.parts if part.index >= now]
-        for number, part in enumerate(ahead):
+        for part in (part for part in log.parts if part.index >= now):
             tail = self._tail_of(part)
             if part.size < tail.listed:
                 raise LogRewrittenError(f"{part.path} has {part.size} bytes, and had {tail.listed}")
             if part.size > tail.listed and not tail.corrupt:
                 yield from self._read(tail, part)
             tail.listed = part.size
-            if final or number < len(ahead) - 1:
-                self._leave()
         if final:
             self._leave()
             self._finished = True
