@@ -157,6 +157,7 @@ class StageListener:
             ended_span("Stage", attempt.submitted_ms, end_ms, failure)
             .set_attribute("stageName", str(info.get("Stage Name") or "")[:_LONGEST_NAME])
             .set_attribute("numTasks", attempt.work.tasks)
+            .set_attribute("finishedTasks", attempt.work.finished)
             .set_attribute("failedTasks", attempt.work.failed)
         )
         for name, value in attempt.work.sums.items():

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
+import pyspark
 import pytest
 import zstandard
 
@@ -118,6 +119,35 @@ def test_a_log_that_cannot_be_read_to_its_end(logs: Path) -> None:
     assert done.returncode == 1
     assert "3 applications in 4 event logs" in done.stdout
     assert "events_1_app-9: cannot be read from about byte" in done.stdout
+
+
+@pytest.mark.spark
+def test_an_application_without_python(tmp_path: Path, java: str) -> None:
+    """Spark's SQL shell: nothing of ours is in its process."""
+    home = Path(pyspark.__file__).parent
+    settings = {
+        "spark.master": "local[2]",
+        "spark.ui.enabled": "false",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": tmp_path.as_uri(),
+    }
+    options = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
+    statements = "SELECT count(*) FROM range(100); SELECT raise_error('no customer')"
+    shell = subprocess.run(
+        [str(home / "bin" / "spark-sql"), *options, "-e", statements],
+        env={**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert shell.returncode != 0  # Spark 4 ends with it at the error
+    done = run(str(tmp_path / "[el]*"))
+    assert done.returncode == 0, done.stderr
+    assert "1 application in 1 event log, Spark " in done.stdout
+    assert re.search(r"failed \S+ local-\d+ job \d+ failed: no customer", done.stdout)
 
 
 @pytest.mark.collector

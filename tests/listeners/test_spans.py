@@ -61,7 +61,7 @@ def test_the_tree_of_a_batch_application() -> None:
     assert {span.trace_id for span in spans} == {application.trace_id}
     times = [(s.start_ms - T0, s.end_ms - T0) for s in (application, execution, job, first, second)]
     assert times == [(0, 100), (10, 90), (20, 80), (30, 50), (60, 70)]
-    assert first.attributes.items() >= {"numTasks": 4, "executorRunTime": 70}.items()
+    assert first.attributes.items() >= {"numTasks": 4, "finishedTasks": 4, "executorRunTime": 70}.items()
     assert execution.attributes["description"] == "save at jobs.py:3"
 
 

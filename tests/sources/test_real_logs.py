@@ -12,6 +12,7 @@ import pytest
 from spark_events.sources.event_log.records import RecordReader
 from spark_events.sources.event_log.stage_tasks import AllStageTasks
 from tests.event_log_sample import small_log
+from tests.listeners.records import Feed
 from tests.sources.reading import read
 
 LOG = "local-1422981780767"
@@ -67,6 +68,29 @@ def test_stages_agree_with_the_history_server(event_logs: Path) -> None:
         assert stage["memoryBytesSpilled"] == tasks[key]["Memory Bytes Spilled"], key
         assert stage["diskBytesSpilled"] == tasks[key]["Disk Bytes Spilled"], key
     assert seen == set(ended)
+
+
+def test_spans_of_stages_agree_with_the_history_server(event_logs: Path) -> None:
+    """What a span of a stage says is what the History Server shows."""
+    feed = Feed()
+    feed(*records_of((event_logs / LOG).read_bytes()))
+    spans = {
+        (int(span.variables["stage_id"]), int(span.variables["stage_attempt"])): span
+        for span in feed.spans()
+        if span.name == "Stage"
+    }
+    stages = [
+        *answers(event_logs, "complete_stage_list_json"),
+        *answers(event_logs, "failed_stage_list_json"),
+    ]
+    assert spans.keys() == {(stage["stageId"], stage["attemptId"]) for stage in stages}
+    for stage in stages:
+        span = spans[stage["stageId"], stage["attemptId"]]
+        assert (span.error is not None) == (stage["status"] == "FAILED")
+        assert span.attributes["numTasks"] == stage["numTasks"]
+        assert span.attributes["finishedTasks"] == stage["numCompleteTasks"]
+        assert span.attributes["failedTasks"] == stage["numFailedTasks"]
+        assert span.attributes["executorRunTime"] == stage["executorRunTime"]
 
 
 def test_task_records_read_by_their_first_bytes(event_logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
