@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,6 +34,7 @@ SCHEMA = (
 """Of what is written, partitioned by ``date`` (UTC); variables are among the attributes, as in OTLP."""
 _LOST = 1
 _REDACTION = "spark.redaction."
+_NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 Row = tuple[Any, ...]
 
 
@@ -123,7 +127,7 @@ def _write(
 ) -> Summary:
     from py4j.protocol import Py4JJavaError
     from pyspark import AccumulatorParam
-    from pyspark.errors import AnalysisException
+    from pyspark.errors import AnalysisException, PythonException
 
     class Summaries(AccumulatorParam[Summary]):  # type: ignore[misc]
         def zero(self, value: Summary) -> Summary:
@@ -154,13 +158,14 @@ def _write(
         raise ConfigError(
             f"--output {target.path}: {error}; or give --mode overwrite or --mode append"
         ) from error
-    except Py4JJavaError as error:
-        if "No module named 'spark_events'" in str(error):
-            raise ConfigError(
-                "the executors' Python has no spark-events: install 'spark-events[eventlog]' there, "
-                "or send an environment that has it along (spark.archives)"
-            ) from error
-        raise
+    except (Py4JJavaError, PythonException) as error:
+        missing = _NO_MODULE.search(str(error))
+        if missing is None:
+            raise
+        raise ConfigError(
+            f"the executors' Python has no {missing.group(1)}: install 'spark-events[eventlog]' there, or "
+            "send an environment that has it along (spark.archives, PYSPARK_PYTHON)"
+        ) from error
     summary: Summary = total.value
     return summary
 
@@ -176,6 +181,8 @@ def _session(conf: Mapping[str, str]) -> SparkSession:
         builder = builder.config(key, value)
     from py4j.protocol import Py4JJavaError
 
+    if str(conf.get("spark.master", "local")).startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
         session: SparkSession = builder.getOrCreate()
     except Py4JJavaError as error:

@@ -111,7 +111,7 @@ def test_an_application_from_its_start_to_its_end(daemon: Daemon, tmp_path: Path
     assert len(found) - len(set(found)) < 10
 
 
-@pytest.mark.parametrize("daemon", ["5s"], indirect=True)
+@pytest.mark.parametrize("daemon", ["12s"], indirect=True)
 def test_an_application_that_is_killed(daemon: Daemon, tmp_path: Path, java: str) -> None:
     """Nobody tells that it died: its log rests without an end."""
     app = start_app(tmp_path, "--die")
@@ -119,8 +119,9 @@ def test_an_application_that_is_killed(daemon: Daemon, tmp_path: Path, java: str
     app.wait_for(lambda: "RUNNING" in statuses(file_events(events), "query"), "the query is reported")
     (tmp_path / "go").touch()
     wait_until(lambda: app.ended, "it is dead")
-    wait_until(lambda: "FAILED" in statuses(file_events(events), "application"), "it is reported as failed")
-    assert statuses(file_events(events), "query")[-1] == "FAILED"
+    last = lambda kind: statuses(file_events(events), kind)[-1]  # noqa: E731
+    wait_until(lambda: last("application") == "FAILED", "it is reported as failed", 60)
+    assert last("query") == "FAILED"
     assert "counts as FAILED: its log has had no record for" in daemon.said
     assert daemon.end(signal.SIGINT) == 130
 

@@ -66,7 +66,8 @@ def test_bounded_query_finishes(live: Live) -> None:
 
 def test_jobs_end_as_they_did(live: Live) -> None:
     """Of all Spark jobs one failed and one was cancelled."""
-    ended = Counter(statuses(live.events, "job"))
+    # Stopping a query may cancel a job of its, where a batch has just begun.
+    ended = Counter(statuses((e for e in live.events if "query_name" not in e["attributes"]), "job"))
 
     assert ended["FAILED"] == 1
     assert ended["CANCELED"] == 1

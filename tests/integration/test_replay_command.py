@@ -7,7 +7,8 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,14 @@ from tests.support import REPO, Collector, cli, file_events, free_port, wait_unt
 FILE = "spark.events.reporter.file."
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         cli("replay", *arguments),
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(REPO)},
+        env={**os.environ, "PYTHONPATH": str(REPO), **environment},
     )
 
 
@@ -209,23 +210,21 @@ def test_restarts_are_not_counted_twice(tmp_path: Path) -> None:
     assert one == two
 
 
-@pytest.fixture
-def endless(tmp_path: Path) -> Iterator[Path]:
-    """A log that takes a while."""
+def test_ctrl_c(tmp_path: Path) -> None:
+    """What was read so far is delivered or said to be lost; no traceback."""
     log = SampleLog()
     with (tmp_path / "app-1").open("wb") as file:
         file.writelines(log.begin())
-        job = b"".join(log.job(200))
-        for _ in range(400):
-            file.write(job)
-    yield tmp_path / "app-1"
-    (tmp_path / "app-1").unlink()
-
-
-def test_ctrl_c(endless: Path, tmp_path: Path) -> None:
-    """What was read so far is delivered or said to be lost; no traceback."""
-    command = cli("replay", str(endless), *to_file(tmp_path / "out"))
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(5_000):
+            file.writelines(log.job(1, stages=1))
+    slow = conf(reporter__slow__factory__class="tests.plugins:SlowFactory", reporter__slow__queue__size="600")
+    process = subprocess.Popen(
+        cli("replay", str(tmp_path / "app-1"), *to_file(tmp_path / "out"), *slow),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(REPO)},
+    )
     wait_until(lambda: file_events(tmp_path / "out"), "it has begun")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
@@ -275,6 +274,16 @@ def test_on_spark(logs: Path, tmp_path: Path, java: str, kind: str, master: str)
     assert again.returncode == 2
     assert "--mode overwrite" in again.stderr
     assert "Traceback" not in again.stderr
+
+
+@pytest.mark.spark
+def test_executors_without_the_package(logs: Path, tmp_path: Path, java: str) -> None:
+    """One sentence says what is missing there, and what to do."""
+    bare = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
+    done = run(str(logs), "--on-spark", "--output", str(tmp_path / "out"), PYSPARK_PYTHON=str(bare))
+    assert done.returncode == 2, done.stderr[-2000:]
+    assert "the executors' Python has no " in done.stderr
+    assert "spark.archives" in done.stderr
 
 
 def text(value: Any) -> str:

@@ -162,6 +162,22 @@ def test_what_a_reporter_still_holds_is_not_noted(following: Following) -> None:
     assert following.state_of("app-1") is None
 
 
+def test_what_is_noted_while_records_keep_coming(following: Following) -> None:
+    """Each turn notes what the one before it has read, if that is delivered by now."""
+    following.conf["spark.events.reporter.y.factory.class"] = "tests.plugins:SlowFactory"
+    following.stop()
+    following.start()
+    noted = []
+    for line in LINES:
+        following.write("app-1.inprogress", line)
+        following.follower.poll()
+        cursor = following.follower._cursors["app-1"]
+        noted.append(cursor.position[1] if cursor else 0)
+        registries = [f.registry for f in following.follower._followed.values() if f.registry]
+        wait_until(lambda found=registries: not any(r.at_risk for r in found), "it is delivered")
+    assert all(lines >= number for number, lines in enumerate(noted[5:-1], 5))
+
+
 def test_complete_logs_are_left_to_replay(tmp_path: Path) -> None:
     """Unless they are asked for; what is complete by the next start was missed, and is reported."""
     following = Following(tmp_path)

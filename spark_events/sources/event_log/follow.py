@@ -135,16 +135,13 @@ class Follower:
     def _attend(self, log: EventLog) -> bool:
         """Read one log as far as it goes; tell whether there is more."""
         followed = self._followed.get(log.name)
-        if followed is None and now_ms() < self._again_ms.get(log.name, 0):
-            return False
         if followed is None:
-            cursor = self._cursors[log.name]
-            if cursor is not None and cursor.state != FOLLOWED and cursor.size == log.size:
+            followed = self._take_up(log)
+            if followed is None:
                 return False
-            followed = self._followed[log.name] = FollowedApplication(
-                self.files, log, cursor, self._start, _LATE_MS + self.interval_ms
-            )
-        elif followed.over == DEAD and log.size != followed.log.size:
+        # What was read at the last turn has had the time to be delivered.
+        self._note(followed)
+        if followed.over == DEAD and log.size != followed.log.size:
             self._leave(log.name, DEAD)
             return True
         try:
@@ -168,13 +165,22 @@ class Follower:
             self._settle(followed, log)
         return more
 
+    def _take_up(self, log: EventLog) -> FollowedApplication | None:
+        """Begin to follow a log; return None where it is over, or its turn has not come again."""
+        cursor = self._cursors[log.name]
+        over = cursor is not None and cursor.state != FOLLOWED and cursor.size == log.size
+        if over or now_ms() < self._again_ms.get(log.name, 0):
+            return None
+        late_ms = _LATE_MS + self.interval_ms
+        found = FollowedApplication(self.files, log, cursor, self._start, late_ms)
+        self._followed[log.name] = found
+        return found
+
     def _settle(self, followed: FollowedApplication, log: EventLog) -> None:
         """Do what is to be done when all there is has been read."""
         time_ms = now_ms()
         followed.rest(time_ms)
-        registry = followed.registry
-        if not followed.over and registry is not None and not registry.at_risk:
-            self._cursors.put(log.name, followed.cursor(FOLLOWED))
+        self._note(followed)
         if not followed.over and followed.logged.ended:
             followed.end(ENDED, time_ms)
             self._ended.inc()
@@ -183,6 +189,11 @@ class Follower:
             self._dead.inc()
         if followed.over and self._may_leave(followed, time_ms):
             self._leave(log.name, followed.over)
+
+    def _note(self, followed: FollowedApplication) -> None:
+        """Note how far a log was read, unless some of that is not delivered."""
+        if followed.caught_up and not followed.over and not followed.at_risk:
+            self._cursors.put(followed.log.name, followed.cursor(FOLLOWED))
 
     def _may_leave(self, followed: FollowedApplication, time_ms: int) -> bool:
         """Tell whether all of what is over is delivered, and its last values were there to be seen."""

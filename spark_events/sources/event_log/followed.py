@@ -58,6 +58,11 @@ class FollowedApplication:
         return self.registry is not None and not self.registry.muted
 
     @property
+    def at_risk(self) -> int:
+        """How many items would be lost with the process."""
+        return self.registry.at_risk if self.registry else 0
+
+    @property
     def dropped(self) -> int:
         """How many items its reporters could not deliver."""
         return sum(worker.stats.dropped for worker in self.registry.workers) if self.registry else 0
