@@ -113,8 +113,10 @@ def rows_of(path: str, log: EventLog, conf: Mapping[str, str], done: Any) -> Ite
 
     reading = LogReplay(LogFiles(path), log, start, events.append)
     for _ in reading.run():
-        yield from (_row(event, reading.result.spark_version) for event in events)
+        version = reading.result.spark_version
+        yield from (_row(event, version) for event in events)
         events.clear()
+    # The last line of a log may lack its end, and gives its events after the last block.
     yield from (_row(event, reading.result.spark_version) for event in events)
     done(reading.result)
 
@@ -138,6 +140,7 @@ def _write(
             return value1
 
     context = session.sparkContext
+    # A task that is run again is counted again; the rows are not doubled by that.
     total = context.accumulator(Summary(), Summaries())
 
     def replay(part: Iterable[tuple[str, EventLog]]) -> Iterator[Row]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
@@ -84,7 +84,12 @@ class ConnectSource:
         self._listeners = listeners
         self._settings = settings
         self._records: queue.Queue[tuple[int, Record]] = queue.Queue(_MOST_WAITING)
-        self._listener = _listener(self._records)
+        self._dropped = 0
+        self._listener = _listener(self._put)
+        causes = {"queue_full": "records of streaming queries came faster than they were taken"}
+        registry.losses.watch(
+            "Spark Connect source", registry.driver, lambda: {"queue_full": self._dropped}, causes
+        )
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="spark-events-connect", daemon=True)
         self._subscribed = threading.Event()
@@ -114,6 +119,13 @@ class ConnectSource:
     def join(self) -> None:
         """Wait until all is delivered, or the time is over."""
         self._thread.join(self._settings.close_timeout_ms / 1000 + 2 * _WAIT_S + 1)
+
+    def _put(self, event: str, fields: Record) -> None:
+        """Put down what the listener gets: PySpark's thread does nothing else."""
+        try:
+            self._records.put_nowait((now_ms(), {"Event": event, **fields}))
+        except queue.Full:
+            self._dropped += 1
 
     # -- in the thread -------------------------------------------------------------------------------
 
@@ -164,35 +176,32 @@ class ConnectSource:
         if bus is None or self._listener in getattr(bus, "_listener_bus", (self._listener,)):
             return
         logger.warning("the connection was lost; what streaming queries did meanwhile may be missing")
-        self._session.streams.addListener(self._listener)
-        self._take_active()
+        try:
+            self._session.streams.addListener(self._listener)
+            self._take_active()
+        except Exception as error:  # gRPC's, PySpark's: the next round tries again
+            logger.warning("the listener could not be added again: %r", error)
 
 
-def _listener(records: queue.Queue[tuple[int, Record]]) -> Any:
+def _listener(put: Callable[[str, Record], None]) -> Any:
     from pyspark.sql.streaming.listener import StreamingQueryListener
 
     class Listener(StreamingQueryListener):  # type: ignore[misc]
-        """Puts down what comes; PySpark's thread does nothing else."""
-
-        def _put(self, event: str, fields: Record) -> None:
-            try:
-                records.put_nowait((now_ms(), {"Event": event, **fields}))
-            except queue.Full:
-                logger.error("records of streaming queries come faster than they are taken; some are dropped")
+        """Makes records of PySpark's events, as the JVM would write them."""
 
         def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - PySpark's names
             fields = {**_ids(event), "name": event.name, "timestamp": event.timestamp}
-            self._put(QUERY_STARTED, fields)
+            put(QUERY_STARTED, fields)
 
         def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-            self._put(QUERY_PROGRESS, {"progress": _plain(event.progress)})
+            put(QUERY_PROGRESS, {"progress": _plain(event.progress)})
 
         def onQueryIdle(self, event: Any) -> None:  # noqa: N802
-            self._put(QUERY_IDLE, {**_ids(event), "timestamp": event.timestamp})
+            put(QUERY_IDLE, {**_ids(event), "timestamp": event.timestamp})
 
         def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
             error = {"exception": event.exception, "errorClassOnException": event.errorClassOnException}
-            self._put(QUERY_TERMINATED, {**_ids(event), **error})
+            put(QUERY_TERMINATED, {**_ids(event), **error})
 
     return Listener()
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from spark_events.api import ApplicationInfo, Event
 from spark_events.listeners.job_status import JobStatus
+from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.translator import APPLICATION_END, APPLICATION_START, LOG_START, SparkListeners
 from spark_events.sources.event_log.files import EventLog, LogFiles
 from spark_events.sources.event_log.tail import LogTail
@@ -167,6 +168,6 @@ def iso_time(time_ms: int) -> str:
     return datetime.fromtimestamp(time_ms / 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def without_state(settings: Any) -> Any:
+def without_state(settings: ListenerSettings) -> ListenerSettings:
     """Return listener settings for logs: each tells all that is known, so a repetition tells the same."""
     return replace(settings, state_dir=None)

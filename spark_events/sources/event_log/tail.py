@@ -138,16 +138,19 @@ class LogTail:
 
     def _take_lines(self, lines: list[bytes]) -> None:
         if self._resume is not None:
-            part, number = self.position
-            # How many of these lines an earlier process has had; of a later part none.
-            had = (
-                self._resume[1] - number if part == self._resume[0] else 0 if part > self._resume[0] else None
-            )
-            if had is not None and had < len(lines):
-                self.reader.take_lines(lines[: max(0, had)])
+            had = self._had_before(len(lines), self._resume)
+            if had < len(lines):
+                self.reader.take_lines(lines[:had])
                 self.resume_here()
-                lines = lines[max(0, had) :]
+                lines = lines[had:]
         self.reader.take_lines(lines)
+
+    def _had_before(self, count: int, resume: tuple[int, int]) -> int:
+        """Return how many of so many next lines an earlier process has had."""
+        part, number = self.position
+        if part != resume[0]:
+            return count if part < resume[0] else 0
+        return min(count, max(0, resume[1] - number))
 
     def resume_here(self) -> None:
         """Take that what comes now is new, wherever an earlier process left off."""
