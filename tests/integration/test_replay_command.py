@@ -224,6 +224,8 @@ def test_ctrl_c(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": str(REPO)},
+        # As on a terminal: a test run in the background has it ignored, and hands that on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     wait_until(lambda: file_events(tmp_path / "out"), "it has begun")
     process.send_signal(signal.SIGINT)
