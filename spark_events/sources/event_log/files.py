@@ -90,7 +90,8 @@ class LogFiles:
         try:
             self._fs, self._root = url_to_fs(url, use_listings_cache=False, skip_instance_cache=True)
         except (ImportError, ValueError) as error:
-            raise ConfigError(f"{path}: its file system cannot be used: {error}") from error
+            hint = "; pip install 'spark-events[s3]'" if url.startswith("s3://") else ""
+            raise ConfigError(f"{path}: its file system cannot be used: {error}{hint}") from error
 
     def find(self, known: Known = lambda name, modified_ms: False) -> list[EventLog]:
         """Return the logs, by name.
