@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -41,6 +42,9 @@ if how == "two-sessions":
         spark_events.attach(spark)
     spark.range(3).write.format("noop").mode("overwrite").save()
 if how == "kill-jvm":
+    events = Path(spark.conf.get("spark.events.reporter.file.path") or "")
+    while not any('"FINISHED"' in file.read_text() for file in events.glob("*")):
+        time.sleep(0.05)  # what is still inside of a killed JVM, nobody can save
     os.kill(int(spark._jvm.java.lang.ProcessHandle.current().pid()), signal.SIGKILL)
     time.sleep(1)
     sys.exit(0)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import APPS, App, cli, file_events, of_name, statuses
+from tests.support import APPS, App, cli, file_events, of_name, statuses, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 
@@ -63,6 +63,11 @@ def test_signal(tmp_path: Path, way: str, number: signal.Signals) -> None:
     """Ctrl-C, which reaches the whole process group, and SIGTERM to the process itself: no lost tail."""
     app = App(command_for(way, "wait"), conf_for(tmp_path), tmp_path)
     app.wait_for_line("ready")
+    dies_at_once = way == "attach" and number is signal.SIGTERM  # Python does, with us or without
+    if dies_at_once:
+        wait_until(
+            lambda: len(statuses(file_events(tmp_path / "events"), "job")) == 2, "the end of the job, written"
+        )
     if number is signal.SIGINT:
         os.killpg(app.process.pid, number)
     else:
@@ -72,8 +77,8 @@ def test_signal(tmp_path: Path, way: str, number: signal.Signals) -> None:
 
     assert run.code != 0
     assert statuses(events, "job") == ["RUNNING", "FINISHED"]
-    if way == "attach" and number is signal.SIGTERM:
-        return  # Python dies of it at once, as it would without us; an event log shows the end
+    if dies_at_once:
+        return  # an event log shows the end
     assert statuses(events, "application")[-1] in ("FAILED", "FINISHED"), run.err[-3000:]
 
 
