@@ -44,8 +44,23 @@ class CheckpointStats:
         self._emitter = emitter
         self.metrics = CheckpointMetrics(series)
 
-    def completed(self, run: Run, progress: dict[str, Any], end_ms: int, sizes: tuple[int, int]) -> None:
-        """Report the batch of a progress record, committed at ``end_ms``; sizes as of ``state_sizes``."""
+    def completed(
+        self,
+        run: Run,
+        progress: dict[str, Any],
+        end_ms: int,
+        sizes: tuple[int, int],
+        owed_ms: int | None,
+    ) -> None:
+        """Report the batch of a progress record.
+
+        Args:
+            run: of which it is.
+            progress: Spark's record.
+            end_ms: when it was committed, in ms since the epoch.
+            sizes: as of ``state_sizes``, in bytes.
+            owed_ms: how long it was owed, in ms.
+        """
         durations, batch = progress["durationMs"], int(progress["batchId"])
         duration_ms = int(durations.get("triggerExecution", 0))
         event = (
@@ -56,6 +71,7 @@ class CheckpointStats:
             .set_attribute("commitOffsetsMs", _ms(durations, "commitOffsets", "commitBatch"))
             .set_attribute("stateCommitMs", _state_commit_ms(progress))
             .set_attribute("sinceLastMs", self._since_last(end_ms))
+            .set_attribute("owedMs", owed_ms)
             .set_attribute("numInputRows", _input_rows(progress))
             .set_attribute("checkpointLocation", run.location)
         )

@@ -35,14 +35,14 @@ class CheckpointWatch:
     Args:
         emitter: reports the events.
         entity: the query.
-        sla: how long there may be between two checkpoints; counts those in time, and the others.
+        sla: how long there may be between two checkpoints; counts those in time, and the others. None
+            where nobody set one: the clock runs, and nothing is reported.
     """
 
-    def __init__(self, emitter: Emitter, entity: Entity, sla: SlaMetrics) -> None:
+    def __init__(self, emitter: Emitter, entity: Entity, sla: SlaMetrics | None) -> None:
         self._emitter = emitter
         self._sla = sla
         self.entity = entity
-        self._sla_ms = sla.sla_ms
         self._since_ms: int | None = None
         self._last_id = -1
         self._reported = False
@@ -57,29 +57,38 @@ class CheckpointWatch:
         """Let the clock stand: the query is idle, or was ended on purpose."""
         self._since_ms = None
 
-    def completed(self, checkpoint_id: int, time_ms: int, group: MetricGroup) -> None:
-        """Start anew from a completed checkpoint; one that came late is reported, if it was not yet."""
+    def completed(self, checkpoint_id: int, time_ms: int, group: MetricGroup) -> int | None:
+        """Start anew from a completed checkpoint; one that came late is reported, if it was not yet.
+
+        Returns:
+            How long the checkpoint was owed, in ms; None where the clock stood.
+        """
         self._check(time_ms, group)
-        if not self._reported:
+        if self._sla and not self._reported:
             self._sla.met.inc()
+        owed_ms = None if self._since_ms is None else max(0, time_ms - self._since_ms)
         self._since_ms, self._last_id, self._reported = time_ms, checkpoint_id, False
+        return owed_ms
 
     def tick(self, now_ms: int, group: MetricGroup) -> None:
         """Report a checkpoint that is overdue now; records may still be on their way for a second."""
         self._check(now_ms - _LATE_RECORDS_MS, group)
 
     def _check(self, time_ms: int, group: MetricGroup) -> None:
-        if self._reported or self._since_ms is None or time_ms <= self._since_ms + self._sla_ms:
+        if self._sla is None or self._reported or self._since_ms is None:
+            return
+        sla_ms = self._sla.sla_ms
+        due_ms = self._since_ms + sla_ms
+        if time_ms <= due_ms:
             return
         self._reported = True
         self._sla.missed.inc()
-        due_ms = self._since_ms + self._sla_ms
         event = (
             Event.builder(CLASS_SCOPE, "CheckpointOverdueEvent")
             .set_severity(Severity.WARN)
-            .set_body(f"{self.entity.title}: no checkpoint completed within {self._sla_ms} ms")
-            .set_attribute("slaMs", self._sla_ms)
-            .set_attribute("sinceLastMs", self._sla_ms)
+            .set_body(f"{self.entity.title}: no checkpoint completed within {sla_ms} ms")
+            .set_attribute("slaMs", sla_ms)
+            .set_attribute("sinceLastMs", sla_ms)
             .set_attribute("lastCheckpointId", self._last_id if self._last_id >= 0 else None)
         )
         what = ("overdue", str(self._last_id), str(self._since_ms))

@@ -41,7 +41,7 @@ class _Run:
         self.initialized = False
         self.first_batch: int | None = None
         self.batch: tuple[int, int] | None = None
-        self.watch: CheckpointWatch | None = None
+        self.watch = CheckpointWatch(context.emitter, self.entity, series.sla)
         series.status.follow(self.tracker)
         series.show_run(self.query_id, self.run_id)
         series.metrics.trigger_interval_ms = record.get("triggerIntervalMs")
@@ -85,8 +85,7 @@ class QueryListener:
         run.batch = (batch, time_ms)
         run.series.checkpoints.metrics.in_progress = 1
         self._resumed(run, batch, time_ms)
-        if run.watch:
-            run.watch.start(time_ms)
+        run.watch.start(time_ms)
 
     def on_progress(self, record: dict[str, Any], time_ms: int) -> None:
         """Take QueryProgress."""
@@ -101,11 +100,10 @@ class QueryListener:
         batch = int(progress["batchId"])
         self._resumed(run, batch, time_ms)
         run.batch = None
-        if run.watch:
-            run.watch.completed(batch, time_ms, run.group)
+        owed_ms = run.watch.completed(batch, time_ms, run.group)
         sizes = state_sizes(progress)
         run.initialize(time_ms, sizes[0])
-        run.series.checkpoints.completed(run, progress, time_ms, sizes)
+        run.series.checkpoints.completed(run, progress, time_ms, sizes, owed_ms)
         run.tracker.change(JobStatus.RUNNING, time_ms)
 
     def on_idle(self, record: dict[str, Any], time_ms: int) -> None:
@@ -158,7 +156,7 @@ class QueryListener:
         for query_id, run in list(self._last_run.items()):
             if run.name in gone:
                 del self._last_run[query_id]
-            elif run.watch:
+            else:
                 run.watch.tick(now_ms, run.group)
 
     def place_of_job(self, properties: dict[str, Any]) -> tuple[bool, Place | None]:
@@ -197,12 +195,8 @@ class QueryListener:
             self._restart(run, time_ms)
 
     def _watch(self, run: _Run, before: _Run | None, time_ms: int) -> None:
-        if run.series.sla is None:
-            return
-        if before is not None and before.watch is not None:
+        if before is not None:
             run.watch, run.watch.entity = before.watch, run.entity
-        else:
-            run.watch = CheckpointWatch(self._context.emitter, run.entity, run.series.sla)
         run.watch.start(time_ms)
 
     def _idle(self, run: _Run, time_ms: int) -> None:
@@ -210,8 +204,7 @@ class QueryListener:
         run.series.checkpoints.metrics.in_progress = 0
         run.initialize(time_ms, -1)
         run.tracker.change(JobStatus.RUNNING, time_ms)
-        if run.watch:
-            run.watch.stop()
+        run.watch.stop()
 
     def _fail(self, run: _Run, failure: Failure, time_ms: int) -> None:
         if run.batch is not None:
@@ -230,8 +223,7 @@ class QueryListener:
             run.spans.left(*run.batch, time_ms)
         run.spans.ended(run.start_ms, time_ms, status.value, None)
         self._leave(run, time_ms, on_purpose=True)
-        if run.watch:
-            run.watch.stop()
+        run.watch.stop()
 
     def _leave(self, run: _Run, time_ms: int, on_purpose: bool) -> None:
         if run.series.status.follows(run.tracker):  # or another run goes on under the same name

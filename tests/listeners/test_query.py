@@ -116,6 +116,7 @@ def test_checkpoint_attributes() -> None:
         "durationMs": 50,
         "walCommitMs": 7,
         "commitOffsetsMs": 3,
+        "owedMs": 150,
         "numInputRows": 7,
         "checkpointLocation": "/cp",
         "job.kind": "query",
@@ -125,6 +126,24 @@ def test_checkpoint_attributes() -> None:
         >= {"fullSize": 400, "checkpointedSize": -1, "stateCommitMs": 12, "sinceLastMs": 930}.items()
     )
     assert third.items() >= {"fullSize": 200, "checkpointedSize": 120, "stateCommitMs": 6}.items()
+
+
+def test_owed() -> None:
+    """A checkpoint is owed since the last one, or since there was work again; with and without an SLA."""
+    for conf in ({}, {"checkpoint__sla": "1s"}):
+        feed = Feed(**conf)(
+            r.application_start(),
+            r.query_started(0),
+            r.progress(100, 0),
+            r.progress(1_100, 1),
+            r.idle(2_000),
+            r.batch_begins(60_000, 2),
+            r.progress(60_000, 2, took=300),
+            r.idle(61_000),
+            r.progress(99_000, 3),
+        )
+        owed = [e.attributes.get("owedMs") for e in seen(feed.end(), "CheckpointEvent")]
+        assert owed == [200, 1_000, 300, None]
 
 
 def test_failed_batch() -> None:
