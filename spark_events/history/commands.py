@@ -1,0 +1,86 @@
+"""The command line of ``report``; what it needs is imported when it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from spark_events.api import ConfigError
+from spark_events.api.option_types import DURATION
+
+_out = Console(highlight=False)
+_err = Console(stderr=True, highlight=False)
+
+
+def report(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Stored events: files, folders or globs on any of Hadoop's file systems; of a file log, of "
+            "replay --on-spark, of a collector's file exporter."
+        ),
+    ] = None,
+    sla: Annotated[
+        list[str] | None,
+        typer.Option(help="The longest time between two checkpoints; query=60s for one query. Repeatable."),
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Leave out what was longer before the end: 7d, 12h.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write the figures as JSON.")] = None,
+    parquet: Annotated[
+        str | None, typer.Option(help="Write the tables as Parquet below this folder.")
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(help="Add the events to what this folder keeps, and report on all of it."),
+    ] = None,
+    now: Annotated[bool, typer.Option("--now", help="Take what was heard last to hold until now.")] = False,
+    master: Annotated[str | None, typer.Option(help="The cluster, as for spark-submit.")] = None,
+    conf: Annotated[
+        list[str] | None, typer.Option(help="key=value, as for spark-submit; repeatable.")
+    ] = None,
+) -> None:
+    """Report uptime, checkpoints against an SLA and failures from stored events.
+
+    Exits 2 on a wrong configuration, also where there is nothing to read.
+    """
+    from spark_events.history.run import ReportOptions, run_report
+
+    if not paths and store is None:
+        raise ConfigError("report needs the PATHs of stored events, or --store with a folder that has some")
+    options = ReportOptions(
+        paths=tuple(paths or ()),
+        sla_ms=_slas(sla or ()),
+        since_ms=None if since is None else _duration("--since", since),
+        html=html,
+        json=json,
+        parquet=parquet,
+        store=store,
+        until_now=now,
+        master=master,
+        conf=tuple(conf or ()),
+    )
+    run_report(options, _out, _err)
+
+
+def _slas(texts: list[str] | tuple[str, ...]) -> dict[str, int]:
+    """Return SLAs in ms by query, that of all others under an empty name."""
+    slas: dict[str, int] = {}
+    for text in texts:
+        query, _, sla = text.rpartition("=")
+        slas[query] = _duration("--sla", sla)
+        if not slas[query]:
+            raise ConfigError(f"--sla {text}: an SLA is longer than 0 ms")
+    return slas
+
+
+def _duration(option: str, text: str) -> int:
+    try:
+        return DURATION.parse(text)
+    except ValueError:
+        raise ConfigError(f"{option} {text}: is not allowed; expected {DURATION.allowed}") from None

@@ -1,0 +1,146 @@
+"""The tables of a history, from the facts of one pass or from a store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyspark import StorageLevel
+from pyspark.sql import functions as F  # noqa: N812
+
+from spark_events.api import ConfigError
+from spark_events.history.checkpoints import CheckpointSla, Sla, checkpoint_days
+from spark_events.history.facts import CHECKPOINT, LOSS, SEEN, FactReader, Reading, each_once
+from spark_events.history.failures import failures
+from spark_events.history.timeline import heard, status_intervals
+from spark_events.history.uptime import uptime, uptime_per_day
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Tables(NamedTuple):
+    """The tables; times in them are ms since the epoch, days are UTC's.
+
+    Attributes:
+        status_intervals: see ``timeline.status_intervals``.
+        uptime: see ``uptime.uptime``.
+        uptime_per_day: see ``uptime.uptime_per_day``.
+        checkpoint_sla: see ``checkpoints.CheckpointSla.in_all``.
+        checkpoint_sla_per_day: see ``checkpoints.CheckpointSla.per_day``.
+        failures: see ``failures.failures``.
+    """
+
+    status_intervals: DataFrame
+    uptime: DataFrame
+    uptime_per_day: DataFrame
+    checkpoint_sla: DataFrame
+    checkpoint_sla_per_day: DataFrame
+    failures: DataFrame
+
+
+class Window(NamedTuple):
+    """The time that a history is of, in ms since the epoch.
+
+    Attributes:
+        since_ms: its begin.
+        until_ms: its end: nothing is known of what is after.
+    """
+
+    since_ms: int
+    until_ms: int
+
+
+class History:
+    """The history that some facts tell.
+
+    Args:
+        facts: of ``facts.SCHEMA``, each once, without the checkpoints of days that ``days`` has; used often.
+        days: as of ``checkpoints.checkpoint_days``, made with ``sla`` and the window's begin.
+        checkpoints: the facts of single checkpoints.
+        sla: the longest time between two checkpoints.
+        window: what it is of.
+    """
+
+    def __init__(
+        self, facts: DataFrame, days: DataFrame, checkpoints: DataFrame, sla: Sla, window: Window
+    ) -> None:
+        self._facts, self._days = facts, days
+        self.checkpoints = checkpoints.where(F.col("time_ms") >= window.since_ms)
+        self.sla = sla
+        self.window = window
+
+    def tables(self) -> Tables:
+        """Return the tables; they are not computed before somebody asks."""
+        since_ms, until_ms = self.window
+        facts = self._facts.where(F.col("fact") != CHECKPOINT)
+        last_heard = heard(facts, self._days).cache()
+        intervals = status_intervals(facts, last_heard, until_ms).cache()
+        of_sla = CheckpointSla(self._days, facts, intervals, self.sla, until_ms)
+        shown = intervals.where(F.col("end_ms") > since_ms)
+        return Tables(
+            status_intervals=shown.withColumn("start_ms", F.greatest("start_ms", F.lit(since_ms))),
+            uptime=uptime(facts, last_heard, intervals, since_ms, until_ms),
+            uptime_per_day=uptime_per_day(facts, intervals, since_ms, until_ms),
+            checkpoint_sla=of_sla.in_all(),
+            checkpoint_sla_per_day=of_sla.per_day(),
+            failures=failures(facts, since_ms, until_ms),
+        )
+
+    def losses(self) -> dict[str, int]:
+        """Return how many records reporters dropped, by the cause: so much the history may lack."""
+        lost = self._facts.where((F.col("fact") == LOSS) & (F.col("time_ms") >= self.window.since_ms))
+        rows = lost.groupBy(F.coalesce("labels", F.lit("")).alias("cause")).agg(F.sum("count").alias("n"))
+        return {row["cause"]: row["n"] for row in rows.collect() if row["n"]}
+
+
+def read_history(
+    spark: SparkSession,
+    paths: Sequence[str],
+    sla: Sla | None = None,
+    since: int | None = None,
+    until_now: bool = False,
+) -> tuple[History, Reading]:
+    """Read stored events and return their history, in one pass over the files.
+
+    Args:
+        spark: a classic session.
+        paths: files, folders and globs on any of Hadoop's file systems.
+        sla: the longest time between two checkpoints; 60 s by default.
+        since: what was before is left out: ms before the end, all where it is None.
+        until_now: whether what was heard last holds until now; else the end is the last event.
+
+    Returns:
+        The history, and how reading went.
+
+    Raises:
+        ConfigError: there is nothing at a path, or no event in it.
+    """
+    sla = sla or Sla()
+    reader = FactReader(spark, paths)
+    facts = each_once(reader.facts).persist(StorageLevel.MEMORY_AND_DISK)
+    window = window_of(facts.select("time_ms"), since, until_now, paths)
+    reading = reader.reading()
+    reading.duplicates = reading.facts - facts.where(F.col("fact") != SEEN).count()
+    days = checkpoint_days(facts, sla, window.since_ms)
+    return History(facts, days, facts.where(F.col("fact") == CHECKPOINT), sla, window), reading
+
+
+def window_of(times: DataFrame, since: int | None, until_now: bool, paths: Sequence[str]) -> Window:
+    """Return the window that ends with the last fact, or now.
+
+    Args:
+        times: has ``time_ms``, of all that happened.
+        since: how long it is, in ms; None for all.
+        until_now: whether it ends now.
+        paths: where the facts come from, for the error.
+
+    Raises:
+        ConfigError: there is no fact.
+    """
+    found = times.agg(F.min("time_ms").alias("first"), F.max("time_ms").alias("last")).first()
+    if found is None or found["last"] is None:
+        raise ConfigError(f"{', '.join(paths)}: there is no event that could be used")
+    until_ms = max(found["last"], time.time_ns() // 1_000_000) if until_now else found["last"]
+    return Window(found["first"] if since is None else until_ms - since, until_ms)

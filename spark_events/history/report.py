@@ -1,0 +1,146 @@
+"""What a report says, collected from the tables: rows for the terminal, the page and the JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from spark_events.history.facts import PROBLEMS, Reading
+from spark_events.history.history import History, Tables
+from spark_events.history.timeline import JOB
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Row = dict[str, Any]
+MOST_SHOWN = 50
+"""How many jobs a page draws, the worst first; its tables and the JSON have all."""
+_MOST_INTERVALS = 400
+_BINS = 240
+
+
+@dataclass
+class Report:
+    """The figures of a report; times are ms since the epoch, days UTC's.
+
+    Attributes:
+        since_ms, until_ms: what it is of.
+        sla_ms: the SLA of all queries but those in ``sla_by_query``.
+        sla_by_query: theirs, by their names.
+        uptime: rows of ``Tables.uptime``, the worst first.
+        uptime_per_day: rows of that table, by day.
+        checkpoint_sla: rows of that table, the worst first.
+        checkpoint_sla_per_day: rows of that table, by day.
+        failures: rows of that table, by day.
+        intervals: rows of ``Tables.status_intervals`` of the ``MOST_SHOWN`` worst.
+        durations: the worst checkpoint in each 240th of the time, of the ``MOST_SHOWN`` worst queries: with
+            ``app_name``, ``query_name``, ``time_ms``, ``duration_ms``, ``gap_ms``.
+        notes: what is to be said of the reading.
+        records: how many records were read.
+    """
+
+    since_ms: int
+    until_ms: int
+    sla_ms: int
+    sla_by_query: dict[str, int]
+    uptime: list[Row]
+    uptime_per_day: list[Row]
+    checkpoint_sla: list[Row]
+    checkpoint_sla_per_day: list[Row]
+    failures: list[Row]
+    intervals: list[Row]
+    durations: list[Row]
+    notes: list[str] = field(default_factory=list)
+    records: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all of it, as ``--json`` writes it."""
+        return asdict(self)
+
+
+def collect(history: History, tables: Tables, readings: list[Reading]) -> Report:
+    """Compute the tables and return the report.
+
+    Args:
+        history: what they are of.
+        tables: its tables.
+        readings: how reading went; none where nothing was read anew.
+    """
+    # Those that are down, then those that were; among equals, by name.
+    uptime = _rows(tables.uptime, lambda row: (row["state"] != "down", -row["down_ms"], _name(row)))
+    sla = _rows(
+        tables.checkpoint_sla,
+        lambda row: (not row["overdue"], row["met_percent"] is None, row["met_percent"], _name(row)),
+    )
+    return Report(
+        since_ms=history.window.since_ms,
+        until_ms=history.window.until_ms,
+        sla_ms=history.sla.default_ms,
+        sla_by_query=dict(history.sla.by_query),
+        uptime=uptime,
+        uptime_per_day=_rows(tables.uptime_per_day, lambda row: (row["date"], _name(row))),
+        checkpoint_sla=sla,
+        checkpoint_sla_per_day=_rows(tables.checkpoint_sla_per_day, lambda row: (row["date"], _name(row))),
+        failures=_rows(tables.failures, lambda row: (row["date"], row["last_ms"], _name(row))),
+        intervals=_rows(_of_some(tables.status_intervals, uptime), lambda row: row["start_ms"]),
+        durations=_rows(_durations(history, sla), lambda row: row["time_ms"]),
+        notes=notes_on(readings, history.losses()),
+        records=sum(reading.records for reading in readings),
+    )
+
+
+def notes_on(readings: list[Reading], losses: dict[str, int]) -> list[str]:
+    """Return what a reader of the report has to know of what it is made of."""
+    notes = []
+    for reading in readings:
+        for problem, count in reading.problems.items():
+            example = reading.examples.get(problem)
+            notes.append(f"{count:,} skipped: {PROBLEMS[problem]} (one is in {example})")
+        if reading.duplicates:
+            notes.append(f"{reading.duplicates:,} repeated: they have the id of another, and count once")
+        if reading.odd_numbers:
+            notes.append(f"{reading.odd_numbers:,} values that ought to be numbers are not: taken as missing")
+    for cause, count in losses.items():
+        notes.append(f"{count:,} events were dropped by reporters ({cause}): the history may lack them")
+    return notes
+
+
+def _rows(frame: DataFrame, order: Any) -> list[Row]:
+    rows = [row.asDict() for row in frame.collect()]
+    for row in rows:
+        if "date" in row:
+            row["date"] = row["date"].isoformat()
+    return sorted(rows, key=order)
+
+
+def _name(row: Row) -> tuple[str, str]:
+    return row["app_name"], row["query_name"]
+
+
+def _of_some(intervals: DataFrame, uptime: list[Row]) -> DataFrame:
+    """Return the intervals of the jobs that are shown; of very many, the longest."""
+    names = [
+        F.concat_ws("\0", *JOB).isin(["\0".join(row[name] for name in JOB) for row in uptime[:MOST_SHOWN]])
+    ]
+    length = F.col("end_ms") - F.col("start_ms")
+    longest = Window.partitionBy(*JOB).orderBy(length.desc(), "start_ms")
+    numbered = intervals.where(names[0]).withColumn("number", F.row_number().over(longest))
+    return numbered.where(F.col("number") <= _MOST_INTERVALS).drop("number")
+
+
+def _durations(history: History, sla: list[Row]) -> DataFrame:
+    since_ms, until_ms = history.window
+    shown = F.concat_ws("\0", "app_name", "query_name").isin(
+        ["\0".join(_name(row)) for row in sla[:MOST_SHOWN]]
+    )
+    width = max(1, -(-(until_ms - since_ms) // _BINS))
+    done = history.checkpoints.where(shown & (F.col("status") == "COMPLETED"))
+    number = F.floor((F.col("time_ms") - since_ms) / width)
+    return done.groupBy("app_name", "query_name", number.alias("bin")).agg(
+        F.max_by("time_ms", "duration_ms").alias("time_ms"),
+        F.max("duration_ms").alias("duration_ms"),
+        F.max("owed_ms").alias("gap_ms"),
+    )

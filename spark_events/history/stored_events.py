@@ -1,0 +1,148 @@
+"""Reads stored events into one DataFrame, whatever wrote them.
+
+Three things write events: the reporter ``file_log`` (a JSON object a line), ``spark-events replay
+--on-spark`` (Parquet, or JSON lines), and the file exporter of an OpenTelemetry Collector (an OTLP request a
+line).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from spark_events.api import ConfigError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_VALUE = "struct<stringValue:string,intValue:string,doubleValue:string,boolValue:string>"
+_LOG_RECORD = (
+    "struct<timeUnixNano:string,eventName:string,severityText:string,"
+    f"attributes:array<struct<key:string,value:{_VALUE}>>>"
+)
+_JSON = (
+    "eventName string, eventId string, timeUnixNano string, time string, attributes map<string,string>, "
+    f"resourceLogs array<struct<scopeLogs:array<struct<logRecords:array<{_LOG_RECORD}>>>>>, "
+    "resourceSpans string, resourceMetrics string, traceId string, _corrupt_record string"
+)
+_PARQUET = "eventId string, eventName string, time timestamp, attributes map<string,string>"
+_JSON_FILES = "*.{json,jsonl,json.*,jsonl.*}"
+_SPANS = r"\.spans\.\d+\.jsonl"
+_PEEKED_FILES = 1_000
+
+
+def read_stored_events(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+    """Read the events at some paths.
+
+    Args:
+        spark: a classic session, not one of Spark Connect.
+        paths: files, folders (read with all that is below) and globs, on any of Hadoop's file systems.
+
+    Returns:
+        ``event_id``, ``event_name``: strings, null where the record lacks them; ``time_ms``: long, since the
+        epoch; ``attributes``: map of strings; ``file``: where the record stands; ``unreadable``: whether the
+        line is no JSON, or not such as events are; ``other``: whether it is a record of another kind, a span
+        or a metric.
+
+    Raises:
+        ConfigError: there is nothing at a path.
+    """
+    json, parquet = [], []
+    for path in paths:
+        has_json, has_parquet = _kinds_at(spark, path)
+        json += [path] * has_json
+        parquet += [path] * has_parquet
+    frames = [_from_json(spark, json, mixed=bool(parquet))] if json else []
+    frames += [_from_parquet(spark, parquet)] if parquet else []
+    return frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
+
+
+def _kinds_at(spark: SparkSession, path: str) -> tuple[bool, bool]:
+    """Tell whether JSON and whether Parquet is at a path, by the names of its first files."""
+    jvm, context = spark._jvm, spark.sparkContext
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        place = jvm.org.apache.hadoop.fs.Path(path)
+        file_system = place.getFileSystem(context._jsc.hadoopConfiguration())
+        names = [name for found in file_system.globStatus(place) or () for name in _names(file_system, found)]
+    except Py4JJavaError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.java_exception.toString()}") from error
+    if not names:
+        raise ConfigError(
+            f"{path}: there are no stored events; give files or folders of a file log, of "
+            "replay --on-spark or of a collector's file exporter"
+        )
+    parquet = [name.endswith(".parquet") for name in names]
+    return not all(parquet), any(parquet)
+
+
+def _names(file_system: Any, status: Any) -> list[str]:
+    if not status.isDirectory():
+        return [str(status.getPath().getName())]
+    names: list[str] = []
+    files = file_system.listFiles(status.getPath(), True)
+    while files.hasNext() and len(names) < _PEEKED_FILES:
+        name = str(files.next().getPath().getName())
+        if not name.startswith(("_", ".")):  # Spark reads none of these
+            names.append(name)
+    return names
+
+
+def _from_json(spark: SparkSession, paths: list[str], mixed: bool) -> DataFrame:
+    reader = spark.read.schema(_JSON).option("recursiveFileLookup", True)
+    if mixed:
+        reader = reader.option("pathGlobFilter", _JSON_FILES)
+    lines = (
+        reader.json(paths)
+        .where(~F.col("_metadata.file_name").rlike(_SPANS))
+        .select("*", F.col("_metadata.file_path").alias("file"))
+    )
+    requests = F.flatten(F.transform(F.flatten("resourceLogs.scopeLogs"), lambda scope: scope["logRecords"]))
+    records = lines.select("*", F.explode_outer(requests).alias("record"))
+    record = F.col("record")
+    attributes = F.when(record.isNull(), F.col("attributes")).otherwise(_as_map(record["attributes"]))
+    other = F.coalesce("resourceSpans", "resourceMetrics", "traceId").isNotNull()
+    nanos = "try_cast(coalesce(record.timeUnixNano, timeUnixNano) as bigint)"
+    flat = records.select(
+        F.coalesce(record["eventName"], "eventName").alias("event_name"),
+        F.col("eventId").alias("event_id"),
+        F.expr(f"coalesce({nanos} div 1000000, unix_millis(try_cast(time as timestamp)))").alias("time_ms"),
+        attributes.alias("attributes"),
+        "file",
+        F.col("_corrupt_record").isNotNull().alias("unreadable"),
+        (other & F.coalesce("eventName", "eventId").isNull()).alias("other"),
+    )
+    # In OTLP, the id is one of the attributes.
+    return flat.withColumn("event_id", F.coalesce("event_id", F.col("attributes")["event.id"]))
+
+
+def _as_map(pairs: Any) -> Any:
+    """Return OTLP's list of attributes as a map; of two with one key, the first counts."""
+    keys = F.array_distinct(pairs["key"])
+
+    def value_of(key: Any) -> Any:
+        value = F.get(pairs["value"], F.array_position(pairs["key"], key).cast("int") - 1)
+        return F.coalesce(*(value[kind] for kind in ("stringValue", "intValue", "doubleValue", "boolValue")))
+
+    return F.map_from_arrays(keys, F.transform(keys, value_of))
+
+
+def _from_parquet(spark: SparkSession, paths: list[str]) -> DataFrame:
+    rows = (
+        spark.read.schema(_PARQUET)
+        .option("recursiveFileLookup", True)
+        .option("pathGlobFilter", "*.parquet")
+        .parquet(*paths)
+    )
+    return rows.select(
+        F.col("eventName").alias("event_name"),
+        F.col("eventId").alias("event_id"),
+        F.unix_millis("time").alias("time_ms"),
+        "attributes",
+        F.col("_metadata.file_path").alias("file"),
+        F.lit(False).alias("unreadable"),
+        F.lit(False).alias("other"),
+    )

@@ -1,0 +1,130 @@
+"""Made-up histories: lines as the file log writes them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+T0 = 1_795_132_800_000
+"""2026-11-20 00:00:00 UTC, in ms since the epoch."""
+MIN, HOUR, DAY = 60_000, 3_600_000, 86_400_000
+
+
+class Story:
+    """Events of one application's name, in the order in which they are told.
+
+    Args:
+        app_name: the application.
+        app_id: its run, until ``driver`` begins another.
+    """
+
+    def __init__(self, app_name: str = "shop", app_id: str = "app-1") -> None:
+        self.app_name, self.app_id = app_name, app_id
+        self.events: list[dict[str, Any]] = []
+        self._run = "run-1"
+
+    def driver(self, app_id: str) -> Story:
+        """Go on in another run of the application."""
+        self.app_id = app_id
+        self._run = f"{app_id}-run"
+        return self
+
+    def run(self, run_id: str) -> Story:
+        """Go on in another run of the query."""
+        self._run = run_id
+        return self
+
+    def application(self, ms: int, *statuses: str) -> Story:
+        """The application comes to some statuses."""
+        for status in statuses:
+            self._add(ms, "JobStatusChangeEvent", "application", newJobStatus=status)
+        return self
+
+    def query(self, ms: int, *statuses: str, name: str = "orders") -> Story:
+        """A query comes to some statuses."""
+        for status in statuses:
+            self._add(ms, "JobStatusChangeEvent", "query", name, newJobStatus=status)
+        return self
+
+    def job(self, ms: int, status: str = "FINISHED", job_id: int = 0) -> Story:
+        """A Spark job comes to a status."""
+        self._add(ms, "JobStatusChangeEvent", "job", newJobStatus=status, job_id=job_id)
+        return self
+
+    def checkpoint(
+        self, ms: int, took: int, owed: int | None = None, name: str = "orders", **more: Any
+    ) -> Story:
+        """A query completes a checkpoint."""
+        attributes = {"checkpointStatus": "COMPLETED", "durationMs": took, "owedMs": owed, **more}
+        self._add(ms, "CheckpointEvent", "query", name, **attributes)
+        return self
+
+    def failure(self, ms: int, error: str, message: str = "boom", name: str = "orders", **more: Any) -> Story:
+        """A query fails with an error."""
+        attributes = {"errorClass": error, "exception.message": message, "failureLabel.type": "USER", **more}
+        self._add(ms, "JobFailureEvent", "query", name, **attributes)
+        return self
+
+    def event(self, ms: int, name: str, query: str | None = None, **attributes: Any) -> Story:
+        """Something else happens."""
+        self._add(ms, name, "query" if query else "application", query, **attributes)
+        return self
+
+    def lines(self) -> list[str]:
+        """Return the lines of a file log."""
+        return [json.dumps(event) for event in self.events]
+
+    def _add(self, ms: int, name: str, kind: str, query: str | None = None, **attributes: Any) -> None:
+        run = {"query_name": query, "query_id": f"id-{query}", "run_id": self._run} if query else {}
+        whole = {"app_name": self.app_name, "app_id": self.app_id, **run, "job.kind": kind, **attributes}
+        whole = {key: value for key, value in whole.items() if value is not None}
+        what = json.dumps([ms, name, whole], sort_keys=True)
+        self.events.append(
+            {
+                "eventName": name,
+                "eventId": hashlib.sha256(what.encode()).hexdigest()[:32],
+                "timeUnixNano": str((T0 + ms) * 1_000_000),
+                "severityText": "INFO",
+                "scope": "tests",
+                "body": "",
+                "attributes": whole,
+            }
+        )
+
+
+def write(folder: Path, *stories: Story, name: str = "shop__app-1.events.000001.jsonl") -> Path:
+    """Write stories into one file of a file log, and return its folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [line for story in stories for line in story.lines()]
+    (folder / name).write_text("".join(f"{line}\n" for line in lines))
+    return folder
+
+
+def write_otlp(folder: Path, story: Story) -> Path:
+    """Write a story as a collector's file exporter does, one request a line, with a line of metrics."""
+    folder.mkdir(parents=True, exist_ok=True)
+    records = [
+        {
+            "timeUnixNano": event["timeUnixNano"],
+            "eventName": event["eventName"],
+            "severityText": event["severityText"],
+            "body": {"stringValue": event["body"]},
+            "attributes": [
+                {
+                    "key": key,
+                    "value": {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value},
+                }
+                for key, value in {**event["attributes"], "event.id": event["eventId"]}.items()
+            ],
+        }
+        for event in story.events
+    ]
+    half = len(records) // 2
+    with (folder / "logs.jsonl").open("w") as file:
+        for part in (records[:half], records[half:]):
+            scopes = [{"scope": {"name": "tests"}, "logRecords": part}]
+            file.write(json.dumps({"resourceLogs": [{"resource": {}, "scopeLogs": scopes}]}) + "\n")
+    (folder / "metrics.jsonl").write_text('{"resourceMetrics":[{"scopeMetrics":[]}]}\n')
+    return folder

@@ -1,0 +1,176 @@
+"""Random small histories: in one pass and day by day, the tables are those of a plain reckoning."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from spark_events.history.checkpoints import Sla
+from spark_events.history.history import Tables, read_history
+from spark_events.history.store import HistoryStore
+from tests.history.oracle import Oracle, time
+from tests.history.story import DAY, Story, write
+
+pytestmark = pytest.mark.spark
+STEP = 3_600_000
+SLA = 4 * STEP
+STATUSES = ("CREATED", "RUNNING", "RESTARTING", "FAILED", "CANCELED", "FINISHED")
+
+
+def random_story(number: int, rng: random.Random) -> Story:
+    """A few days of drivers, runs and checkpoints, sensible and not."""
+    story = Story(f"app-{number}", "driver-0")
+    hours = sorted(rng.choices(range(72), k=rng.randint(2, 25)))
+    for hour in hours:
+        ms = hour * STEP
+        what = rng.random()
+        if what < 0.15:
+            story.driver(f"driver-{hour}")
+            story.application(ms, "CREATED", "RUNNING")
+        elif what < 0.3:
+            story.run(f"{story.app_id}-{hour}")
+            story.query(ms, rng.choice(("CREATED", "RESTARTING")))
+        elif what < 0.6:
+            story.query(ms, rng.choice(STATUSES))
+        elif what < 0.85:
+            took = rng.choice((1, 2, 3, 5, 6)) * STEP
+            story.checkpoint(ms, took, rng.choice((None, took, 2 * took)))
+        elif what < 0.9:
+            story.application(ms, rng.choice(("FAILED", "FINISHED")))
+        elif what < 0.95:
+            story.failure(ms, rng.choice(("BOOM", "DISK")))
+        else:
+            story.job(ms)
+    return story
+
+
+def of_uptime(tables: Tables) -> dict[Any, dict[str, int]]:
+    return {
+        (row["kind"], row["app_name"], row["query_name"]): {
+            "up": row["up_ms"],
+            "down": row["down_ms"],
+            "starting": row["starting_ms"],
+            "stopped": row["stopped_ms"],
+            "failures": row["failures"],
+            "longest": row["longest_outage_ms"],
+        }
+        for row in tables.uptime.collect()
+    }
+
+
+def of_checkpoints(tables: Tables) -> dict[Any, dict[str, int]]:
+    return {
+        (row["app_name"], row["query_name"]): {
+            "completed": row["completed"],
+            "late_by_duration": row["late_by_duration"],
+            "late_by_gap": row["late_by_gap"],
+            "late": row["completed"] - row["met"],
+            "overdue": int(row["overdue"]),
+        }
+        for row in tables.checkpoint_sla.collect()
+    }
+
+
+def assert_tables(tables: Tables, oracle: Oracle) -> None:
+    steps = {
+        (row["kind"], row["app_name"], row["query_name"], now): (row["status"], row["state"])
+        for row in tables.status_intervals.collect()
+        for now in range(row["start_ms"], row["end_ms"], STEP)
+    }
+    assert steps == {
+        (*job, now): (status, state) for job, line in oracle.states().items() for now, status, state in line
+    }
+    expected = oracle.uptime()
+    repaired = {job: sums.pop("repaired") for job, sums in expected.items()}
+    # Jobs of which nothing is known but the moment of the end have no time.
+    assert of_uptime(tables) == {job: sums for job, sums in expected.items() if any(sums.values())}
+    restarts = {(r["kind"], r["app_name"], r["query_name"]): r["restarts"] for r in tables.uptime.collect()}
+    told = Counter(
+        ("query", e["attributes"]["app_name"], e["attributes"]["query_name"])
+        for e in oracle.events
+        if e["attributes"].get("newJobStatus") == "RESTARTING" and e["attributes"]["job.kind"] == "query"
+    )
+    assert restarts == {job: told[job] if job[0] == "query" else repaired[job] for job in restarts}
+    assert of_checkpoints(tables) == oracle.checkpoints()
+    failures = Counter(
+        (e["attributes"]["app_name"], e["attributes"]["errorClass"], time(e) // DAY)
+        for e in oracle.events
+        if e["eventName"] == "JobFailureEvent"
+    )
+    rows = tables.failures.collect()
+    assert Counter({(r["app_name"], r["error"], r["first_ms"] // DAY): r["count"] for r in rows}) == failures
+
+
+def assert_days_add_up(tables: Tables) -> None:
+    """The days of each job are its whole, cut."""
+    for whole, days in (
+        (tables.uptime, tables.uptime_per_day),
+        (tables.checkpoint_sla, tables.checkpoint_sla_per_day),
+    ):
+        names = [
+            n
+            for n in ("up_ms", "down_ms", "starting_ms", "failures", "restarts", "completed")
+            if n in days.columns
+        ]
+        names += [n for n in ("met", "late_by_gap") if n in days.columns]
+        key = [n for n in ("kind", "app_name", "query_name") if n in days.columns]
+        sums: dict[Any, Counter[str]] = {}
+        for row in days.collect():
+            sums.setdefault(tuple(row[n] for n in key), Counter()).update({n: row[n] for n in names})
+        expected = {
+            tuple(row[n] for n in key): Counter({n: row[n] for n in names}) for row in whole.collect()
+        }
+        assert sums == expected
+
+
+def rows_of(tables: Tables) -> dict[str, list[str]]:
+    return {
+        name: sorted(str(sorted(row.asDict().items())) for row in frame.collect())
+        for name, frame in tables._asdict().items()
+    }
+
+
+@settings(
+    max_examples=3,
+    deadline=None,
+    phases=(Phase.explicit, Phase.generate),
+    suppress_health_check=list(HealthCheck),
+)
+@given(seed=st.integers(0, 2**32))
+def test_random_histories(spark: Any, tmp_path: Path, seed: int) -> None:
+    """Forty histories at a time, read at once, and in parts, late and repeated."""
+    rng = random.Random(seed)
+    folder = tmp_path / uuid.uuid4().hex
+    stories = [random_story(number, rng) for number in range(40)]
+    events = [event for story in stories for event in story.events]
+    oracle = Oracle(events, SLA, STEP)
+    shuffled = [*events, *rng.sample(events, len(events) // 5)]
+    rng.shuffle(shuffled)
+    parts: list[Story] = [Story() for _ in range(3)]
+    for event in shuffled:
+        # Mostly a day's events each, but some come with another day's.
+        day = (time(event) // DAY) % 3 if rng.random() < 0.9 else rng.randrange(3)
+        parts[day].events.append(event)
+    for number, part in enumerate(parts):
+        write(folder / f"part-{number}", part)
+
+    history, reading = read_history(spark, [str(folder)], Sla(SLA))
+    whole = history.tables()
+    # Events of Spark jobs are not kept one by one.
+    kept = [event["eventId"] for event in shuffled if event["attributes"]["job.kind"] != "job"]
+    assert (reading.facts, reading.duplicates) == (len(kept), len(kept) - len(set(kept)))
+    assert_tables(whole, oracle)
+    assert_days_add_up(whole)
+
+    store = HistoryStore(spark, str(folder / "store"))
+    for number in rng.sample(range(3), 3):
+        if parts[number].events:
+            store.add([str(folder / f"part-{number}")], Sla(SLA))
+    assert rows_of(HistoryStore(spark, str(folder / "store")).history(Sla(SLA)).tables()) == rows_of(whole)
