@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _VERSION = 1
 _INDEX = "store.json"
+_PART = "part-"
 _DAY_MS = 86_400_000
 
 
@@ -73,7 +74,7 @@ class HistoryStore:
         reading = reader.reading()
         old = self._facts([day for day in touched if day in before])
         merged = each_once(new.unionByName(old)).persist(StorageLevel.MEMORY_AND_DISK)
-        folder = f"part-{uuid.uuid4().hex}"
+        folder = f"{_PART}{uuid.uuid4().hex}"
         is_checkpoint = F.col("fact") == CHECKPOINT
         parts = merged.withColumn("part", F.when(is_checkpoint, "checkpoints").otherwise("others"))
         parts.write.partitionBy("part", "date").parquet(f"{self._path}/{folder}/facts")
@@ -149,8 +150,9 @@ class HistoryStore:
 
     def _read_index(self) -> dict[str, dict[str, Any]]:
         if not self._files.exists(self._place(_INDEX)):
-            if self._files.exists(self._folder) and len(self._files.listStatus(self._folder)):
-                raise ConfigError(f"{self._path}: is not empty and has no {_INDEX}: it is no store")
+            strange = [name for name in self._names() if not name.startswith((_PART, f"_{_INDEX}"))]
+            if strange:
+                raise ConfigError(f"{self._path}: has no {_INDEX} but {strange[0]}: it is no store")
             return {}
         stream = self._files.open(self._place(_INDEX))
         try:
@@ -174,8 +176,15 @@ class HistoryStore:
         stream.close()
         self._rename(new, self._place(_INDEX))
         kept = {day["folder"] for day in self._index.values()}
-        for gone in {day["folder"] for day in before.values()} - kept:
-            self._files.delete(self._place(gone), True)
+        # Also those that a run left behind which was cut off.
+        for name in self._names():
+            if name.startswith(_PART) and name not in kept:
+                self._files.delete(self._place(name), True)
+
+    def _names(self) -> list[str]:
+        if not self._files.exists(self._folder):
+            return []
+        return [str(status.getPath().getName()) for status in self._files.listStatus(self._folder)]
 
     def _rename(self, source: Any, target: Any) -> None:
         jvm = self._spark._jvm

@@ -80,9 +80,9 @@ class Oracle:
             last: Event | None = None
             seen: set[str] = set()
             sums = {"completed": 0, "late_by_duration": 0, "late_by_gap": 0, "late": 0, "overdue": 0}
-            for event in events:
+            for event in sorted(events, key=lambda e: (time(e), owed(e))):
                 attributes = event["attributes"]
-                gap = attributes.get("owedMs", attributes["durationMs"])
+                gap = owed(event)
                 if (
                     last
                     and attributes["app_id"] not in seen
@@ -161,3 +161,9 @@ class Oracle:
 def time(event: Event) -> int:
     """Return an event's time, in ms since the epoch."""
     return int(event["timeUnixNano"]) // 1_000_000
+
+
+def owed(event: Event) -> int:
+    """Return how long a checkpoint was owed, by its own event, in ms."""
+    attributes = event["attributes"]
+    return int(attributes.get("owedMs", attributes["durationMs"]))
