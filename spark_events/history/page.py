@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import groupby
@@ -56,7 +57,7 @@ class Chart(NamedTuple):
         points: the worst checkpoint of each of 240 parts of the time.
         sla_y: where the line of the SLA stands.
         sla: what it says.
-        top: what the upper edge stands for.
+        top, bottom: what the edges stand for.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Chart(NamedTuple):
     sla_y: float
     sla: str
     top: str
+    bottom: str
 
 
 class Tick(NamedTuple):
@@ -157,28 +159,34 @@ def _charts(report: Report, scale: _Scale) -> Iterator[Chart]:
         points = by_query.get((row["app_name"], row["query_name"]))
         if not points:
             continue
-        sla_ms = row["sla_ms"]
-        top_ms = max(sla_ms * 1.25, *(point["duration_ms"] for point in points)) * 1.05
+        yield _chart(job_name(row), row["sla_ms"], points, scale)
 
-        def y(ms: float, top_ms: float = top_ms) -> float:
-            return round(_CHART * (1 - ms / top_ms), 2)
 
-        yield Chart(
-            job_name(row),
-            [
-                Point(
-                    scale.x(point["time_ms"]),
-                    y(point["duration_ms"]),
-                    point["duration_ms"] > sla_ms or (point["gap_ms"] or 0) > sla_ms,
-                    f"took {duration(point['duration_ms'])}, owed for {duration(point['gap_ms'])}, "
-                    f"at {moment(point['time_ms'])} UTC",
-                )
-                for point in points
-            ],
-            y(sla_ms),
-            f"SLA {duration(sla_ms)}",
-            duration(top_ms),
+def _chart(name: str, sla_ms: int, rows: list[Row], scale: _Scale) -> Chart:
+    heights = [(row, max(1, row["duration_ms"], _late_gap_ms(row, sla_ms))) for row in rows]
+    bottom_ms = min(sla_ms, *(ms for _, ms in heights)) / 1.5
+    top_ms = max(sla_ms, *(ms for _, ms in heights)) * 1.5
+
+    def y(ms: float) -> float:
+        return round(_CHART * math.log(top_ms / ms) / math.log(top_ms / bottom_ms), 2)
+
+    points = [
+        Point(
+            scale.x(row["time_ms"]),
+            y(ms),
+            ms > sla_ms,
+            f"took {duration(row['duration_ms'])}, owed for {duration(row['gap_ms'])}, "
+            f"{moment(row['time_ms'])} UTC",
         )
+        for row, ms in heights
+    ]
+    sla = f"SLA {duration(sla_ms)}"
+    return Chart(name, points, y(sla_ms), sla, duration(top_ms), duration(bottom_ms))
+
+
+def _late_gap_ms(row: Row, sla_ms: int) -> int:
+    gap_ms: int = row["gap_ms"] or 0
+    return gap_ms if gap_ms > sla_ms else 0
 
 
 def _totals(report: Report) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -12,6 +13,7 @@ from spark_events.history.report import Report, Row
 from spark_events.history.texts import duration, job_name, moment, percent
 
 _MOST_ROWS = 40
+_DURATIONS = ("down", "MTTR", "longest\noutage", "SLA", "longest\ngap")
 _NAMES = ("application / query", "what", "error")
 _COLOURS = {"up": "green", "down": "bold red", "starting": "yellow", "stopped": "dim"}
 
@@ -41,15 +43,15 @@ def _print_rows(table: Table, rows: list[Row], cells: object, out: Console) -> N
 
 
 def _table(title: str, *columns: str, left: tuple[str, ...] = ()) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         is_name = column in _NAMES
         table.add_column(
             column,
             justify="left" if column in left else "right",
             overflow="fold",
-            no_wrap=not is_name,
-            min_width=16 if is_name else None,
+            no_wrap=not is_name and column not in _DURATIONS,
+            min_width=14 if is_name else None,
         )
     return table
 
