@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -13,9 +15,17 @@ from spark_events.history.report import Report, Row
 from spark_events.history.texts import duration, job_name, moment, percent
 
 _MOST_ROWS = 40
-_DURATIONS = ("down", "MTTR", "longest\noutage", "SLA", "longest\ngap")
-_NAMES = ("application / query", "what", "error")
+_WIDE = 100
 _COLOURS = {"up": "green", "down": "bold red", "starting": "yellow", "stopped": "dim"}
+
+
+class _Column(NamedTuple):
+    """A column: its title, what stands in it, whether that is a number, and whether it needs a wide terminal."""
+
+    title: str
+    cell: Callable[[Row], str]
+    number: bool = True
+    wide: bool = False
 
 
 def print_report(report: Report, out: Console) -> None:
@@ -25,99 +35,31 @@ def print_report(report: Report, out: Console) -> None:
         f"[bold]{moment(report.since_ms)}[/] to [bold]{moment(report.until_ms)}[/] UTC ({span})",
         soft_wrap=True,
     )
-    _print_rows(_uptime_table(), report.uptime, _uptime_row, out)
-    if report.checkpoint_sla:
-        _print_rows(_sla_table(), report.checkpoint_sla, _sla_row, out)
-    if report.failures:
-        _print_rows(_failure_table(), _by_error(report.failures), _failure_row, out)
+    _print("Uptime, the worst first", _UPTIME, report.uptime, out)
+    _print("Checkpoints against the SLA, the worst first", _SLA, report.checkpoint_sla, out)
+    _print("Failures, the latest first", _FAILURES, _by_error(report.failures), out)
     for note in report.notes:
         out.print(f"[yellow]note[/] {escape(note)}", soft_wrap=True)
 
 
-def _print_rows(table: Table, rows: list[Row], cells: object, out: Console) -> None:
+def _print(title: str, columns: Sequence[_Column], rows: list[Row], out: Console) -> None:
+    if not rows:
+        return
+    shown = [column for column in columns if out.width >= _WIDE or not column.wide]
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    for column in shown:
+        table.add_column(
+            column.title,
+            justify="right" if column.number else "left",
+            overflow="fold",
+            no_wrap=column.number,
+            min_width=None if column.number else 10,
+        )
     for row in rows[:_MOST_ROWS]:
-        table.add_row(*cells(row))  # type: ignore[operator]
+        table.add_row(*(column.cell(row) for column in shown))
     out.print(table)
     if len(rows) > _MOST_ROWS:
         out.print(f"… and {len(rows) - _MOST_ROWS:,} more: --json and --html have all")
-
-
-def _table(title: str, *columns: str, left: tuple[str, ...] = ()) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        is_name = column in _NAMES
-        table.add_column(
-            column,
-            justify="left" if column in left else "right",
-            overflow="fold",
-            no_wrap=not is_name and column not in _DURATIONS,
-            min_width=14 if is_name else None,
-        )
-    return table
-
-
-def _uptime_table() -> Table:
-    return _table(
-        "Uptime, the worst first",
-        "application / query",
-        "status",
-        "uptime",
-        "down",
-        "failures",
-        "restarts",
-        "MTTR",
-        "longest\noutage",
-        left=("application / query", "status"),
-    )
-
-
-def _uptime_row(row: Row) -> tuple[str, ...]:
-    return (
-        escape(job_name(row)),
-        f"[{_COLOURS[row['state']]}]{row['status']}[/]",
-        percent(row["uptime_percent"]),
-        duration(row["down_ms"]),
-        str(row["failures"]),
-        str(row["restarts"]),
-        duration(row["mttr_ms"]),
-        duration(row["longest_outage_ms"]) if row["longest_outage_ms"] else "",
-    )
-
-
-def _sla_table() -> Table:
-    return _table(
-        "Checkpoints against the SLA, the worst first",
-        "application / query",
-        "SLA",
-        "met",
-        "completed",
-        "late by\nduration",
-        "late by\ngap",
-        "failed",
-        "slowest",
-        "longest\ngap",
-        left=("application / query",),
-    )
-
-
-def _sla_row(row: Row) -> tuple[str, ...]:
-    overdue = " [bold red]overdue[/]" if row["overdue"] else ""
-    return (
-        escape(job_name(row)) + overdue,
-        duration(row["sla_ms"]),
-        percent(row["met_percent"]),
-        f"{row['completed']:,}",
-        f"{row['late_by_duration']:,}",
-        f"{row['late_by_gap']:,}",
-        f"{row['failed']:,}",
-        duration(row["worst_duration_ms"]),
-        duration(row["worst_gap_ms"]),
-    )
-
-
-def _failure_table() -> Table:
-    left = ("what", "error", "last (UTC)")
-    return _table("Failures, the latest first", "count", *left, left=left)
 
 
 def _by_error(failures: list[Row]) -> list[Row]:
@@ -133,10 +75,46 @@ def _by_error(failures: list[Row]) -> list[Row]:
     return sorted(joined, key=lambda row: (-row["last_ms"], -row["count"]))
 
 
-def _failure_row(row: Row) -> tuple[str, ...]:
-    return (
-        f"{row['count']:,}",
-        f"{row['kind']} {escape(job_name(row))}",
-        "\n".join(escape(text) for text in (row["error"], row["labels"], row["message"]) if text),
-        moment(row["last_ms"]),
-    )
+def _name(row: Row) -> str:
+    return escape(job_name(row)) + (" [bold red]overdue[/]" if row.get("overdue") else "")
+
+
+def _number(name: str) -> Callable[[Row], str]:
+    return lambda row: f"{row[name]:,}"
+
+
+def _duration(name: str) -> Callable[[Row], str]:
+    return lambda row: duration(row[name] or None)
+
+
+def _error(row: Row) -> str:
+    return "\n".join(escape(text) for text in (row["error"], row["labels"], row["message"]) if text)
+
+
+_UPTIME = (
+    _Column("application / query", _name, number=False),
+    _Column("status", lambda row: f"[{_COLOURS[row['state']]}]{row['status']}[/]", number=False),
+    _Column("uptime", lambda row: percent(row["uptime_percent"])),
+    _Column("down", _duration("down_ms")),
+    _Column("failures", _number("failures")),
+    _Column("restarts", _number("restarts")),
+    _Column("MTTR", _duration("mttr_ms"), wide=True),
+    _Column("longest\noutage", _duration("longest_outage_ms"), wide=True),
+)
+_SLA = (
+    _Column("application / query", _name, number=False),
+    _Column("SLA", _duration("sla_ms")),
+    _Column("met", lambda row: percent(row["met_percent"])),
+    _Column("completed", _number("completed")),
+    _Column("late by\nduration", _number("late_by_duration")),
+    _Column("late by\ngap", _number("late_by_gap")),
+    _Column("failed", _number("failed"), wide=True),
+    _Column("slowest", _duration("worst_duration_ms"), wide=True),
+    _Column("longest\ngap", _duration("worst_gap_ms"), wide=True),
+)
+_FAILURES = (
+    _Column("count", _number("count")),
+    _Column("what", lambda row: f"{row['kind']} {_name(row)}", number=False),
+    _Column("error", _error, number=False),
+    _Column("last (UTC)", lambda row: moment(row["last_ms"])),
+)
