@@ -13,8 +13,9 @@ from typing import Any
 from rich.console import Console
 
 from spark_events.api import ConfigError
+from spark_events.api.option_types import DURATION
 from spark_events.demo.jobs import run_batch_job, run_streaming_query
-from spark_events.demo.summary import read_events, summarise, summary_table
+from spark_events.history.run import ReportOptions, run_report
 from spark_events.java import ensure_java
 
 APP_NAME = "spark-events-demo"
@@ -112,12 +113,23 @@ def _run_in(folder: Path, options: DemoOptions, console: Console, java: str) -> 
     finally:
         spark.stop()
     attachment.wait_closed()
-    console.print()
-    console.print(summary_table(summarise(read_events(folder / "events"))))
     for path in sorted((folder / "events").glob("*.jsonl")) if options.out else ():
         console.print(f"events: {path}", soft_wrap=True)
     if interrupted:
         raise KeyboardInterrupt
+    console.print("\n[bold]What happened[/], by [bold]spark-events report[/] of these events:")
+    _report(folder, options, console)
+
+
+def _report(folder: Path, options: DemoOptions, console: Console) -> None:
+    html = None
+    if find_spec("jinja2") is not None:
+        # It outlives the demo's own files.
+        kept = folder if options.out else Path(tempfile.mkdtemp(prefix="spark-events-report-"))
+        html = kept / "report.html"
+    sla_ms = {"": DURATION.parse(options.sla)}
+    paths = (str(folder / "events"),)
+    run_report(ReportOptions(paths, sla_ms, html=html, master="local[2]"), console, Console(stderr=True))
 
 
 def _session(conf: Mapping[str, str]) -> Any:

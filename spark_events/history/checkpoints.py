@@ -195,7 +195,8 @@ def _overdue(days: DataFrame, facts: DataFrame, intervals: DataFrame, sla: Sla, 
     said = facts.where(F.col("fact") == OVERDUE).groupBy(*QUERY)
     # Reported live: owed for longer than the SLA that was set then.
     said = said.agg(F.max(F.struct("time_ms", "owed_ms")).alias("said"))
-    now = intervals.where((F.col("kind") == "query") & (F.col("end_ms") == until_ms)).select(*QUERY, "state")
+    queries = intervals.where("kind = 'query'").groupBy(*QUERY)
+    now = queries.agg(F.max_by("state", "start_ms").alias("state"))
     joined = now.where(F.col("state") != STOPPED).join(last, [*QUERY], "left").join(said, [*QUERY], "left")
     open_said = F.coalesce(F.col("said.time_ms") > F.col("last_ms"), F.col("said").isNotNull())
     since_ms = F.when(open_said, F.col("said.time_ms") - F.col("said.owed_ms")).when(

@@ -20,7 +20,7 @@ _COLOURS = {"up": "green", "down": "bold red", "starting": "yellow", "stopped": 
 
 
 class _Column(NamedTuple):
-    """A column: its title, what stands in it, whether that is a number, and whether it needs a wide terminal."""
+    """A column: title, what stands in it, whether that is a number, whether it needs a wide terminal."""
 
     title: str
     cell: Callable[[Row], str]

@@ -57,11 +57,11 @@ def status_intervals(facts: DataFrame, last_heard: DataFrame, until_ms: int) -> 
         ``kind``, ``app_name``, ``query_name`` (empty for an application); ``status``; ``state``: ``up``
         (RUNNING), ``down`` (FAILED or LOST, and from there on until it is RUNNING again), ``starting`` (not
         yet RUNNING, and no failure before), ``stopped`` (on purpose: FINISHED, CANCELED); ``start_ms``,
-        ``end_ms``: ms since the epoch, no interval being empty.
+        ``end_ms``: ms since the epoch; an interval is empty only where it begins at the very end.
     """
     by_job = Window.partitionBy(*JOB).orderBy("time_ms")
     so_far = by_job.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    points = _points(_of_runs(facts, last_heard, until_ms))
+    points = _points(_of_runs(facts, last_heard))
     for status in _ACTIVE:
         points = points.withColumn(status, F.sum(status).over(so_far))
     last_end = F.last("ended", ignorenulls=True).over(so_far)
@@ -82,7 +82,8 @@ def status_intervals(facts: DataFrame, last_heard: DataFrame, until_ms: int) -> 
         F.col("time_ms").alias("start_ms"),
         F.coalesce(F.lead("time_ms").over(by_job), F.lit(until_ms)).alias("end_ms"),
     )
-    return _merged(intervals.where("status is not null and end_ms > start_ms"), "status", "state")
+    lasting = (F.col("end_ms") > F.col("start_ms")) | (F.col("start_ms") == until_ms)
+    return _merged(intervals.where(F.col("status").isNotNull() & lasting), "status", "state")
 
 
 def outages(intervals: DataFrame) -> DataFrame:
@@ -92,9 +93,12 @@ def outages(intervals: DataFrame) -> DataFrame:
         intervals: as of ``status_intervals``.
 
     Returns:
-        ``kind``, ``app_name``, ``query_name``, ``state`` (``down``), ``start_ms``, ``end_ms``.
+        ``kind``, ``app_name``, ``query_name``, ``state`` (``down``), ``start_ms``, ``end_ms``; ``over``:
+        whether it was up again, or stopped, after that.
     """
-    return _merged(intervals, "state").where(F.col("state") == DOWN)
+    by_job = Window.partitionBy(*JOB).orderBy("start_ms")
+    over = F.lead("start_ms").over(by_job).isNotNull()
+    return _merged(intervals, "state").withColumn("over", over).where(F.col("state") == DOWN)
 
 
 def _merged(intervals: DataFrame, *same: str) -> DataFrame:
@@ -125,8 +129,8 @@ def transitions(facts: DataFrame) -> DataFrame:
     )
 
 
-def _of_runs(facts: DataFrame, last_heard: DataFrame, until_ms: int) -> DataFrame:
-    """Return each status of each run with its end, and whether the run was lost there."""
+def _of_runs(facts: DataFrame, last_heard: DataFrame) -> DataFrame:
+    """Return each status of each run, its end (null where it goes on), and whether the run was lost then."""
     order = F.coalesce(
         *(F.when(F.col("status") == name, F.lit(number)) for number, name in enumerate(_ORDER))
     )
@@ -143,7 +147,7 @@ def _of_runs(facts: DataFrame, last_heard: DataFrame, until_ms: int) -> DataFram
     active = F.col("status").isin(*_ACTIVE)
     gone = active & F.col("next_ms").isNull() & F.col("next_run_ms").isNotNull()
     lost_ms = F.greatest("time_ms", F.least(F.coalesce("heard_ms", "time_ms"), "next_run_ms"))
-    end_ms = F.coalesce("next_ms", F.when(gone, lost_ms), F.lit(until_ms))
+    end_ms = F.coalesce("next_ms", F.when(gone, lost_ms))
     return changes.select(*JOB, "status", "time_ms", end_ms.alias("end_ms"), gone.alias("gone"))
 
 
@@ -163,7 +167,11 @@ def _points(of_runs: DataFrame) -> DataFrame:
         F.sum(F.when(F.col("active") == status, F.col("change")).otherwise(0)).alias(status)
         for status in _ACTIVE
     ]
-    return marked.groupBy(*JOB, "time_ms").agg(*changes, F.max("ended").alias("ended"))
+    return (
+        marked.where("time_ms is not null")
+        .groupBy(*JOB, "time_ms")
+        .agg(*changes, F.max("ended").alias("ended"))
+    )
 
 
 def _mark(time_ms: Any, active: Any, change: int, ended: Any) -> Any:

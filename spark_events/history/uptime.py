@@ -37,13 +37,11 @@ def uptime(
     window = _clipped(intervals, since_ms, until_ms)
     times = window.groupBy(*JOB).agg(*_times())
     current = _last_of(intervals)
-    breaks = _clipped(outages(intervals), since_ms, until_ms).withColumn(
-        "repaired", F.col("end_ms") < until_ms
-    )
+    breaks = _clipped(outages(intervals), since_ms, until_ms)
     failed = breaks.groupBy(*JOB).agg(
         F.count(F.when(F.col("whole_start_ms") >= since_ms, True)).alias("failures"),
-        F.count(F.when(F.col("repaired"), True)).alias("repairs"),
-        F.avg(F.when(F.col("repaired"), _length())).cast("bigint").alias("mttr_ms"),
+        F.count(F.when(F.col("over"), True)).alias("repairs"),
+        F.avg(F.when(F.col("over"), _length())).cast("bigint").alias("mttr_ms"),
         F.max(_length()).alias("longest_outage_ms"),
     )
     restarted = _restarts(facts, since_ms).groupBy(*JOB).agg(F.count(F.lit(1)).alias("restarted"))
@@ -85,7 +83,7 @@ def uptime_per_day(facts: DataFrame, intervals: DataFrame, since_ms: int, until_
         "date", _date(F.col("whole_start_ms"))
     )
     failed = began.groupBy(*key).agg(F.count(F.lit(1)).alias("failures"))
-    ended = breaks.where(F.col("end_ms") < until_ms).withColumn("date", _date(F.col("end_ms")))
+    ended = breaks.where("over").withColumn("date", _date(F.col("end_ms")))
     repaired = ended.groupBy(*key).agg(F.count(F.lit(1)).alias("repairs"))
     longest = _by_day(breaks).groupBy(*key).agg(F.max(_length()).alias("longest_outage_ms"))
     restarts = _restarts(facts, since_ms).withColumn("date", _date(F.col("time_ms")))
@@ -103,13 +101,13 @@ def _clipped(intervals: DataFrame, since_ms: int, until_ms: int) -> DataFrame:
         intervals.withColumn("whole_start_ms", F.col("start_ms"))
         .withColumn("start_ms", F.greatest("start_ms", F.lit(since_ms)))
         .withColumn("end_ms", F.least("end_ms", F.lit(until_ms)))
-        .where("end_ms > start_ms")
+        .where((F.col("end_ms") > F.col("start_ms")) | (F.col("start_ms") == until_ms))
     )
 
 
 def _by_day(intervals: DataFrame) -> DataFrame:
     """Cut intervals at midnight."""
-    days = F.expr(f"sequence(start_ms div {DAY_MS}, (end_ms - 1) div {DAY_MS})")
+    days = F.expr(f"sequence(start_ms div {DAY_MS}, greatest(start_ms, end_ms - 1) div {DAY_MS})")
     cut = intervals.withColumn("day", F.explode(days))
     start, end = F.col("day") * DAY_MS, (F.col("day") + 1) * DAY_MS
     return (

@@ -34,12 +34,12 @@ class Oracle:
         self.runs = self._runs()
 
     def states(self) -> dict[Job, list[tuple[int, str, str]]]:
-        """Return status and state of each job, step by step."""
+        """Return status and state of each job, step by step; the last is that at the very end."""
         found = {}
         for job, runs in self.runs.items():
             began = min(changes[0][0] for changes, _ in runs)
             found[job] = [
-                (now, *self._state_at(runs, now)) for now in range(began, self.until_ms, self.step_ms)
+                (now, *self._state_at(runs, now)) for now in range(began, self.until_ms + 1, self.step_ms)
             ]
         return found
 
@@ -58,9 +58,10 @@ class Oracle:
             }
             length = 0
             for index, (_, _, state) in enumerate(line):
-                sums[state] += self.step_ms
+                step_ms = self.step_ms if index + 1 < len(line) else 0
+                sums[state] += step_ms
                 before = line[index - 1][2] if index else ""
-                length = length + self.step_ms if state == "down" else 0
+                length = length + step_ms if state == "down" else 0
                 sums["failures"] += state == "down" and before != "down"
                 sums["repaired"] += state != "down" and before == "down"
                 sums["longest"] = max(sums["longest"], length)
@@ -138,7 +139,7 @@ class Oracle:
         for changes, heard in runs:
             later = [other[0][0] for other, _ in runs if other[0][0] > changes[0][0]]
             for index, (at, status) in enumerate(changes):
-                until = changes[index + 1][0] if index + 1 < len(changes) else self.until_ms
+                until = changes[index + 1][0] if index + 1 < len(changes) else self.until_ms + 1
                 if status in ENDED:
                     if at <= now:
                         ends.append((at, -ENDED.index(status), status))
