@@ -1,0 +1,239 @@
+"""What a history is read from: three forms of stored events, and what does not fit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_events.api import ConfigError
+from spark_events.history.checkpoints import Sla
+from spark_events.history.history import read_history
+from tests.history.story import DAY, HOUR, MIN, T0, Story, write, write_otlp
+
+pytestmark = pytest.mark.spark
+
+
+def told() -> Story:
+    """A query that runs, fails, and is restarted."""
+    return (
+        Story()
+        .application(0, "CREATED", "RUNNING")
+        .query(MIN, "CREATED")
+        .checkpoint(2 * MIN, 5_000, 60_000)
+        .query(2 * MIN, "RUNNING")
+        .failure(12 * MIN, "BOOM", "it broke", **{"failureLabel.team": "payments"})
+        .query(12 * MIN, "FAILED")
+        .run("run-2")
+        .query(15 * MIN, "RESTARTING")
+        .checkpoint(17 * MIN, 90_000, 15 * MIN)
+        .query(17 * MIN, "RUNNING")
+        .job(18 * MIN)
+        .event(DAY, "AllSubtasksStatusChangeEvent", status="ALL_RUNNING_OR_FINISHED")
+    )
+
+
+def figures(spark: Any, *paths: Path) -> dict[str, Any]:
+    history, reading = read_history(spark, [str(path) for path in paths])
+    tables = history.tables()
+    (query,) = tables.uptime.where("kind = 'query'").collect()
+    (sla,) = tables.checkpoint_sla.collect()
+    (failure,) = tables.failures.collect()
+    return {
+        "up": query["up_ms"],
+        "down": query["down_ms"],
+        "mttr": query["mttr_ms"],
+        "last_heard": query["last_heard_ms"],
+        "met": (sla["met"], sla["completed"], sla["late_by_duration"], sla["late_by_gap"]),
+        "failure": (failure["error"], failure["labels"], failure["message"], failure["date"].isoformat()),
+        "duplicates": reading.duplicates,
+    }
+
+
+EXPECTED = {
+    "up": 10 * MIN + DAY - 17 * MIN,
+    "down": 5 * MIN,
+    "mttr": 5 * MIN,
+    "last_heard": T0 + 17 * MIN,
+    "met": (1, 2, 1, 1),
+    "failure": ("BOOM", "team=payments, type=USER", "it broke", "2026-11-20"),
+    "duplicates": 0,
+}
+
+
+def test_file_log(spark: Any, tmp_path: Path) -> None:
+    """Its spans lie in the same folder, and are not read."""
+    folder = write(tmp_path / "log", told())
+    (folder / "shop__app-1.spans.000001.jsonl").write_text("no JSON, but nobody looks\n")
+    assert figures(spark, folder) == EXPECTED
+
+
+def test_collector(spark: Any, tmp_path: Path) -> None:
+    """Requests with many records a line; metrics beside them are passed over."""
+    assert figures(spark, write_otlp(tmp_path / "otlp", told())) == EXPECTED
+
+
+def test_compressed(spark: Any, tmp_path: Path) -> None:
+    """Files that somebody compressed, below folders, by a glob."""
+    import gzip
+
+    folder = write(tmp_path / "log" / "deeper", told())
+    (file,) = folder.glob("*.jsonl")
+    (folder / f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
+    file.unlink()
+    assert figures(spark, tmp_path / "l*") == EXPECTED
+
+
+@pytest.mark.parametrize("form", ["parquet", "json"])
+def test_replay_on_spark(spark: Any, tmp_path: Path, form: str) -> None:
+    """What ``replay --on-spark`` writes: rows, partitioned by day."""
+    from datetime import datetime, timezone
+
+    from spark_events.event_logs.on_spark import SCHEMA
+
+    rows = []
+    for event in told().events:
+        time = datetime.fromtimestamp(int(event["timeUnixNano"]) / 1e9, timezone.utc)
+        attributes = {key: str(value) for key, value in event["attributes"].items()}
+        names = (None, "", "scope", "", "shop", "app-1", None, "4.3.0")
+        rows.append((event["eventId"], event["eventName"], time, *names[1:], attributes, time.date()))
+    frame = spark.createDataFrame(rows, SCHEMA)
+    frame.write.partitionBy("date").format(form).save(str(tmp_path / "fleet"))
+    assert figures(spark, tmp_path / "fleet") == EXPECTED
+
+
+def test_all_forms_at_once(spark: Any, tmp_path: Path) -> None:
+    """The same events from two places count once."""
+    found = figures(spark, write(tmp_path / "log", told()), write_otlp(tmp_path / "otlp", told()))
+    assert found == {**EXPECTED, "duplicates": 10}
+
+
+def test_what_does_not_fit(spark: Any, tmp_path: Path) -> None:
+    """It is left out and counted, with a file as an example; the rest stays right."""
+    folder = write(tmp_path / "log", told())
+    event = json.dumps(told().events[0])
+
+    def changed(**attributes: Any) -> str:
+        whole = json.loads(event)
+        whole["attributes"] = {**whole["attributes"], **attributes}
+        return json.dumps({**whole, "eventId": json.dumps(attributes)})
+
+    bad = [
+        "this is no JSON",
+        event[:100],
+        "[1, 2]",
+        '{"other": "json"}',
+        json.dumps({**json.loads(event), "attributes": "a text"}),
+        json.dumps({**json.loads(event), "eventName": "NewEvent2030"}),
+        json.dumps({**json.loads(event), "eventId": None}),
+        json.dumps({**json.loads(event), "timeUnixNano": "yesterday"}),
+        changed(app_name=None),
+        changed(newJobStatus="DREAMING"),
+        changed(newJobStatus=None),
+    ]
+    checkpoint = {**told().events[3], "eventId": "odd"}
+    checkpoint["attributes"] = {**checkpoint["attributes"], "durationMs": "long"}
+    kept = {**told().events[3], "eventId": "kept"}
+    kept["attributes"] = {**kept["attributes"], "fullSize": "big", "anotherOne": [1, {"x": 2}]}
+    (folder / "bad.events.000001.jsonl").write_text(
+        "\n".join([*bad, json.dumps(checkpoint), json.dumps(kept)])
+    )
+
+    history, reading = read_history(spark, [str(folder)])
+    assert reading.problems == {
+        "unreadable": 5,
+        "unknown": 1,
+        "no_id": 1,
+        "no_time": 1,
+        "no_job": 1,
+        "status": 2,
+        "duration": 1,
+    }
+    assert all(path.endswith("bad.events.000001.jsonl") for path in reading.examples.values())
+    assert reading.records == len(told().events) + len(bad) + 2
+    assert reading.odd_numbers == 2
+    (sla,) = history.tables().checkpoint_sla.collect()
+    assert sla["completed"] == 3
+
+
+def test_losses_are_told(spark: Any, tmp_path: Path) -> None:
+    """What reporters dropped is missing in the history, and it says so."""
+    from spark_events.history.report import collect
+
+    story = told().event(HOUR, "RecordsDroppedEvent", cause="queue_full", count=7, total=7)
+    history, reading = read_history(spark, [str(write(tmp_path / "log", story))])
+    report = collect(history, history.tables(), [reading])
+    assert report.notes == ["7 events were dropped by reporters (queue_full): the history may lack them"]
+
+
+@pytest.mark.parametrize("what", ["missing", "empty", "no events"])
+def test_nothing_there(spark: Any, tmp_path: Path, what: str) -> None:
+    """A path without events is an error that names it."""
+    folder = tmp_path / "log"
+    if what != "missing":
+        folder.mkdir()
+    if what == "no events":
+        (folder / "a.jsonl").write_text("nothing\n")
+    with pytest.raises(
+        ConfigError, match=r"there are no stored events|there is no event that could be used"
+    ) as error:
+        read_history(spark, [str(folder)])
+    assert str(folder) in str(error.value)
+
+
+def test_bad_file_system(spark: Any, tmp_path: Path) -> None:
+    """So is one on a file system that nobody knows."""
+    with pytest.raises(ConfigError, match=r"nofs://x/y: cannot be read: .*nofs"):
+        read_history(spark, ["nofs://x/y"])
+
+
+def test_since(spark: Any, tmp_path: Path) -> None:
+    """A window shows what fell into it; the status that a job came into it with is known."""
+    folder = write(tmp_path / "log", told())
+    history, _ = read_history(spark, [str(folder)], Sla(), since=DAY - 16 * MIN)
+    tables = history.tables()
+    (query,) = tables.uptime.where("kind = 'query'").collect()
+    assert (query["up_ms"], query["down_ms"]) == (DAY - 17 * MIN, MIN)
+    assert (query["failures"], query["restarts"], query["longest_outage_ms"]) == (0, 0, MIN)
+    (sla,) = tables.checkpoint_sla.collect()
+    assert (sla["completed"], sla["late_by_gap"]) == (1, 1)
+    assert tables.failures.count() == 0
+    assert {row["start_ms"] for row in tables.status_intervals.collect()} >= {T0 + 16 * MIN}
+
+
+def test_until_now(spark: Any, tmp_path: Path) -> None:
+    """What was heard last holds until now, where that is asked for."""
+    story = Story().application(0, "CREATED", "RUNNING").query(0, "CREATED", "RUNNING").checkpoint(0, 1)
+    story.query(MIN, "FAILED")
+    for event in story.events:  # a year earlier: now is later, whatever the clock of this machine says
+        event["timeUnixNano"] = str(int(event["timeUnixNano"]) - 365 * DAY * 1_000_000)
+    history, _ = read_history(spark, [str(write(tmp_path / "log", story))], until_now=True)
+    (query,) = history.tables().uptime.where("kind = 'query'").collect()
+    (sla,) = history.tables().checkpoint_sla.collect()
+    assert query["down_ms"] == history.window.until_ms - (T0 - 365 * DAY + MIN)
+    assert query["longest_outage_ms"] == query["down_ms"] > 300 * DAY
+    assert sla["overdue"]
+    assert sla["late_by_gap"] == 1
+
+
+def test_killed_driver(spark: Any, tmp_path: Path) -> None:
+    """A driver that was killed said nothing: it was down from its last event until the next one's query ran."""
+    story = Story().application(0, "CREATED", "RUNNING").query(0, "CREATED").checkpoint(MIN, 1_000, MIN)
+    story.query(MIN, "RUNNING").checkpoint(2 * MIN, 1_000, MIN).job(3 * MIN)
+    story.driver("app-2").application(HOUR, "CREATED", "RUNNING").query(HOUR, "CREATED", "RESTARTING")
+    story.checkpoint(HOUR + 2 * MIN, 1_000, 2 * MIN).query(HOUR + 2 * MIN, "RUNNING")
+    history, _ = read_history(spark, [str(write(tmp_path / "log", story))], Sla(30 * MIN))
+    tables = history.tables()
+    rows = tables.status_intervals.where("kind = 'query'").orderBy("start_ms").collect()
+    assert [(row["status"], row["state"], (row["start_ms"] - T0) // MIN) for row in rows] == [
+        ("CREATED", "starting", 0),
+        ("RUNNING", "up", 1),
+        ("LOST", "down", 3),
+        ("RESTARTING", "down", 60),
+        ("RUNNING", "up", 62),
+    ]
+    (sla,) = tables.checkpoint_sla.collect()
+    # The event of the second driver knows of two minutes only.
+    assert (sla["late_by_gap"], sla["worst_gap_ms"], sla["met"]) == (1, HOUR, 2)
