@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -25,7 +25,8 @@ def pytest_report_header() -> list[str]:
     return [", ".join(f"{name} {version(name)}" for name in names), f"collector: {OTELCOL.exists()}"]
 
 
-def _missing(what: str) -> None:
+def missing(what: str) -> NoReturn:
+    """Skip a test for want of something; in CI, fail it."""
     if REQUIRE_ALL:
         pytest.fail(f"{what}, and SPARK_EVENTS_REQUIRE_ALL is set")
     pytest.skip(what)
@@ -41,7 +42,7 @@ def java() -> str:
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
     """The real OpenTelemetry Collector, with the configuration that conf/ ships."""
     if not OTELCOL.exists():
-        _missing("no collector at .cache/otelcol: .ci/build-collector builds it (needs Go)")
+        missing("no collector at .cache/otelcol: .ci/build-collector builds it (needs Go)")
     running = Collector(OTELCOL, tmp_path_factory.mktemp("collector"))
     running.start()
     yield running
@@ -58,7 +59,7 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> Pki:
 def own_collector(tmp_path: Path) -> Iterator[Callable[..., Collector]]:
     """Make a collector for one test, which may be stopped, hung and started again."""
     if not OTELCOL.exists():
-        _missing("no collector at .cache/otelcol: .ci/build-collector builds it (needs Go)")
+        missing("no collector at .cache/otelcol: .ci/build-collector builds it (needs Go)")
     made: list[Collector] = []
 
     def make(**arguments: Any) -> Collector:
@@ -76,7 +77,7 @@ def own_collector(tmp_path: Path) -> Iterator[Callable[..., Collector]]:
 def prometheus(tmp_path: Path) -> Iterator[Callable[..., PrometheusServer]]:
     """Start a real Prometheus that scrapes a port of this machine."""
     if shutil.which("prometheus") is None:
-        _missing("no prometheus on the PATH: apt-get install prometheus")
+        missing("no prometheus on the PATH: apt-get install prometheus")
     started: list[PrometheusServer] = []
 
     def start(target_port: int, how: str = "") -> PrometheusServer:
@@ -94,7 +95,7 @@ def prometheus(tmp_path: Path) -> Iterator[Callable[..., PrometheusServer]]:
 def pushgateway(tmp_path: Path) -> Iterator[Pushgateway]:
     """A real Pushgateway."""
     if shutil.which("prometheus-pushgateway") is None:
-        _missing("no prometheus-pushgateway on the PATH: apt-get install prometheus-pushgateway")
+        missing("no prometheus-pushgateway on the PATH: apt-get install prometheus-pushgateway")
     running = Pushgateway(tmp_path)
     running.start()
     yield running

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +12,6 @@ from rich.markup import escape
 
 from spark_events.api import ApplicationInfo, ConfigError, Event
 from spark_events.event_logs.summary import Summary
-from spark_events.java import ensure_java
 from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.settings import OPTIONS
 from spark_events.listeners.translator import SparkListeners
@@ -22,6 +19,7 @@ from spark_events.runtime.registry import Registry
 from spark_events.sources.event_log.application import without_state
 from spark_events.sources.event_log.files import EventLog, LogFiles
 from spark_events.sources.event_log.replay import LogReplay, ReplayedLog, Tap
+from spark_events.spark_session import start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,7 +80,7 @@ def run_on_spark(
         raise ConfigError(f"there is no event log at {', '.join(paths)}")
     # What takes longest comes first.
     places.sort(key=lambda place: -place[1].size)
-    session = _session(spark_conf)
+    session = start_session("replay", spark_conf)
     try:
         summary = _write(session, places, _settings_of(conf), target)
     finally:
@@ -171,26 +169,6 @@ def _write(
         ) from error
     summary: Summary = total.value
     return summary
-
-
-def _session(conf: Mapping[str, str]) -> SparkSession:
-    try:
-        from pyspark.sql import SparkSession
-    except ModuleNotFoundError as error:
-        raise ConfigError("--on-spark needs PySpark: pip install 'spark-events[spark]'") from error
-    ensure_java()
-    builder = SparkSession.builder.appName("spark-events replay")
-    for key, value in conf.items():
-        builder = builder.config(key, value)
-    from py4j.protocol import Py4JJavaError
-
-    if str(conf.get("spark.master", "local")).startswith("local"):
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    try:
-        session: SparkSession = builder.getOrCreate()
-    except Py4JJavaError as error:
-        raise ConfigError(f"Spark could not be started: {error.java_exception.toString()}") from error
-    return session
 
 
 def _settings_of(conf: Mapping[str, str]) -> dict[str, str]:

@@ -75,9 +75,9 @@ class History:
         """Return the tables; they are not computed before somebody asks."""
         since_ms, until_ms = self.window
         facts = self._facts.where(F.col("fact") != CHECKPOINT)
-        last_heard = heard(facts, self._days).cache()
-        intervals = status_intervals(facts, last_heard, until_ms).cache()
-        of_sla = CheckpointSla(self._days, facts, intervals, self.sla, until_ms)
+        last_heard = _settled(heard(facts, self._days))
+        intervals = _settled(status_intervals(facts, last_heard, until_ms))
+        of_sla = CheckpointSla(_settled(self._days), facts, intervals, self.sla, until_ms)
         shown = intervals.where(F.col("end_ms") > since_ms)
         return Tables(
             status_intervals=shown.withColumn("start_ms", F.greatest("start_ms", F.lit(since_ms))),
@@ -125,6 +125,14 @@ def read_history(
     reading.duplicates = reading.facts - facts.where(F.col("fact") != SEEN).count()
     days = checkpoint_days(facts, sla, window.since_ms)
     return History(facts, days, facts.where(F.col("fact") == CHECKPOINT), sla, window), reading
+
+
+def _settled(frame: DataFrame) -> DataFrame:
+    """Compute a small frame that is used often, once."""
+    if frame.sparkSession.sparkContext._jsc.isLocal():
+        # Cuts the plan as well, of which Spark would take seconds to make each table's own.
+        return frame.localCheckpoint()
+    return frame.cache()
 
 
 def window_of(times: DataFrame, since: int | None, until_now: bool, paths: Sequence[str]) -> Window:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 from rich.console import Console
 from rich.markup import escape
 
 from spark_events.api import ConfigError
-from spark_events.java import ensure_java
 from spark_events.spark_conf import read_conf
+from spark_events.spark_session import start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _SPARK = {
     "spark.master": "local[*]",
-    "spark.app.name": "spark-events report",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
@@ -70,7 +69,7 @@ def run_report(options: ReportOptions, out: Console, err: Console) -> None:
     """
     _check(options)
     with err.status("starting Spark"):
-        session = _session(options)
+        session = start_session("report", _conf(options))
     try:
         with err.status("reading events"):
             report = _report(session, options)
@@ -138,12 +137,7 @@ def _check(options: ReportOptions) -> None:
             raise ConfigError("--html needs Jinja: pip install 'spark-events[report]'") from error
 
 
-def _session(options: ReportOptions) -> Any:
-    try:
-        from pyspark.sql import SparkSession
-    except ModuleNotFoundError as error:
-        raise ConfigError("report needs PySpark: pip install 'spark-events[spark]'") from error
-    ensure_java()
+def _conf(options: ReportOptions) -> dict[str, str]:
     found, _ = read_conf(None, options.conf)
     # Reporters are for the applications that are reported on.
     conf = {**_SPARK, **{key: value for key, value in found.items() if ".reporter." not in key}}
@@ -154,7 +148,4 @@ def _session(options: ReportOptions) -> Any:
         conf.setdefault("spark.sql.shuffle.partitions", str(2 * (os.cpu_count() or 1)))
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         conf = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", **conf}
-    builder = SparkSession.builder
-    for key, value in conf.items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()
+    return conf

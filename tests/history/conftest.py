@@ -24,6 +24,9 @@ def spark(java: str) -> Iterator[Any]:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "America/New_York",  # days are UTC's, whatever the session's zone
         "spark.log.level": "ERROR",
+        # Of these few rows, Spark would spend most of its time with compiling. The commands do it.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.adaptive.enabled": "false",
     }
     for key, value in conf.items():
         builder = builder.config(key, value)

@@ -62,8 +62,12 @@ def test_demo(tmp_path: Path) -> None:
     assert_story(events)
     assert re.search(r"JobFailureEvent +query 'orders_per_customer' failed: order 4711 has no customer", text)
     assert re.search(r"CheckpointOverdueEvent +query 'orders_per_customer': no checkpoint", text)
-    assert re.search(r"restarts +│ +│ 1", text)
-    assert re.search(r"checkpoints failed +│ +│ 1", text)
+    said = text.split("What happened")[1]
+    # status, uptime, down, failures, restarts
+    assert re.search(r"orders_per_customer +CANCELED +[\d.]+ % +[\d.]+ s +1 +1 ", said)
+    assert re.search(r"spark-events-demo +FINISHED +100 % +0 +0 ", said)
+    assert f"written to {tmp_path / 'kept' / 'report.html'}" in said
+    assert "order 4711 has no customer" in (tmp_path / "kept" / "report.html").read_text()
     assert "order 4711 has no customer" in text.split("What happened")[1]
 
 

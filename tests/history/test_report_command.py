@@ -1,0 +1,257 @@
+"""``spark-events report``, as a user runs it, and its page in a real browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import missing
+from tests.history.story import DAY, HOUR, MIN, T0, Story, write
+from tests.support import cli
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
+MARKUP = "<b>bold</b> <script>document.title='caught'</script>"
+
+
+def fleet() -> tuple[Story, Story]:
+    """Two days: a query that is down for six hours in all and is down at the end; a nightly batch job."""
+    orders = Story("shop").application(0, "CREATED", "RUNNING").query(0, "CREATED").query(HOUR, "RUNNING")
+    for hour in range(1, 20):
+        orders.checkpoint(hour * HOUR, 1_000 * hour, 1_000 * hour)
+    orders.failure(20 * HOUR, "OUT_OF_MEMORY", MARKUP).query(20 * HOUR, "FAILED")
+    orders.run("run-2").query(24 * HOUR, "RESTARTING").checkpoint(25 * HOUR, 40_000, 6 * HOUR)
+    orders.query(25 * HOUR, "RUNNING").failure(30 * HOUR, "KAFKA_GONE").query(30 * HOUR, "FAILED")
+    nightly = Story("nightly").application(2 * HOUR, "CREATED", "RUNNING").application(3 * HOUR, "FINISHED")
+    nightly.driver("app-2").application(26 * HOUR, "CREATED", "RUNNING").application(31 * HOUR, "FINISHED")
+    return orders, nightly
+
+
+class Run:
+    """A report that has been made."""
+
+    def __init__(self, folder: Path, *arguments: str, paths: tuple[str, ...] = ("log",)) -> None:
+        environment = {**os.environ, "COLUMNS": "120"}
+        done = subprocess.run(
+            cli("report", *paths, *arguments),
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+        self.folder, self.code, self.out, self.err = folder, done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def made(java: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("report")
+    write(folder / "log", *fleet())
+    outputs = ("--html", "page.html", "--json", "report.json", "--parquet", "tables", "--store", "store")
+    return Run(folder, "--sla", "1h", "--sla", "orders=30s", *outputs)
+
+
+def test_terminal(made: Run) -> None:
+    """The worst first, with its numbers."""
+    assert made.code == 0, made.err
+    lines = [" ".join(line.split()) for line in made.out.splitlines()]
+    assert next(line for line in lines if "shop" in line) == "shop / orders FAILED 80.00 % 6 h 2 1 5 h 5 h"
+    assert "nightly FINISHED 100 % 0 0" in lines
+    assert "shop / orders overdue 30.0 s 90.47 % 20 1 2 0 40.0 s 6 h" in lines
+    assert "KAFKA_GONE" in made.out
+    assert "2026-11-20 00:00:00 to 2026-11-21 07:00:00 UTC (1 d 7 h)" in made.out
+
+
+def test_json(made: Run) -> None:
+    """All tables, as they are."""
+    report = json.loads((made.folder / "report.json").read_text())
+    (orders,) = [row for row in report["uptime"] if row["query_name"]]
+    assert (report["sla_ms"], report["sla_by_query"]) == (3_600_000, {"orders": 30_000})
+    assert (orders["down_ms"], orders["mttr_ms"], orders["mtbf_ms"]) == (6 * HOUR, 5 * HOUR, 12 * HOUR)
+    days = {row["date"]: row["late_by_gap"] for row in report["checkpoint_sla_per_day"]}
+    assert days == {"2026-11-20": 0, "2026-11-21": 2}
+    assert [row["error"] for row in report["failures"]] == ["OUT_OF_MEMORY", "KAFKA_GONE"]
+
+
+def test_tables(made: Run, spark: Any) -> None:
+    """A folder of Parquet for each."""
+    names = {path.name for path in (made.folder / "tables").iterdir()}
+    assert names == {
+        "status_intervals",
+        "uptime",
+        "uptime_per_day",
+        "checkpoint_sla",
+        "checkpoint_sla_per_day",
+        "failures",
+    }
+    rows = spark.read.parquet(str(made.folder / "tables" / "uptime")).collect()
+    assert {row["app_name"]: row["up_ms"] for row in rows if row["kind"] == "application"} == {
+        "shop": 31 * HOUR,
+        "nightly": 6 * HOUR,
+    }
+
+
+def test_store_alone(made: Run) -> None:
+    """The next report needs no events: the store has them."""
+    run = Run(made.folder, "--store", "store", "--since", "6h", "--sla", "30s", paths=())
+    assert run.code == 0, run.err
+    assert "2026-11-21 01:00:00 to 2026-11-21 07:00:00 UTC (6 h)" in run.out
+    assert "83.33 %" in run.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "paths", "said"),
+    [
+        ((), (), "report needs the PATHs of stored events, or --store"),
+        ((), ("nowhere",), "nowhere: there are no stored events"),
+        (("--sla", "soon"), ("log",), "--sla soon: is not allowed; expected a duration"),
+        (("--sla", "orders=0s"), ("log",), "--sla orders=0s: an SLA is longer than 0 ms"),
+        (("--since", "x"), ("log",), "--since x: is not allowed; expected a duration"),
+        (("--html", "no/folder/page.html"), ("log",), "no/folder/page.html: cannot be written"),
+        (("--json", "log"), ("log",), "log: cannot be written"),
+        (("--store", "log"), ("log",), "log: has no store.json but shop__app-1.events.000001.jsonl"),
+        (("--master", "nonsense"), ("log",), "Spark could not be started"),
+    ],
+)
+def test_wrong(made: Run, arguments: tuple[str, ...], paths: tuple[str, ...], said: str) -> None:
+    """One message and exit code 2; no traceback."""
+    run = Run(made.folder, *arguments, paths=paths)
+    assert run.code == 2, run.err
+    assert said in run.err
+    assert "Traceback" not in run.err
+
+
+# -- the page -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def show(made: Run) -> Iterator[Callable[[str], Any]]:
+    """Open the page in Debian's Chromium, in light or dark, with no way out."""
+    browser_path = shutil.which("chromium")
+    if browser_path is None:
+        missing("no chromium on the PATH: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
+
+        def open_page(scheme: str) -> Any:
+            page = browser.new_page(
+                color_scheme=scheme, offline=True, viewport={"width": 1320, "height": 900}
+            )
+            page.complaints = []
+            page.on("console", lambda message: page.complaints.append(message.text))
+            page.on("request", lambda request: page.complaints.append(request.url))
+            page.goto((made.folder / "page.html").as_uri())
+            page.complaints = [text for text in page.complaints if not text.endswith("page.html")]
+            return page
+
+        yield open_page
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def page(show: Callable[[str], Any]) -> Any:
+    return show("light")
+
+
+def test_page_numbers(page: Any) -> None:
+    """What a person reads off it."""
+    tiles = {name: page.inner_text(f"#{name}") for name in ("applications", "queries", "down", "outages")}
+    assert tiles == {"applications": "2", "queries": "1", "down": "1", "outages": "2"}
+    assert page.inner_text("#met") == "90.47 %"
+    assert page.inner_text("#overdue") == "1"
+    first = page.inner_text("#uptime tr:nth-child(2)").split("\t")
+    assert first[:2] + first[3:11] == [
+        "shop / orders", "FAILED", "80.00 %", "1 d", "6 h", "2", "1", "12 h", "5 h", "5 h",
+    ]  # fmt: skip
+    checkpoints = page.inner_text("#checkpoints tr:nth-child(2)").split("\t")
+    assert checkpoints[1:] == ["30.0 s", "90.47 %", "20", "1", "2", "0", "40.0 s", "11.5 s", "6 h"]
+    assert page.inner_text("#failed tr:nth-child(3)").split("\t")[-1] == MARKUP
+
+
+def test_page_is_text_and_alone(page: Any) -> None:
+    """Nothing in an event is taken as markup; nothing is fetched; there is nothing to complain of."""
+    assert page.title().startswith("Spark events: 2026-11-20")
+    assert page.locator("script").count() == 0
+    assert page.locator("#failed b").count() == 0
+    assert page.complaints == []
+
+
+def test_page_timeline(page: Any) -> None:
+    """An outage stands where it was, and is as wide as it was long."""
+    whole = page.locator(
+        "#timeline rect.up, #timeline rect.down, #timeline rect.starting, #timeline rect.stopped"
+    )
+    boxes = [(whole.nth(i).get_attribute("class"), whole.nth(i).bounding_box()) for i in range(whole.count())]
+    left = min(box["x"] for _, box in boxes)
+    right = max(box["x"] + box["width"] for _, box in boxes)
+    an_hour = (right - left) / 31
+    down = sorted(round((box["x"] - left) / an_hour, 1) for state, box in boxes if state == "down")
+    wide = sorted(round(box["width"] / an_hour, 1) for state, box in boxes if state == "down")
+    # FAILED and RESTARTING, and FAILED at the end.
+    assert (down, wide) == ([20.0, 24.0, 30.0], [1.0, 1.0, 4.0])
+    assert "FAILED for 4 h" in whole.locator("title").all_text_contents()[-3]
+
+
+def test_page_sla_line(page: Any) -> None:
+    """Points above the line were late, those below were not."""
+    line = page.locator("svg.chart line.sla").bounding_box()["y"]
+    for kind, above in (("late", True), ("point", False)):
+        points = page.locator(f"svg.chart circle.{kind}")
+        assert points.count() > 0
+        for number in range(points.count()):
+            box = points.nth(number).bounding_box()
+            assert (box["y"] + box["height"] / 2 < line) == above
+    assert page.locator("svg.chart circle.late").count() == 1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_page_is_readable(show: Callable[[str], Any], scheme: str) -> None:
+    """Texts and states stand out from what is behind them, in light and in dark (WCAG: 4.5 and 3)."""
+    page = show(scheme)
+    card = colour(page, ".card", "backgroundColor")
+    assert (luminance(card) < 0.1) == (scheme == "dark")
+    for selector, kind, least in (
+        ("#uptime td", "color", 4.5),
+        ("#uptime th", "color", 4.5),
+        (".faint", "color", 4.5),
+        (".bad", "color", 4.5),
+        ("#timeline rect.up", "fill", 3),
+        ("#timeline rect.down", "fill", 3),
+        ("svg.chart circle.point", "fill", 3),
+    ):
+        assert contrast(colour(page, selector, kind), card) >= least, (selector, kind)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    page.close()
+
+
+def colour(page: Any, selector: str, kind: str) -> tuple[float, ...]:
+    text = page.locator(selector).first.evaluate(f"e => getComputedStyle(e).{kind}")
+    return tuple(float(part) for part in re.findall(r"[\d.]+", text)[:3])
+
+
+def luminance(rgb: tuple[float, ...]) -> float:
+    """Return the relative luminance, as WCAG 2 has it."""
+    linear = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (part / 255 for part in rgb)
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_days_of_the_story() -> None:
+    """The story's own times are what the tests say they are."""
+    assert (T0 % DAY, MIN * 60) == (0, HOUR)
