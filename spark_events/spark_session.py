@@ -33,6 +33,7 @@ def start_session(command: str, conf: Mapping[str, str]) -> SparkSession:
     for key, value in conf.items():
         builder = builder.config(key, value)
     from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkRuntimeError
 
     if str(conf.get("spark.master", "local")).startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -40,4 +41,6 @@ def start_session(command: str, conf: Mapping[str, str]) -> SparkSession:
         session: SparkSession = builder.getOrCreate()
     except Py4JJavaError as error:
         raise ConfigError(f"Spark could not be started: {error.java_exception.toString()}") from error
+    except PySparkRuntimeError as error:  # the JVM ended at once, and has said why on stderr
+        raise ConfigError(f"Spark could not be started: {error}") from error
     return session
