@@ -32,11 +32,15 @@ class Emitter:
     Args:
         series: where they are counted.
         application: whose events they are.
+
+    Attributes:
+        application: whose events they are.
+        series: where they are counted.
     """
 
     def __init__(self, series: ScopeGroup, application: ApplicationInfo) -> None:
         self.application = application
-        self._series = series
+        self.series = series
         self._counters: dict[tuple[str, ...], tuple[Counter, ScopeGroup]] = {}
 
     def emit(
@@ -79,7 +83,7 @@ class Emitter:
         found = self._counters.get(key)
         if found is None:
             labels = dict(zip(("event_name", "job_kind", "query_name", "status"), key, strict=True))
-            group = self._series.child(components=key, variables=labels)
+            group = self.series.child(components=key, variables=labels)
             counter = Counter("{event}", "Events by name, kind of job and status.")
             found = self._counters[key] = (group.register("events", counter), group)
         found[0].inc()

@@ -5,16 +5,26 @@ from __future__ import annotations
 from spark_events.api import Event, Failure, FailureContext, MetricGroup, Severity
 from spark_events.listeners.emitter import Emitter, Entity
 from spark_events.listeners.enrichers import Enrichers
+from spark_events.listeners.failure_metrics import FailureMetrics
 
 CLASS_SCOPE = "spark_events.listeners.JobFailure"
 
 
 class FailureEvents:
-    """Builds a JobFailureEvent out of a failure."""
+    """Builds a JobFailureEvent out of a failure, and counts it.
+
+    Args:
+        emitter: reports the events.
+        enrichers: label them.
+
+    Attributes:
+        metrics: of all failures.
+    """
 
     def __init__(self, emitter: Emitter, enrichers: Enrichers) -> None:
         self._emitter = emitter
         self._enrichers = enrichers
+        self.metrics = FailureMetrics(emitter.series)
 
     def report(
         self,
@@ -53,6 +63,7 @@ class FailureEvents:
             .set_attribute("sqlState", failure.sql_state)
         )
         self._emitter.emit(event, entity, group, time_ms, ("failure", occasion), "FAILED")
+        self.metrics.count(failure, labels.get("type", ""), entity, time_ms)
 
 
 def _word(value: bool | None) -> str | None:

@@ -53,6 +53,7 @@ class QuerySeries:
             self._info.close()
         self._group.close()
         self._context.emitter.forget(self._name)
+        self._context.failures.metrics.forget(self._name)
         self._context.all_subtasks.forget(self._name)
 
 

@@ -15,6 +15,7 @@ from spark_events.listeners.status_metrics import StatusMetrics
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.scope import ScopeGroup
 from tests.listeners.records import (
+    T0,
     Feed,
     application_start,
     batch_begins,
@@ -232,3 +233,22 @@ def test_rows_rates_watermark_and_state() -> None:
 def test_backlog(end: object, latest: object, expected: float | None) -> None:
     """The sum over partitions where offsets are numbers, Kafka's as well; else it is not known."""
     assert backlog({"endOffset": end, "latestOffset": latest}) == expected
+
+
+def test_failures() -> None:
+    """They are counted by error and type, and leave with their query; of very many errors the first."""
+    feed = Feed(extra={"spark.metrics.grace": "1s"})(application_start())
+    for number in range(60):
+        run = f"run-{number}"
+        feed(query_started(number, run=run), terminated(run=run, exception=f"org.x.Boom{number}: bad"))
+    feed(query_started(100, run="again"), terminated(run="again", exception="org.x.Boom0: bad"))
+    counts = [
+        n for n in feed.names() if n.startswith("app.failures.query.orders") and n.endswith(".failures")
+    ]
+
+    assert len(counts) == 51
+    assert feed.gauge("app.failures.query.orders.Boom0.UNKNOWN.failures") == 2
+    assert feed.gauge("app.failures.query.orders.other.UNKNOWN.failures") == 10
+    assert feed.gauge("app.failures.query.orders.lastFailureTimestamp") == T0 + 100
+    feed(query_started(200, run="last"), terminated(run="last")).tick(60_000)
+    assert not [name for name in feed.names() if name.startswith("app.failures")]
