@@ -125,10 +125,10 @@ def test_the_readme_begins_with_the_shipped_five_lines() -> None:
 
 
 def test_prometheus_takes_the_shipped_configuration() -> None:
-    """The real promtool finds nothing wrong with conf/prometheus.yml."""
+    """The real promtool finds nothing wrong with conf/prometheus/prometheus.yml."""
     if shutil.which("promtool") is None:
         pytest.skip("no promtool on the PATH: apt-get install prometheus")
-    command = ["promtool", "check", "config", str(REPO / "conf" / "prometheus.yml")]
+    command = ["promtool", "check", "config", str(REPO / "conf" / "prometheus" / "prometheus.yml")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr

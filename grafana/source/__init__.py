@@ -1,0 +1,1 @@
+"""The dashboards' source: ``python -m grafana.source`` writes them as JSON into grafana/dashboards."""

@@ -1,0 +1,272 @@
+"""Panels and variables as all dashboards have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from grafana_foundation_sdk.builders import bargauge, prometheus, stat, statetimeline, table, timeseries
+from grafana_foundation_sdk.builders import common as common_builders
+from grafana_foundation_sdk.builders import dashboard as builders
+from grafana_foundation_sdk.models import common, units
+from grafana_foundation_sdk.models import dashboard as models
+from grafana_foundation_sdk.models.prometheus import PromQueryFormat
+
+PROMETHEUS = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
+QUERY = 'app_name=~"$app_name", query_name=~"$query_name"'
+"""Selects the queries that are looked at."""
+APP = 'app_name=~"$app_name"'
+LEGEND = "{{app_name}} / {{query_name}}"
+GREEN, AMBER, RED, GREY, BLUE, PURPLE = "green", "orange", "red", "#8e8e8e", "blue", "purple"
+Steps = Sequence[tuple[float | None, str]]
+
+
+class Target(NamedTuple):
+    """A query of a panel.
+
+    Attributes:
+        expr: PromQL.
+        legend: how its series are called.
+    """
+
+    expr: str
+    legend: str = LEGEND
+
+
+def dashboard(uid: str, title: str, description: str, query_variable: bool = True) -> builders.Dashboard:
+    """Return an empty dashboard with the variables of all: data source, application, query."""
+    board = (
+        builders.Dashboard(title)
+        .uid(uid)
+        .description(description)
+        .tags(["spark", "spark-events"])
+        .readonly()
+        .tooltip(models.DashboardCursorSync.CROSSHAIR)
+        .refresh("30s")
+        .time("now-6h", "now")
+        .timezone("browser")
+        .link(
+            builders.DashboardLink("Spark events")
+            .type(models.DashboardLinkType.DASHBOARDS)
+            .tags(["spark-events"])
+            .keep_time(True)
+            .include_vars(True)
+            .as_dropdown(True)
+        )
+        .with_variable(builders.DatasourceVariable("datasource").label("Data source").type("prometheus"))
+        .with_variable(_names("app_name", "Application", "spark_application_info"))
+    )
+    if query_variable:
+        board.with_variable(_names("query_name", "Query", f"spark_query_info{{{APP}}}"))
+    return board
+
+
+def _names(label: str, title: str, series: str) -> builders.QueryVariable:
+    everything = models.VariableOption(text="All", value="$__all", selected=True)
+    return (
+        builders.QueryVariable(label)
+        .label(title)
+        .datasource(PROMETHEUS)
+        .query(f"label_values({series}, {label})")
+        .refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED)
+        .sort(models.VariableSort.ALPHABETICAL_ASC)
+        .multi(True)
+        .include_all(True)
+        .all_value(".*")
+        .current(everything)
+    )
+
+
+def thresholds(steps: Steps) -> builders.ThresholdsConfig:
+    """Return absolute thresholds: from which value on which colour; the first has None."""
+    return (
+        builders.ThresholdsConfig()
+        .mode(models.ThresholdsMode.ABSOLUTE)
+        .steps([models.Threshold(value=value, color=color) for value, color in steps])
+    )
+
+
+def number(
+    title: str,
+    description: str,
+    target: Target,
+    steps: Steps,
+    unit: str = units.Short,
+    decimals: int | None = None,
+) -> stat.Panel:
+    """Return a panel with a number for each series, as of the end of the time."""
+    panel = (
+        stat.Panel()
+        .color_mode(common.BigValueColorMode.VALUE)
+        .graph_mode(common.BigValueGraphMode.NONE)
+        .text_mode(common.BigValueTextMode.VALUE if not target.legend else common.BigValueTextMode.AUTO)
+        .reduce_options(common_builders.ReduceDataOptions().calcs(["lastNotNull"]).values(False))
+        .thresholds(thresholds(steps))
+    )
+    panel = _described(panel, title, description, unit, decimals)
+    return panel.with_target(_query(target, 0, instant=True))
+
+
+def lines(
+    title: str,
+    description: str,
+    targets: Sequence[Target],
+    unit: str = units.Short,
+    *,
+    dashed: str | None = None,
+    logarithmic: bool = False,
+    highest: float | None = None,
+) -> timeseries.Panel:
+    """Return a panel with a line for each series; those whose name matches ``dashed`` are red and dashed."""
+    panel = (
+        timeseries.Panel()
+        .line_width(1)
+        .fill_opacity(8)
+        .show_points(common.VisibilityMode.AUTO)
+        .span_nulls(False)
+        .legend(
+            common_builders.VizLegendOptions()
+            .display_mode(common.LegendDisplayMode.TABLE)
+            .placement(common.LegendPlacement.BOTTOM)
+            .show_legend(True)
+            .calcs(["lastNotNull", "max"])
+        )
+        .tooltip(
+            common_builders.VizTooltipOptions()
+            .mode(common.TooltipDisplayMode.MULTI)
+            .sort(common.SortOrder.DESCENDING)
+        )
+        .min(0)
+    )
+    if logarithmic:
+        scale = common_builders.ScaleDistributionConfig().type(common.ScaleDistribution.LOG).log(10)
+        panel.scale_distribution(scale)
+    if highest is not None:
+        panel.max(highest)
+    if dashed:
+        style = [
+            models.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": RED}),
+            models.DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [8, 6]}),
+        ]
+        # Of the matchers by a pattern, the one that Grafana's schema knows.
+        matcher = models.MatcherConfig("byRegexpOrNames", {"pattern": f"/^{dashed}$/"})
+        panel.with_override(matcher, style)
+    panel = _described(panel, title, description, unit, None)
+    for index, target in enumerate(targets):
+        panel.with_target(_query(target, index, instant=False))
+    return panel
+
+
+def bars(title: str, description: str, target: Target, unit: str = units.Short) -> bargauge.Panel:
+    """Return a panel with a bar for each series, as of the end of the time."""
+    panel = (
+        bargauge.Panel()
+        .orientation(common.VizOrientation.HORIZONTAL)
+        .display_mode(common.BarGaugeDisplayMode.BASIC)
+        .reduce_options(common_builders.ReduceDataOptions().calcs(["lastNotNull"]).values(False))
+        .thresholds(thresholds([(None, BLUE)]))
+        .min(0)
+    )
+    panel = _described(panel, title, description, unit, 0)
+    return panel.with_target(_query(target, 0, instant=True))
+
+
+def states(
+    title: str, description: str, target: Target, names: Mapping[int, tuple[str, str]]
+) -> statetimeline.Panel:
+    """Return a panel with a band for each series, coloured by its value.
+
+    Args:
+        title, description: of the panel.
+        target: yields whole numbers.
+        names: what each number is called, and its colour.
+    """
+    mapped = {
+        str(value): models.ValueMappingResult(text=name, color=color, index=index)
+        for index, (value, (name, color)) in enumerate(names.items())
+    }
+    panel = (
+        statetimeline.Panel()
+        .mappings([models.ValueMap(options=mapped)])
+        .merge_values(True)
+        .show_value(common.VisibilityMode.AUTO)
+        .row_height(0.8)
+        .fill_opacity(85)
+        .line_width(0)
+        .legend(
+            common_builders.VizLegendOptions()
+            .display_mode(common.LegendDisplayMode.LIST)
+            .placement(common.LegendPlacement.BOTTOM)
+            .show_legend(True)
+        )
+        .thresholds(thresholds([(None, GREY)]))
+    )
+    panel = _described(panel, title, description, units.Short, None)
+    return panel.with_target(_query(target, 0, instant=False))
+
+
+def rows(
+    title: str,
+    description: str,
+    columns: Sequence[tuple[str, str]],
+    by: Sequence[str],
+    colors: Mapping[str, str],
+) -> table.Panel:
+    """Return a table with a column for each query of some, joined by the labels that they share.
+
+    Args:
+        title, description: of the panel.
+        columns: name and PromQL of each; one without a name is there for its labels.
+        by: the labels that come first.
+        colors: of some texts in it.
+    """
+    panel = (
+        table.Panel()
+        .filterable(True)
+        .cell_height(common.TableCellHeight.SM)
+        .cell_options(
+            common.TableColoredBackgroundCellOptions(
+                mode=common.TableCellBackgroundDisplayMode.BASIC, apply_to_row=False
+            )
+        )
+        .thresholds(thresholds([(None, "transparent")]))
+        .mappings(
+            [
+                models.ValueMap(
+                    options={text: models.ValueMappingResult(color=color) for text, color in colors.items()}
+                )
+            ]
+        )
+    )
+    panel = _described(panel, title, description, units.Short, 1)
+    hidden, renamed = {"Time": True}, {}
+    for index, (name, expr) in enumerate(columns):
+        panel.with_target(_query(Target(expr, ""), index, instant=True).format(PromQueryFormat.TABLE))
+        value = f"Value #{_ref(index)}"
+        if name:
+            renamed[value] = name
+        else:
+            hidden[value] = True
+    order = {name: index for index, name in enumerate([*by, *renamed])}
+    options = {"excludeByName": hidden, "renameByName": renamed, "indexByName": order}
+    return panel.transformations(
+        [
+            models.DataTransformerConfig("merge", options={}),
+            models.DataTransformerConfig("organize", options=options),
+        ]
+    )
+
+
+def _described(panel: Any, title: str, description: str, unit: str, decimals: int | None) -> Any:
+    panel.title(title).description(description).datasource(PROMETHEUS).unit(unit)
+    return panel if decimals is None else panel.decimals(decimals)
+
+
+def _query(target: Target, index: int, instant: bool) -> prometheus.Dataquery:
+    query = prometheus.Dataquery().expr(target.expr).legend_format(target.legend).ref_id(_ref(index))
+    query.datasource(PROMETHEUS)
+    return query.instant() if instant else query.range()
+
+
+def _ref(index: int) -> str:
+    return chr(ord("A") + index)

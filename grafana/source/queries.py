@@ -1,0 +1,46 @@
+"""PromQL that several panels share."""
+
+from __future__ import annotations
+
+from grafana.source.panels import AMBER, APP, BLUE, GREEN, GREY, QUERY, RED
+
+BY_QUERY = "by (app_name, query_name)"
+UP = f"app_query:spark_query_up:max{{{QUERY}}}"
+STATUS_NAMES = {
+    0: ("gone", RED),
+    1: ("CREATED", AMBER),
+    2: ("RESTARTING", AMBER),
+    3: ("RUNNING", GREEN),
+    4: ("FAILED", RED),
+    5: ("CANCELED", GREY),
+    6: ("FINISHED", BLUE),
+}
+"""How the numbers of ``status`` are called: ``gone`` is a query whose driver died."""
+
+
+def latest(metric: str) -> str:
+    """Return a gauge of a query, whatever driver it runs in."""
+    return f"max {BY_QUERY} ({metric}{{{QUERY}}})"
+
+
+def status_number(metric: str, by: str, selector: str) -> str:
+    """Return the number of the status that something is in, of ``STATUS_NAMES``."""
+    parts = [
+        f'{number} * max by ({by}) ({metric}{{{selector}, status="{name}"}} == 1)'
+        for number, (name, _) in STATUS_NAMES.items()
+        if number
+    ]
+    return " or ".join(parts)
+
+
+QUERY_STATUS = (
+    status_number("app_query_status:spark_query_status:max", "app_name, query_name", QUERY) + f" or {UP} == 0"
+)
+APPLICATION_STATUS = status_number("app_status:spark_application_status:max", "app_name", APP)
+# Each run has an id of its own, in whichever driver.
+_RUNS = f"count by (app_name, query_name, run_id) (last_over_time(spark_query_info{{{QUERY}}}[$__range]))"
+RESTARTS = f"count {BY_QUERY} ({_RUNS}) - 1"
+OVERDUE = f"app_query:spark_query_checkpoint_overdue:age_seconds{{{QUERY}}}"
+SLA_MET = f"sum {BY_QUERY} (increase(spark_query_checkpoint_sla_met_total{{{QUERY}}}[$__range]))"
+SLA_MISSED = f"sum {BY_QUERY} (increase(spark_query_checkpoint_sla_missed_total{{{QUERY}}}[$__range]))"
+SHARE_MET = f"{SLA_MET} / ({SLA_MET} + {SLA_MISSED})"

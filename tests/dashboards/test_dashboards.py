@@ -1,0 +1,191 @@
+"""The dashboards' JSON: up to date, valid by Grafana's schemas, and by the rules of grafana/dashboard-linter.
+
+Of its rules, those that want a ``job`` and an ``instance`` in each query are left out: what is shown is a query by the
+names that outlive its driver.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.dashboards.model import FOLDER, RULES, Panel, boards, expanded, panels
+from tests.support import REPO, SHARED_DATA
+
+PANELS = [pytest.param(panel, id=f"{panel.board}: {panel.title}") for panel in panels()]
+BOARDS = [pytest.param(name, board, id=name) for name, board in boards().items()]
+
+
+def test_up_to_date() -> None:
+    """``make dashboards`` would change nothing."""
+    pytest.importorskip("grafana_foundation_sdk")
+    from grafana.source.__main__ import dashboards
+
+    written = {path: path.read_text() for path in sorted(FOLDER.glob("*.json"))}
+    assert written == dict(dashboards())
+
+
+def test_three() -> None:
+    """There are a fleet's overview, uptime, and the checkpoint SLA."""
+    assert {board["uid"]: board["title"] for board in boards().values()} == {
+        "spark-events-fleet": "Spark fleet",
+        "spark-events-uptime": "Spark query uptime",
+        "spark-events-checkpoint-sla": "Spark checkpoint SLA",
+    }
+
+
+# -- Grafana's schemas --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def schemas() -> Path:
+    folder = SHARED_DATA.parent / "grafana-jsonschema"
+    if not folder.is_dir():
+        pytest.skip(f"no {folder}: Grafana's schemas are not beside this clone")
+    return folder
+
+
+def complaints(schema: dict[str, Any], what: Any) -> list[str]:
+    from jsonschema import Draft7Validator
+
+    return [f"{list(e.absolute_path)}: {e.message[:200]}" for e in Draft7Validator(schema).iter_errors(what)]
+
+
+def read(folder: Path, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / f"{name}.jsonschema.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize(("name", "board"), BOARDS)
+def test_dashboard_schema(schemas: Path, name: str, board: dict[str, Any]) -> None:
+    """Each dashboard is one by Grafana's own schema."""
+    assert complaints(read(schemas, "dashboard"), board) == []
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_panel_schemas(schemas: Path, panel: Panel) -> None:
+    """So are the options, the field settings and the queries of each panel."""
+    schema = read(schemas, panel.spec["type"].replace("-", ""))
+    for part, value in (
+        ("Options", panel.spec.get("options", {})),
+        ("FieldConfig", panel.spec["fieldConfig"]["defaults"].get("custom")),
+    ):
+        if part in schema["definitions"] and value is not None:
+            assert complaints({**schema, "$ref": f"#/definitions/{part}"}, value) == []
+    for target in panel.targets:
+        assert complaints(read(schemas, "prometheus"), target) == []
+
+
+def test_the_schemas_find_something(schemas: Path) -> None:
+    """A number where a text ought to be is found, in each of the three."""
+    board = boards()["fleet.json"]
+    assert complaints(read(schemas, "dashboard"), {**board, "refresh": 30})
+    stat = next(panel for panel in panels() if panel.spec["type"] == "stat")
+    schema = {**read(schemas, "stat"), "$ref": "#/definitions/Options"}
+    assert complaints(schema, {**stat.spec["options"], "graphMode": 1})
+    assert complaints(read(schemas, "prometheus"), {**stat.targets[0], "expr": 1})
+
+
+# -- the linter's rules -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "board"), BOARDS)
+def test_dashboard_rules(name: str, board: dict[str, Any]) -> None:
+    """Rules for dashboards: template-datasource, template-on-time-change-reload, uneditable, and the like."""
+    variables = {variable["name"]: variable for variable in board["templating"]["list"]}
+    assert board["editable"] is False
+    assert re.fullmatch(r"[a-z-]{1,40}", board["uid"])
+    assert board.get("id") is None
+    assert board["description"]
+    assert (variables["datasource"]["type"], variables["datasource"]["label"]) == (
+        "datasource",
+        "Data source",
+    )
+    assert variables["datasource"]["query"] == "prometheus"
+    assert {"app_name", "query_name"} <= variables.keys()
+    for variable in variables.values():
+        if variable["type"] == "query":
+            assert variable["refresh"] == 2
+            assert variable["multi"]
+            assert variable["allValue"] == ".*"
+            assert variable["datasource"]["uid"] == "${datasource}"
+    used = set(re.findall(r"\$\{?(\w+)", json.dumps(board["panels"])))
+    assert {name for name in used if not name.startswith("__")} <= variables.keys()
+
+
+@pytest.mark.parametrize(("name", "board"), BOARDS)
+def test_layout(name: str, board: dict[str, Any]) -> None:
+    """Each panel has an id of its own, and a place of its own."""
+    flat = [one for panel in board["panels"] for one in (panel, *panel.get("panels", ()))]
+    ids = [panel["id"] for panel in flat]
+    assert len(set(ids)) == len(ids)
+    taken: set[tuple[int, int]] = set()
+    for panel in flat:
+        place = panel["gridPos"]
+        assert place["x"] + place["w"] <= 24
+        cells = {(place["x"] + dx, place["y"] + dy) for dx in range(place["w"]) for dy in range(place["h"])}
+        assert not cells & taken, panel["title"]
+        taken |= cells
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_panel_rules(panel: Panel) -> None:
+    """Rules for panels: datasource, title and description, units, targets, unique refIds."""
+    assert panel.spec["datasource"]["uid"] == "${datasource}"
+    assert panel.title
+    assert panel.spec["description"].endswith(".")
+    assert panel.spec["fieldConfig"]["defaults"]["unit"]
+    assert panel.targets
+    refs = [target["refId"] for target in panel.targets]
+    assert "" not in refs
+    assert len(set(refs)) == len(refs)
+    for target in panel.targets:
+        assert target["datasource"]["uid"] == "${datasource}"
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_promql_rules(panel: Panel) -> None:
+    """Rules for PromQL: it parses, rates use ``$__rate_interval``, counters are rated and aggregated."""
+    import promql_parser
+
+    for target in panel.targets:
+        expr = target["expr"]
+        promql_parser.parse(expanded(expr))
+        for window in re.findall(r"\brate\([^\[]*\[([^\]]*)\]", expr):
+            assert window == "$__rate_interval"
+        for counter in re.findall(r"\w+_total\b", expr):
+            assert re.search(rf"(rate|increase)\({counter}\b", expr), counter
+            assert re.search(rf"sum( by \([\w, ]+\))?\s?\(\(?(rate|increase)\({counter}", expr), counter
+        for selector in re.findall(r"\{([^}]*)\}", expr):
+            assert 'app_name=~"$app_name"' in selector
+
+
+def test_metrics_exist() -> None:
+    """Each metric in a panel or a rule is one that the docs list, or a recorded one."""
+    listed = set(re.findall(r"\bspark_\w+", (REPO / "reporters" / "prometheus" / "README.md").read_text()))
+    listed |= {f"{name}_bucket" for name in listed}
+    rules = [yaml.safe_load(path.read_text()) for path in sorted(RULES.glob("*.yml"))]
+    every = [rule for file in rules for group in file["groups"] for rule in group["rules"]]
+    recorded = {rule["record"] for rule in every if "record" in rule}
+    exprs = [rule["expr"] for rule in every] + [t["expr"] for panel in panels() for t in panel.targets]
+    for expr in exprs:
+        for name in re.findall(r"\b(?:app\w*:)?spark_\w+(?::\w+)?", expr):
+            assert name in (recorded if ":" in name else listed), (name, expr)
+
+
+def test_provisioning() -> None:
+    """A Grafana with this folder mounted finds the dashboards, and data sources under fixed uids."""
+    folder = REPO / "grafana" / "provisioning"
+    (provider,) = yaml.safe_load((folder / "dashboards" / "spark-events.yaml").read_text())["providers"]
+    assert provider["type"] == "file"
+    assert provider["allowUiUpdates"] is False
+    assert provider["options"]["path"] == "/etc/spark-events/grafana/dashboards"
+    sources = yaml.safe_load((folder / "datasources" / "spark-events.yaml").read_text())["datasources"]
+    assert {source["type"] for source in sources} == {"prometheus", "loki", "tempo"}
+    assert len({source["uid"] for source in sources}) == 3
+    assert not any(source.get("editable") for source in sources)
