@@ -286,16 +286,16 @@ def _listens(host: str, port: int) -> bool:
 
 
 class PrometheusServer:
-    """A real Prometheus that scrapes one target each half second.
+    """A real Prometheus that scrapes one target each half second, and evaluates the shipped rules as often.
 
     Args:
-        folder: for its files.
+        folder: for its files; what is in its ``data`` already is served.
         target_port: what it scrapes, on this machine.
         how: more of the scrape's configuration, in YAML's flow style.
     """
 
     def __init__(self, folder: Path, target_port: int, how: str = "") -> None:
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         self._folder = folder
         self._target = f"127.0.0.1:{target_port}"
         self._how = how
@@ -306,7 +306,8 @@ class PrometheusServer:
         """Start it, and wait until it answers."""
         config = self._folder / "prometheus.yml"
         config.write_text(
-            "global: {scrape_interval: 500ms, scrape_timeout: 500ms}\n"
+            "global: {scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 500ms}\n"
+            f"rule_files: ['{REPO / 'conf' / 'prometheus' / 'rules'}/*.yml']\n"
             f"scrape_configs: [{{job_name: demo, static_configs: [{{targets: ['{self._target}']}}]{self._how}}}]\n"
         )
         log = (self._folder / "prometheus.log").open("ab")
@@ -316,6 +317,7 @@ class PrometheusServer:
                 "prometheus",
                 f"--config.file={config}",
                 f"--storage.tsdb.path={self._folder / 'data'}",
+                "--storage.tsdb.retention.time=10y",
                 f"--web.listen-address={address}",
             ],
             stdout=log,
@@ -328,10 +330,17 @@ class PrometheusServer:
         if self._process is not None:
             self._process.terminate()
             self._process.wait(20)
+            self._process = None
 
-    def query(self, expression: str) -> dict[tuple[tuple[str, str], ...], float]:
-        """Return the value of each series of an instant query, by its labels without the scrape's own."""
-        text = http_get(f"{self.url}/api/v1/query?{urllib.parse.urlencode({'query': expression})}")
+    def query(self, expression: str, at: float | None = None) -> dict[tuple[tuple[str, str], ...], float]:
+        """Return the value of each series of an instant query, by its labels without the scrape's own.
+
+        Args:
+            expression: PromQL.
+            at: when, in s since the epoch; now where it is None.
+        """
+        parameters = {"query": expression} | ({} if at is None else {"time": f"{at:.3f}"})
+        text = http_get(f"{self.url}/api/v1/query?{urllib.parse.urlencode(parameters)}")
         answer = json.loads(text)
         assert answer["status"] == "success", answer
         return {

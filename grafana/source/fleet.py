@@ -9,6 +9,7 @@ from grafana.source.panels import APP, GREEN, QUERY, RED, Target, dashboard, lin
 from grafana.source.queries import (
     APPLICATION_STATUS,
     BY_QUERY,
+    FAILURES,
     OVERDUE,
     RESTARTS,
     STATUS_NAMES,
@@ -55,7 +56,6 @@ def fleet() -> builders.Dashboard:
 
 def _counts() -> list[builders.Panel]:
     running = f'app_status:spark_application_status:max{{{APP}, status="RUNNING"}} == 1'
-    failures = f"sum(increase(spark_failures_total{{{APP}}}[$__range]))"
     return [
         number("Applications running", "Whose drivers are up.", _count(running), _NEUTRAL),
         number("Queries running", "Streaming queries that are RUNNING.", _count(f"{UP} == 1"), _NEUTRAL),
@@ -74,7 +74,7 @@ def _counts() -> list[builders.Panel]:
         number(
             "Failures",
             "Of applications, queries, jobs and stage attempts, in the time that is shown.",
-            Target(f"{failures} or vector(0)", ""),
+            Target(f"sum {FAILURES} or vector(0)", ""),
             _NONE_IS_GOOD,
             decimals=0,
         ),

@@ -40,6 +40,11 @@ APPLICATION_STATUS = status_number("app_status:spark_application_status:max", "a
 # Each run has an id of its own, in whichever driver.
 _RUNS = f"count by (app_name, query_name, run_id) (last_over_time(spark_query_info{{{QUERY}}}[$__range]))"
 RESTARTS = f"count {BY_QUERY} ({_RUNS}) - 1"
+# A counter that begins within the time shown, with the first failure of its kind, begins at 1: its first
+# value comes to what Prometheus calls the increase.
+_FAILURES = f"spark_failures_total{{{QUERY}}}"
+_NEW = f"(min_over_time({_FAILURES}[$__range]) unless {_FAILURES} offset $__range)"
+FAILURES = f"(increase({_FAILURES}[$__range]) + {_NEW} or {_NEW} or increase({_FAILURES}[$__range]))"
 OVERDUE = f"app_query:spark_query_checkpoint_overdue:age_seconds{{{QUERY}}}"
 SLA_MET = f"sum {BY_QUERY} (increase(spark_query_checkpoint_sla_met_total{{{QUERY}}}[$__range]))"
 SLA_MISSED = f"sum {BY_QUERY} (increase(spark_query_checkpoint_sla_missed_total{{{QUERY}}}[$__range]))"

@@ -18,10 +18,9 @@ from grafana.source.panels import (
     number,
     states,
 )
-from grafana.source.queries import BY_QUERY, QUERY_STATUS, RESTARTS, STATUS_NAMES, UP
+from grafana.source.queries import BY_QUERY, FAILURES, QUERY_STATUS, RESTARTS, STATUS_NAMES, UP
 
 _SHARE = f"avg_over_time({UP}[$__range])"
-_STEP_S = 30
 _RUNS = f"max {BY_QUERY} (spark_query_uptime_seconds{{{QUERY}}})"
 
 
@@ -64,7 +63,7 @@ def uptime() -> builders.Dashboard:
         .height(8)
         .span(12)
     )
-    by_class = f"sum by (error, failure_type) (increase(spark_failures_total{{{QUERY}}}[$__range])) > 0"
+    by_class = f"sum by (error, failure_type) {FAILURES} > 0"
     board.with_panel(
         bars(
             "Failures by class",
@@ -82,10 +81,12 @@ def uptime() -> builders.Dashboard:
         .height(8)
         .span(12)
     )
-    restarts = (
-        f'sum {BY_QUERY} (increase(spark_events_total{{{QUERY}, status="RESTARTING"}}[$__rate_interval]))'
+    hourly = RESTARTS.replace("$__range", "1h")
+    board.with_panel(
+        lines("Restarts within an hour", "Runs but the first, of the hour before.", [Target(hourly)])
+        .height(8)
+        .span(12)
     )
-    board.with_panel(lines("Restarts over time", "Within one driver.", [Target(restarts)]).height(8).span(12))
     return board
 
 
@@ -102,8 +103,8 @@ def _numbers() -> list[builders.Panel]:
         ),
         number(
             "Downtime",
-            f"In the time that is shown, to {_STEP_S} s.",
-            Target(f"sum_over_time((1 - {UP})[$__range:{_STEP_S}s]) * {_STEP_S}"),
+            "In the time that is shown.",
+            Target(f"sum_over_time((1 - {UP})[$__range:$__interval]) * $__interval_ms / 1000"),
             [(None, GREEN), (60, AMBER), (600, RED)],
             units.Seconds,
         ),

@@ -203,9 +203,11 @@ class Registry:
     def _register_self_metrics(self, worker: Worker) -> None:
         setup, stats = worker.setup, worker.stats
         labels = {"reporter": setup.name, "reporter_kind": setup.kind.name}
-        application = {"app_name": setup.config.application.name, "app_id": setup.config.application.id}
-        components = ("reporter", setup.kind.name, setup.name)
-        group = self.driver.child("reporter", components, labels, {k: v for k, v in application.items() if v})
+        application = setup.config.application
+        if application.name:  # followed applications share the reporters of metrics
+            labels["app_name"] = application.name
+        of_events = {"app_id": application.id} if application.id else {}
+        group = self.driver.child("reporter", ("reporter", setup.kind.name, setup.name), labels, of_events)
         group.register("reported", stats.reported)
         group.register("failed", stats.failed)
         group.register("refused", stats.refused)

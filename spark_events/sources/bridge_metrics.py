@@ -24,16 +24,17 @@ class BridgeMetrics:
     Args:
         bridge: where it is lost.
         registry: where it is reported.
+        app_name: whose bridge it is.
     """
 
-    def __init__(self, bridge: DriverBridge, registry: Registry) -> None:
+    def __init__(self, bridge: DriverBridge, registry: Registry, app_name: str) -> None:
         self._bridge = bridge
         self._by_spark = 0
         self._waiting_in_spark = 0
         self._asked_at = 0.0
         self._lag_ms = 0
         self._counters = {cause: Counter(description="Records that never became events.") for cause in CAUSES}
-        group = registry.driver.child("bridge", ("bridge",))
+        group = registry.driver.child("bridge", ("bridge",), {"app_name": app_name})
         for cause, counter in self._counters.items():
             group.child(components=(cause,), variables={"cause": cause}).register("dropped", counter)
         group.register("queueBytes", Gauge(lambda: bridge.queue_bytes, "By", "What the bridge holds."))

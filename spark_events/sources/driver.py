@@ -70,7 +70,7 @@ class DriverSource:
             settings.close_timeout_ms,
             WANTED,
         )
-        self._metrics = BridgeMetrics(self._bridge, registry)
+        self._metrics = BridgeMetrics(self._bridge, registry, str(spark_context.appName))
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="spark-events-driver", daemon=True)
 

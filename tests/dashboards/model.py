@@ -49,6 +49,7 @@ def expanded(expr: str, range_s: int = 3600, variables: Mapping[str, str] | None
         "__range_s": str(range_s),
         "__rate_interval": "1m",
         "__interval": "15s",
+        "__interval_ms": "15000",
         "app_name": ".*",
         "query_name": ".*",
         "target": "99",

@@ -1,0 +1,232 @@
+"""Each panel and each rule on a real Prometheus: of a real demo, and of series whose figures are known."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+import urllib.parse
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.conftest import missing
+from tests.dashboards.model import RULES, Panel, expanded, panels
+from tests.support import PrometheusServer, cli, free_port, http_get, wait_until
+
+pytestmark = pytest.mark.prometheus
+PANELS = [pytest.param(panel, id=f"{panel.board}: {panel.title}") for panel in panels()]
+
+
+# -- a real demo --------------------------------------------------------------------------------------------
+
+
+class Demo:
+    """A demo that has run, scraped, and a time after its failure at which it was up again."""
+
+    def __init__(self, server: PrometheusServer, at: float) -> None:
+        self.server, self.at = server, at
+
+    def ask(self, expr: str) -> dict[Any, float]:
+        return self.server.query(
+            expanded(expr, 120, {"__rate_interval": "10s", "__interval": "1s", "__interval_ms": "1000"}),
+            self.at,
+        )
+
+
+@pytest.fixture(scope="module")
+def demo(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    if shutil.which("prometheus") is None:
+        missing("no prometheus on the PATH: apt-get install prometheus")
+    folder = tmp_path_factory.mktemp("demo")
+    port = free_port()
+    server = PrometheusServer(folder / "prometheus", port)
+    server.start()
+    with (folder / "out.txt").open("w") as out:
+        process = subprocess.Popen(
+            cli("demo", "--out", "kept", "--prometheus-port", str(port)),
+            env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+            cwd=folder,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        again = "increase(spark_query_number_of_completed_checkpoints_total[10s]) > 1 and on () spark_query_num_restarts == 1"
+        wait_until(lambda: server.query(again) or process.poll() is not None, "it runs again", 120)
+        at = time.time()
+        process.terminate()
+        process.wait(60)
+        yield Demo(server, at)
+    finally:
+        process.kill()
+        server.stop()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("panel", PANELS)
+def test_panel_has_data(demo: Demo, panel: Panel) -> None:
+    """Each query of each panel gives series whose labels are those of its legend."""
+    for target in panel.targets:
+        found = demo.ask(target["expr"])
+        assert found, target["expr"]
+        for labels in found:
+            names = {name for name, value in labels if value}
+            legend = set(wanted_labels(target.get("legendFormat", "")))
+            assert legend <= names, (target["expr"], labels)
+
+
+@pytest.mark.spark
+def test_rules_are_evaluated(demo: Demo) -> None:
+    """Prometheus has taken all, and evaluates them without an error."""
+    groups = json.loads(http_get(f"{demo.server.url}/api/v1/rules"))["data"]["groups"]
+    rules = [rule for group in groups for rule in group["rules"]]
+    told = [yaml.safe_load(path.read_text()) for path in RULES.glob("*.yml")]
+    assert len(rules) == sum(len(group["rules"]) for file in told for group in file["groups"])
+    assert {rule["health"] for rule in rules} == {"ok"}, rules
+    for rule in rules:
+        if rule["type"] == "recording":
+            assert demo.server.query(rule["name"], demo.at) or "overdue" in rule["name"], rule["name"]
+
+
+def wanted_labels(legend: str) -> list[str]:
+    return re.findall(r"\{\{(\w+)\}\}", legend)
+
+
+# -- series whose figures are known -------------------------------------------------------------------------
+
+STEP_S, HOURS = 15, 4
+SAMPLES = HOURS * 3600 // STEP_S
+BEFORE = 20
+MOMENT_S = 7
+FAILS, RUNS = 400, 460  # samples: 15 minutes from the one to the other
+NAMES = 'app_name="shop",query_name="orders"'
+
+
+def series() -> Iterator[tuple[str, Callable[[int], float | None]]]:
+    """Yield series with their values, sample by sample: a query that is down for 15 minutes out of 4 hours.
+
+    Sample 0 is at the begin of the time that is asked for; there are some before.
+    """
+    down = range(FAILS, RUNS)
+    for status, is_it in (
+        ("RUNNING", lambda n: n not in down),
+        ("FAILED", lambda n: n in down),
+        ("CREATED", lambda n: False),
+    ):
+        yield f'spark_query_status{{{NAMES},status="{status}"}}', lambda n, is_it=is_it: float(is_it(n))
+    yield f'spark_query_info{{{NAMES},run_id="1"}}', lambda n: 1 if n < RUNS else None
+    yield f'spark_query_info{{{NAMES},run_id="2"}}', lambda n: 1 if n >= RUNS else None
+    # 228 in time, 12 late
+    yield f"spark_query_checkpoint_sla_met_total{{{NAMES}}}", lambda n: min(228, max(0, n // 4))
+    yield f"spark_query_checkpoint_sla_missed_total{{{NAMES}}}", lambda n: min(12, max(0, n // 40))
+    labels = f'{NAMES},job_kind="query",error="OUT_OF_MEMORY",failure_type="SYSTEM"'
+    yield f"spark_failures_total{{{labels}}}", lambda n: 3 if n >= FAILS else None
+
+
+@pytest.fixture(scope="module")
+def seeded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PrometheusServer, int]]:
+    """A Prometheus with these series, and what its rules make of them; and when they end."""
+    if shutil.which("promtool") is None:
+        missing("no promtool on the PATH: apt-get install prometheus")
+    folder = tmp_path_factory.mktemp("seeded")
+    end_s = int(time.time()) // 3600 * 3600 - 24 * 3600
+    backfill(folder, {name: list(samples(value_at, end_s)) for name, value_at in series()})
+    server = PrometheusServer(folder, free_port())
+    for _ in range(2):  # what is recorded from recorded series comes with the second turn
+        server.start()
+        recorded = dict(evaluated(server, end_s))
+        server.stop()
+        backfill(folder, recorded)
+    server.start()
+    yield server, end_s
+    server.stop()
+
+
+def samples(value_at: Callable[[int], float | None], end_s: int) -> Iterator[tuple[int, float]]:
+    for number in range(-BEFORE, SAMPLES + 1):
+        value = value_at(number)
+        if value is not None:
+            yield end_s - (SAMPLES - number) * STEP_S, value
+
+
+def evaluated(server: PrometheusServer, end_s: int) -> Iterator[tuple[str, list[tuple[int, float]]]]:
+    """Yield what the recording rules give, as Prometheus evaluates them: at a moment of the interval of their own.
+
+    (``promtool tsdb create-blocks-from rules`` leaves out a sample at the border of each block.)
+    """
+    groups = yaml.safe_load((RULES / "recording.yml").read_text())["groups"]
+    times = {"start": end_s - (SAMPLES + BEFORE) * STEP_S + MOMENT_S, "end": end_s, "step": STEP_S}
+    for rule in [rule for group in groups for rule in group["rules"]]:
+        parameters = urllib.parse.urlencode({"query": rule["expr"], **times})
+        answer = json.loads(http_get(f"{server.url}/api/v1/query_range?{parameters}"))
+        for row in answer["data"]["result"]:
+            labels = {key: value for key, value in row["metric"].items() if key != "__name__"}
+            name = ",".join(f'{key}="{value}"' for key, value in labels.items())
+            values = [(int(at), float(value)) for at, value in row["values"] if value != "NaN"]
+            yield f"{rule['record']}{{{name}}}", values
+
+
+def backfill(folder: Path, found: Mapping[str, list[tuple[int, float]]]) -> None:
+    """Put series into a Prometheus' data, by way of OpenMetrics."""
+    by_metric: dict[str, list[str]] = {}
+    for name, values in found.items():
+        by_metric.setdefault(name.split("{")[0], []).extend(f"{name} {value} {at}" for at, value in values)
+    with (folder / "series.om").open("w") as file:
+        for metric, lines in by_metric.items():
+            kind = "counter" if metric.endswith("_total") else "gauge"
+            file.write(f"# TYPE {metric.removesuffix('_total')} {kind}\n" + "\n".join(lines) + "\n")
+        file.write("# EOF\n")
+    promtool("tsdb", "create-blocks-from", "openmetrics", str(folder / "series.om"), str(folder / "data"))
+
+
+def promtool(*arguments: str) -> None:
+    done = subprocess.run(["promtool", *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("board", "title", "expected"),
+    [
+        ("uptime.json", "Uptime", 93.75),
+        ("uptime.json", "Downtime", 900),
+        ("uptime.json", "Restarts", 1),
+        ("uptime.json", "Failures by class", 3),
+        ("checkpoint-sla.json", "In time", 95),
+        ("checkpoint-sla.json", "Late", 12),
+        ("checkpoint-sla.json", "Budget left", -400),
+        ("fleet.json", "Queries running", 1),
+        ("fleet.json", "Queries down", 0),
+        ("fleet.json", "Failures", 3),
+    ],
+)
+def test_exact(seeded: tuple[PrometheusServer, int], board: str, title: str, expected: float) -> None:
+    """The figure is the one that the series make."""
+    server, end_s = seeded
+    (panel,) = [panel for panel in panels() if (panel.board, panel.title) == (board, title)]
+    (target,) = panel.targets
+    (value,) = server.query(expanded(target["expr"], HOURS * 3600), end_s).values()
+    assert value == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(("sample", "status"), [(FAILS - 1, 3), (FAILS, 4), (RUNS - 1, 4), (RUNS, 3)])
+def test_exact_status(seeded: tuple[PrometheusServer, int], sample: int, status: int) -> None:
+    """The timeline turns just when the status did."""
+    server, end_s = seeded
+    (panel,) = [panel for panel in panels() if (panel.board, panel.title) == ("uptime.json", "Status")]
+    # What is recorded follows within a step.
+    at = end_s - (SAMPLES - sample - 1) * STEP_S - 0.001
+    assert list(server.query(expanded(panel.targets[0]["expr"]), at).values()) == [status]
+
+
+def test_alerts() -> None:
+    """The alerts' own unit tests."""
+    if shutil.which("promtool") is None:
+        missing("no promtool on the PATH: apt-get install prometheus")
+    promtool("check", "rules", *map(str, sorted(RULES.glob("*.yml"))))
+    promtool("test", "rules", str(RULES.parent / "tests" / "alerts_test.yml"))
