@@ -11,7 +11,7 @@ JAVA_MAJOR := $(shell java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/
 EXTRAS := all$(shell [ "$(JAVA_MAJOR)" -ge 17 ] 2>/dev/null || echo ,java)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak smoke35 check format bench clean
+.PHONY: help setup demo test soak smoke35 check format dashboards bench clean
 
 help: ## Say what there is to do
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -50,12 +50,16 @@ format: $(READY) ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(READY) ## Measure cost, latency, delivery, scrapes and replay, and write bench/RESULTS.md
+dashboards: $(READY) ## Write grafana/dashboards from grafana/source
+	$(BIN)/python -m grafana.source
+
+bench: $(READY) ## Measure cost, latency, delivery, scrapes, replay and history, and write bench/RESULTS.md
 	$(BIN)/python -m bench.overhead
 	$(BIN)/python -m bench.latency
 	$(BIN)/python -m bench.delivery
 	$(BIN)/python -m bench.scrape
 	$(BIN)/python -m bench.replay
+	$(BIN)/python -m bench.history
 
 clean: ## Remove what was made, but for downloads
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache spark-warehouse

@@ -192,7 +192,7 @@ class Collector:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._binary = binary
-        self._folder = folder
+        self.folder = folder
         self._config = config
         self._environment = dict(environment or {})
         self._process: subprocess.Popen[bytes] | None = None
@@ -209,10 +209,12 @@ class Collector:
             "OTLP_GRPC": self.grpc.removeprefix("http://"),
             "OTLP_HTTP": self.http.removeprefix("http://"),
             "PROMETHEUS": self.prometheus.removeprefix("http://"),
-            "OUT_DIR": str(self._folder),
+            "OUT_DIR": str(self.folder),
+            "QUEUE_DIR": str(self.folder / "queue"),
+            "EVENTS_DIR": str(self.folder / "events"),
             **self._environment,
         }
-        log = (self._folder / "collector.log").open("ab")
+        log = (self.folder / "collector.log").open("ab")
         self._process = subprocess.Popen(
             [str(self._binary), "--config", str(self._config)], env=environment, stdout=log, stderr=log
         )
@@ -227,6 +229,13 @@ class Collector:
             self._process.terminate()
             self._process.wait(20)
             self._process = None
+
+    def kill(self) -> None:
+        """End it by force, with no time to say anything."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(20)
+        self._process = None
 
     def hang(self) -> None:
         """Let it answer nothing any longer, while its connections stay."""
@@ -255,7 +264,7 @@ class Collector:
         return list(self._records("metrics.jsonl", "resourceMetrics", "scopeMetrics", "metrics"))
 
     def _records(self, name: str, resources: str, scopes: str, records: str) -> Iterable[dict[str, Any]]:
-        path = self._folder / name
+        path = self.folder / name
         if not path.exists():
             return
         # The last line may be half written.

@@ -115,8 +115,10 @@ def _from_json(spark: SparkSession, paths: list[str], mixed: bool) -> DataFrame:
         F.col("_corrupt_record").isNotNull().alias("unreadable"),
         (other & F.coalesce("eventName", "eventId").isNull()).alias("other"),
     )
-    # In OTLP, the id is one of the attributes.
-    return flat.withColumn("event_id", F.coalesce("event_id", F.col("attributes")["event.id"]))
+    # In OTLP, the id is one of the attributes; so is the name, where a collector's filelog receiver read it.
+    attribute = F.col("attributes")
+    flat = flat.withColumn("event_id", F.coalesce("event_id", attribute["event.id"]))
+    return flat.withColumn("event_name", F.coalesce("event_name", attribute["event.name"]))
 
 
 def _as_map(pairs: Any) -> Any:

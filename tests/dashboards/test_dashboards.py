@@ -189,3 +189,24 @@ def test_provisioning() -> None:
     assert {source["type"] for source in sources} == {"prometheus", "loki", "tempo"}
     assert len({source["uid"] for source in sources}) == 3
     assert not any(source.get("editable") for source in sources)
+
+
+def test_compose() -> None:
+    """What it mounts is there, its images are pinned, and it listens on this machine alone."""
+    conf = REPO / "conf"
+    services = yaml.safe_load((conf / "compose.yaml").read_text())["services"]
+    assert services.keys() == {"collector", "prometheus", "loki", "tempo", "grafana"}
+    for service in services.values():
+        assert re.fullmatch(r"[\w/-]+:v?\d+\.\d+\.\d+", service["image"])
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
+        for volume in service["volumes"]:
+            source = volume.split(":")[0]
+            assert not source.startswith(".") or (conf / source).exists(), source
+    sources = yaml.safe_load(
+        (REPO / "grafana" / "provisioning" / "datasources" / "spark-events.yaml").read_text()
+    )
+    urls = {source["url"].strip("${}") for source in sources["datasources"]}
+    assert urls <= services["grafana"]["environment"].keys()
+    version = re.search(r"version: (\S+)", (REPO / ".ci" / "collector" / "manifest.yaml").read_text())
+    assert version
+    assert services["collector"]["image"].endswith(version.group(1))

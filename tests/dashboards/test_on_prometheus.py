@@ -229,4 +229,5 @@ def test_alerts() -> None:
     if shutil.which("promtool") is None:
         missing("no promtool on the PATH: apt-get install prometheus")
     promtool("check", "rules", *map(str, sorted(RULES.glob("*.yml"))))
+    promtool("check", "config", str(RULES.parent / "compose.yml"))
     promtool("test", "rules", str(RULES.parent / "tests" / "alerts_test.yml"))
