@@ -26,7 +26,7 @@ $(READY): pyproject.toml
 
 setup: $(READY) ## Make .venv with everything in it
 
-demo: $(READY) ## Run the demo: a query that fails, is restarted, and what its events say
+demo: $(READY) ## Run the demo: a query that fails, is restarted, and the report of its events
 	$(BIN)/spark-events demo
 
 test: check ## Run all checks and all tests; what needs a missing server is skipped and says so

@@ -72,7 +72,7 @@ class History:
         self.window = window
 
     def tables(self) -> Tables:
-        """Return the tables; they are not computed before somebody asks."""
+        """Return the tables; each is computed when somebody asks for its rows."""
         since_ms, until_ms = self.window
         facts = self._facts.where(F.col("fact") != CHECKPOINT)
         last_heard = _settled(heard(facts, self._days))

@@ -237,3 +237,18 @@ def test_killed_driver(spark: Any, tmp_path: Path) -> None:
     (sla,) = tables.checkpoint_sla.collect()
     # The event of the second driver knows of two minutes only.
     assert (sla["late_by_gap"], sla["worst_gap_ms"], sla["met"]) == (1, HOUR, 2)
+
+
+def test_columns_are_those_of_the_docs(spark: Any, tmp_path: Path) -> None:
+    """docs/history.md names the columns of each table, in order."""
+    import re
+
+    from tests.support import REPO
+
+    history, _ = read_history(spark, [str(write(tmp_path / "log", told()))])
+    text = (REPO / "docs" / "history.md").read_text()
+    listed = dict(re.findall(r"^\| (\w+) \|[^|]*\| ([^|]+) \|$", text, re.MULTILINE))
+    listed["checkpoint_sla_per_day"] = f"date, {listed['checkpoint_sla']}"
+    assert {name: ", ".join(table.columns) for name, table in history.tables()._asdict().items()} == {
+        name: listed[name] for name in history.tables()._fields
+    }
