@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import uuid
 from collections import Counter
@@ -137,7 +138,7 @@ def rows_of(tables: Tables) -> dict[str, list[str]]:
 
 
 @settings(
-    max_examples=3,
+    max_examples=int(os.environ.get("SPARK_EVENTS_HISTORIES", "2")),  # of forty histories each
     deadline=None,
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=list(HealthCheck),

@@ -117,7 +117,6 @@ def test_store_alone(made: Run) -> None:
         (("--since", "x"), ("log",), "--since x: is not allowed; expected a duration"),
         (("--html", "no/folder/page.html"), ("log",), "no/folder/page.html: cannot be written"),
         (("--json", "log"), ("log",), "log: cannot be written"),
-        (("--store", "log"), ("log",), "log: has no store.json but shop__app-1.events.000001.jsonl"),
         (("--master", "nonsense"), ("log",), "Spark could not be started"),
     ],
 )
