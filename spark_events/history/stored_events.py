@@ -126,7 +126,7 @@ def _as_map(pairs: Any) -> Any:
     keys = F.array_distinct(pairs["key"])
 
     def value_of(key: Any) -> Any:
-        value = F.get(pairs["value"], F.array_position(pairs["key"], key).cast("int") - 1)
+        value = F.get(pairs["value"], F.call_function("array_position", pairs["key"], key).cast("int") - 1)
         return F.coalesce(*(value[kind] for kind in ("stringValue", "intValue", "doubleValue", "boolValue")))
 
     return F.map_from_arrays(keys, F.transform(keys, value_of))
