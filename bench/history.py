@@ -231,7 +231,7 @@ def _report(
     ]
     lines += [
         "",
-        f"{large // small} times the events: {growth[0]:.1f} times the seconds; DuckDB {growth[1]:.1f} times.",
+        f"{large // small} times the events: {growth[0]:.1f} times the seconds, DuckDB {growth[1]:.1f}.",
     ]
     write("history", lines)
 
