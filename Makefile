@@ -37,8 +37,9 @@ soak: $(READY) ## Run the tests that take minutes: long outages, fifty killed dr
 
 smoke35: ## Run the live tests on PySpark 3.5, in an environment of its own
 	$(MAKE) --no-print-directory setup VENV=.venv-3.5 PYSPARK='pyspark>=3.5,<3.6 setuptools'
-	.venv-3.5/bin/python -m pytest tests/integration/test_live.py tests/history/test_store.py \
-	  tests/integration/test_process_end.py tests/integration/test_same_events.py $(PYTEST_ARGS)
+	.venv-3.5/bin/python -m pytest tests/integration/test_live.py \
+	  tests/integration/test_process_end.py tests/integration/test_same_events.py \
+	  tests/history/test_store.py::test_another_sla_and_a_window $(PYTEST_ARGS)
 
 check: $(READY) ## Lint, types, direction of imports
 	$(BIN)/ruff format --check .

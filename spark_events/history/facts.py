@@ -151,7 +151,7 @@ def each_once(facts: DataFrame) -> DataFrame:
     """Return the facts without repeated ids, and of what was ``seen`` the last of each application and day.
 
     Where two records of one id differ, that which sorts last is taken: the same one in whatever order they
-    come, and the one of a live run, which knows more, before the one of a replay.
+    come.
     """
     # What was seen has an id of its day and application in place of its own.
     of_day = F.concat_ws(" ", F.lit(SEEN), "date", "app_name", "app_id", "attempt")

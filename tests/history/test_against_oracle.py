@@ -138,17 +138,17 @@ def rows_of(tables: Tables) -> dict[str, list[str]]:
 
 
 @settings(
-    max_examples=int(os.environ.get("SPARK_EVENTS_HISTORIES", "2")),  # of forty histories each
+    max_examples=int(os.environ.get("SPARK_EVENTS_HISTORIES", "1")),  # of sixty histories each
     deadline=None,
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=list(HealthCheck),
 )
 @given(seed=st.integers(0, 2**32))
 def test_random_histories(spark: Any, tmp_path: Path, seed: int) -> None:
-    """Forty histories at a time, read at once, and in parts, late and repeated."""
+    """Sixty histories at a time, read at once, and in parts, late and repeated."""
     rng = random.Random(seed)
     folder = tmp_path / uuid.uuid4().hex
-    stories = [random_story(number, rng) for number in range(40)]
+    stories = [random_story(number, rng) for number in range(60)]
     events = [event for story in stories for event in story.events]
     oracle = Oracle(events, SLA, STEP)
     shuffled = [*events, *rng.sample(events, len(events) // 5)]
