@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from spark_events.history.history import Tables
     from spark_events.history.report import Report
 
+_INTERRUPTED = 130
 _SPARK = {
     "spark.master": "local[*]",
     "spark.ui.enabled": "false",
@@ -70,6 +73,7 @@ def run_report(options: ReportOptions, out: Console, err: Console) -> None:
     _check(options)
     with err.status("starting Spark"):
         session = start_session("report", _conf(options))
+    _leave_at_ctrl_c(err)
     try:
         with err.status("reading events"):
             report = _report(session, options)
@@ -83,6 +87,21 @@ def run_report(options: ReportOptions, out: Console, err: Console) -> None:
         out.print(f"written to {escape(str(path))}", soft_wrap=True)
     if options.parquet:
         out.print(f"tables written to {escape(options.parquet)}", soft_wrap=True)
+
+
+def _leave_at_ctrl_c(err: Console) -> None:
+    """End at once at Ctrl-C, in place of PySpark's handler: the JVM is gone by then, each call would fail.
+
+    Nothing is half done by that: files are written at the end, and a store takes what is whole.
+    """
+
+    def leave(number: int, frame: object) -> None:
+        err.show_cursor()
+        err.print("interrupted")
+        os._exit(_INTERRUPTED)
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, leave)
 
 
 def _report(session: SparkSession, options: ReportOptions) -> Report:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 
 from tests.conftest import missing
 from tests.history.story import DAY, HOUR, MIN, T0, Story, write
-from tests.support import cli
+from tests.support import cli, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 MARKUP = "<b>bold</b> <script>document.title='caught'</script>"
@@ -127,6 +128,42 @@ def test_wrong(made: Run, arguments: tuple[str, ...], paths: tuple[str, ...], sa
     assert said in run.err
     assert "Traceback" not in run.err
     assert run.out == ""
+
+
+def test_ctrl_c(made: Run, tmp_path: Path) -> None:
+    """Ctrl-C in the middle, which reaches the JVM as well, is one word and exit code 130; nothing is written."""
+    out = tmp_path / "out.txt"
+    # By the event log of the report itself, one sees when it is in the middle.
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    conf = {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": logs.as_uri(),
+        "spark.eventLog.compress": "false",
+    }
+    (tmp_path / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in conf.items()))
+    with out.open("w") as file:
+        process = subprocess.Popen(
+            cli("report", "log", "--html", str(tmp_path / "page.html")),
+            cwd=made.folder,
+            env={**os.environ, "SPARK_CONF_DIR": str(tmp_path)},
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )
+    started = "SparkListenerJobStart"
+    wait_until(
+        lambda: any(started in file.read_text() for file in logs.rglob("*") if file.is_file()),
+        "it computes",
+        60,
+    )
+    os.killpg(process.pid, signal.SIGINT)
+
+    assert process.wait(30) == 130
+    assert out.read_text().rstrip().endswith("interrupted")
+    assert "Traceback" not in out.read_text()
+    assert not (tmp_path / "page.html").exists()
 
 
 # -- the page -----------------------------------------------------------------------------------------------
