@@ -49,6 +49,7 @@ def figures(spark: Any, *paths: Path) -> dict[str, Any]:
         "met": (sla["met"], sla["completed"], sla["late_by_duration"], sla["late_by_gap"]),
         "failure": (failure["error"], failure["labels"], failure["message"], failure["date"].isoformat()),
         "duplicates": reading.duplicates,
+        "problems": reading.problems,
     }
 
 
@@ -60,6 +61,7 @@ EXPECTED = {
     "met": (1, 2, 1, 1),
     "failure": ("BOOM", "team=payments, type=USER", "it broke", "2026-11-20"),
     "duplicates": 0,
+    "problems": {},
 }
 
 
