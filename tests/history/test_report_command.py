@@ -249,6 +249,8 @@ def test_page_sla_line(page: Any) -> None:
             box = points.nth(number).bounding_box()
             assert (box["y"] + box["height"] / 2 < line) == above
     assert page.locator("svg.chart circle.late").count() == 1
+    # It stands at the six hours for which it was owed: the axis goes to one and a half of that.
+    assert "9 h" in page.locator("svg.chart text.axis").all_text_contents()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
