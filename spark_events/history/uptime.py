@@ -55,9 +55,6 @@ def uptime(
         "state",
         "status_since_ms",
         *_figures(),
-        (F.col("up_ms") / F.when(F.col("failures") > 0, F.col("failures"))).cast("bigint").alias("mtbf_ms"),
-        "mttr_ms",
-        F.coalesce("longest_outage_ms", F.lit(0)).alias("longest_outage_ms"),
         "last_heard_ms",
     )
 
@@ -73,8 +70,9 @@ def uptime_per_day(facts: DataFrame, intervals: DataFrame, since_ms: int, until_
 
     Returns:
         ``date``, ``kind``, ``app_name``, ``query_name``, ``up_ms``, ``down_ms``, ``starting_ms``,
-        ``stopped_ms``, ``uptime_percent``, ``failures``, ``restarts``, as of ``uptime``, each of what fell
-        into the day; ``longest_outage_ms``: of it, what fell into the day.
+        ``stopped_ms``, ``uptime_percent``, ``failures``, ``restarts``, ``mtbf_ms``, as of ``uptime``, each of
+        what fell into the day; ``mttr_ms``: of the outages that ended on the day; ``longest_outage_ms``: of
+        it, what fell into the day.
     """
     key = ("date", *JOB)
     times = _by_day(_clipped(intervals, since_ms, until_ms)).groupBy(*key).agg(*_times())
@@ -84,16 +82,16 @@ def uptime_per_day(facts: DataFrame, intervals: DataFrame, since_ms: int, until_
     )
     failed = began.groupBy(*key).agg(F.count(F.lit(1)).alias("failures"))
     ended = breaks.where("over").withColumn("date", _date(F.col("end_ms")))
-    repaired = ended.groupBy(*key).agg(F.count(F.lit(1)).alias("repairs"))
+    repaired = ended.groupBy(*key).agg(
+        F.count(F.lit(1)).alias("repairs"), F.avg(_length()).cast("bigint").alias("mttr_ms")
+    )
     longest = _by_day(breaks).groupBy(*key).agg(F.max(_length()).alias("longest_outage_ms"))
     restarts = _restarts(facts, since_ms).withColumn("date", _date(F.col("time_ms")))
     restarted = restarts.groupBy(*key).agg(F.count(F.lit(1)).alias("restarted"))
     joined = times
     for other in (failed, repaired, longest, restarted):
         joined = joined.join(other, [*key], "left")
-    return joined.select(
-        *key, *_figures(), F.coalesce("longest_outage_ms", F.lit(0)).alias("longest_outage_ms")
-    )
+    return joined.select(*key, *_figures())
 
 
 def _clipped(intervals: DataFrame, since_ms: int, until_ms: int) -> DataFrame:
@@ -124,7 +122,7 @@ def _times() -> list[Column]:
     ]
 
 
-def _figures() -> list[Column]:
+def _figures() -> list[Column | str]:
     counted_ms = F.col("up_ms") + F.col("down_ms")
     restarts = F.when(F.col("kind") == "query", F.col("restarted")).otherwise(F.col("repairs"))
     return [
@@ -132,6 +130,9 @@ def _figures() -> list[Column]:
         (100 * F.col("up_ms") / F.when(counted_ms > 0, counted_ms)).alias("uptime_percent"),
         F.coalesce("failures", F.lit(0)).alias("failures"),
         F.coalesce(restarts, F.lit(0)).alias("restarts"),
+        (F.col("up_ms") / F.when(F.col("failures") > 0, F.col("failures"))).cast("bigint").alias("mtbf_ms"),
+        "mttr_ms",
+        F.coalesce("longest_outage_ms", F.lit(0)).alias("longest_outage_ms"),
     ]
 
 

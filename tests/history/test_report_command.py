@@ -77,6 +77,17 @@ def test_json(made: Run) -> None:
     (orders,) = [row for row in report["uptime"] if row["query_name"]]
     assert (report["sla_ms"], report["sla_by_query"]) == (3_600_000, {"orders": 30_000})
     assert (orders["down_ms"], orders["mttr_ms"], orders["mtbf_ms"]) == (6 * HOUR, 5 * HOUR, 12 * HOUR)
+    of_days = {row["date"]: row for row in report["uptime_per_day"] if row["query_name"]}
+    assert [of_days["2026-11-20"][name] for name in ("down_ms", "mtbf_ms", "mttr_ms")] == [
+        4 * HOUR,
+        19 * HOUR,
+        None,
+    ]
+    assert [of_days["2026-11-21"][name] for name in ("down_ms", "mtbf_ms", "mttr_ms")] == [
+        2 * HOUR,
+        5 * HOUR,
+        5 * HOUR,
+    ]
     days = {row["date"]: row["late_by_gap"] for row in report["checkpoint_sla_per_day"]}
     assert days == {"2026-11-20": 0, "2026-11-21": 2}
     assert [row["error"] for row in report["failures"]] == ["OUT_OF_MEMORY", "KAFKA_GONE"]
