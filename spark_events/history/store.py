@@ -134,7 +134,9 @@ class HistoryStore:
         whole = [f"{self._path}/{path}" for path in paths]
         there = [path for path in whole if self._exists(path)]
         if not there:
-            return self._spark.createDataFrame([], schema)
+            # By the JVM alone: createDataFrame would ask for Python on the executors.
+            nothing = self._spark.range(0).select(F.from_json(F.lit(""), schema).alias("row"))
+            return nothing.select("row.*")
         frame = self._spark.read.schema(schema).parquet(*there)
         # The day is in the folder's name.
         day = F.regexp_extract(F.col("_metadata.file_path"), r"/date=([\d-]+)/", 1)
