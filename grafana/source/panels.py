@@ -33,9 +33,9 @@ class Target(NamedTuple):
     legend: str = LEGEND
 
 
-def dashboard(uid: str, title: str, description: str, query_variable: bool = True) -> builders.Dashboard:
+def dashboard(uid: str, title: str, description: str) -> builders.Dashboard:
     """Return an empty dashboard with the variables of all: data source, application, query."""
-    board = (
+    return (
         builders.Dashboard(title)
         .uid(uid)
         .description(description)
@@ -55,10 +55,8 @@ def dashboard(uid: str, title: str, description: str, query_variable: bool = Tru
         )
         .with_variable(builders.DatasourceVariable("datasource").label("Data source").type("prometheus"))
         .with_variable(_names("app_name", "Application", "spark_application_info"))
+        .with_variable(_names("query_name", "Query", f"spark_query_info{{{APP}}}"))
     )
-    if query_variable:
-        board.with_variable(_names("query_name", "Query", f"spark_query_info{{{APP}}}"))
-    return board
 
 
 def _names(label: str, title: str, series: str) -> builders.QueryVariable:

@@ -9,7 +9,6 @@ from grafana.source.panels import (
     AMBER,
     GREEN,
     LEGEND,
-    QUERY,
     RED,
     Target,
     bars,
@@ -18,10 +17,9 @@ from grafana.source.panels import (
     number,
     states,
 )
-from grafana.source.queries import BY_QUERY, FAILURES, QUERY_STATUS, RESTARTS, STATUS_NAMES, UP
+from grafana.source.queries import FAILURES, QUERY_STATUS, RESTARTS, STATUS_NAMES, UP, latest
 
 _SHARE = f"avg_over_time({UP}[$__range])"
-_RUNS = f"max {BY_QUERY} (spark_query_uptime_seconds{{{QUERY}}})"
 
 
 def uptime() -> builders.Dashboard:
@@ -76,7 +74,10 @@ def uptime() -> builders.Dashboard:
     )
     board.with_panel(
         lines(
-            "Up for", "How long each query has been RUNNING without a break.", [Target(_RUNS)], units.Seconds
+            "Up for",
+            "How long each query has been RUNNING without a break.",
+            [Target(latest("spark_query_uptime_seconds"))],
+            units.Seconds,
         )
         .height(8)
         .span(12)
@@ -91,7 +92,7 @@ def uptime() -> builders.Dashboard:
 
 
 def _numbers() -> list[builders.Panel]:
-    last_ms = f"max {BY_QUERY} (spark_last_failure_timestamp_seconds{{{QUERY}}})"
+    last_s = latest("spark_last_failure_timestamp_seconds")
     return [
         number(
             "Uptime",
@@ -118,7 +119,7 @@ def _numbers() -> list[builders.Panel]:
         number(
             "Time since the last failure",
             "Of the query, or of a job that worked for it.",
-            Target(f"time() - {last_ms}", LEGEND),
+            Target(f"time() - {last_s}", LEGEND),
             [(None, RED), (3_600, AMBER), (86_400, GREEN)],
             units.Seconds,
         ),

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -17,6 +16,7 @@ from spark_events.api.option_types import DURATION
 from spark_events.demo.jobs import run_batch_job, run_streaming_query
 from spark_events.history.run import ReportOptions, run_report
 from spark_events.java import ensure_java
+from spark_events.spark_session import start_session
 
 APP_NAME = "spark-events-demo"
 _SPARK = {
@@ -97,7 +97,7 @@ def _run_in(folder: Path, options: DemoOptions, console: Console, java: str) -> 
         console.print(f"  {key}  {value}", highlight=False, soft_wrap=True)
     # Spark would warn of a host name that is a loopback address.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    spark = _session({**_SPARK, **conf})
+    spark = start_session("demo", {**_SPARK, **conf})
     import spark_events
 
     interrupted = False
@@ -130,12 +130,3 @@ def _report(folder: Path, options: DemoOptions, console: Console) -> None:
     sla_ms = {"": DURATION.parse(options.sla)}
     paths = (str(folder / "events"),)
     run_report(ReportOptions(paths, sla_ms, html=html, master="local[2]"), console, Console(stderr=True))
-
-
-def _session(conf: Mapping[str, str]) -> Any:
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder
-    for key, value in conf.items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from spark_events.history.facts import CHECKPOINT, OVERDUE
+from spark_events.history.facts import CHECKPOINT, OVERDUE, date_of
 from spark_events.history.timeline import DOWN, STOPPED, transitions
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def _overdue(days: DataFrame, facts: DataFrame, intervals: DataFrame, sla: Sla, 
     )
     none = F.lit(None).cast("bigint")
     return late.select(
-        F.date_from_unix_date(F.lit(until_ms // 86_400_000).cast("int")).alias("date"),
+        date_of(F.lit(until_ms)).alias("date"),
         *QUERY,
         *(F.lit(int(name == "late_by_gap")).alias(name) for name in _COUNTS),
         none.alias("worst_duration_ms"),

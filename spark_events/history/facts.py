@@ -10,6 +10,7 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812
 
 from spark_events.history.stored_events import read_stored_events
+from spark_events.listeners.job_status import JobStatus
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,16 +31,7 @@ SCHEMA = (
     "exception_type string, message string, labels string, count bigint"
 )
 """Of the facts. ``time_ms`` is since the epoch, ``date`` its day in UTC, ``full_size`` in bytes."""
-STATUSES = (
-    "CREATED",
-    "RUNNING",
-    "FAILING",
-    "FAILED",
-    "CANCELLING",
-    "CANCELED",
-    "FINISHED",
-    "RESTARTING",
-)
+DAY_MS = 86_400_000
 _FACT_OF = {
     "JobStatusChangeEvent": STATUS,
     "CheckpointEvent": CHECKPOINT,
@@ -163,6 +155,11 @@ def each_once(facts: DataFrame) -> DataFrame:
     return once.select("kept.*", "event_id").select(*_columns_of_schema())
 
 
+def date_of(time_ms: Any) -> Any:
+    """Return the day in UTC of a column of ms since the epoch, whatever the session's time zone."""
+    return F.date_from_unix_date(F.floor(time_ms / DAY_MS).cast("int"))
+
+
 def _columns_of_schema() -> list[str]:
     return [part.split()[0] for part in SCHEMA.split(", ")]
 
@@ -195,7 +192,7 @@ def _classified(events: DataFrame) -> DataFrame:
         "*",
         odd.alias("odd_numbers"),
         _problem().alias("problem"),
-        F.date_from_unix_date((F.expr("time_ms div 86400000")).cast("int")).alias("date"),
+        date_of(F.col("time_ms")).alias("date"),
     ).withColumn("message", F.substring("message", 1, _MESSAGE_CHARACTERS))
 
 
@@ -224,7 +221,7 @@ def _problem() -> Any:
     bad_checkpoint = F.col("duration_ms").isNull() | ~F.coalesce(
         F.col("status").isin("COMPLETED", "FAILED"), F.lit(False)
     )
-    bad_status = ~F.coalesce(F.col("status").isin(*STATUSES), F.lit(False))
+    bad_status = ~F.coalesce(F.col("status").isin(*(status.value for status in JobStatus)), F.lit(False))
     return (
         F.when(F.col("unreadable"), "unreadable")
         .when(F.col("event_name").isNull() & F.col("event_id").isNull(), "unreadable")

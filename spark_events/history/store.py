@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 _VERSION = 1
 _INDEX = "store.json"
 _PART = "part-"
-_DAY_MS = 86_400_000
 
 
 class HistoryStore:
@@ -111,10 +111,7 @@ class HistoryStore:
 
     def _sums(self, sla: Sla, since_ms: int) -> DataFrame:
         """Return ``checkpoint_days``: as written, or anew where the SLA or the window is another."""
-        row = (
-            self._spark.range(1).select(F.date_from_unix_date(F.lit(since_ms // _DAY_MS).cast("int"))).first()
-        )
-        first_day = str(row[0]) if row else ""
+        first_day = datetime.fromtimestamp(since_ms / 1_000, timezone.utc).date().isoformat()
         written = [day for day in self.days if self._index[day]["sla"] == _as_json(sla) and day != first_day]
         anew = [day for day in self.days if day not in written]
         sums = checkpoint_days(self._facts(anew, "checkpoints"), sla, since_ms)

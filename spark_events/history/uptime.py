@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812
 
+from spark_events.history.facts import DAY_MS, date_of
 from spark_events.history.timeline import DOWN, JOB, STARTING, STOPPED, UP, outages, transitions
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-DAY_MS = 86_400_000
 
 
 def uptime(
@@ -78,15 +77,15 @@ def uptime_per_day(facts: DataFrame, intervals: DataFrame, since_ms: int, until_
     times = _by_day(_clipped(intervals, since_ms, until_ms)).groupBy(*key).agg(*_times())
     breaks = _clipped(outages(intervals), since_ms, until_ms)
     began = breaks.where(F.col("whole_start_ms") >= since_ms).withColumn(
-        "date", _date(F.col("whole_start_ms"))
+        "date", date_of(F.col("whole_start_ms"))
     )
     failed = began.groupBy(*key).agg(F.count(F.lit(1)).alias("failures"))
-    ended = breaks.where("over").withColumn("date", _date(F.col("end_ms")))
+    ended = breaks.where("over").withColumn("date", date_of(F.col("end_ms")))
     repaired = ended.groupBy(*key).agg(
         F.count(F.lit(1)).alias("repairs"), F.avg(_length()).cast("bigint").alias("mttr_ms")
     )
     longest = _by_day(breaks).groupBy(*key).agg(F.max(_length()).alias("longest_outage_ms"))
-    restarts = _restarts(facts, since_ms).withColumn("date", _date(F.col("time_ms")))
+    restarts = _restarts(facts, since_ms).withColumn("date", date_of(F.col("time_ms")))
     restarted = restarts.groupBy(*key).agg(F.count(F.lit(1)).alias("restarted"))
     joined = times
     for other in (failed, repaired, longest, restarted):
@@ -156,7 +155,3 @@ def _heard_of_jobs(last_heard: DataFrame) -> DataFrame:
 
 def _length() -> Any:
     return F.col("end_ms") - F.col("start_ms")
-
-
-def _date(time_ms: Any) -> Any:
-    return F.date_from_unix_date(F.floor(time_ms / DAY_MS).cast("int"))
