@@ -18,7 +18,7 @@ from spark_events.runtime.worker import describe
 _PROBE_S = 15.0
 _OURS = (
     PREFIX,
-    *(f"spark.{root}." for root in ("traces", "metrics.scope", "metrics.job")),
+    *(f"spark.{root}." for root in ("traces", "metrics.scope", "metrics.job", "job-status-changed")),
     "spark.metrics.report",
 )
 _SPARKS = ("spark.metrics.conf", "spark.metrics.namespace")
@@ -109,7 +109,8 @@ def _probe(setup: ReporterSetup) -> str:
 def _unknown_keys(conf: Mapping[str, str]) -> list[str]:
     """Find keys that look like ours and are not; ``spark.metrics.`` is shared with Spark."""
     known = [prefix + option.name for prefix, options in OPTIONS.items() for option in options]
-    known = sorted({*known, *(kind.names_key for kind in KINDS)})
+    known += [key for kind in KINDS for key in (kind.names_key, kind.flinks_names_key) if key]
+    known = sorted(set(known))
     open_ended = (PREFIX + SLA_OF_QUERY, *(kind.prefix for kind in KINDS))
     patterns = [*known, f"{PREFIX}{SLA_OF_QUERY}<query>", *(f"{k.prefix}<name>.<option>" for k in KINDS)]
     problems = []

@@ -93,9 +93,7 @@ def plugins(
 ) -> None:
     """List the installed plugins by kind, with their packages and options."""
     rows = [
-        _described(kind.singular + " reporter", plugin, kind.factory)
-        for kind in KINDS
-        for plugin in _all(kind.entry_points)
+        _described(kind.title, plugin, kind.factory) for kind in KINDS for plugin in _all(kind.entry_points)
     ]
     rows += [_described("failure enricher", plugin, None) for plugin in _all(ENRICHERS)]
     if as_json:

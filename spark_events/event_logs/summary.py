@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from spark_events.listeners.job_status import JobStatus
+from spark_events.api import JobStatus
 from spark_events.sources.event_log.application import Outcomes
 from spark_events.sources.event_log.records import RecordCounts
 from spark_events.sources.event_log.replay import Delivered, ReplayedLog, lost_sentences

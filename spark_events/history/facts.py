@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812
 
+from spark_events.api import JobStatus
 from spark_events.history.stored_events import read_stored_events
-from spark_events.listeners.job_status import JobStatus
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_events.api import Failure, Gauge
+from spark_events.api import Failure, Gauge, JobStatus
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure
-from spark_events.listeners.job_status import JobStatus, JobStatusTracker
+from spark_events.listeners.job_status import JobStatusTracker
 from spark_events.listeners.status_metrics import StatusMetrics
 from spark_events.listeners.traces import ended_span
 
@@ -57,15 +57,16 @@ class ApplicationListener:
         self._context.failures.report(
             failure, self.tracker.entity, self.tracker.group, time_ms, can_restart=False, is_global=True
         )
-        self.tracker.change(JobStatus.FAILED, time_ms)
+        self.tracker.change(JobStatus.FAILED, time_ms, failure=failure)
         self._span(time_ms, failure)
 
     def on_dead(self, record: dict[str, Any], time_ms: int) -> None:
         """Take that an event log without an end is no longer written."""
         occasion = f"dead since {time_ms}"
         tracker = self.tracker
+        failure = Failure(str(record["Reason"]))
         self._context.failures.report(
-            Failure(str(record["Reason"])),
+            failure,
             tracker.entity,
             tracker.group,
             time_ms,
@@ -73,7 +74,7 @@ class ApplicationListener:
             is_global=True,
             occasion=occasion,
         )
-        tracker.change(JobStatus.FAILED, time_ms, occasion)
+        tracker.change(JobStatus.FAILED, time_ms, occasion, failure)
 
     def on_alive(self, record: dict[str, Any], time_ms: int) -> None:
         """Take that it is written again: the application had been thought dead."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from spark_events.api import ApplicationInfo, Counter, EventBuilder, MetricGroup
+from spark_events.api import ApplicationInfo, Counter, EventBuilder, Failure, JobStatus, MetricGroup
 from spark_events.runtime.scope import ScopeGroup
 
 
@@ -26,6 +27,10 @@ class Entity:
     query_name: str = ""
 
 
+StatusObserver = Callable[[Entity, MetricGroup, "JobStatus | None", JobStatus, int, "Failure | None"], None]
+"""Told whose status changed, its group, the status before and now, when in ms, and why it failed."""
+
+
 class Emitter:
     """Reports the events of one application.
 
@@ -36,11 +41,13 @@ class Emitter:
     Attributes:
         application: whose events they are.
         series: where they are counted.
+        status_observer: told of each change of a status.
     """
 
     def __init__(self, series: ScopeGroup, application: ApplicationInfo) -> None:
         self.application = application
         self.series = series
+        self.status_observer: StatusObserver | None = None
         self._counters: dict[tuple[str, ...], tuple[Counter, ScopeGroup]] = {}
 
     def emit(

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spark_events.api import Failure, Gauge, MetricGroup
+from spark_events.api import Failure, Gauge, JobStatus, MetricGroup
 from spark_events.api.event import now_ms
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_json_exception, thrown_by_task, was_cancelled
-from spark_events.listeners.job_status import JobStatus, JobStatusTracker
+from spark_events.listeners.job_status import JobStatusTracker
 from spark_events.listeners.passing_series import PassingSeries
 from spark_events.listeners.traces import Place, ended_span
 from spark_events.listeners.work import JobWork

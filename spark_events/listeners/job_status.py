@@ -1,32 +1,13 @@
-"""The status of a job of any kind, with Flink's names, and its changes."""
+"""Keeps the status of a job of any kind, and reports its changes."""
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable
 
-from spark_events.api import Event, EventBuilder, MetricGroup, Severity
+from spark_events.api import Event, EventBuilder, Failure, JobStatus, MetricGroup, Severity
 from spark_events.listeners.emitter import Emitter, Entity
 
 CLASS_SCOPE = "spark_events.listeners.JobStatus"
-
-
-class JobStatus(enum.Enum):
-    """Flink's ``JobStatus``."""
-
-    CREATED = "CREATED"
-    RUNNING = "RUNNING"
-    FAILING = "FAILING"
-    FAILED = "FAILED"
-    CANCELLING = "CANCELLING"
-    CANCELED = "CANCELED"
-    FINISHED = "FINISHED"
-    RESTARTING = "RESTARTING"
-
-    @property
-    def terminal(self) -> bool:
-        """Whether nothing follows but a restart."""
-        return self in (JobStatus.FAILED, JobStatus.CANCELED, JobStatus.FINISHED)
 
 
 class JobStatusTracker:
@@ -51,13 +32,16 @@ class JobStatusTracker:
         self.since_ms = 0
         self.on_change: Callable[[JobStatus, int], None] = lambda status, time_ms: None
 
-    def change(self, new: JobStatus, time_ms: int, occasion: str = "") -> None:
+    def change(
+        self, new: JobStatus, time_ms: int, occasion: str = "", failure: Failure | None = None
+    ) -> None:
         """Move to a status.
 
         Args:
             new: the status; the same as now changes nothing.
             time_ms: when, in ms since the epoch; never counted as before the last change.
             occasion: what tells this change from an earlier one to the same status, in ids.
+            failure: why it failed.
         """
         if new is self.status:
             return
@@ -72,6 +56,8 @@ class JobStatusTracker:
         self.status, self.since_ms = new, time_ms
         self.on_change(new, time_ms)
         self._emitter.emit(event, self.entity, self.group, time_ms, ("status", what, occasion), new.value)
+        if self._emitter.status_observer is not None:
+            self._emitter.status_observer(self.entity, self.group, old, new, time_ms, failure)
 
     def _builder(self, new: JobStatus, old: JobStatus | None, time_ms: int) -> EventBuilder:
         came = f"{old.value} -> {new.value}" if old else new.value

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from spark_events.api import Failure, MetricGroup
+from spark_events.api import Failure, JobStatus, MetricGroup
 from spark_events.listeners.checkpoint import is_checkpoint, state_sizes
 from spark_events.listeners.checkpoint_watch import CheckpointWatch
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure, thrown_by_task
-from spark_events.listeners.job_status import JobStatus, JobStatusTracker
+from spark_events.listeners.job_status import JobStatusTracker
 from spark_events.listeners.query_series import AllQuerySeries, QuerySeries
 from spark_events.listeners.query_spans import QuerySpans
 from spark_events.listeners.settings import PHASES_AND_JOBS
@@ -142,7 +142,7 @@ class QueryListener:
             self._context.failures.report(
                 failure, run.entity, run.group, time_ms, is_global=True, occasion=occasion
             )
-            run.tracker.change(JobStatus.FAILED, time_ms, occasion)
+            run.tracker.change(JobStatus.FAILED, time_ms, occasion, failure)
 
     def on_application_alive(self, record: dict[str, Any], time_ms: int) -> None:
         """Take that it is written again."""
@@ -212,7 +212,7 @@ class QueryListener:
         self._context.failures.report(
             failure, run.entity, run.group, time_ms, is_global=not thrown_by_task(failure)
         )
-        run.tracker.change(JobStatus.FAILED, time_ms)
+        run.tracker.change(JobStatus.FAILED, time_ms, failure=failure)
         run.initialize(time_ms, -1, failure)
         run.spans.ended(run.start_ms, time_ms, JobStatus.FAILED.value, failure)
         self._leave(run, time_ms, on_purpose=False)

@@ -52,6 +52,12 @@ STALL_TIMEOUT = Option(
     "how long a replay waits for a reporter that takes nothing",
 )
 ENRICHERS = Option.optional("failure.enrichers", types.LIST, "the failure enrichers to ask; all by default")
+LINEAGE_BUDGET = Option(
+    "lineage.budget",
+    types.at_least(1, types.DURATION),
+    5_000,
+    "how long the plan of one statement may be read for the lineage of its columns",
+)
 REPORTERS = Option.optional("reporters", types.LIST, "the event reporters to start; all by default")
 METRICS_PREFIX = "spark.metrics."
 STATE, CURRENT_TIME, TOTAL_TIME = "STATE", "CURRENT_TIME", "TOTAL_TIME"
@@ -96,6 +102,7 @@ OPTIONS: Mapping[str, tuple[Option[Any], ...]] = {
         POLL_INTERVAL,
         STALL_TIMEOUT,
         ENRICHERS,
+        LINEAGE_BUDGET,
         REPORTERS,
     ),
     METRICS_PREFIX: (STATUS_METRICS, GRACE, JOB_AFTER, METRICS_DELIMITER, *scope_formats.OPTIONS),
@@ -125,6 +132,7 @@ class ListenerSettings:
         trace_parent: the span that the application is a part of; None where there is none.
         sampling_ratio: which share of all traces is reported, from 0 to 1.
         detail_level: how much the spans of a checkpoint tell.
+        lineage_budget_ms: how long one plan may be read for its columns, in ms.
     """
 
     sla_ms: int | None = None
@@ -143,6 +151,7 @@ class ListenerSettings:
     trace_parent: TraceParent | None = None
     sampling_ratio: float = SAMPLING.default
     detail_level: str = DETAIL_LEVEL.default
+    lineage_budget_ms: int = LINEAGE_BUDGET.default
 
     def detailed(self, level: str) -> bool:
         """Tell whether the spans of checkpoints are as detailed as a level says, or more."""
@@ -191,6 +200,7 @@ def read_settings(conf: Mapping[str, str]) -> tuple[ListenerSettings, list[Confi
         trace_parent=read(PARENT, traces) or _parent_of_environment(),
         sampling_ratio=read(SAMPLING, traces),
         detail_level=read(DETAIL_LEVEL, traces),
+        lineage_budget_ms=read(LINEAGE_BUDGET),
     )
     return settings, errors
 

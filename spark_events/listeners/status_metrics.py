@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from spark_events.api import Gauge
+from spark_events.api import Gauge, JobStatus
 from spark_events.api.event import now_ms
-from spark_events.listeners.job_status import JobStatus, JobStatusTracker
+from spark_events.listeners.job_status import JobStatusTracker
 from spark_events.listeners.settings import CURRENT_TIME, STATE, TOTAL_TIME
 from spark_events.runtime.scope import ScopeGroup
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from spark_events.api import ApplicationInfo, FailureEnricher
 from spark_events.listeners.all_subtasks import AllSubtasks
@@ -49,6 +49,21 @@ APPLICATION_ALIVE = "SparkEventsApplicationAlive"
 Handler = Callable[[dict[str, Any], int], None]
 
 
+class ExtensionHandlers(Protocol):
+    """What takes records beside the listeners."""
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        """What takes a record, by its name."""
+
+    def tick(self, now_ms: int) -> None:
+        """Let time pass."""
+
+
+Extension = Callable[[ListenerContext, Registry, str], ExtensionHandlers]
+"""Makes them from what the listeners share, the registry, and Spark's version."""
+
+
 class SparkListeners:
     """The one translator from Spark's records to events, whatever source they come from.
 
@@ -59,6 +74,7 @@ class SparkListeners:
         settings: what is configured for the listeners.
         enrichers: label failures.
         spark_version: of the application; an event log says it itself.
+        extension: adds handlers of records, each before those that there are; None adds none.
 
     Attributes:
         stumbled: records that could not be taken; each kind of error is logged once.
@@ -70,11 +86,13 @@ class SparkListeners:
         settings: ListenerSettings,
         enrichers: Sequence[FailureEnricher],
         spark_version: str = "",
+        extension: Extension | None = None,
     ) -> None:
         self._registry = registry
         self._settings = settings
         self._enrichers = Enrichers(enrichers, registry.log)
         self._spark_version = spark_version
+        self._extension = extension
         self._handlers: Mapping[str, Sequence[Handler]] = {}
         self._application: ApplicationListener | None = None
         self._tickers: Sequence[Callable[[int], None]] = ()
@@ -162,6 +180,15 @@ class SparkListeners:
         }
         if not record.get(QUERIES_ONLY):
             self._begin_all(context, queries)
+        if self._extension is not None:
+            self._extend(self._extension(context, self._registry, self._spark_version))
+
+    def _extend(self, more: ExtensionHandlers) -> None:
+        self._handlers = {
+            **self._handlers,
+            **{name: (handler, *self._handlers.get(name, ())) for name, handler in more.handlers.items()},
+        }
+        self._tickers = (*self._tickers, more.tick)
 
     def _begin_all(self, context: ListenerContext, queries: QueryListener) -> None:
         """Add to the listener of queries those of all else that an application does."""

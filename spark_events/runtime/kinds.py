@@ -1,4 +1,4 @@
-"""The three kinds of reporter as data, so that loading, filtering and dispatch are written once."""
+"""The kinds of plugin as data, so that loading, filtering and dispatch are written once."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from spark_events.api import (
     EventReporter,
     EventReporterFactory,
+    JobStatusChangedListener,
+    JobStatusChangedListenerFactory,
     MetricReporter,
     MetricReporterFactory,
     Reporter,
@@ -19,38 +21,60 @@ from spark_events.api import (
 # There is one of each; a hash over all its fields would cost each event.
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """One kind of reporter.
+    """One kind of reporter, or the listeners of jobs.
 
     Attributes:
-        name: as in the configuration's keys, ``spark.<name>.reporter.…``.
-        singular: as in sentences.
+        name: as ``spark-events plugins`` and metrics call it.
+        title: as in sentences.
+        prefix: what its plugins' keys begin with.
+        names_key: the key of the list of those to start.
         entry_points: the entry-point group of its factories.
         factory: the base class of its factories.
-        reporter: the base class of its reporters.
+        reporter: the base class of what they make.
         typed: whether its filters have a type part.
+        scoped: whether it has filters, variables and names in the scope tree at all.
+        flinks_names_key: Flink's own name of that list; empty where it is ``names_key`` anyway.
     """
 
     name: str
-    singular: str
+    title: str
+    prefix: str
+    names_key: str
     entry_points: str
     factory: type[ReporterFactory]
     reporter: type[Reporter]
     typed: bool = False
-
-    @property
-    def prefix(self) -> str:
-        """What its reporters' keys begin with."""
-        return f"spark.{self.name}.reporter."
-
-    @property
-    def names_key(self) -> str:
-        """The key of the list of reporters to start."""
-        return f"spark.{self.name}.reporters"
+    scoped: bool = True
+    flinks_names_key: str = ""
 
 
-EVENTS = Kind("events", "event", "spark_events.event_reporters", EventReporterFactory, EventReporter)
-SPANS = Kind("traces", "span", "spark_events.span_reporters", SpanReporterFactory, SpanReporter)
-METRICS = Kind(
-    "metrics", "metric", "spark_events.metric_reporters", MetricReporterFactory, MetricReporter, typed=True
+def _reporters(
+    name: str, singular: str, factory: type[ReporterFactory], reporter: type[Reporter], typed: bool = False
+) -> Kind:
+    return Kind(
+        name,
+        f"{singular} reporter",
+        f"spark.{name}.reporter.",
+        f"spark.{name}.reporters",
+        f"spark_events.{singular}_reporters",
+        factory,
+        reporter,
+        typed,
+    )
+
+
+EVENTS = _reporters("events", "event", EventReporterFactory, EventReporter)
+SPANS = _reporters("traces", "span", SpanReporterFactory, SpanReporter)
+METRICS = _reporters("metrics", "metric", MetricReporterFactory, MetricReporter, typed=True)
+JOB_LISTENERS = Kind(
+    "job-status-changed",
+    "job status listener",
+    "spark.job-status-changed.listener.",
+    "spark.job-status-changed.listeners",
+    "spark_events.job_listeners",
+    JobStatusChangedListenerFactory,
+    JobStatusChangedListener,
+    scoped=False,
+    flinks_names_key="spark.execution.job-status-changed-listeners",
 )
-KINDS = (EVENTS, SPANS, METRICS)
+KINDS = (EVENTS, SPANS, METRICS, JOB_LISTENERS)

@@ -98,6 +98,6 @@ def _unknown_factory(kind: Kind, name: str, key: str) -> str:
     others = [other for other in KINDS if name in installed(other.entry_points)]
     if others:
         keys = " or ".join(f"{other.prefix}<name>.factory.class" for other in others)
-        return f"{key}: {name!r} is no {kind.singular} reporter; configure it as {keys}"
+        return f"{key}: {name!r} is no {kind.title}; configure it as {keys}"
     known = ", ".join(installed(kind.entry_points)) or "none"
-    return f"{key}: unknown {kind.singular} reporter {name!r}; installed: {known}; or give module:Class"
+    return f"{key}: unknown {kind.title} {name!r}; installed: {known}; or give module:Class"

@@ -12,13 +12,14 @@ from spark_events.api import (
     Event,
     EventBuilder,
     Gauge,
+    JobStatusChangedEvent,
     Metric,
     MetricGroup,
     Span,
     SpanBuilder,
 )
 from spark_events.runtime.bounded_queue import Item, estimate_bytes
-from spark_events.runtime.kinds import EVENTS, KINDS, METRICS, SPANS, Kind
+from spark_events.runtime.kinds import EVENTS, JOB_LISTENERS, KINDS, METRICS, SPANS, Kind
 from spark_events.runtime.log_once import OnceLog
 from spark_events.runtime.losses import Losses
 from spark_events.runtime.redaction import Redactor
@@ -160,6 +161,21 @@ class Registry:
         for built in span.build_tree(group.all_variables):
             if wanting := self._wanting(SPANS, group, built.name):
                 self._offer(wanting, "notify_of_added_span", self._redactor.item(built), span.routine)
+
+    def add_job_event(self, event: JobStatusChangedEvent, size: int) -> None:
+        """Hand an event to each job status listener.
+
+        Args:
+            event: without what must not be seen; see ``redact``.
+            size: what it takes in memory, roughly, in bytes.
+        """
+        if not self.muted:
+            for worker in self._by_kind[JOB_LISTENERS]:
+                worker.offer(Item("on_event", (event,), size))
+
+    def redact(self, text: str) -> str:
+        """Return a text without what must not be seen."""
+        return self._redactor.text(text)
 
     def add_metric(self, group: MetricGroup, name: str, metric: Metric) -> None:
         """Tell each metric reporter whose filter it passes of a metric."""

@@ -70,7 +70,7 @@ COMMON: tuple[Option[Any], ...] = (
     MAX_SERIES,
     MAX_SERIES_OF_METRIC,
 )
-_COMMON_NAMES = frozenset(option.name for option in COMMON)
+_LISTENERS = (FACTORY, QUEUE_SIZE, QUEUE_BYTES, DROP_POLICY)
 
 
 @dataclass(frozen=True)
@@ -142,6 +142,11 @@ def read_setups(
     return setups, errors
 
 
+def common_options(kind: Kind) -> tuple[Option[Any], ...]:
+    """Return the options that all plugins of a kind have."""
+    return COMMON if kind.scoped else _LISTENERS
+
+
 def _shared(conf: Mapping[str, str], kind: Kind) -> Mapping[str, str]:
     """Return what is set for all reporters of a kind at once."""
     delimiter = conf.get(f"spark.{kind.name}.{METRICS_DELIMITER.name}") if kind is METRICS else None
@@ -160,10 +165,14 @@ def _chosen(
                 found.setdefault(name, {})[option] = value
             else:
                 errors.append(ConfigError(f"{key}: no option; expected {kind.prefix}<name>.<option>"))
-    listed = conf.get(kind.names_key)
+    listed = conf.get(kind.names_key, conf.get(kind.flinks_names_key))
     if listed is None:
         return found
     names = types.LIST.parse(listed)
+    if not kind.scoped:
+        # As in Flink, a listener's factory may stand in the list itself.
+        for name in names:
+            found.setdefault(name, {}).setdefault(FACTORY.name, name)
     errors += [
         ConfigError(
             f"{kind.names_key}: {name!r} is not configured; set {kind.prefix}{name}.factory.class "
@@ -182,13 +191,13 @@ def _read_setup(kind: Kind, name: str, config: ReporterConfig) -> ReporterSetup:
         raise ConfigError(f"{factory_key}: missing; set it to one of {_factories(kind)}, or to module:Class")
     factory = load_factory(kind, factory_name, factory_key)
     problems: list[str] = []
-    for option in (*COMMON, *(factory.options or ())):
+    for option in (*common_options(kind), *(factory.options or ())):
         try:
             config.get(option)
         except ConfigError as error:
             problems += error.problems
-    problems += _unknown_options(factory, config)
-    setup = ReporterSetup(kind, name, factory, _own_options(config))
+    problems += _unknown_options(kind, factory, config)
+    setup = ReporterSetup(kind, name, factory, _own_options(kind, config))
     try:
         setup = _with_settings(setup, config)
     except ConfigError as error:
@@ -234,15 +243,16 @@ def _journal_bounds(config: ReporterConfig, drop_oldest: bool) -> Bounds:
     )
 
 
-def _own_options(config: ReporterConfig) -> ReporterConfig:
-    own = {key: value for key, value in config.values.items() if key not in _COMMON_NAMES - {INTERVAL.name}}
+def _own_options(kind: Kind, config: ReporterConfig) -> ReporterConfig:
+    common = {option.name for option in common_options(kind)} - {INTERVAL.name}
+    own = {key: value for key, value in config.values.items() if key not in common}
     return replace(config, values=own)
 
 
-def _unknown_options(factory: ReporterFactory, config: ReporterConfig) -> list[str]:
+def _unknown_options(kind: Kind, factory: ReporterFactory, config: ReporterConfig) -> list[str]:
     if factory.options is None:
         return []
-    known = sorted({option.name for option in factory.options} | _COMMON_NAMES)
+    known = sorted({option.name for option in (*factory.options, *common_options(kind))})
     problems = []
     for key in config.values:
         if key not in known:

@@ -69,7 +69,7 @@ class Worker:
     @property
     def title(self) -> str:
         """How messages call the reporter."""
-        return f"{self.setup.kind.singular} reporter {self.setup.name!r}"
+        return f"{self.setup.kind.title} {self.setup.name!r}"
 
     @property
     def depth(self) -> int:
@@ -172,9 +172,7 @@ class Worker:
         try:
             reporter = self.setup.factory.create(self.setup.config)
             if not isinstance(reporter, self.setup.kind.reporter):
-                raise ConfigError(
-                    f"its factory made a {type(reporter).__name__}, no {self.setup.kind.singular} reporter"
-                )
+                raise ConfigError(f"its factory made a {type(reporter).__name__}, no {self.setup.kind.title}")
             if isinstance(reporter, SendingReporter):
                 self.delivery = Delivery(reporter, self.setup, self.stats, self.title, self._log)
             reporter.open()

@@ -85,6 +85,11 @@ public class DriverBridge extends SparkListener {
         }
     }
 
+    /** Takes a record of another listener of ours. */
+    public void addRecord(Map record) {
+        addJson(record, false);
+    }
+
     /** Says that Python has delivered everything: nothing has to wait for it any longer. */
     public void finish() {
         synchronized (records) {
@@ -285,9 +290,14 @@ public class DriverBridge extends SparkListener {
     }
 
     private void addMap(Map record) {
+        addJson(record, true);
+    }
+
+    private void addJson(Map record, boolean isRoutine) {
         try {
-            add(mapper.writeValueAsString(record), true);
+            add(mapper.writeValueAsString(record), isRoutine);
         } catch (Throwable error) {
+            // Must not reach the listener bus, which would take this listener off for good.
             countFailed();
         }
     }
@@ -317,7 +327,8 @@ public class DriverBridge extends SparkListener {
         }
     }
 
-    private void countFailed() {
+    /** Counts what could not be made a record. */
+    public void countFailed() {
         synchronized (records) {
             failed++;
         }

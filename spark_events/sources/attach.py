@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from spark_events.api import ApplicationInfo, ConfigError
+from spark_events.lineage.extension import job_listeners
 from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.scopes import variables_of
 from spark_events.listeners.settings import ListenerSettings
@@ -118,6 +119,7 @@ class _Attachable:
         conf: reads its configuration.
         application: tells whose it is, by the configuration.
         version: asks for that of Spark.
+        with_plans: whether the plans of statements can be read.
         source: makes the source.
     """
 
@@ -125,6 +127,7 @@ class _Attachable:
     conf: Callable[[], Mapping[str, str]]
     application: Callable[[Mapping[str, str]], ApplicationInfo]
     version: Callable[[], str]
+    with_plans: bool
     source: Callable[[ApplicationInfo, Registry, SparkListeners, ListenerSettings], Source]
 
 
@@ -147,7 +150,9 @@ def _start(own: _Attachable, conf: Mapping[str, str], strict: bool) -> Attachmen
     if strict and (unopened := registry.wait_opened(_OPEN_WAIT_MS)):
         registry.close(settings.close_timeout_ms)
         raise ConfigError.of_all(unopened)
-    listeners = SparkListeners(registry, settings, found.enrichers, own.version())
+    listeners = SparkListeners(
+        registry, settings, found.enrichers, own.version(), job_listeners(conf, registry, own.with_plans)
+    )
     source = own.source(application, registry, listeners, settings)
     source.start()
     PROCESS_EXIT.install()
@@ -175,6 +180,7 @@ def _connect_session(session: Any) -> _Attachable:
         lambda: configuration_of(session),
         application_of,
         lambda: str(session.version),
+        False,
         lambda *rest: ConnectSource(session, *rest),
     )
 
@@ -193,6 +199,7 @@ def _spark_context(spark: Any) -> _Attachable:
         lambda: dict(context.getConf().getAll()),
         lambda conf: application,
         lambda: str(context.version),
+        True,
         lambda _, registry, listeners, settings: DriverSource(
             context, registry, listeners, settings, PROCESS_EXIT
         ),

@@ -7,6 +7,8 @@ from typing import Any
 
 import orjson
 
+from spark_events.janino import compile_java
+
 _CLASS = "io.sparkevents.DriverBridge"
 _QUEUE = "sparkEvents"
 
@@ -22,6 +24,7 @@ class DriverBridge:
         wanted: class names of the events that are neither of the scheduler's nor of tasks.
 
     Attributes:
+        java: the compiled bridge.
         dropped: records that the bridge could not hold.
         queue_bytes: what it held at the last ``drain``, in bytes of JSON.
         queue_depth: how many records that were.
@@ -47,7 +50,7 @@ class DriverBridge:
         arguments[3] = names
         self._bus = spark_context._jsc.sc().listenerBus()
         self._counters = self._bus.metrics().metricRegistry()
-        self._java = _compile(jvm).getConstructors()[0].newInstance(arguments)
+        self.java = _compile(jvm).getConstructors()[0].newInstance(arguments)
         self.dropped = 0
         self.queue_bytes = 0
         self.queue_depth = 0
@@ -61,7 +64,7 @@ class DriverBridge:
 
     def subscribe(self) -> None:
         """Put the bridge on a listener-bus queue of its own."""
-        self._bus.addToQueue(self._java, _QUEUE)
+        self._bus.addToQueue(self.java, _QUEUE)
 
     def drain(self, max_records: int, wait_ms: int) -> list[tuple[int, dict[str, Any]]]:
         """Fetch what there is, in one call; waits in the JVM for the first record.
@@ -69,7 +72,7 @@ class DriverBridge:
         Returns:
             For each record the time at which the bridge got it, in ms since the epoch, and the record.
         """
-        counters, *lines = self._java.drain(max_records, wait_ms).split("\n")
+        counters, *lines = self.java.drain(max_records, wait_ms).split("\n")
         counts = orjson.loads(counters)
         self.dropped, self._unwritten, self.queue_bytes = counts["dropped"], counts["failed"], counts["bytes"]
         self.queue_depth = counts["records"]
@@ -88,15 +91,15 @@ class DriverBridge:
 
     def wake(self) -> None:
         """End a drain that is waiting in another thread."""
-        self._java.wake()
+        self.java.wake()
 
     def finish(self) -> None:
         """Tell the JVM that all is delivered."""
-        self._java.finish()
+        self.java.finish()
 
     def unsubscribe(self) -> None:
         """Take the bridge off the listener bus."""
-        self._bus.removeListener(self._java)
+        self._bus.removeListener(self.java)
 
     def waiting_in_spark(self) -> int:
         """Return how many events wait in Spark's own queue for the bridge."""
@@ -111,7 +114,4 @@ class DriverBridge:
 
 def _compile(jvm: Any) -> Any:
     source = files(__package__).joinpath("DriverBridge.java").read_text(encoding="utf-8")
-    compiler = jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
-    compiler.cook(source)
-    return compiler.getClassLoader().loadClass(_CLASS)
+    return compile_java(jvm, source, _CLASS)

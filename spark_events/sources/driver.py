@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from itertools import chain
 from typing import Any
 
 from spark_events.api.event import now_ms
+from spark_events.lineage.job_listeners import LINEAGE_ENDED
+from spark_events.lineage.plans import LineageListener
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.translator import (
     APPLICATION_END,
@@ -18,6 +21,7 @@ from spark_events.listeners.translator import (
     SQL_EXECUTION_START,
     SparkListeners,
 )
+from spark_events.runtime.kinds import JOB_LISTENERS
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 from spark_events.sources.bridge import DriverBridge
@@ -37,6 +41,7 @@ _BATCH = 1_000
 _WAIT_MS = 500
 _BUS_WAIT_MS = 2_000
 _EXIT_WAIT_S = 2.0
+_LINEAGE_WAIT_S = 2.0
 
 
 class DriverSource:
@@ -70,6 +75,10 @@ class DriverSource:
             settings.close_timeout_ms,
             WANTED,
         )
+        self._lineage: LineageListener | None = None
+        if registry.has_reporters(JOB_LISTENERS):
+            self._lineage = LineageListener(spark_context, self._bridge.java, settings.lineage_budget_ms)
+        self._held: tuple[float, Record] | None = None
         self._metrics = BridgeMetrics(self._bridge, registry, str(spark_context.appName))
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="spark-events-driver", daemon=True)
@@ -77,6 +86,8 @@ class DriverSource:
     def start(self) -> None:
         """Subscribe, take what already runs, and go on in a thread of its own."""
         self._bridge.subscribe()
+        if self._lineage is not None:
+            self._lineage.subscribe()
         now = now_ms()
         self._listeners.on_record(self._state.application_start())
         found = (self._state.executors(), self._state.running_queries(now), self._state.running_jobs())
@@ -129,6 +140,7 @@ class DriverSource:
             if last:
                 self._await_bus()
             self._take(self._bridge.drain(_BATCH, 0 if last else _WAIT_MS))
+            self._end_when_lineage_has()
             self._listeners.tick(now_ms())
             self._metrics.count()
             self._registry.tick()
@@ -148,11 +160,28 @@ class DriverSource:
                 record = self._state.complete_query(record)
             elif name == APPLICATION_END:
                 record = self._with_exception(record)
+                if self._lineage is not None:
+                    self._held = (time.monotonic() + _LINEAGE_WAIT_S, record)
+                    continue
+            elif name == LINEAGE_ENDED:
+                self._end_held()
             self._listeners.on_record(record, received_ms)
         if records:
             self._metrics.taken(records[-1][0])
         else:
             self._metrics.idle()
+
+    def _end_when_lineage_has(self) -> None:
+        """Hand over the ApplicationEnd that waits for plans that are still being read, but not for ever."""
+        if self._held is not None and time.monotonic() > self._held[0]:
+            logger.warning("the last statements' plans were not read in time; their lineage misses")
+            self._end_held()
+
+    def _end_held(self) -> None:
+        if self._held is not None:
+            _, record = self._held
+            self._held = None
+            self._listeners.on_record(record)
 
     def _with_exception(self, record: Record) -> Record:
         """Add what Python raised to an ApplicationEnd that came of ``finally: spark.stop()``."""
@@ -170,6 +199,7 @@ class DriverSource:
         }
 
     def _end_without_jvm(self) -> None:
+        self._end_held()
         if not self._listeners.ended:
             record = self._end_record(now_ms())
             if not record["ExitCode"]:
@@ -179,6 +209,8 @@ class DriverSource:
     def _await_bus(self) -> None:
         try:
             self._bridge.await_bus(_BUS_WAIT_MS)
+            if self._lineage is not None:
+                self._lineage.await_read(_BUS_WAIT_MS)
         except Exception as error:  # java.util.concurrent.TimeoutException, by way of py4j
             logger.warning("Spark's listener bus did not come to rest, the last events may miss: %r", error)
 

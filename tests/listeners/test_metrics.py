@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from spark_events.api import ApplicationInfo, Metric
+from spark_events.api import ApplicationInfo, JobStatus, Metric
 from spark_events.listeners.emitter import Emitter, Entity
-from spark_events.listeners.job_status import JobStatus, JobStatusTracker
+from spark_events.listeners.job_status import JobStatusTracker
 from spark_events.listeners.query_metrics import backlog
 from spark_events.listeners.settings import CURRENT_TIME, STATE, TOTAL_TIME, read_settings
 from spark_events.listeners.status_metrics import StatusMetrics

@@ -57,7 +57,7 @@ def test_the_three_kinds_are_read_alike(kind: Kind) -> None:
 
     assert names == []
     lines = sorted(problems.splitlines())
-    assert lines[0].startswith(f"{kind.prefix}a.factory.class: unknown {kind.singular} reporter 'nothing'")
+    assert lines[0].startswith(f"{kind.prefix}a.factory.class: unknown {kind.title} 'nothing'")
     assert lines[1].startswith(f"{kind.prefix}b.factory.class: missing; set it to one of ")
     assert lines[2] == f"{kind.prefix}c: no option; expected {kind.prefix}<name>.<option>"
 

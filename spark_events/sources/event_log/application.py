@@ -8,8 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
-from spark_events.api import ApplicationInfo, Event
-from spark_events.listeners.job_status import JobStatus
+from spark_events.api import ApplicationInfo, Event, JobStatus
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.translator import APPLICATION_END, APPLICATION_START, LOG_START, SparkListeners
 from spark_events.sources.event_log.files import EventLog, LogFiles

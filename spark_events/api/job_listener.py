@@ -1,0 +1,201 @@
+"""Listeners that learn of jobs, with their lineage, and of each change of their status (FLIP-314)."""
+
+from __future__ import annotations
+
+import abc
+import enum
+from collections.abc import Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from spark_events.api.config import ApplicationInfo, ReporterConfig
+from spark_events.api.failure import Failure
+from spark_events.api.job_status import JobStatus
+from spark_events.api.lineage import LineageGraph, LineageVertex
+from spark_events.api.reporter import Reporter, ReporterFactory
+from spark_events.api.sending import SendingReporter
+
+APPLICATION, QUERY, STATEMENT = "application", "query", "statement"
+_IO_THREADS = 4
+
+
+class ExecutionMode(enum.Enum):
+    """Whether a job is meant to end (Flink's ``RuntimeExecutionMode``)."""
+
+    STREAMING = "STREAMING"
+    BATCH = "BATCH"
+
+
+@dataclass(frozen=True)
+class JobStatusChangedEvent:
+    """What all events of a job say.
+
+    Attributes:
+        job_id: tells the job from all others: an application's id, a run id of a streaming query, or
+            ``<application id>/<execution id>`` of a statement.
+        job_name: the same for each run of the same job, as far as Spark lets it be told.
+        job_kind: ``application``, ``query`` or ``statement``.
+        time_ms: when it happened, in ms since the epoch.
+        application: the application that runs it.
+        variables: of the scope, such as ``app_name`` and ``query_name``.
+    """
+
+    job_id: str
+    job_name: str
+    job_kind: str
+    time_ms: int
+    application: ApplicationInfo
+    variables: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class JobCreatedEvent(JobStatusChangedEvent):
+    """A job begins.
+
+    Attributes:
+        lineage: what it reads and writes.
+        execution_mode: STREAMING for a streaming query, or BATCH.
+        statement: its SQL text, or else where the program asked for it; empty where that is not known.
+        spark_version: what runs it.
+    """
+
+    lineage: LineageGraph = field(default_factory=LineageGraph)
+    execution_mode: ExecutionMode = ExecutionMode.BATCH
+    statement: str = ""
+    spark_version: str = ""
+
+
+@dataclass(frozen=True)
+class JobLineageEvent(JobStatusChangedEvent):
+    """More is known of what a job reads and writes, such as what a function of foreachBatch writes.
+
+    Attributes:
+        lineage: the whole of it, in place of what was known.
+    """
+
+    lineage: LineageGraph = field(default_factory=LineageGraph)
+
+
+@dataclass(frozen=True)
+class JobExecutionStatusEvent(JobStatusChangedEvent):
+    """A job's status changes.
+
+    Attributes:
+        old_status: the status before.
+        new_status: the status now.
+        exception: why it failed; None where it has not, or Spark does not say.
+        written: what a statement has written, by ``rows``, ``bytes`` and ``files``; empty where that is
+            not known.
+    """
+
+    old_status: JobStatus = JobStatus.CREATED
+    new_status: JobStatus = JobStatus.RUNNING
+    exception: Failure | None = None
+    written: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+
+class JobStatusChangedListener(Reporter):
+    """Learns of jobs (FLIP-314's ``JobStatusChangedListener``).
+
+    It has the life of a ``Reporter``: ``open``, ``flush`` and ``close`` may be left out, all calls come
+    from one thread that is the listener's own, and what it raises costs itself alone. One that sends what
+    it learns may be a ``SendingReporter`` as well.
+    """
+
+    @abc.abstractmethod
+    def on_event(self, event: JobStatusChangedEvent) -> None:
+        """Take a JobCreatedEvent, a JobLineageEvent or a JobExecutionStatusEvent, in the job's order."""
+
+
+@dataclass(frozen=True)
+class JobListenerContext:
+    """What a listener is made with (FLIP-314's ``JobStatusChangedListenerFactory.Context``).
+
+    Attributes:
+        config: the listener's own options, and the application; ``config.values`` has them as written.
+        io_executor: for slow work. It finishes what it was given before the listener is closed, as far as
+            ``spark.events.close.timeout`` lets it, and takes nothing new after that.
+    """
+
+    config: ReporterConfig
+    io_executor: Executor
+
+
+class JobStatusChangedListenerFactory(ReporterFactory):
+    """Creates listeners; entry-point group ``spark_events.job_listeners``."""
+
+    @abc.abstractmethod
+    def create_listener(self, context: JobListenerContext) -> JobStatusChangedListener:
+        """Create a listener, without opening anything.
+
+        Raises:
+            ConfigError: a value cannot be used.
+        """
+
+    def create(self, config: ReporterConfig) -> JobStatusChangedListener:
+        """Create a listener with an executor around it; the runtime calls it."""
+        executor = ThreadPoolExecutor(_IO_THREADS, "spark-events-io")
+        listener = self.create_listener(JobListenerContext(config, executor))
+        if isinstance(listener, SendingReporter):
+            return listener
+        return _WithExecutor(listener, executor)
+
+
+class _WithExecutor(JobStatusChangedListener):
+    """A listener whose executor ends before it does."""
+
+    def __init__(self, listener: JobStatusChangedListener, executor: ThreadPoolExecutor) -> None:
+        self._listener = listener
+        self._executor = executor
+
+    @property
+    def destination(self) -> str:
+        return self._listener.destination
+
+    def open(self) -> None:
+        self._listener.open()
+
+    def on_event(self, event: JobStatusChangedEvent) -> None:
+        self._listener.on_event(event)
+
+    def flush(self) -> None:
+        self._listener.flush()
+
+    def close(self) -> None:
+        self._executor.shutdown(wait=True)
+        self._listener.close()
+
+
+class JobExecutionListener(JobStatusChangedListener):
+    """The older form of a listener, by what became of the job (FLIP-314, first version)."""
+
+    def on_event(self, event: JobStatusChangedEvent) -> None:
+        """Call the method for what happened."""
+        if isinstance(event, JobCreatedEvent):
+            self.on_created(event.job_id, event.job_name, event.lineage.sources, event.lineage.sinks)
+        elif isinstance(event, JobExecutionStatusEvent) and event.new_status.terminal:
+            if event.new_status is JobStatus.FINISHED:
+                self.on_finished(event.job_id, event.job_name)
+            elif event.new_status is JobStatus.CANCELED:
+                self.on_canceled(event.job_id, event.job_name)
+            else:
+                self.on_failed(event.job_id, event.job_name, event.exception)
+
+    def on_created(
+        self,
+        job_id: str,
+        job_name: str,
+        sources: tuple[LineageVertex, ...],
+        sinks: tuple[LineageVertex, ...],
+    ) -> None:
+        """Take that a job begins."""
+
+    def on_finished(self, job_id: str, job_name: str) -> None:
+        """Take that it has done its work."""
+
+    def on_canceled(self, job_id: str, job_name: str) -> None:
+        """Take that it was stopped."""
+
+    def on_failed(self, job_id: str, job_name: str, exception: Failure | None) -> None:
+        """Take that it failed."""

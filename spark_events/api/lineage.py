@@ -1,0 +1,291 @@
+"""What a job reads and writes: sources, sinks, and which columns make which (FLIP-314)."""
+
+from __future__ import annotations
+
+import abc
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+
+class Boundedness(enum.Enum):
+    """Whether a source ends (Flink's ``Boundedness``)."""
+
+    BOUNDED = "BOUNDED"
+    CONTINUOUS_UNBOUNDED = "CONTINUOUS_UNBOUNDED"
+
+
+class ModifyType(enum.Enum):
+    """What a job does to its sink."""
+
+    INSERT = "INSERT"
+    OVERWRITE = "OVERWRITE"
+    CTAS = "CTAS"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    MERGE = "MERGE"
+
+
+class Transformation(enum.Enum):
+    """How a source column has a part in a sink column, with OpenLineage's subtypes.
+
+    The first three are direct: the value is computed from the column's. With the others the column decides
+    which value or which rows there are, or in which order.
+    """
+
+    IDENTITY = "IDENTITY"
+    TRANSFORMATION = "TRANSFORMATION"
+    AGGREGATION = "AGGREGATION"
+    CONDITIONAL = "CONDITIONAL"
+    WINDOW = "WINDOW"
+    JOIN = "JOIN"
+    GROUP_BY = "GROUP_BY"
+    FILTER = "FILTER"
+    SORT = "SORT"
+
+    @property
+    def direct(self) -> bool:
+        """Whether the sink's value is computed from the column's."""
+        return self in (Transformation.IDENTITY, Transformation.TRANSFORMATION, Transformation.AGGREGATION)
+
+
+class LineageDatasetFacet(abc.ABC):
+    """Something more that is known of a dataset; plugins and providers may have their own."""
+
+    @property
+    @abc.abstractmethod
+    def name(self) -> str:
+        """What the facet is called, as in ``dataset.facets``."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaField:
+    """A column of a dataset.
+
+    Attributes:
+        name: the column's name.
+        type: its type, as Spark writes it, such as ``decimal(10,2)``.
+    """
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaFacet(LineageDatasetFacet):
+    """The columns that the job reads or writes."""
+
+    fields: tuple[SchemaField, ...]
+
+    @property
+    def name(self) -> str:
+        """The facet's name."""
+        return "schema"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFacet(LineageDatasetFacet):
+    """Options of the reader or writer; secrets are not among them."""
+
+    config: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        """The facet's name."""
+        return "config"
+
+
+@dataclass(frozen=True, slots=True)
+class SymlinksFacet(LineageDatasetFacet):
+    """Other names of the same data, such as the table's whose files the dataset is.
+
+    Attributes:
+        identifiers: namespace and name of each.
+    """
+
+    identifiers: tuple[tuple[str, str], ...]
+
+    @property
+    def name(self) -> str:
+        """The facet's name."""
+        return "symlinks"
+
+
+@dataclass(frozen=True, slots=True)
+class LineageDataset:
+    """Data that has a name of its own, whoever reads or writes it.
+
+    Attributes:
+        name: unique in the namespace, such as a path or ``database.schema.table``.
+        namespace: where it is, such as ``file``, ``s3://bucket`` or ``kafka://host:9092``; both follow
+            OpenLineage's naming specification, so that two tables over one topic are one dataset.
+        facets: what else is known, by the facet's name.
+    """
+
+    name: str
+    namespace: str
+    facets: Mapping[str, LineageDatasetFacet] = field(
+        default_factory=lambda: MappingProxyType({}), compare=False
+    )
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Namespace and name: the same key is the same data."""
+        return self.namespace, self.name
+
+
+@dataclass(frozen=True, slots=True)
+class TableLineageDataset(LineageDataset):
+    """Data that a catalog has as a table.
+
+    Attributes:
+        catalog: the catalog's name in Spark, such as ``spark_catalog``.
+        database: its database, or its namespace joined with dots.
+        table: its name.
+        created: whether the table is there; False for one that the statement is about to create and whose
+            place only its catalog knows.
+    """
+
+    catalog: str = ""
+    database: str = ""
+    table: str = ""
+    created: bool = field(default=True, compare=False)
+
+    @property
+    def identifier(self) -> str:
+        """Catalog, database and table, joined with dots."""
+        return ".".join(part for part in (self.catalog, self.database, self.table) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class LineageVertex:
+    """A source or a sink of a job.
+
+    Attributes:
+        datasets: what it reads or writes; a Kafka source has one for each topic.
+    """
+
+    datasets: tuple[LineageDataset, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLineageVertex(LineageVertex):
+    """A source.
+
+    Attributes:
+        boundedness: whether it ends.
+    """
+
+    boundedness: Boundedness = Boundedness.BOUNDED
+
+
+@dataclass(frozen=True, slots=True)
+class TableSinkLineageVertex(LineageVertex):
+    """A sink.
+
+    Attributes:
+        modify_type: what is done to it.
+    """
+
+    modify_type: ModifyType = ModifyType.INSERT
+
+
+@dataclass(frozen=True, slots=True)
+class SourceColumn:
+    """A source's column, and its part in a sink's.
+
+    Attributes:
+        dataset: the column's dataset.
+        column: its name.
+        transformations: the ways from the one to the other, each kind once.
+        masking: whether it is behind a hash, a count or a mask on each of them.
+    """
+
+    dataset: LineageDataset
+    column: str
+    transformations: tuple[Transformation, ...] = (Transformation.IDENTITY,)
+    masking: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumnLineageEdge:
+    """A column of a sink, with the source columns that it is computed from.
+
+    Attributes:
+        column: the sink column's name.
+        sources: the source columns.
+    """
+
+    column: str
+    sources: tuple[SourceColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LineageEdge:
+    """Data goes from a source to a sink.
+
+    Attributes:
+        source: whence.
+        sink: where to.
+    """
+
+    source: LineageVertex
+    sink: LineageVertex
+
+
+@dataclass(frozen=True, slots=True)
+class TableLineageEdge(LineageEdge):
+    """An edge that knows the columns.
+
+    Attributes:
+        columns: the sink's columns that this source has a part in.
+        influences: source columns that decide which rows the sink gets, or in which order: those of joins,
+            filters, groups and sorts.
+    """
+
+    columns: tuple[TableColumnLineageEdge, ...] = ()
+    influences: tuple[SourceColumn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LineageGraph:
+    """The lineage of one job.
+
+    Attributes:
+        sources: what it reads.
+        sinks: what it writes; none for a query whose result goes to the program.
+        relations: which source feeds which sink.
+        incomplete: why something may miss; empty where nothing is known to.
+    """
+
+    sources: tuple[LineageVertex, ...] = ()
+    sinks: tuple[LineageVertex, ...] = ()
+    relations: tuple[LineageEdge, ...] = ()
+    incomplete: str = ""
+
+    def column_edges(self, sink: LineageVertex) -> Mapping[str, tuple[SourceColumn, ...]]:
+        """Return for each column of a sink the source columns of all edges to it."""
+        found: dict[str, tuple[SourceColumn, ...]] = {}
+        for edge in self.relations:
+            if isinstance(edge, TableLineageEdge) and edge.sink == sink:
+                for column in edge.columns:
+                    found[column.column] = found.get(column.column, ()) + column.sources
+        return found
+
+
+class LineageVertexProvider(abc.ABC):
+    """What a source or a sink of one's own derives from, to say what it reads or writes (FLIP-314).
+
+    Register it with ``spark_events.lineage.provide(format, provider)``; a Python data source is found by
+    the name under which Spark knows it.
+    """
+
+    @abc.abstractmethod
+    def lineage_vertex(self, options: Mapping[str, str], is_sink: bool) -> LineageVertex:
+        """Return the vertex of a reader or a writer with these options.
+
+        Args:
+            options: as given to Spark, secrets included: put none of them into the vertex.
+            is_sink: whether it writes.
+        """

@@ -1,0 +1,6 @@
+"""Which data each job reads and writes, and listeners that learn of it (FLIP-314)."""
+
+from spark_events.lineage.preview import lineage_of
+from spark_events.lineage.providers import provide, withdraw
+
+__all__ = ["lineage_of", "provide", "withdraw"]

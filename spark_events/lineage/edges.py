@@ -1,0 +1,83 @@
+"""Lineage that the program says itself, in place of what is found in plans (FLIP-314)."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from spark_events.api import LineageEdge, LineageGraph
+from spark_events.lineage.graph import merged
+
+_TAG = "spark-events-lineage-"
+_numbers = itertools.count(1)
+_lock = threading.Lock()
+_of_thread = threading.local()
+_given: dict[str, GivenEdges] = {}
+
+
+@dataclass(slots=True)
+class GivenEdges:
+    """Edges that were given for a job.
+
+    Attributes:
+        edges: the edges.
+        replace: whether they stand in place of what the plan says, or beside it.
+        job: whose they are, once that is known.
+    """
+
+    edges: tuple[LineageEdge, ...]
+    replace: bool
+    job: str = ""
+
+    def applied_to(self, graph: LineageGraph) -> LineageGraph:
+        """Return a graph with these edges."""
+        own = LineageGraph(
+            tuple(dict.fromkeys(edge.source for edge in self.edges)),
+            tuple(dict.fromkeys(edge.sink for edge in self.edges)),
+            tuple(dict.fromkeys(self.edges)),
+        )
+        return own if self.replace else merged((graph, own))
+
+
+def add_lineage_edges(spark: Any, *edges: LineageEdge, replace: bool = True) -> None:
+    """Say the lineage of the next job that this thread starts and that writes something.
+
+    That is the next statement that writes, or the next streaming query, whichever comes first; the edges are
+    gone with it. A second call before that takes the place of the first.
+
+    Args:
+        spark: a SparkSession.
+        edges: from sources to sinks.
+        replace: they stand in place of what Spark's plan says, as in Flink; otherwise beside it.
+    """
+    context = spark.sparkContext
+    tag = f"{_TAG}{next(_numbers)}"
+    before = getattr(_of_thread, "tag", None)
+    if before is not None:
+        context.removeJobTag(before)
+        with _lock:
+            if not _given[before].job:
+                del _given[before]
+    _of_thread.tag = tag
+    with _lock:
+        _given[tag] = GivenEdges(tuple(edges), replace)
+    context.addJobTag(tag)
+
+
+def edges_of(tags: Iterable[str], job: str) -> GivenEdges | None:
+    """Return the edges that were given for a job, by the tags that Spark has of it.
+
+    Args:
+        tags: as in ``SparkListenerSQLExecutionStart``.
+        job: its id; the first that asks for a tag's edges has them.
+    """
+    with _lock:
+        for tag in tags:
+            found = _given.get(str(tag))
+            if found is not None and found.job in ("", job):
+                found.job = job
+                return found
+    return None

@@ -1,0 +1,27 @@
+"""Puts the job status listeners beside the other listeners, where somebody listens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from spark_events.lineage.datasets import catalogs_of
+from spark_events.lineage.job_listeners import JobListeners
+from spark_events.listeners.translator import Extension
+from spark_events.runtime.kinds import JOB_LISTENERS
+from spark_events.runtime.registry import Registry
+
+
+def job_listeners(conf: Mapping[str, str], registry: Registry, with_plans: bool) -> Extension | None:
+    """Return what ``SparkListeners`` takes as its extension; None where nobody listens.
+
+    Args:
+        conf: Spark's configuration.
+        registry: where the job status listeners are.
+        with_plans: whether records of plans come.
+    """
+    if not registry.has_reporters(JOB_LISTENERS):
+        return None
+    catalogs = catalogs_of(conf)
+    return lambda context, own_registry, version: JobListeners(
+        context, own_registry, version, catalogs, with_plans
+    )

@@ -1,0 +1,94 @@
+package io.sparkevents.lineage;
+
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.Map;
+
+/**
+ * The source columns that one column is computed from, each by its number, with the kinds of the ways to it as bits.
+ * Immutable once it was handed out, so that a column that is passed on is shared and not copied.
+ */
+public class Inputs {
+    public static final int IDENTITY = 1;
+    public static final int TRANSFORMATION = 2;
+    public static final int AGGREGATION = 4;
+    public static final int MASKING = 8;
+    public static final int CONDITIONAL = 16;
+    public static final int WINDOW = 32;
+    public static final int JOIN = 64;
+    public static final int GROUP_BY = 128;
+    public static final int FILTER = 256;
+    public static final int SORT = 512;
+    public static final Inputs NONE = new Inputs(new HashMap());
+    private static final int DIRECT = 7;
+
+    private final HashMap kinds;
+
+    private Inputs(HashMap kinds) {
+        this.kinds = kinds;
+    }
+
+    public static Inputs of(int column, int kind) {
+        HashMap kinds = new HashMap();
+        kinds.put(Integer.valueOf(column), Integer.valueOf(kind));
+        return new Inputs(kinds);
+    }
+
+    public int size() {
+        return kinds.size();
+    }
+
+    /** Returns the kinds by the number of the column: a map that must not be changed. */
+    public Map kinds() {
+        return kinds;
+    }
+
+    public Inputs plus(Inputs other) {
+        if (other.kinds.isEmpty() || other == this) {
+            return this;
+        }
+        if (kinds.isEmpty()) {
+            return other;
+        }
+        HashMap sum = new HashMap(kinds);
+        addAll(sum, other, 0);
+        return new Inputs(sum);
+    }
+
+    /** Returns these as seen after a step of a kind: the strongest of direct steps counts, an indirect one wins. */
+    public Inputs after(int step) {
+        if (kinds.isEmpty() || step == IDENTITY) {
+            return this;
+        }
+        HashMap stepped = new HashMap();
+        addAll(stepped, this, step);
+        return new Inputs(stepped);
+    }
+
+    private static void addAll(HashMap into, Inputs from, int step) {
+        for (Iterator each = from.kinds.entrySet().iterator(); each.hasNext();) {
+            Map.Entry entry = (Map.Entry) each.next();
+            int kind = stepped(((Integer) entry.getValue()).intValue(), step);
+            Integer known = (Integer) into.get(entry.getKey());
+            into.put(entry.getKey(), Integer.valueOf(known == null ? kind : known.intValue() | kind));
+        }
+    }
+
+    private static int stepped(int kind, int step) {
+        if (step == 0) {
+            return kind;
+        }
+        int masking = (kind | step) & MASKING;
+        int direct = step & DIRECT;
+        if (direct == 0) {
+            return step | masking;
+        }
+        int kept = kind & ~(DIRECT | MASKING);
+        for (int each = IDENTITY; each <= AGGREGATION; each = each << 1) {
+            if ((kind & each) != 0) {
+                kept |= Math.max(each, direct);
+            }
+        }
+        return kept | masking;
+    }
+}

@@ -1,0 +1,279 @@
+package io.sparkevents.lineage;
+
+import io.sparkevents.DriverBridge;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.concurrent.LinkedBlockingQueue;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerApplicationEnd;
+import org.apache.spark.scheduler.SparkListenerEvent;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SQLExecution$;
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
+
+/**
+ * Reads the plan of each statement and of each streaming query when it begins, on a thread of its own, and hands what
+ * it found to the bridge. Neither the statement nor the listener bus waits for it.
+ */
+public class LineageListener extends SparkListener implements Runnable {
+    private static final int MOST_WAITING = 1000;
+    private static final int MOST_BATCH_WRITES = 100;
+    private static final int MOST_OF_TEXT = 65536;
+    private static final long STACK_BYTES = 512L << 20;
+
+    private final DriverBridge bridge;
+    private final long budgetMs;
+    private final LinkedBlockingQueue waiting = new LinkedBlockingQueue();
+    private final Remembered remembered = new Remembered();
+    private final HashMap running = new HashMap();
+    private final HashMap batchRuns = new HashMap();
+    private final HashMap roots = new HashMap();
+    private final HashMap queries = new HashMap();
+    private volatile boolean working = false;
+
+    public LineageListener(DriverBridge bridge, long budgetMs) {
+        this.bridge = bridge;
+        this.budgetMs = budgetMs;
+        Thread thread = new Thread(null, this, "spark-events-lineage", STACK_BYTES);
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    /** Waits until all that was posted has been read, or the time is over. */
+    public void await(long timeoutMs) throws InterruptedException {
+        long end = System.currentTimeMillis() + timeoutMs;
+        while ((working || !waiting.isEmpty()) && System.currentTimeMillis() < end) {
+            Thread.sleep(5L);
+        }
+    }
+
+    // -- on the listener bus -----------------------------------------------------------------------------------
+
+    public void onOtherEvent(SparkListenerEvent event) {
+        String name = event.getClass().getName();
+        Object plan = null;
+        if (event instanceof SparkListenerSQLExecutionStart) {
+            // Spark forgets it with the execution's end.
+            plan = SQLExecution$.MODULE$.getQueryExecution(((SparkListenerSQLExecutionStart) event).executionId());
+        } else if (event instanceof SparkListenerSQLExecutionEnd) {
+            plan = Reflect.get(event, "qe");
+        } else if (name.endsWith("$QueryStartedEvent")) {
+            plan = Streams.find(Reflect.text(Reflect.get(event, "id")));
+        } else if (!name.endsWith("$QueryTerminatedEvent")) {
+            return;
+        }
+        // What waits holds plans: beyond a bound it is without.
+        waiting.add(new Object[] {event, waiting.size() < MOST_WAITING ? plan : null});
+    }
+
+    public void onApplicationEnd(SparkListenerApplicationEnd event) {
+        waiting.add(new Object[] {event, null});
+    }
+
+    // -- on its own thread -------------------------------------------------------------------------------------
+
+    public void run() {
+        while (true) {
+            try {
+                Object[] next = (Object[]) waiting.take();
+                working = true;
+                take((SparkListenerEvent) next[0], next[1]);
+            } catch (InterruptedException interrupted) {
+                return;
+            } catch (Throwable error) {
+                bridge.countFailed();
+            }
+            working = false;
+        }
+    }
+
+    private void take(SparkListenerEvent event, Object plan) {
+        if (event instanceof SparkListenerSQLExecutionStart) {
+            begin((SparkListenerSQLExecutionStart) event, (QueryExecution) plan);
+        } else if (event instanceof SparkListenerSQLExecutionEnd) {
+            end((SparkListenerSQLExecutionEnd) event, (QueryExecution) plan);
+        } else if (event.getClass().getName().endsWith("$QueryStartedEvent")) {
+            beginQuery(event, plan);
+        } else if (event instanceof SparkListenerApplicationEnd) {
+            bridge.addRecord(record("SparkEventsLineageEnded", System.currentTimeMillis()));
+        } else {
+            queries.remove(Reflect.text(Reflect.get(event, "runId")));
+        }
+    }
+
+    private void begin(SparkListenerSQLExecutionStart event, QueryExecution plan) {
+        Long id = Long.valueOf(event.executionId());
+        scala.Option root = event.rootExecutionId();
+        String description = event.description() == null ? "" : event.description();
+        int batch = description.indexOf("\nrunId = ");
+        if (root.isDefined() && ((Number) root.get()).longValue() != id.longValue()) {
+            roots.put(id, root.get());
+            Object run = batchRuns.get(root.get());
+            if (run != null && plan != null) {
+                beginInBatch((String) run, plan);
+            }
+        } else if (batch >= 0) {
+            String run = description.substring(batch + 9).split("\\s")[0];
+            batchRuns.put(id, run);
+            tagQuery(run, Reflect.list(event.jobTags()));
+        } else {
+            LinkedHashMap record = record("SparkEventsStatementCreated", event.time());
+            record.put("executionId", id);
+            record.put("description", cut(description));
+            record.put("tags", Reflect.list(event.jobTags()));
+            running.put(id, addLineage(record, plan, null));
+            bridge.addRecord(record);
+        }
+    }
+
+    private void end(SparkListenerSQLExecutionEnd event, QueryExecution plan) {
+        Long id = Long.valueOf(event.executionId());
+        batchRuns.remove(id);
+        Object root = roots.remove(id);
+        if (root != null && plan != null && running.get(root) != null) {
+            ((Statement) running.get(root)).wrote(Written.by(plan));
+        }
+        if (!running.containsKey(id)) {
+            return;
+        }
+        Statement statement = (Statement) running.remove(id);
+        if (statement != null && statement.locate()) {
+            LinkedHashMap record = record("SparkEventsStatementLineage", event.time());
+            record.put("executionId", id);
+            record.put("lineage", statement.record());
+            bridge.addRecord(record);
+        }
+        if (statement != null && !statement.hasSinks()) {
+            remembered.remember(statement.walker, statement.plan.output());
+        }
+        LinkedHashMap record = record("SparkEventsStatementEnded", event.time());
+        record.put("executionId", id);
+        record.put("failure", failure((Throwable) Reflect.get(event, "executionFailure"), event.errorMessage()));
+        if (statement != null && statement.hasSinks() && plan != null) {
+            statement.wrote(Written.by(plan));
+            record.put("written", statement.written());
+        }
+        bridge.addRecord(record);
+    }
+
+    private void beginQuery(SparkListenerEvent event, Object stream) {
+        LinkedHashMap record = record("SparkEventsQueryLineage", System.currentTimeMillis());
+        String run = Reflect.text(Reflect.get(event, "runId"));
+        record.put("runId", run);
+        try {
+            if (stream == null) {
+                record.put("incomplete", "the query had ended before its plan was read");
+            } else {
+                readStream(record, run, stream);
+            }
+        } catch (Throwable error) {
+            record.put("incomplete", "its plan could not be read: " + error);
+        }
+        bridge.addRecord(record);
+    }
+
+    private void readStream(LinkedHashMap record, String run, Object stream) {
+        Identities identities = new Identities(Reflect.get(stream, "sparkSession"));
+        LogicalPlan plan = Streams.plan(stream);
+        Statement statement = new Statement(plan, identities, remembered, budgetMs);
+        statement.readStream(Streams.sink(stream, identities));
+        record.put("lineage", statement.record());
+        record.put("bounded", Boolean.valueOf(Streams.isBounded(stream)));
+        List[] batch = Streams.isForeachBatch(stream) ? Remembered.batch(statement.walker, plan.output()) : null;
+        queries.put(run, new Object[] {batch, new HashSet(), null, record.get("bounded")});
+    }
+
+    /** What a function of foreachBatch writes is written by the query. */
+    private void beginInBatch(String run, QueryExecution plan) {
+        Object[] query = (Object[]) queries.get(run);
+        if (query == null || query[0] == null || ((HashSet) query[1]).size() >= MOST_BATCH_WRITES) {
+            return;
+        }
+        LinkedHashMap record = record("SparkEventsQueryLineage", System.currentTimeMillis());
+        record.put("runId", run);
+        record.put("bounded", query[3]);
+        Statement statement = addLineage(record, plan, (List[]) query[0]);
+        if (statement != null && statement.hasSinks() && ((HashSet) query[1]).add(statement.record().toString())) {
+            bridge.addRecord(record);
+        }
+    }
+
+    private void tagQuery(String run, ArrayList tags) {
+        Object[] query = (Object[]) queries.get(run);
+        if (query != null && !tags.isEmpty() && !tags.equals(query[2])) {
+            query[2] = tags;
+            LinkedHashMap record = record("SparkEventsQueryTags", System.currentTimeMillis());
+            record.put("runId", run);
+            record.put("tags", tags);
+            bridge.addRecord(record);
+        }
+    }
+
+    private Statement read(QueryExecution plan, List[] batch) {
+        Statement statement =
+            new Statement(plan.analyzed(), new Identities(Reflect.get(plan, "sparkSession")), remembered, budgetMs);
+        remembered.inBatch(batch);
+        try {
+            statement.read();
+        } finally {
+            remembered.inBatch(null);
+        }
+        return statement;
+    }
+
+    // ----------------------------------------------------------------------------------------------------------
+
+    /** Reads a plan into a record; returns null, and says so in the record, where that cannot be done. */
+    private Statement addLineage(LinkedHashMap record, QueryExecution plan, List[] batch) {
+        try {
+            if (plan == null) {
+                record.put("incomplete", "its plan was not kept: it had ended, or too many plans waited");
+                return null;
+            }
+            Statement statement = read(plan, batch);
+            record.put("lineage", statement.record());
+            record.put("sql", cut(statement.sql()));
+            return statement;
+        } catch (Throwable error) {
+            record.put("incomplete", "its plan could not be read: " + error);
+            return null;
+        }
+    }
+
+    private static LinkedHashMap failure(Throwable thrown, scala.Option message) {
+        String text = message.isDefined() ? String.valueOf(message.get()) : "";
+        if (thrown == null && text.length() == 0) {
+            return null;
+        }
+        LinkedHashMap failure = new LinkedHashMap();
+        failure.put("text", text);
+        if (thrown != null) {
+            StringWriter stack = new StringWriter();
+            thrown.printStackTrace(new PrintWriter(stack));
+            failure.put("text", cut(stack.toString()));
+            Object condition = Reflect.get(thrown, "getCondition");
+            condition = condition == null ? Reflect.get(thrown, "getErrorClass") : condition;
+            failure.put("errorClass", Reflect.text(condition));
+            failure.put("sqlState", Reflect.text(Reflect.get(thrown, "getSqlState")));
+        }
+        return failure;
+    }
+
+    private static LinkedHashMap record(String name, long time) {
+        LinkedHashMap record = new LinkedHashMap();
+        record.put("Event", name);
+        record.put("time", Long.valueOf(time));
+        return record;
+    }
+
+    private static String cut(String text) {
+        return text == null ? null : text.substring(0, Math.min(text.length(), MOST_OF_TEXT));
+    }
+}

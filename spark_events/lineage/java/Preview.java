@@ -1,0 +1,13 @@
+package io.sparkevents.lineage;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+
+/** Reads the plan of a statement that is not run. */
+public class Preview {
+    public String read(LogicalPlan plan, Object session, long budgetMs) throws Exception {
+        Statement statement = new Statement(plan, new Identities(session), new Remembered(), budgetMs);
+        statement.read();
+        return new ObjectMapper().writeValueAsString(statement.record());
+    }
+}

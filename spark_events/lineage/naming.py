@@ -1,0 +1,151 @@
+"""Names of data, by OpenLineage's naming specification: one name, however the data is read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from urllib.parse import unquote, urlsplit
+
+Name = tuple[str, str]
+"""Namespace and name."""
+
+_PARTITION = re.compile(r"[^/=]+=[^/]*")
+_GLOB = re.compile(r"[*?\[\]{}]")
+_SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "wasb": "wasbs", "gcs": "gs"}
+_ON_LOCAL_DISK = ("", "file")
+_JDBC = re.compile(r"jdbc:(?P<scheme>[a-z0-9]+):(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
+_HOST = re.compile(r"//(?:[^@/]*@)?(?P<hosts>[^/;?]*)(?:/(?P<database>[^;?]*))?")
+_PORTS = {"postgres": 5432, "mysql": 3306, "sqlserver": 1433, "oracle": 1521, "redshift": 5439, "db2": 50000}
+_NAMED_OTHERWISE = {"postgresql": "postgres", "sqlserver": "mssql", "mariadb": "mysql"}
+_MOST_PATHS = 10
+
+
+def of_path(uri: str) -> Name:
+    """Return the name of files.
+
+    Args:
+        uri: of a folder or a file, such as ``s3a://bucket/table/day=2026-01-01``. Folders of partitions
+            and what follows a glob are no part of the name.
+    """
+    parts = urlsplit(uri) if "://" in uri or uri.startswith("file:") else urlsplit("file:" + uri)
+    scheme = _SAME_SCHEME.get(parts.scheme.lower(), parts.scheme.lower())
+    path = _root(unquote(parts.path if "://" in uri or parts.scheme == "file" else uri))
+    if scheme in _ON_LOCAL_DISK:
+        return (f"file://{parts.netloc}" if parts.netloc else "file"), path or "/"
+    name = path.strip("/")
+    if scheme in ("hdfs", "viewfs", "abfss", "wasbs"):
+        name = path or "/"
+    return f"{scheme}://{parts.netloc}", name or "/"
+
+
+def of_paths(uris: Iterable[str]) -> list[Name]:
+    """Return the names of what several paths are; very many are one, the folder that has them all."""
+    names = list(dict.fromkeys(of_path(uri) for uri in uris))
+    if len(names) <= _MOST_PATHS:
+        return names
+    return [(namespace, _common(names, namespace)) for namespace in dict.fromkeys(name[0] for name in names)]
+
+
+def of_topics(servers: str, topics: Iterable[str]) -> list[Name]:
+    """Return the names of Kafka's topics.
+
+    Args:
+        servers: ``kafka.bootstrap.servers``; the first in the alphabet names the cluster, so that the
+            order in which they are written does not.
+        topics: topics, or the pattern of those that are subscribed.
+    """
+    first = min((server.strip() for server in servers.split(",") if server.strip()), default="unknown")
+    first = first.split("://")[-1]
+    return [(f"kafka://{first if ':' in first else first + ':9092'}", topic) for topic in topics]
+
+
+def kafka_topics(options: Mapping[str, str]) -> list[str]:
+    """Return the topics that a reader's or a writer's options name, or their pattern."""
+    given = {key.lower(): value for key, value in options.items()}
+    if topics := given.get("subscribe") or given.get("topic"):
+        return [topic.strip() for topic in topics.split(",") if topic.strip()]
+    if assigned := given.get("assign"):
+        return sorted(json.loads(assigned))
+    pattern = given.get("subscribepattern")
+    return [pattern] if pattern else []
+
+
+def of_jdbc(url: str, table: str) -> Name:
+    """Return the name of a table behind JDBC; nothing of the URL's secrets is in it.
+
+    Args:
+        url: such as ``jdbc:postgresql://host:5432/database``.
+        table: as it is written for the database, qualified or not.
+    """
+    found = _JDBC.match(url)
+    if found is None:
+        return "jdbc", table
+    scheme = found["scheme"].lower()
+    host = _HOST.search(found["rest"])
+    if host is None:
+        return _without_host(scheme, found["rest"], table)
+    shown = _NAMED_OTHERWISE.get(scheme, scheme)
+    server = host["hosts"].split(",")[0]
+    port = _PORTS.get(shown) or _PORTS.get(scheme)
+    if port and not re.search(r":\d+$", server):
+        server = f"{server}:{port}"
+    database = host["database"] or _database(found["rest"])
+    return f"{shown}://{server}", _qualified(shown, database, table)
+
+
+def _without_host(scheme: str, rest: str, table: str) -> Name:
+    """Name a database in the process, or in a file: Derby's and SQLite's."""
+    database = rest.split(";")[0].split("?")[0].lstrip("/")
+    if scheme == "oracle" and "@" in rest:
+        server, _, service = rest.split("@", 1)[1].lstrip("/").replace("/", ":").rpartition(":")
+        return f"oracle://{server}", f"{service}.{_unquoted(table)}"
+    return f"{scheme}:{database}", _unquoted(table)
+
+
+def _database(rest: str) -> str:
+    named = re.search(r"(?:databaseName|database)=([^;&]+)", rest, re.IGNORECASE)
+    return named[1] if named else ""
+
+
+def _qualified(scheme: str, database: str | None, table: str) -> str:
+    name = _unquoted(table)
+    parts = [database] if database else []
+    if scheme == "postgres" and "." not in name:
+        parts.append("public")
+    return ".".join((*parts, name)) if name.count(".") < 2 else name
+
+
+def _unquoted(table: str) -> str:
+    return re.sub(r'["`\[\]]', "", table).strip()
+
+
+def is_query(table: str) -> bool:
+    """Tell whether what a JDBC reader reads is a query in parentheses, and no table."""
+    return table.lstrip().startswith("(")
+
+
+def tables_of_query(text: str) -> list[str]:
+    """Return the tables that follow FROM or JOIN in a query for another database."""
+    found = re.findall(r'\b(?:from|join)\s+((?:["`\w$]+\.)*["`\w$]+)', text, re.IGNORECASE)
+    named = set(re.findall(r'(?:\bwith|,)\s+["`]?(\w+)["`]?\s+as\s*\(', text, re.IGNORECASE))
+    return [table for table in dict.fromkeys(map(_unquoted, found)) if table not in named]
+
+
+def _root(path: str) -> str:
+    kept: list[str] = []
+    for part in path.rstrip("/").split("/"):
+        if _PARTITION.fullmatch(part) or _GLOB.search(part):
+            break
+        kept.append(part)
+    return "/".join(kept)
+
+
+def _common(names: list[Name], namespace: str) -> str:
+    paths = [name.split("/") for space, name in names if space == namespace]
+    shared: list[str] = []
+    for parts in zip(*paths, strict=False):
+        if len(set(parts)) > 1:
+            break
+        shared.append(parts[0])
+    return "/".join(shared) or "/"

@@ -1,0 +1,36 @@
+"""The lineage of a statement that was not run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spark_events.api import LineageGraph
+from spark_events.lineage.datasets import catalogs_of
+from spark_events.lineage.graph import GraphBuilder
+from spark_events.lineage.plans import read_plan
+
+_BUDGET_MS = 30_000
+
+
+def lineage_of(spark: Any, statement: Any) -> LineageGraph:
+    """Return what a statement would read and write, without running it.
+
+    Args:
+        spark: a SparkSession.
+        statement: an SQL text, such as ``INSERT INTO … SELECT …``, or a DataFrame, which has sources alone.
+
+    Raises:
+        pyspark.errors.AnalysisException: the statement is wrong, or names what is not there.
+        TypeError: there is no JVM to ask, as with Spark Connect.
+    """
+    java_session = getattr(spark, "_jsparkSession", None)
+    if java_session is None:
+        raise TypeError("lineage_of needs a SparkSession with a driver in reach; Spark Connect's has none")
+    if isinstance(statement, str):
+        state = java_session.sessionState()
+        skip = spark._jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
+        execution = state.executePlan(state.sqlParser().parsePlan(statement), skip)
+    else:
+        execution = statement._jdf.queryExecution()
+    found = read_plan(spark, execution.analyzed(), _BUDGET_MS)
+    return GraphBuilder(found, catalogs_of(dict(spark.sparkContext.getConf().getAll()))).build()
