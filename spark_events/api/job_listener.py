@@ -57,12 +57,14 @@ class JobCreatedEvent(JobStatusChangedEvent):
         lineage: what it reads and writes.
         execution_mode: STREAMING for a streaming query, or BATCH.
         statement: its SQL text, or else where the program asked for it; empty where that is not known.
+        is_sql: whether the statement is SQL text.
         spark_version: what runs it.
     """
 
     lineage: LineageGraph = field(default_factory=LineageGraph)
     execution_mode: ExecutionMode = ExecutionMode.BATCH
     statement: str = ""
+    is_sql: bool = False
     spark_version: str = ""
 
 

@@ -122,7 +122,7 @@ class JobListeners:
         job = _Job(self._event(job_id, name_of_statement(shown), STATEMENT, time_ms, variables), given=given)
         self._statements[execution] = job
         statement = str(record.get("sql") or record.get("description") or "")
-        self._create(job, graph, statement=self._registry.redact(statement))
+        self._create(job, graph, self._registry.redact(statement), is_sql=bool(record.get("sql")))
         self._change(job, JobStatus.RUNNING, time_ms)
 
     def _on_statement_lineage(self, record: dict[str, Any], time_ms: int) -> None:
@@ -231,7 +231,7 @@ class JobListeners:
     ) -> JobStatusChangedEvent:
         return JobStatusChangedEvent(job_id, name, kind, time_ms, self._application, variables)
 
-    def _create(self, job: _Job, graph: LineageGraph, statement: str = "") -> None:
+    def _create(self, job: _Job, graph: LineageGraph, statement: str = "", is_sql: bool = False) -> None:
         job.created, job.graph = True, graph
         shown = job.given.applied_to(graph) if job.given else graph
         mode = ExecutionMode.STREAMING if job.event.job_kind == QUERY else ExecutionMode.BATCH
@@ -240,6 +240,7 @@ class JobListeners:
             lineage=shown,
             execution_mode=mode,
             statement=statement,
+            is_sql=is_sql,
             spark_version=self._spark_version,
         )
         self._send(event, shown)

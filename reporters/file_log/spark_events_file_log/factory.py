@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from spark_events.api import (
     EventReporterFactory,
+    JobListenerContext,
+    JobStatusChangedListenerFactory,
     Option,
     ReporterConfig,
     SpanReporterFactory,
@@ -11,7 +13,7 @@ from spark_events.api import (
     probe_folder,
 )
 from spark_events_file_log.files import RotatedFile, Rotation
-from spark_events_file_log.reporter import FileLogEventReporter, FileLogSpanReporter
+from spark_events_file_log.reporter import FileLogEventReporter, FileLogJobListener, FileLogSpanReporter
 
 PATH = Option.must("path", option_types.LOCAL_PATH, "the folder of the files, as file:///folder or /folder")
 SIZE = Option(
@@ -68,6 +70,21 @@ class FileLogSpanReporterFactory(SpanReporterFactory):
     def create(self, config: ReporterConfig) -> FileLogSpanReporter:
         """Create the reporter; the folder is made by ``open``."""
         return FileLogSpanReporter(rotated_file(config, "spans"), config.key(PATH.name), config.get(FSYNC))
+
+    def probe(self, config: ReporterConfig) -> str:
+        """Tell whether the folder can be written."""
+        return probe_folder(config.get(PATH))
+
+
+class FileLogJobListenerFactory(JobStatusChangedListenerFactory):
+    """Creates the file log of jobs and their lineage."""
+
+    options = OPTIONS
+
+    def create_listener(self, context: JobListenerContext) -> FileLogJobListener:
+        """Create the listener; the folder is made by ``open``."""
+        config = context.config
+        return FileLogJobListener(rotated_file(config, "lineage"), config.key(PATH.name), config.get(FSYNC))
 
     def probe(self, config: ReporterConfig) -> str:
         """Tell whether the folder can be written."""

@@ -8,8 +8,19 @@ from typing import Any
 
 import orjson
 
-from spark_events.api import ConfigError, Event, EventReporter, Reporter, RetryLater, Span, SpanReporter
+from spark_events.api import (
+    ConfigError,
+    Event,
+    EventReporter,
+    JobStatusChangedEvent,
+    JobStatusChangedListener,
+    Reporter,
+    RetryLater,
+    Span,
+    SpanReporter,
+)
 from spark_events_file_log.files import RotatedFile
+from spark_events_file_log.lineage import job_event
 
 _SYNC_S = 1.0
 logger = logging.getLogger("spark_events.file_log")
@@ -124,6 +135,14 @@ class FileLogSpanReporter(_FileLog, SpanReporter):
                 "links": [{"traceId": link.trace_id, "spanId": link.span_id} for link in span.links],
             }
         )
+
+
+class FileLogJobListener(_FileLog, JobStatusChangedListener):
+    """Writes the events of jobs, with their lineage."""
+
+    def on_event(self, event: JobStatusChangedEvent) -> None:
+        """Append one event."""
+        self.write(job_event(event))
 
 
 def encode(record: dict[str, Any]) -> bytes:

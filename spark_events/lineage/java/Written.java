@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.QueryExecution;
 
 /** What a statement has written, by the metrics of its own plan: no job is run for it. */
 final class Written {
-    private static final int DEEP = 4;
+    private static final int DEEP = 6;
 
     static LinkedHashMap by(QueryExecution execution) {
         LinkedHashMap written = new LinkedHashMap();
@@ -28,6 +28,7 @@ final class Written {
     private static Object below(Object plan) {
         Object inner = Reflect.get(plan, "commandPhysicalPlan");
         inner = inner == null ? Reflect.get(plan, "executedPlan") : inner;
+        inner = inner == null && Reflect.isA(plan, "QueryStageExec") ? Reflect.get(plan, "plan") : inner;
         if (inner == null) {
             Iterator children = Reflect.list(Reflect.get(plan, "children")).iterator();
             inner = children.hasNext() ? children.next() : null;

@@ -1,0 +1,1 @@
+"""Emits OpenLineage run events of jobs and their lineage."""

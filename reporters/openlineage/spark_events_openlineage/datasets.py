@@ -1,0 +1,190 @@
+"""OpenLineage's datasets and facets of a lineage graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from importlib_metadata import version
+from openlineage.client.event_v2 import InputDataset, OutputDataset
+from openlineage.client.facet_v2 import (
+    catalog_dataset,
+    column_lineage_dataset,
+    datasource_dataset,
+    lifecycle_state_change_dataset,
+    output_statistics_output_dataset,
+    schema_dataset,
+    symlinks_dataset,
+)
+
+from spark_events.api import (
+    ConfigFacet,
+    LineageDataset,
+    LineageGraph,
+    LineageVertex,
+    ModifyType,
+    SchemaFacet,
+    SourceColumn,
+    SymlinksFacet,
+    TableLineageDataset,
+    TableLineageEdge,
+    TableSinkLineageVertex,
+    Transformation,
+)
+
+PRODUCER = f"urn:spark-events:{version('spark-events')}"
+_CHANGES = {
+    ModifyType.CTAS: lifecycle_state_change_dataset.LifecycleStateChange.CREATE,
+    ModifyType.OVERWRITE: lifecycle_state_change_dataset.LifecycleStateChange.OVERWRITE,
+}
+
+
+def inputs_of(graph: LineageGraph) -> list[InputDataset]:
+    """Return the data that a job reads, each once."""
+    found = {dataset.key: dataset for vertex in graph.sources for dataset in vertex.datasets}
+    return [
+        InputDataset(namespace=dataset.namespace, name=dataset.name, facets=_facets(dataset))
+        for dataset in found.values()
+    ]
+
+
+def outputs_of(
+    graph: LineageGraph, ended: bool, written: Mapping[str, int], with_columns: bool
+) -> list[OutputDataset]:
+    """Return the data that a job writes, each once.
+
+    A table whose place is not known before it is there is left out until then.
+
+    Args:
+        graph: the job's.
+        ended: whether the job has done its work, so that tables are created and replaced by now.
+        written: what it has written, by ``rows``, ``bytes`` and ``files``.
+        with_columns: whether to say which columns make which.
+    """
+    statistics = _statistics(written) if len(graph.sinks) == 1 else {}
+    found: dict[tuple[str, str], OutputDataset] = {}
+    for vertex in graph.sinks:
+        for dataset in vertex.datasets:
+            if isinstance(dataset, TableLineageDataset) and not dataset.created:
+                continue
+            facets = _facets(dataset)
+            if with_columns and (lineage := _column_lineage(graph, vertex)) is not None:
+                facets["columnLineage"] = lineage
+            change = _CHANGES.get(vertex.modify_type) if isinstance(vertex, TableSinkLineageVertex) else None
+            if ended and change is not None:
+                facets["lifecycleStateChange"] = (
+                    lifecycle_state_change_dataset.LifecycleStateChangeDatasetFacet(change, producer=PRODUCER)
+                )
+            found[dataset.key] = OutputDataset(
+                namespace=dataset.namespace, name=dataset.name, facets=facets, outputFacets=statistics
+            )
+    return list(found.values())
+
+
+def count_inputs(graph: LineageGraph) -> int:
+    """Return how many inputs the columns have in sum."""
+    return sum(
+        len(column.sources)
+        for edge in graph.relations
+        if isinstance(edge, TableLineageEdge)
+        for column in edge.columns
+    )
+
+
+def _facets(dataset: LineageDataset) -> dict[str, Any]:
+    facets: dict[str, Any] = {
+        "dataSource": datasource_dataset.DatasourceDatasetFacet(
+            name=dataset.namespace, uri=dataset.namespace, producer=PRODUCER
+        )
+    }
+    for facet in dataset.facets.values():
+        if isinstance(facet, SchemaFacet):
+            facets["schema"] = schema_dataset.SchemaDatasetFacet(
+                fields=[
+                    schema_dataset.SchemaDatasetFacetFields(name=column.name, type=column.type)
+                    for column in facet.fields
+                ],
+                producer=PRODUCER,
+            )
+        elif isinstance(facet, SymlinksFacet):
+            facets["symlinks"] = symlinks_dataset.SymlinksDatasetFacet(
+                identifiers=[
+                    symlinks_dataset.Identifier(namespace=namespace, name=name, type="TABLE")
+                    for namespace, name in facet.identifiers
+                ],
+                producer=PRODUCER,
+            )
+    if isinstance(dataset, TableLineageDataset):
+        facets["catalog"] = _catalog(dataset)
+    return facets
+
+
+def _catalog(dataset: TableLineageDataset) -> catalog_dataset.CatalogDatasetFacet:
+    config = dataset.facets.get("config")
+    framework = config.config.get("format", "spark") if isinstance(config, ConfigFacet) else "spark"
+    symlinks = dataset.facets.get("symlinks")
+    metastore = (
+        next(iter(symlinks.identifiers), ("", "")) if isinstance(symlinks, SymlinksFacet) else ("", "")
+    )
+    return catalog_dataset.CatalogDatasetFacet(
+        framework=framework,
+        type="hive" if metastore[0].startswith("hive://") else framework,
+        name=dataset.catalog,
+        metadataUri=metastore[0] or None,
+        source="spark",
+        producer=PRODUCER,
+    )
+
+
+def _statistics(written: Mapping[str, int]) -> dict[str, Any]:
+    if not written:
+        return {}
+    facet = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
+        rowCount=written.get("rows"),
+        size=written.get("bytes"),
+        fileCount=written.get("files"),
+        producer=PRODUCER,
+    )
+    return {"outputStatistics": facet}
+
+
+def _column_lineage(
+    graph: LineageGraph, sink: LineageVertex
+) -> column_lineage_dataset.ColumnLineageDatasetFacet | None:
+    fields = {
+        column: column_lineage_dataset.Fields(inputFields=[_input(source) for source in sources])
+        for column, sources in graph.column_edges(sink).items()
+    }
+    influences = [
+        _input(source)
+        for edge in graph.relations
+        if isinstance(edge, TableLineageEdge) and edge.sink == sink
+        for source in edge.influences
+    ]
+    if not fields and not influences:
+        return None
+    return column_lineage_dataset.ColumnLineageDatasetFacet(
+        fields=fields, dataset=influences, producer=PRODUCER
+    )
+
+
+def _input(source: SourceColumn) -> column_lineage_dataset.InputField:
+    return column_lineage_dataset.InputField(
+        namespace=source.dataset.namespace,
+        name=source.dataset.name,
+        field=source.column,
+        transformations=list(_transformations(source.transformations, source.masking)),
+    )
+
+
+@cache
+def _transformations(
+    kinds: tuple[Transformation, ...], masking: bool
+) -> tuple[column_lineage_dataset.Transformation, ...]:
+    return tuple(
+        column_lineage_dataset.Transformation(
+            type="DIRECT" if kind.direct else "INDIRECT", subtype=kind.value, masking=masking
+        )
+        for kind in kinds
+    )

@@ -1,0 +1,174 @@
+"""The factory of the OpenLineage listener."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from spark_events.api import (
+    JOURNAL_OPTIONS,
+    ConfigError,
+    JobListenerContext,
+    JobStatusChangedListenerFactory,
+    Option,
+    ReporterConfig,
+    needs_extra,
+    option_types,
+)
+
+if TYPE_CHECKING:
+    from spark_events_openlineage.listener import OpenLineageListener
+
+_EXTRA = ("openlineage", "openlineage-python")
+NAMESPACE = Option("namespace", option_types.STRING, "default", "the namespace of jobs")
+TRANSPORT = Option.optional(
+    "transport.type",
+    option_types.STRING,
+    "http, file, console, kafka, or another that the client knows; by default what the environment or "
+    "openlineage.yml says, as OPENLINEAGE_URL",
+)
+URL = Option.optional("transport.url", option_types.STRING, "http: URL of the catalogue")
+ENDPOINT = Option.optional("transport.endpoint", option_types.STRING, "http: path of its API")
+TIMEOUT = Option(
+    "transport.timeout",
+    option_types.at_least(1, option_types.DURATION),
+    5_000,
+    "http: how long one request may take",
+)
+API_KEY = Option.optional("transport.api.key", option_types.SECRET, "http: sent as a bearer token")
+PATH = Option.optional(
+    "transport.path", option_types.LOCAL_PATH, "file: the file to which events are appended"
+)
+TOPIC = Option.optional("transport.topic", option_types.STRING, "kafka: the topic")
+KAFKA: Option[Mapping[str, str]] = Option(
+    "transport.config", option_types.MAP, {}, "kafka: the producer's configuration, key:value,…"
+)
+MORE: Option[Mapping[str, str]] = Option(
+    "transport.properties",
+    option_types.MAP_OF_PAIRS,
+    {},
+    "more of the client's own options of a transport, key=value;…",
+)
+READS = Option(
+    "include.reads",
+    option_types.BOOL,
+    False,
+    "also report statements that write nothing, as df.show() and df.collect()",
+)
+APPLICATIONS = Option(
+    "include.applications",
+    option_types.BOOL,
+    True,
+    "also report the run of each application, the parent of its jobs",
+)
+MOST_INPUTS = Option(
+    "column.lineage.max.inputs",
+    option_types.at_least(0, option_types.INT),
+    100_000,
+    "how many inputs the columns of one event may have; more are left out, and the event says so",
+)
+PARENT = Option.optional(
+    "parent",
+    option_types.STRING,
+    "namespace/name/run id of the run that the application is a part of; OPENLINEAGE_PARENT_ID",
+)
+ROOT_PARENT = Option.optional(
+    "root.parent",
+    option_types.STRING,
+    "the same of the outermost run; OPENLINEAGE_ROOT_PARENT_ID",
+)
+
+
+class OpenLineageListenerFactory(JobStatusChangedListenerFactory):
+    """Creates the OpenLineage listener."""
+
+    options = (
+        NAMESPACE,
+        TRANSPORT,
+        URL,
+        ENDPOINT,
+        TIMEOUT,
+        API_KEY,
+        PATH,
+        TOPIC,
+        KAFKA,
+        MORE,
+        READS,
+        APPLICATIONS,
+        MOST_INPUTS,
+        PARENT,
+        ROOT_PARENT,
+        *JOURNAL_OPTIONS,
+    )
+
+    def create_listener(self, context: JobListenerContext) -> OpenLineageListener:
+        """Create the listener; nothing is sent before the first event.
+
+        Raises:
+            ConfigError: the transport misses something that it needs.
+            MissingExtraError: openlineage-python is not installed.
+        """
+        config = context.config
+        with needs_extra(*_EXTRA):
+            from spark_events_openlineage.listener import OpenLineageListener, Settings
+            from spark_events_openlineage.parents import ParentRun, parse_parent
+            from spark_events_openlineage.transport import Destination
+
+        destination = Destination(transport_config(config), config.key(TRANSPORT.name))
+
+        def parent(option: Option[str | None], variable: str) -> ParentRun | None:
+            text = config.get(option) or os.environ.get(variable)
+            try:
+                return parse_parent(text) if text else None
+            except ValueError as error:
+                raise ConfigError.of_value(config.key(option.name), str(text), str(error)) from None
+
+        settings = Settings(
+            config.get(NAMESPACE),
+            config.get(READS),
+            config.get(APPLICATIONS),
+            config.get(MOST_INPUTS),
+            parent(PARENT, "OPENLINEAGE_PARENT_ID"),
+            parent(ROOT_PARENT, "OPENLINEAGE_ROOT_PARENT_ID"),
+        )
+        return OpenLineageListener(settings, destination)
+
+    def probe(self, config: ReporterConfig) -> str:
+        """Make the transport; a catalogue has nothing that could be asked without an event."""
+        with needs_extra(*_EXTRA):
+            from spark_events_openlineage.transport import Destination
+        destination = Destination(transport_config(config), config.key(TRANSPORT.name))
+        return f"{destination.name}, not asked: it takes nothing but events"
+
+
+def transport_config(config: ReporterConfig) -> dict[str, object] | None:
+    """Return the client's configuration of the transport; None leaves it to the client.
+
+    Raises:
+        ConfigError: an option is missing that the transport needs.
+    """
+    kind = config.get(TRANSPORT)
+    if kind is None:
+        if given := [name for name in config.values if name.startswith("transport.")]:
+            without = f"{config.key(given[0])} is of no use without it"
+            raise ConfigError(f"{config.key(TRANSPORT.name)}: missing; {without}")
+        return None
+    needed = {"http": URL.name, "file": PATH.name, "kafka": TOPIC.name}.get(kind)
+    if needed is not None and needed not in config.values:
+        raise ConfigError(f"{config.key(needed)}: missing; transport.type {kind} needs it")
+    more, kafka = config.get(MORE), config.get(KAFKA)
+    found: dict[str, object] = {"type": kind, **more}
+    if kind == "http":
+        # The runtime tries again; the client's own tries would only hold it up.
+        found |= {"url": config.get(URL), "timeout": config.get(TIMEOUT) / 1000}
+        found["retry"] = {"total": 0, "status_forcelist": []}
+        if endpoint := config.get(ENDPOINT):
+            found["endpoint"] = endpoint
+        if key := config.get(API_KEY):
+            found["auth"] = {"type": "api_key", "api_key": key.reveal()}
+    elif kind == "file":
+        found |= {"log_file_path": str(config.get(PATH)), "append": True}
+    elif kind == "kafka":
+        found |= {"topic": config.get(TOPIC), "config": dict(kafka), "flush": True}
+    return found

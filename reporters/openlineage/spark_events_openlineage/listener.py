@@ -1,0 +1,248 @@
+"""Makes OpenLineage run events of the events of jobs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any, ClassVar
+
+import orjson
+from importlib_metadata import version
+from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
+from openlineage.client.facet_v2 import (
+    error_message_run,
+    extraction_error_run,
+    job_type_job,
+    parent_run,
+    processing_engine_run,
+    sql_job,
+)
+from openlineage.client.uuid import generate_static_uuid
+
+from spark_events.api import (
+    ExecutionMode,
+    Failure,
+    JobCreatedEvent,
+    JobExecutionStatusEvent,
+    JobLineageEvent,
+    JobStatus,
+    JobStatusChangedEvent,
+    JobStatusChangedListener,
+    LineageGraph,
+    SendingReporter,
+)
+from spark_events_openlineage.datasets import PRODUCER, count_inputs, inputs_of, outputs_of
+from spark_events_openlineage.parents import ParentRun
+from spark_events_openlineage.transport import Destination
+
+_VERSION = version("spark-events")
+_STATES = {
+    JobStatus.RUNNING: RunState.RUNNING,
+    JobStatus.FINISHED: RunState.COMPLETE,
+    JobStatus.FAILED: RunState.FAIL,
+    JobStatus.CANCELED: RunState.ABORT,
+}
+_JOB_TYPES = {"application": "APPLICATION", "query": "STREAMING_QUERY", "statement": "SQL_EXECUTION"}
+_BLANKS = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the listener is configured.
+
+    Attributes:
+        namespace: of jobs.
+        reads: whether statements that write nothing are reported.
+        applications: whether applications are.
+        most_inputs: how many inputs the columns of one event may have.
+        parent: the run that the application is a part of; None where it is none.
+        root: the outermost run; None where it is that same.
+    """
+
+    namespace: str = "default"
+    reads: bool = False
+    applications: bool = True
+    most_inputs: int = 100_000
+    parent: ParentRun | None = None
+    root: ParentRun | None = None
+
+
+@dataclass(slots=True)
+class _Running:
+    """A run that has begun."""
+
+    run: ParentRun
+    created: JobCreatedEvent
+    graph: LineageGraph
+    parent: ParentRun | None = field(default=None)
+
+
+class OpenLineageListener(JobStatusChangedListener, SendingReporter):
+    """Emits a run event for each event of a job; each is sent until the catalogue has it.
+
+    Args:
+        settings: how it is configured.
+        destination: where events go.
+    """
+
+    max_request_records: ClassVar[int] = 1
+
+    def __init__(self, settings: Settings, destination: Destination) -> None:
+        self._settings = settings
+        self._destination = destination
+        self._runs: dict[str, _Running] = {}
+        self._application: ParentRun | None = None
+
+    @property
+    def destination(self) -> str:
+        """The catalogue."""
+        return self._destination.name
+
+    def on_event(self, event: JobStatusChangedEvent) -> None:
+        """Emit what an event says."""
+        if isinstance(event, JobCreatedEvent):
+            self._begin(event)
+        elif (running := self._runs.get(event.job_id)) is not None:
+            if isinstance(event, JobLineageEvent):
+                running.graph = event.lineage
+                self._emit(running, RunState.RUNNING, event.time_ms)
+            elif isinstance(event, JobExecutionStatusEvent):
+                self._change(running, event)
+
+    def send(self, records: Sequence[bytes], context: bytes) -> None:
+        """Send one event."""
+        for record in records:
+            self._destination.send(record)
+
+    def readable(self, record: bytes) -> Any:
+        """Return an event as JSON."""
+        return orjson.loads(record)
+
+    def close(self) -> None:
+        """Close the transport."""
+        self._destination.close()
+
+    # ------------------------------------------------------------------------------------------------
+
+    def _begin(self, event: JobCreatedEvent) -> None:
+        settings = self._settings
+        of_application = event.job_kind == "application"
+        run = ParentRun(settings.namespace, _job_name(event), _run_id(event))
+        if of_application and settings.applications:
+            self._application = run
+        wanted = settings.applications if of_application else settings.reads or event.job_kind == "query"
+        if not (wanted or event.lineage.sinks):
+            return
+        parent = settings.parent if of_application else self._application or settings.parent
+        running = self._runs[event.job_id] = _Running(run, event, event.lineage, parent)
+        self._emit(running, RunState.START, event.time_ms)
+
+    def _change(self, running: _Running, event: JobExecutionStatusEvent) -> None:
+        state = _STATES.get(event.new_status)
+        if state is None:
+            return
+        if event.new_status.terminal:
+            del self._runs[event.job_id]
+        self._emit(running, state, event.time_ms, event.exception, event.written)
+
+    def _emit(
+        self,
+        running: _Running,
+        state: RunState,
+        time_ms: int,
+        failure: Failure | None = None,
+        written: Mapping[str, int] | None = None,
+    ) -> None:
+        graph = running.graph
+        with_columns = count_inputs(graph) <= self._settings.most_inputs
+        event = RunEvent(
+            eventTime=_time(time_ms).isoformat().replace("+00:00", "Z"),
+            producer=PRODUCER,
+            eventType=state,
+            run=Run(runId=running.run.run_id, facets=self._run_facets(running, failure, with_columns)),
+            job=Job(
+                namespace=running.run.namespace, name=running.run.name, facets=_job_facets(running.created)
+            ),
+            inputs=inputs_of(graph),
+            outputs=outputs_of(graph, state is RunState.COMPLETE, written or {}, with_columns),
+        )
+        self._destination.prepare(event, self.outbox.put)
+
+    def _run_facets(self, running: _Running, failure: Failure | None, with_columns: bool) -> dict[str, Any]:
+        facets: dict[str, Any] = {
+            "processing_engine": processing_engine_run.ProcessingEngineRunFacet(
+                version=running.created.spark_version or "unknown",
+                name="spark",
+                openlineageAdapterVersion=_VERSION,
+                producer=PRODUCER,
+            )
+        }
+        if running.parent is not None:
+            facets["parent"] = _parent_facet(running.parent, self._settings.root or self._settings.parent)
+        if failure is not None:
+            facets["errorMessage"] = error_message_run.ErrorMessageRunFacet(
+                message=failure.message,
+                programmingLanguage="PYTHON" if "Traceback (most" in (failure.stacktrace or "") else "JAVA",
+                stackTrace=failure.stacktrace,
+                producer=PRODUCER,
+            )
+        missing = running.graph.incomplete
+        if not with_columns:
+            missing = f"the columns have more than {self._settings.most_inputs} inputs"
+        if missing:
+            facets["extractionError"] = _extraction_error(missing)
+        return facets
+
+
+def _run_id(event: JobCreatedEvent) -> str:
+    """Return the same id for the same run, so that a replay repeats it."""
+    if event.job_kind == "query":
+        return event.job_id
+    said = f"{event.application.id} {event.application.attempt_id} {event.job_id}"
+    return str(generate_static_uuid(_time(event.time_ms), said.encode()))
+
+
+def _job_name(event: JobCreatedEvent) -> str:
+    name = event.job_name if event.job_kind == "application" else f"{event.application.name}.{event.job_name}"
+    return _BLANKS.sub("_", name.strip()) or "unnamed"
+
+
+def _job_facets(created: JobCreatedEvent) -> dict[str, Any]:
+    streaming = created.execution_mode is ExecutionMode.STREAMING
+    facets: dict[str, Any] = {
+        "jobType": job_type_job.JobTypeJobFacet(
+            processingType="STREAMING" if streaming else "BATCH",
+            integration="SPARK",
+            jobType=_JOB_TYPES.get(created.job_kind),
+            producer=PRODUCER,
+        )
+    }
+    if created.statement and created.is_sql:
+        facets["sql"] = sql_job.SQLJobFacet(query=created.statement, dialect="spark", producer=PRODUCER)
+    return facets
+
+
+def _parent_facet(parent: ParentRun, root: ParentRun | None) -> parent_run.ParentRunFacet:
+    root = root or parent
+    return parent_run.ParentRunFacet(
+        run=parent_run.Run(runId=parent.run_id),
+        job=parent_run.Job(namespace=parent.namespace, name=parent.name),
+        root=parent_run.Root(
+            run=parent_run.RootRun(runId=root.run_id),
+            job=parent_run.RootJob(namespace=root.namespace, name=root.name),
+        ),
+        producer=PRODUCER,
+    )
+
+
+def _extraction_error(text: str) -> extraction_error_run.ExtractionErrorRunFacet:
+    error = extraction_error_run.Error(errorMessage=text)
+    return extraction_error_run.ExtractionErrorRunFacet(
+        totalTasks=1, failedTasks=1, errors=[error], producer=PRODUCER
+    )
+
+
+def _time(time_ms: int) -> datetime:
+    return datetime.fromtimestamp(time_ms / 1000, tz=timezone.utc)
