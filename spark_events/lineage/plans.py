@@ -64,14 +64,14 @@ def read_plan(spark: Any, plan: Any, budget_ms: int) -> dict[str, Any]:
         budget_ms: how long it may be read for its columns, in ms.
     """
     java_session = spark._jsparkSession
-    preview = _compiled_preview(spark.sparkContext).newInstance()
+    preview = _compiled_preview(spark.sparkContext._gateway).newInstance()
     found: dict[str, Any] = orjson.loads(preview.read(plan, java_session, budget_ms))
     return found
 
 
 @cache
-def _compiled_preview(spark_context: Any) -> Any:
-    return compile_java(spark_context._jvm, _java_source(_PREVIEW), _PACKAGE + "Preview")
+def _compiled_preview(gateway: Any) -> Any:
+    return compile_java(gateway.jvm, _java_source(_PREVIEW), _PACKAGE + "Preview")
 
 
 def _java_source(names: Iterable[str]) -> str:

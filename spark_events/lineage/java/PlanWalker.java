@@ -307,11 +307,9 @@ public class PlanWalker {
 
     /** Takes that rows are there, or where they are, because of an expression or of several. */
     void influence(Object expressions, int kind) {
-        if (expressions instanceof Expression) {
-            indirect = indirect.plus(eval((Expression) expressions).after(kind));
-        } else {
-            indirect = indirect.plus(evalAll(expressions).after(kind));
-        }
+        // Of a subquery in them, this adds to the same sum.
+        Inputs from = expressions instanceof Expression ? eval((Expression) expressions) : evalAll(expressions);
+        indirect = indirect.plus(from.after(kind));
     }
 
     public Inputs evalAll(Object expressions) {
@@ -344,6 +342,9 @@ public class PlanWalker {
         }
         if (expression instanceof If) {
             If choice = (If) expression;
+            if (choice.trueValue().semanticEquals(choice.falseValue())) {
+                return eval(choice.trueValue());
+            }
             return eval(choice.predicate()).after(Inputs.CONDITIONAL)
                 .plus(eval(choice.trueValue()).plus(eval(choice.falseValue())).after(Inputs.TRANSFORMATION));
         }
@@ -382,9 +383,9 @@ public class PlanWalker {
     private Inputs subquery(SubqueryExpression subquery) {
         LogicalPlan plan = (LogicalPlan) subquery.plan();
         walk(plan);
-        Inputs outer = evalAll(subquery.children());
+        Inputs outer = evalAll(subquery.children()).after(Inputs.CONDITIONAL);
         boolean exists = Reflect.isA(subquery, "Exists");
-        return (exists ? outer : outer.plus(evalAll(plan.output()))).after(Inputs.TRANSFORMATION);
+        return exists ? outer : outer.plus(evalAll(plan.output()).after(Inputs.TRANSFORMATION));
     }
 
     // ----------------------------------------------------------------------------------------------------------

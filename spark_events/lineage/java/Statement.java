@@ -6,8 +6,9 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.If;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /** One statement or streaming query: what it reads, what it writes, and which columns make which. */
@@ -218,9 +219,24 @@ public class Statement {
         LogicalPlan table = (LogicalPlan) Reflect.get(node, "originalTable");
         walker.walk(query);
         walker.influence(Reflect.get(node, "condition"), Inputs.FILTER);
+        if ("UPDATE".equals(String.valueOf(command))) {
+            updated(query);
+        }
         LinkedHashMap identity = ofTable(table);
         Map sink = addSink(identity, command == null ? "MERGE" : String.valueOf(command), query.output(), null);
         sink.put("rowLevel", Boolean.TRUE);
+    }
+
+    /** Where whole files are written anew, a row that is not updated keeps its values: that is no update. */
+    private void updated(LogicalPlan query) {
+        for (Iterator each = Reflect.list(Reflect.get(query, "projectList")).iterator(); each.hasNext();) {
+            Object value = each.next();
+            Object choice = value instanceof Alias ? ((Alias) value).child() : null;
+            if (choice instanceof If && ((If) choice).falseValue() instanceof Attribute) {
+                walker.influence(((If) choice).predicate(), Inputs.FILTER);
+                walker.put(((Alias) value).toAttribute(), walker.eval(((If) choice).trueValue()));
+            }
+        }
     }
 
     LinkedHashMap ofTable(LogicalPlan table) {

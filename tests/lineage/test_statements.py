@@ -1,0 +1,285 @@
+"""What is found in plans, statement by statement, on a real Spark; none of them is run."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_events.api import Boundedness, SourceLineageVertex, TableLineageDataset
+from spark_events.lineage import lineage_of
+
+pytestmark = pytest.mark.spark
+
+# SQL, its sources, its sinks, and for columns what they come from.
+STATEMENTS: dict[str, tuple[str, str, str, dict[str, str]]] = {
+    "insert": (
+        "INSERT INTO totals SELECT c.name, sum(o.amount), count(o.id) FROM orders o JOIN customers c ON o.customer = c.id GROUP BY c.name",
+        "customers orders",
+        "INSERT totals",
+        {
+            "name": "customers.name IDENTITY",
+            "total": "orders.amount AGGREGATION",
+            "n": "orders.id AGGREGATION masked",
+        },
+    ),
+    "insert by name": (
+        "INSERT INTO totals BY NAME SELECT 1L AS n, name, CAST(id AS DECIMAL(20,2)) AS total FROM customers",
+        "customers",
+        "INSERT totals",
+        {"name": "customers.name IDENTITY", "total": "customers.id TRANSFORMATION"},
+    ),
+    "insert overwrite": (
+        "INSERT OVERWRITE totals SELECT name, NULL, id FROM customers",
+        "customers",
+        "OVERWRITE totals",
+        {"name": "customers.name IDENTITY", "n": "customers.id TRANSFORMATION"},
+    ),
+    "insert into a partition": (
+        "INSERT OVERWRITE orders PARTITION (day = DATE'2026-01-01') SELECT id, id, NULL, NULL FROM customers",
+        "customers",
+        "OVERWRITE orders",
+        {"id": "customers.id IDENTITY", "customer": "customers.id IDENTITY"},
+    ),
+    "insert from several": (
+        "FROM customers INSERT INTO totals SELECT name, 1, 1 INSERT OVERWRITE DIRECTORY '/nowhere/out' USING csv SELECT id",
+        "customers",
+        "INSERT totals, OVERWRITE out",
+        {"name": "customers.name IDENTITY", "id": "customers.id IDENTITY"},
+    ),
+    "create table as": (
+        "CREATE TABLE fresh USING orc AS SELECT id, name FROM customers",
+        "customers",
+        "CTAS fresh",
+        {"id": "customers.id IDENTITY", "name": "customers.name IDENTITY"},
+    ),
+    "directory": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT id FROM orders",
+        "orders",
+        "OVERWRITE out",
+        {"id": "orders.id IDENTITY"},
+    ),
+    "view": (
+        "INSERT INTO totals SELECT loud_name, 1, id FROM loud",
+        "customers",
+        "INSERT totals",
+        {"name": "customers.name TRANSFORMATION", "n": "customers.id TRANSFORMATION"},
+    ),
+    "common table expressions, one used twice": (
+        "INSERT INTO totals WITH a AS (SELECT id, name FROM customers), b AS (SELECT id FROM a) SELECT a.name, 1, b.id FROM a JOIN b ON a.id = b.id",
+        "customers",
+        "INSERT totals",
+        {"name": "customers.name IDENTITY", "n": "customers.id TRANSFORMATION"},
+    ),
+    "union": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT id, name FROM customers UNION ALL SELECT customer, 'x' FROM orders",
+        "customers orders",
+        "OVERWRITE out",
+        {"id": "customers.id IDENTITY, orders.customer IDENTITY", "name": "customers.name IDENTITY"},
+    ),
+    "except": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT id FROM customers EXCEPT SELECT customer FROM orders",
+        "customers orders",
+        "OVERWRITE out",
+        {"id": "customers.id IDENTITY"},
+    ),
+    "scalar subquery": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT name, (SELECT max(amount) FROM orders o WHERE o.customer = c.id) AS most FROM customers c",
+        "customers orders",
+        "OVERWRITE out",
+        {
+            "name": "customers.name IDENTITY",
+            "most": "customers.id CONDITIONAL, orders.amount AGGREGATION",
+        },
+    ),
+    "window": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT sum(amount) OVER (PARTITION BY customer ORDER BY day) AS running FROM orders",
+        "orders",
+        "OVERWRITE out",
+        {"running": "orders.amount AGGREGATION, orders.customer WINDOW, orders.day WINDOW"},
+    ),
+    "case": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT CASE WHEN country = 'CH' THEN name ELSE 'abroad' END AS shown FROM customers",
+        "customers",
+        "OVERWRITE out",
+        {"shown": "customers.country CONDITIONAL, customers.name TRANSFORMATION"},
+    ),
+    "masking": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT sha2(name, 256) AS hidden FROM customers",
+        "customers",
+        "OVERWRITE out",
+        {"hidden": "customers.name TRANSFORMATION masked"},
+    ),
+    "generator": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT id, tag FROM orders LATERAL VIEW explode(tags) AS tag",
+        "orders",
+        "OVERWRITE out",
+        {"id": "orders.id IDENTITY", "tag": "orders.tags TRANSFORMATION"},
+    ),
+    "rollup": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT country, count(DISTINCT name) AS names FROM customers GROUP BY ROLLUP (country)",
+        "customers",
+        "OVERWRITE out",
+        {"country": "customers.country IDENTITY", "names": "customers.name AGGREGATION masked"},
+    ),
+    "pivot": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT * FROM (SELECT country, name FROM customers) PIVOT (max(name) FOR country IN ('CH' AS ch))",
+        "customers",
+        "OVERWRITE out",
+        {"ch": "customers.country CONDITIONAL, customers.name AGGREGATION"},
+    ),
+    "lateral join": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT c.name, t.most FROM customers c, LATERAL (SELECT max(amount) AS most FROM orders WHERE customer = c.id) t",
+        "customers orders",
+        "OVERWRITE out",
+        {"name": "customers.name IDENTITY", "most": "orders.amount AGGREGATION"},
+    ),
+    "higher-order function": (
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT transform(tags, t -> concat(t, id)) AS tagged FROM orders",
+        "orders",
+        "OVERWRITE out",
+        {"tagged": "orders.id TRANSFORMATION, orders.tags TRANSFORMATION"},
+    ),
+    "files by path": (
+        "INSERT INTO totals SELECT name, total, n FROM totals WHERE n > 1",
+        "totals",
+        "INSERT totals",
+        {"name": "totals.name IDENTITY", "total": "totals.total IDENTITY", "n": "totals.n IDENTITY"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_statement(lineage: Any, name: str) -> None:
+    sql, sources, sinks, columns = STATEMENTS[name]
+    found = lineage(sql)
+    assert found.incomplete == ""
+    assert found.sources == tuple(sources.split())
+    assert ", ".join(found.sinks) == sinks
+    assert {column: ", ".join(inputs) for column, inputs in found.columns.items()} == columns
+
+
+def test_what_decides_which_rows_there_are(lineage: Any) -> None:
+    found = lineage(
+        "INSERT INTO totals SELECT c.name, 1, 1 FROM orders o JOIN customers c ON o.customer = c.id "
+        "WHERE c.country IN (SELECT country FROM customers WHERE id > 3) AND EXISTS (SELECT 1 FROM totals t WHERE t.n = o.id) "
+        "GROUP BY c.name, o.day ORDER BY o.day"
+    )
+    assert found.influences == (
+        "customers.country FILTER",
+        "customers.id JOIN+FILTER",
+        "customers.name GROUP_BY",
+        "orders.customer JOIN",
+        "orders.day GROUP_BY+SORT",
+        "orders.id FILTER",
+        "totals.n FILTER",
+    )
+    assert found.columns == {"name": ("customers.name IDENTITY",)}
+
+
+def test_a_recursion_ends(spark: Any, lineage: Any) -> None:
+    if spark.version < "4.1":
+        pytest.skip("recursive queries came with Spark 4.1")
+    found = lineage(
+        "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json WITH RECURSIVE up(id, step) AS "
+        "(SELECT id, 1 FROM customers UNION ALL SELECT o.customer, step + 1 FROM up JOIN orders o ON up.id = o.id) "
+        "SELECT * FROM up"
+    )
+    assert found.sources == ("customers", "orders")
+    assert found.columns["id"] == ("customers.id IDENTITY", "orders.customer IDENTITY")
+
+
+def test_a_dataframe_has_sources_alone(spark: Any, lineage: Any) -> None:
+    found = lineage(spark.table("loud").filter("id > 1"))
+    assert (found.sources, found.sinks) == (("customers",), ())
+
+
+def test_functions_in_python(spark: Any, lineage: Any) -> None:
+    from pyspark.sql import functions
+
+    @functions.udf("string")
+    def shout(text: str) -> str:
+        return text.upper()
+
+    def passed_on(batches: Any) -> Any:
+        yield from batches
+
+    customers = spark.table("customers")
+    customers.select("id", shout("name").alias("shouted")).createOrReplaceTempView("shouting")
+    customers.select("id", "name").mapInPandas(passed_on, "a int, b string").createOrReplaceTempView("mapped")
+    by_udf = lineage("INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT * FROM shouting")
+    assert by_udf.columns == {"id": ("customers.id IDENTITY",), "shouted": ("customers.name TRANSFORMATION",)}
+    mapped = lineage("INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT * FROM mapped")
+    assert mapped.columns["b"] == ("customers.id TRANSFORMATION", "customers.name TRANSFORMATION")
+
+
+def test_caching_hides_nothing(spark: Any, lineage: Any) -> None:
+    cached = spark.table("customers").select("id", "country").cache()
+    cached.createOrReplaceTempView("cached")
+    try:
+        found = lineage("INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT country FROM cached")
+    finally:
+        cached.unpersist()
+    assert found.columns == {"country": ("customers.country IDENTITY",)}
+
+
+@pytest.mark.parametrize("of_format", ["parquet", "orc", "csv", "json", "text"])
+def test_files(spark: Any, tmp_path: Path, of_format: str) -> None:
+    for day in ("2026-01-01", "2026-01-02"):
+        folder = tmp_path / "in" / f"day={day}"
+        spark.createDataFrame([("a",)], "value string").write.format(of_format).save(str(folder))
+    for path in (tmp_path / "in", tmp_path / "in" / "day=2026-01-01", tmp_path / "in" / "day=*"):
+        graph = lineage_of(spark, spark.read.format(of_format).load(str(path)))
+        ((dataset,),) = [vertex.datasets for vertex in graph.sources]
+        assert (dataset.namespace, dataset.name) == ("file", str(tmp_path / "in"))
+        assert dataset.facets["config"].config["format"] == of_format
+
+
+def test_tables_say_where_they_are_and_how_they_are_called(spark: Any, warehouse: Path) -> None:
+    graph = lineage_of(spark, "SELECT * FROM customers")
+    (vertex,) = graph.sources
+    assert isinstance(vertex, SourceLineageVertex)
+    assert vertex.boundedness is Boundedness.BOUNDED
+    (dataset,) = vertex.datasets
+    assert isinstance(dataset, TableLineageDataset)
+    assert (dataset.namespace, dataset.name) == ("file", str(warehouse / "customers"))
+    assert dataset.identifier == "spark_catalog.default.customers"
+    assert dataset.facets["symlinks"].identifiers == ((f"file:{warehouse}", "default.customers"),)
+    assert [(field.name, field.type) for field in dataset.facets["schema"].fields] == [
+        ("id", "int"),
+        ("name", "string"),
+        ("country", "string"),
+    ]
+
+
+def test_a_statement_is_not_run(spark: Any) -> None:
+    lineage_of(spark, "CREATE TABLE never USING parquet AS SELECT 1 AS one")
+    assert not spark.catalog.tableExists("never")
+
+
+def test_a_wrong_statement_raises_what_spark_raises(spark: Any) -> None:
+    from pyspark.errors import AnalysisException
+
+    with pytest.raises(AnalysisException, match="nobody"):
+        lineage_of(spark, "INSERT INTO totals SELECT nobody FROM customers")
+
+
+def test_literals_come_from_nowhere(spark: Any, lineage: Any) -> None:
+    rows = spark.createDataFrame([(1, datetime.date(2026, 1, 1))], "id int, day date")
+    rows.createOrReplaceTempView("literals")
+    found = lineage("INSERT INTO totals SELECT 'x', 1, id FROM literals")
+    assert (found.sources, found.sinks, found.columns) == ((), ("INSERT totals",), {})
+
+
+def test_a_plan_that_takes_too_long_has_its_tables(spark: Any) -> None:
+    from spark_events.lineage.datasets import Catalogs
+    from spark_events.lineage.graph import GraphBuilder
+    from spark_events.lineage.plans import read_plan
+
+    sums = ", ".join(f"sum(id + {i}) AS s{i}" for i in range(500))
+    plan = spark.sql(f"SELECT {sums} FROM customers")._jdf.queryExecution().analyzed()
+    graph = GraphBuilder(read_plan(spark, plan, budget_ms=0), Catalogs()).build()
+    assert "spark.events.lineage.budget" in graph.incomplete
+    assert [dataset.table for vertex in graph.sources for dataset in vertex.datasets] == ["customers"]

@@ -1,0 +1,121 @@
+"""All queries of TPC-H and TPC-DS: their tables and columns against another reader of SQL, sqlglot."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_events.lineage import lineage_of
+from tests.conftest import missing
+
+QUERIES = {"tpch": 22, "tpcds": 99}
+GROUPING = "GROUPING(column) tells the grouping set of a row: Spark computes it from no column's values"
+DIFFERENT = {
+    ("tpcds", 70, "lochierarchy"): GROUPING,
+    ("tpcds", 70, "rank_within_parent"): GROUPING,
+    ("tpcds", 86, "lochierarchy"): GROUPING,
+    ("tpcds", 86, "rank_within_parent"): GROUPING,
+}
+"""Where sqlglot finds other columns, and why that is right as well."""
+
+Found = dict[str, set[tuple[str, str]]]
+
+
+class Suite:
+    """The tables and queries of a benchmark, out of DuckDB's extension; the tables are empty."""
+
+    def __init__(self, name: str) -> None:
+        try:
+            import duckdb
+            import sqlglot
+
+            package = importlib.import_module(f"duckdb_extension_{name}")
+        except ImportError as error:
+            missing(f"{error.name} is not installed; pip install --group test")
+        folder = Path(str(package.__file__)).parent
+        connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+        connection.execute(f"LOAD '{next(folder.rglob('*.duckdb_extension'))}'")
+        connection.execute("CALL dbgen(sf=0)" if name == "tpch" else "CALL dsdgen(sf=0)")
+        columns = connection.execute(
+            "SELECT table_name, column_name, data_type FROM information_schema.columns ORDER BY 1, ordinal_position"
+        ).fetchall()
+        self.tables: dict[str, dict[str, str]] = {}
+        for table, column, of_type in columns:
+            spark_type = sqlglot.exp.DataType.build(of_type, dialect="duckdb").sql("spark")
+            self.tables.setdefault(table, {})[column] = spark_type
+        given = connection.execute(f"SELECT query_nr, query FROM {name}_queries() ORDER BY 1").fetchall()
+        self.queries = {
+            number: sqlglot.transpile(query, read="duckdb", write="spark")[0] for number, query in given
+        }
+
+
+def found_by_sqlglot(suite: Suite, query: str) -> Found:
+    from sqlglot import exp
+    from sqlglot.lineage import lineage
+
+    found: Found = {}
+    for name, root in lineage(None, query, schema=suite.tables, dialect="spark").items():
+        found[name] = {
+            (node.expression.name.lower(), node.name.split(".")[-1].strip("`").lower())
+            for node in root.walk()
+            if not node.downstream and isinstance(node.expression, exp.Table)
+        }
+    return found
+
+
+def tables_by_sqlglot(suite: Suite, query: str) -> set[str]:
+    import sqlglot
+
+    named = {
+        table.name.lower() for table in sqlglot.parse_one(query, read="spark").find_all(sqlglot.exp.Table)
+    }
+    return named & set(suite.tables)
+
+
+@pytest.fixture(scope="module", params=list(QUERIES))
+def suite(request: pytest.FixtureRequest, spark: Any) -> Any:
+    suite = Suite(request.param)
+    spark.sql(f"CREATE DATABASE {request.param}")
+    spark.sql(f"USE {request.param}")
+    for table, columns in suite.tables.items():
+        spark.sql(f"CREATE TABLE {table} ({', '.join(f'{k} {v}' for k, v in columns.items())}) USING parquet")
+    yield request.param, suite
+    spark.sql("USE default")
+
+
+@pytest.mark.spark
+def test_all_queries_have_the_tables_and_columns_that_sqlglot_finds(spark: Any, suite: Any) -> None:
+    name, of_suite = suite
+    assert len(of_suite.queries) == QUERIES[name]
+    wrong: dict[tuple[str, int, str], str] = {}
+    for number, query in of_suite.queries.items():
+        graph = lineage_of(spark, f"INSERT OVERWRITE DIRECTORY '/nowhere' USING json {query}")
+        tables = {dataset.table for vertex in graph.sources for dataset in vertex.datasets}
+        assert tables == tables_by_sqlglot(of_suite, query), (name, number)
+        (sink,) = graph.sinks
+        ours = graph.column_edges(sink)
+        schema = [field.name for field in sink.datasets[0].facets["schema"].fields]
+        theirs = found_by_sqlglot(of_suite, query)
+        assert len(schema) == len(theirs), (name, number)
+        for column, (their_name, expected) in zip(schema, theirs.items(), strict=True):
+            if their_name.startswith("_col_"):
+                # What has no name in the query has none there, and is not looked into.
+                expected = found_by_sqlglot(of_suite, _named(query, their_name)).get("named", expected)
+            mine = {(source.dataset.table, source.column.lower()) for source in ours.get(column, ())}
+            if mine != expected:
+                wrong[name, number, column.lower()] = f"ours {mine - expected}, sqlglot's {expected - mine}"
+    assert set(wrong) == {key for key in DIFFERENT if key[0] == name}, wrong
+
+
+def _named(query: str, column: str) -> str:
+    """Give the column without a name one."""
+    import sqlglot
+
+    place = int(column.removeprefix("_col_"))
+    tree = sqlglot.parse_one(query, read="spark")
+    selected = tree.selects[place]
+    selected.replace(sqlglot.exp.alias_(selected.copy(), "named"))
+    return tree.sql("spark")
