@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from spark_events.lineage import add_lineage_edges
 from spark_events.sources.attach import Attachment, attach
 
-__all__ = ["Attachment", "attach"]
+__all__ = ["Attachment", "add_lineage_edges", "attach"]
 
 
 def __getattr__(name: str) -> Any:

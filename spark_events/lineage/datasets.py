@@ -128,7 +128,7 @@ def _jdbc_names(options: Mapping[str, str]) -> list[Name]:
 
 
 def _other_names(kind: str, options: Mapping[str, str], table_name: str) -> list[Name]:
-    short = kind.rsplit(".", 1)[-1]
+    short = short_format(kind)
     if short in _NOWHERE or not kind:
         return []
     if "socket" in short and "host" in options:
@@ -163,5 +163,5 @@ def _facets(
 
 def short_format(name: str) -> str:
     """Return ``parquet`` for ``org.apache.…ParquetFileFormat``, as a reader's ``format`` has it."""
-    short = name.rsplit(".", 1)[-1].rsplit("$", 1)[-1].lower()
+    short = name.rstrip("$").rsplit(".", 1)[-1].rsplit("$", 1)[-1].lower()
     return next((known for known in _FILE_FORMATS if short.startswith(known)), short)

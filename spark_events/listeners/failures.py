@@ -50,7 +50,9 @@ def parse_json_exception(exception: Mapping[str, Any]) -> Failure:
 
 def was_cancelled(failure: Failure) -> bool:
     """Tell whether a job ended because somebody cancelled it."""
-    return bool(_CANCELLED.match(failure.stacktrace or ""))
+    if failure.error_class == "SPARK_JOB_CANCELLED":
+        return True
+    return any(_CANCELLED.match(text) for text in (failure.stacktrace or "", failure.message))
 
 
 def thrown_by_task(failure: Failure) -> bool:

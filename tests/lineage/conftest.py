@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.lineage.shown import Shown, shown
+from tests.support import APPS, App, AppRun, cli
 
 TABLES = {
     "orders": "id INT, customer INT, amount DECIMAL(10,2), day DATE, tags ARRAY<STRING>",
@@ -60,3 +63,59 @@ def lineage(spark: Any) -> Any:
         return shown(lineage_of(spark, statement))
 
     return read
+
+
+@dataclass
+class Shop:
+    """An application, and what its job status listeners wrote down."""
+
+    run: AppRun
+    folder: Path
+    jobs: list[dict[str, Any]]
+    openlineage: list[dict[str, Any]]
+
+    def of(self, name: str) -> list[dict[str, Any]]:
+        """Return the events of the jobs of a name."""
+        return [event for event in self.jobs if event["jobName"] == name]
+
+    def lineage(self, name: str) -> tuple[list[str], list[str]]:
+        """Return what such a job reads and writes, as it was last told: paths below the folder, or names."""
+        told = [event["lineage"] for event in self.of(name) if "lineage" in event][-1]
+
+        def short(vertices: list[dict[str, Any]]) -> list[str]:
+            names = [dataset["name"] for vertex in vertices for dataset in vertex["datasets"]]
+            return [one.removeprefix(f"{self.folder}/") for one in names]
+
+        return short(told["sources"]), short(told["sinks"])
+
+    def statuses(self, name: str) -> list[str]:
+        """Return the statuses of such jobs, one after the other."""
+        return [
+            "CREATED" if event["event"] == "JobCreatedEvent" else event["newStatus"]
+            for event in self.of(name)
+            if event["event"] != "JobLineageEvent"
+        ]
+
+
+@pytest.fixture(scope="package")
+def shop(java: str, tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    """tests/apps/lineage.py, with a file log and OpenLineage listening."""
+    folder = tmp_path_factory.mktemp("shop")
+    listener = "spark.job-status-changed.listener"
+    conf = {
+        f"{listener}s": "log,openlineage",
+        f"{listener}.log.factory.class": "file_log",
+        f"{listener}.log.path": str(folder / "jobs"),
+        f"{listener}.openlineage.transport.type": "file",
+        f"{listener}.openlineage.transport.path": str(folder / "openlineage.jsonl"),
+        f"{listener}.openlineage.parent": "airflow/load.shop/0197d6ab-0000-7000-8000-000000000001",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/metastore;create=true",
+        "spark.custom.password": "hunter22",
+    }
+    run = App(cli("run", "--master", "local[2]", str(APPS / "lineage.py"), str(folder)), conf, folder).end()
+    jobs = [
+        json.loads(line) for file in (folder / "jobs").iterdir() for line in file.read_text().splitlines()
+    ]
+    lines = (folder / "openlineage.jsonl").read_text().splitlines()
+    return Shop(run, folder, jobs, [json.loads(line) for line in lines])

@@ -191,7 +191,11 @@ public class Identities {
         LinkedHashMap names = new LinkedHashMap();
         Object catalog = Reflect.get(identifier, "catalog");
         names.put("catalog", catalog == null ? "spark_catalog" : Reflect.text(catalog));
-        names.put("database", Reflect.text(Reflect.get(identifier, "database")));
+        Object database = Reflect.get(identifier, "database");
+        if (database == null) {
+            database = Reflect.path(session, "sessionState.catalog.getCurrentDatabase");
+        }
+        names.put("database", Reflect.text(database));
         names.put("table", Reflect.text(Reflect.get(identifier, "table")));
         found.put("table", names);
         if (found.get("paths") != null || found.get("options") != null && "jdbc".equals(found.get("format"))) {

@@ -118,6 +118,8 @@ public class LineageListener extends SparkListener implements Runnable {
             Object run = batchRuns.get(root.get());
             if (run != null && plan != null) {
                 beginInBatch((String) run, plan);
+            } else if (plan != null) {
+                beginPart(root.get(), plan, event.time());
             }
         } else if (batch >= 0) {
             String run = description.substring(batch + 9).split("\\s")[0];
@@ -129,6 +131,21 @@ public class LineageListener extends SparkListener implements Runnable {
             record.put("description", cut(description));
             record.put("tags", Reflect.list(event.jobTags()));
             running.put(id, addLineage(record, plan, null));
+            bridge.addRecord(record);
+        }
+    }
+
+    /** Where a command of a kind that is not known here writes, a part of it may tell. */
+    private void beginPart(Object root, QueryExecution plan, long time) {
+        Statement whole = (Statement) running.get(root);
+        if (whole == null || whole.hasSinks() || !Reflect.isA(whole.plan, "Command")) {
+            return;
+        }
+        LinkedHashMap record = record("SparkEventsStatementLineage", time);
+        record.put("executionId", root);
+        Statement part = addLineage(record, plan, null);
+        if (part != null && part.hasSinks()) {
+            running.put(root, part);
             bridge.addRecord(record);
         }
     }

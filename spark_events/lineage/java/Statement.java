@@ -131,7 +131,7 @@ public class Statement {
         } else if (query instanceof LogicalPlan && (Reflect.get(node, "table") instanceof LogicalPlan)) {
             LogicalPlan table = (LogicalPlan) Reflect.get(node, "table");
             query((LogicalPlan) query, ofTable(table), name.startsWith("Overwrite") ? "OVERWRITE" : "INSERT", table);
-        } else if (query instanceof LogicalPlan && isWrite(name)) {
+        } else if (query instanceof LogicalPlan && Reflect.isA(node, "Command")) {
             v1(node, name, (LogicalPlan) query);
         } else if (name.equals("LoadDataCommand")) {
             load(node);
@@ -141,20 +141,13 @@ public class Statement {
         return true;
     }
 
-    private static boolean isWrite(String name) {
-        return name.startsWith("InsertInto") || name.endsWith("AsSelectCommand") || name.startsWith("SaveIntoDataSource")
-            || name.equals("WriteIntoDelta") || name.equals("CreateDeltaTableCommand");
-    }
-
     private void v1(LogicalPlan node, String name, LogicalPlan query) {
         Object mode = Reflect.get(node, "mode");
         boolean overwrite = "Overwrite".equals(String.valueOf(mode))
             || Boolean.TRUE.equals(Reflect.get(node, "overwrite"));
         String modify = overwrite ? "OVERWRITE" : "INSERT";
-        if (name.endsWith("AsSelectCommand") && !overwrite && !"Append".equals(String.valueOf(mode))) {
-            modify = "CTAS";
-        }
-        if (name.equals("CreateDeltaTableCommand")) {
+        boolean creates = name.startsWith("Create") || name.startsWith("SaveAs");
+        if (creates && !overwrite && !"Append".equals(String.valueOf(mode))) {
             modify = "CTAS";
         }
         query(query, target(node, name), modify, Reflect.get(node, "outputColumnNames"));
@@ -186,8 +179,8 @@ public class Statement {
         }
         Object source = Reflect.get(node, "dataSource");
         Object format = Reflect.get(source, "shortName");
-        return identities.ofOptions(
-            format == null ? source.getClass().getName() : Reflect.text(format), Reflect.get(node, "options"));
+        format = format == null && source != null ? source.getClass().getName() : format;
+        return identities.ofOptions(Reflect.text(format), Reflect.get(node, "options"));
     }
 
     private void createTable(LogicalPlan node, LogicalPlan query) {
