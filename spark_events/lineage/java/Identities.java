@@ -120,7 +120,9 @@ public class Identities {
     public LinkedHashMap ofV2(Object relation, String optionsName, String sourceName) {
         LinkedHashMap found = ofV2Table(Reflect.get(relation, "table"));
         LinkedHashMap options = Reflect.map(Reflect.path(relation, optionsName + ".asCaseSensitiveMap"));
-        found.put("options", options.isEmpty() ? Reflect.map(Reflect.get(relation, optionsName)) : options);
+        if (found.get("options") == null) {
+            found.put("options", options.isEmpty() ? Reflect.map(Reflect.get(relation, optionsName)) : options);
+        }
         if (sourceName != null) {
             found.put("format", sourceName);
         }

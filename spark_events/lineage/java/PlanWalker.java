@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.CaseWhen;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.If;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.expressions.WindowExpression;
@@ -39,6 +40,7 @@ public class PlanWalker {
     private Inputs indirect = Inputs.NONE;
     private int steps = 0;
     private boolean outOfTime = false;
+    private boolean updating = false;
     private String incomplete = null;
 
     public PlanWalker(Identities identities, Remembered remembered, long budgetMs) {
@@ -300,9 +302,48 @@ public class PlanWalker {
         for (Iterator each = Reflect.list(expressions).iterator(); each.hasNext();) {
             Expression expression = (Expression) each.next();
             if (!(expression instanceof Attribute) && expression instanceof NamedExpression) {
-                inputs.put(Long.valueOf(((NamedExpression) expression).exprId().id()), eval(expression));
+                Expression value = updating ? updated(expression) : expression;
+                inputs.put(Long.valueOf(((NamedExpression) expression).exprId().id()), eval(value));
             }
         }
+    }
+
+    /** Where UPDATE writes whole files anew, a row that is not updated keeps its values: that is no update. */
+    private Expression updated(Expression expression) {
+        Expression choice = expression instanceof Alias ? ((Alias) expression).child() : expression;
+        if (choice instanceof If && ((If) choice).falseValue() instanceof Attribute) {
+            influence(((If) choice).predicate(), Inputs.FILTER);
+            return ((If) choice).trueValue();
+        }
+        return expression;
+    }
+
+    public void updating(boolean is) {
+        updating = is;
+    }
+
+    /** Returns the value of a column that is the same for all rows; null where it is none. */
+    static Object constant(LogicalPlan plan, String column) {
+        Object wanted = null;
+        for (Iterator each = Reflect.list(plan.output()).iterator(); each.hasNext();) {
+            Attribute attribute = (Attribute) each.next();
+            wanted = attribute.name().equals(column) ? attribute.exprId() : wanted;
+        }
+        while (wanted != null && plan.children().size() == 1) {
+            for (Iterator each = Reflect.list(Reflect.get(plan, "projectList")).iterator(); each.hasNext();) {
+                Object item = each.next();
+                if (item instanceof Alias && ((Alias) item).exprId().equals(wanted)) {
+                    Expression value = ((Alias) item).child();
+                    if (value instanceof Literal) {
+                        return ((Literal) value).value();
+                    }
+                    wanted = value instanceof Attribute ? ((Attribute) value).exprId() : null;
+                    break;
+                }
+            }
+            plan = (LogicalPlan) plan.children().head();
+        }
+        return null;
     }
 
     /** Takes that rows are there, or where they are, because of an expression or of several. */

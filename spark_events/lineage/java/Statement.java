@@ -6,9 +6,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.If;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /** One statement or streaming query: what it reads, what it writes, and which columns make which. */
@@ -76,6 +74,7 @@ public class Statement {
     /** Reads a streaming query, whose sink is not in its plan. */
     public void readStream(LinkedHashMap sink) {
         walker.walk(plan);
+        addTopic(sink, plan);
         addSink(sink, "INSERT", plan.output(), null);
     }
 
@@ -150,7 +149,9 @@ public class Statement {
         if (creates && !overwrite && !"Append".equals(String.valueOf(mode))) {
             modify = "CTAS";
         }
-        query(query, target(node, name), modify, Reflect.get(node, "outputColumnNames"));
+        LinkedHashMap target = target(node, name);
+        addTopic(target, query);
+        query(query, target, modify, Reflect.get(node, "outputColumnNames"));
     }
 
     private LinkedHashMap target(LogicalPlan node, String name) {
@@ -183,6 +184,16 @@ public class Statement {
         return identities.ofOptions(Reflect.text(format), Reflect.get(node, "options"));
     }
 
+    /** Kafka's topic may stand in a column; one that is the same for all rows is known. */
+    static void addTopic(LinkedHashMap sink, LogicalPlan query) {
+        if (String.valueOf(sink.get("format")).toLowerCase().indexOf("kafka") >= 0) {
+            Object topic = PlanWalker.constant(query, "topic");
+            if (topic != null) {
+                sink.put("topics", new Object[] {String.valueOf(topic)});
+            }
+        }
+    }
+
     private void createTable(LogicalPlan node, LogicalPlan query) {
         Object catalog = Reflect.path(node, "name.catalog");
         Object identifier = Reflect.path(node, "name.identifier");
@@ -210,26 +221,12 @@ public class Statement {
     private void rowLevel(LogicalPlan node, LogicalPlan query) {
         Object command = Reflect.path(node, "table.table.operation.command");
         LogicalPlan table = (LogicalPlan) Reflect.get(node, "originalTable");
+        walker.updating("UPDATE".equals(String.valueOf(command)));
         walker.walk(query);
         walker.influence(Reflect.get(node, "condition"), Inputs.FILTER);
-        if ("UPDATE".equals(String.valueOf(command))) {
-            updated(query);
-        }
         LinkedHashMap identity = ofTable(table);
         Map sink = addSink(identity, command == null ? "MERGE" : String.valueOf(command), query.output(), null);
         sink.put("rowLevel", Boolean.TRUE);
-    }
-
-    /** Where whole files are written anew, a row that is not updated keeps its values: that is no update. */
-    private void updated(LogicalPlan query) {
-        for (Iterator each = Reflect.list(Reflect.get(query, "projectList")).iterator(); each.hasNext();) {
-            Object value = each.next();
-            Object choice = value instanceof Alias ? ((Alias) value).child() : null;
-            if (choice instanceof If && ((If) choice).falseValue() instanceof Attribute) {
-                walker.influence(((If) choice).predicate(), Inputs.FILTER);
-                walker.put(((Alias) value).toAttribute(), walker.eval(((If) choice).trueValue()));
-            }
-        }
     }
 
     LinkedHashMap ofTable(LogicalPlan table) {

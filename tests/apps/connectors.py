@@ -1,0 +1,87 @@
+"""Delta, Iceberg, Kafka and PostgreSQL, read and written in all ways; arguments: folder, Kafka's, PostgreSQL's URL."""
+
+import sys
+
+from pyspark.sql import SparkSession, functions
+
+folder, servers, url = sys.argv[1:]
+spark = SparkSession.builder.appName("connectors").getOrCreate()
+at = f"{folder}/data".__add__
+
+spark.range(10).selectExpr("id", "id * 2 AS v", "'x' AS k").write.parquet(at("/source"))
+spark.read.parquet(at("/source")).createOrReplaceTempView("source")
+
+for table, of_format in (("delta_table", "delta"), ("ice.db.iceberg_table", "iceberg")):
+    spark.sql(f"CREATE TABLE {table} USING {of_format} AS SELECT id, v, k FROM source")
+    spark.sql(f"INSERT INTO {table} SELECT id, v + 1, k FROM source")
+    spark.sql(f"INSERT OVERWRITE {table} SELECT id, v, k FROM source WHERE v > 2")
+    spark.sql(f"UPDATE {table} SET v = id + 1 WHERE k = 'x'")
+    spark.sql(f"DELETE FROM {table} WHERE id = 3")
+    spark.sql(
+        f"MERGE INTO {table} t USING source s ON t.id = s.id WHEN MATCHED AND s.k = 'y' THEN DELETE "
+        "WHEN MATCHED THEN UPDATE SET t.v = s.v WHEN NOT MATCHED THEN INSERT (id, v, k) VALUES (s.id, s.v, upper(s.k))"
+    )
+    spark.sql(f"CREATE OR REPLACE TABLE {table} USING {of_format} AS SELECT id, v FROM source")
+    spark.table(table).write.parquet(at(f"/from_{of_format}"))
+spark.table("delta_table").write.format("delta").save(at("/delta_by_path"))
+spark.table("source").writeTo("ice.db.made").create()
+
+# Kafka, in batches and as a stream; the same topic by list, by pattern and as a sink.
+lines = spark.table("source").select(
+    functions.col("id").cast("string").alias("key"), functions.col("k").alias("value")
+)
+lines.write.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", "lines").save()
+lines.withColumn("topic", functions.lit("by_column")).write.format("kafka").option(
+    "kafka.bootstrap.servers", servers
+).save()
+kafka = {"kafka.bootstrap.servers": servers, "startingOffsets": "earliest"}
+spark.read.format("kafka").options(**kafka).option("subscribe", "lines,by_column").load().select(
+    "value"
+).write.parquet(at("/from_kafka"))
+
+
+def stream(**options: str):
+    return spark.readStream.format("kafka").options(**kafka).options(**options).load().select("key", "value")
+
+
+def run(writer, name: str) -> None:
+    checkpointed = writer.queryName(name).option("checkpointLocation", at(f"/checkpoints/{name}"))
+    checkpointed.trigger(availableNow=True).start().awaitTermination()
+
+
+run(
+    stream(subscribe="lines")
+    .writeStream.format("kafka")
+    .option("kafka.bootstrap.servers", servers)
+    .option("topic", "copied"),
+    "to_kafka",
+)
+run(
+    stream(subscribePattern="li.*").writeStream.format("delta").option("path", at("/delta_stream")),
+    "to_delta",
+)
+spark.sql("CREATE TABLE ice.db.stream (key BINARY, value BINARY) USING iceberg")
+iceberg = stream(subscribe="lines").writeStream.queryName("to_iceberg").trigger(availableNow=True)
+iceberg.option("checkpointLocation", at("/checkpoints/to_iceberg")).toTable(
+    "ice.db.stream"
+).awaitTermination()
+run(
+    spark.readStream.format("delta")
+    .load(at("/delta_stream"))
+    .writeStream.format("parquet")
+    .option("path", at("/from_delta_stream")),
+    "from_delta",
+)
+
+# PostgreSQL, by the writer and by a catalog.
+jdbc = {"url": url, "driver": "org.postgresql.Driver", "user": "postgres", "password": "hunter22"}
+spark.table("source").write.format("jdbc").options(**jdbc).option("dbtable", "things").save()
+spark.read.format("jdbc").options(**jdbc).option("dbtable", "public.things").load().write.parquet(
+    at("/from_table")
+)
+spark.read.format("jdbc").options(**jdbc).option(
+    "query", "SELECT id, v FROM things WHERE v > 3"
+).load().write.parquet(at("/from_query"))
+spark.sql("CREATE TABLE pg.public.by_catalog AS SELECT id, v FROM source")
+spark.sql("INSERT INTO pg.public.by_catalog SELECT id + 100, v FROM pg.public.things")
+spark.stop()

@@ -1,0 +1,168 @@
+"""Lineage of real Delta and Iceberg tables, a real Kafka and a real PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from tests.lineage.conftest import Shop
+from tests.lineage.servers import KafkaBroker, PostgreSql, jars
+from tests.support import APPS, App, cli
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(
+        not pyspark.__version__.startswith("4.1."),
+        reason="the connectors' jars are for Spark 4.1: make connectors runs these tests on it",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def broker(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    broker = KafkaBroker(tmp_path_factory.mktemp("kafka"))
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.stop()
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[PostgreSql]:
+    import shutil
+    import tempfile
+
+    # pytest's own folders can be entered by their owner alone, and the server runs as another.
+    folder = Path(tempfile.mkdtemp(prefix="postgresql-"))
+    server = PostgreSql(folder)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def connected(
+    java: str, broker: KafkaBroker, postgresql: PostgreSql, tmp_path_factory: pytest.TempPathFactory
+) -> Shop:
+    folder = tmp_path_factory.mktemp("connectors")
+    listener = "spark.job-status-changed.listener"
+    iceberg, postgres = "spark.sql.catalog.ice", "spark.sql.catalog.pg"
+    conf = {
+        f"{listener}s": "log,openlineage",
+        f"{listener}.log.factory.class": "file_log",
+        f"{listener}.log.path": str(folder / "jobs"),
+        f"{listener}.openlineage.transport.type": "file",
+        f"{listener}.openlineage.transport.path": str(folder / "openlineage.jsonl"),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.log.level": "ERROR",
+        "spark.jars": ",".join(map(str, [*jars("lakehouse"), *jars("postgresql")])),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,"
+        "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        iceberg: "org.apache.iceberg.spark.SparkCatalog",
+        f"{iceberg}.type": "hadoop",
+        f"{iceberg}.warehouse": str(folder / "iceberg"),
+        postgres: "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
+        f"{postgres}.url": postgresql.url,
+        f"{postgres}.driver": "org.postgresql.Driver",
+        f"{postgres}.user": "postgres",
+    }
+    app = APPS / "connectors.py"
+    command = cli("run", "--master", "local[2]", str(app), str(folder), broker.servers, postgresql.url)
+    run = App(command, conf, folder).end()
+    assert run.code == 0, run.out[-2000:] + run.err[-2000:]
+    jobs = [
+        json.loads(line) for file in (folder / "jobs").iterdir() for line in file.read_text().splitlines()
+    ]
+    lines = (folder / "openlineage.jsonl").read_text().splitlines()
+    return Shop(run, folder, jobs, [json.loads(line) for line in lines])
+
+
+SOURCE = "data/source"
+DELTA, ICEBERG = "warehouse/delta_table", "iceberg/db/iceberg_table"
+
+
+@pytest.mark.parametrize(
+    ("name", "sources", "sinks"),
+    [
+        *(
+            (f"{verb}.{table}", sources, [place])
+            for table, place in (("default.delta_table", DELTA), ("ice.db.iceberg_table", ICEBERG))
+            for verb, sources in {
+                "ctas": [SOURCE],
+                "insert": [SOURCE],
+                "overwrite": [SOURCE],
+                "update": [place],
+                "delete": [],
+                "merge": [SOURCE],
+            }.items()
+        ),
+        ("insert.data.from_delta", [DELTA], ["data/from_delta"]),
+        ("insert.data.from_iceberg", [ICEBERG], ["data/from_iceberg"]),
+        ("insert.data.delta_by_path", [DELTA], ["data/delta_by_path"]),
+        ("ctas.ice.db.made", [SOURCE], ["iceberg/db/made"]),
+        ("insert.lines", [SOURCE], ["lines"]),
+        ("insert.by_column", [SOURCE], ["by_column"]),
+        ("insert.data.from_kafka", ["lines", "by_column"], ["data/from_kafka"]),
+        ("to_kafka", ["lines"], ["copied"]),
+        ("to_delta", ["li.*"], ["data/delta_stream"]),
+        ("to_iceberg", ["lines"], ["iceberg/db/stream"]),
+        ("from_delta", ["data/delta_stream"], ["data/from_delta_stream"]),
+        ("insert.shop.public.things", [SOURCE], ["shop.public.things"]),
+        ("insert.data.from_table", ["shop.public.things"], ["data/from_table"]),
+        ("insert.data.from_query", ["shop.public.things"], ["data/from_query"]),
+        ("ctas.pg.public.by_catalog", [SOURCE], ["shop.public.by_catalog"]),
+        ("insert.pg.public.by_catalog", ["shop.public.things"], ["shop.public.by_catalog"]),
+    ],
+)
+def test_sources_and_sinks(connected: Shop, name: str, sources: list[str], sinks: list[str]) -> None:
+    assert connected.lineage(name) == (sources, sinks)
+
+
+def test_namespaces(connected: Shop, broker: KafkaBroker, postgresql: PostgreSql) -> None:
+    found = {
+        (dataset["namespace"], dataset["name"])
+        for event in connected.jobs
+        for vertex in (
+            *event.get("lineage", {}).get("sources", ()),
+            *event.get("lineage", {}).get("sinks", ()),
+        )
+        for dataset in vertex["datasets"]
+    }
+    assert {space for space, name in found if name in ("lines", "copied", "li.*", "by_column")} == {
+        f"kafka://{broker.servers}"
+    }
+    assert {space for space, name in found if "things" in name} == {postgresql.namespace}
+
+
+@pytest.mark.parametrize("table", ["default.delta_table", "ice.db.iceberg_table"])
+def test_columns_of_row_changes(connected: Shop, table: str) -> None:
+    def columns(verb: str) -> dict[str, list[str]]:
+        graph = [event["lineage"] for event in connected.of(f"{verb}.{table}") if "lineage" in event][-1]
+        return {
+            column: sorted(source["column"] for source in sources)
+            for edge in graph["relations"]
+            for column, sources in edge["columns"].items()
+            if sources
+        }
+
+    assert columns("update") == {"v": ["id"]}
+    assert columns("merge") == {"id": ["id"], "v": ["v"], "k": ["k"]}
+
+
+def test_no_secret_is_told(connected: Shop) -> None:
+    assert "hunter22" not in json.dumps([connected.jobs, connected.openlineage])
+
+
+def test_every_event_conforms_to_the_schemas(connected: Shop) -> None:
+    from tests.lineage.openlineage_schema import problems_of
+
+    assert [problem for event in connected.openlineage for problem in problems_of(event)] == []
