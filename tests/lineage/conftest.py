@@ -112,7 +112,10 @@ def shop(java: str, tmp_path_factory: pytest.TempPathFactory) -> Shop:
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/metastore;create=true",
         "spark.custom.password": "hunter22",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": (folder / "event-log").as_uri(),
     }
+    (folder / "event-log").mkdir()
     run = App(cli("run", "--master", "local[2]", str(APPS / "lineage.py"), str(folder)), conf, folder).end()
     jobs = [
         json.loads(line) for file in (folder / "jobs").iterdir() for line in file.read_text().splitlines()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any, ClassVar
 
@@ -93,6 +93,7 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
         self._settings = settings
         self._destination = destination
         self._runs: dict[str, _Running] = {}
+        self._passed_over: dict[str, JobCreatedEvent] = {}
         self._application: ParentRun | None = None
 
     @property
@@ -104,6 +105,8 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
         """Emit what an event says."""
         if isinstance(event, JobCreatedEvent):
             self._begin(event)
+        elif event.job_id in self._passed_over:
+            self._pass_over(event)
         elif (running := self._runs.get(event.job_id)) is not None:
             if isinstance(event, JobLineageEvent):
                 running.graph = event.lineage
@@ -134,10 +137,20 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
             self._application = run
         wanted = settings.applications if of_application else settings.reads or event.job_kind == "query"
         if not (wanted or event.lineage.sinks):
+            self._passed_over[event.job_id] = event
             return
         parent = settings.parent if of_application else self._application or settings.parent
         running = self._runs[event.job_id] = _Running(run, event, event.lineage, parent)
         self._emit(running, RunState.START, event.time_ms)
+
+    def _pass_over(self, event: JobStatusChangedEvent) -> None:
+        """Take what happens to a statement that only reads; a part of it may turn out to write."""
+        created = self._passed_over[event.job_id]
+        if isinstance(event, JobLineageEvent) and event.lineage.sinks:
+            del self._passed_over[event.job_id]
+            self._begin(replace(created, lineage=event.lineage))
+        elif isinstance(event, JobExecutionStatusEvent) and event.new_status.terminal:
+            del self._passed_over[event.job_id]
 
     def _change(self, running: _Running, event: JobExecutionStatusEvent) -> None:
         state = _STATES.get(event.new_status)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from spark_events.api import ApplicationInfo, ConfigError, Counter, Gauge
 from spark_events.api.event import now_ms
+from spark_events.lineage.extension import job_listeners
 from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.scopes import variables_of
 from spark_events.listeners.translator import SparkListeners
@@ -128,7 +129,8 @@ class Follower:
             registry.close(0)
             raise ConfigError.of_all(unopened)
         logger.info("follows application %r (%s)", application.name, application.id)
-        return registry, SparkListeners(registry, self._settings, found.enrichers)
+        jobs = job_listeners(self._conf, registry, with_plans=False)
+        return registry, SparkListeners(registry, self._settings, found.enrichers, extension=jobs)
 
     # ----------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from spark_events.listeners.translator import (
     EXECUTOR_ADDED,
     JOB_START,
     LOG_START,
+    NESTED_EXECUTION,
     QUERY_IDLE,
     QUERY_PROGRESS,
     QUERY_STARTED,
@@ -195,7 +196,7 @@ class RecordReader:
             None,
             record["executionId"],
         ):
-            return  # a part of another, as for the bridge
+            record["Event"] = NESTED_EXECUTION  # a part of another, which the bridge does not tell of
         elif name in (_START, _END):  # not written as Spark writes them
             self.counts.tasks += 1
             changed = (self._tasks.on_start if name == _START else self._tasks.on_end)(record)

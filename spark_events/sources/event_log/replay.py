@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from spark_events.api import ApplicationInfo, ConfigError, Event
+from spark_events.lineage.extension import job_listeners
 from spark_events.listeners.configuration import Configuration, read_configuration
 from spark_events.listeners.scopes import variables_of
 from spark_events.listeners.translator import SparkListeners
@@ -204,7 +205,8 @@ class Replay:
         registry.start()
         if unopened := registry.wait_opened(_OPEN_WAIT_MS):
             raise ConfigError.of_all(unopened)
-        return SparkListeners(registry, without_state(settings), found.enrichers)
+        jobs = job_listeners(self._conf, registry, with_plans=False)
+        return SparkListeners(registry, without_state(settings), found.enrichers, extension=jobs)
 
     def _await(self, registry: Registry, there: Callable[[Registry], bool]) -> None:
         """Wait for the reporters: a replay has time, and loses nothing to a full queue."""

@@ -1,0 +1,97 @@
+"""Lineage out of the event log of the application whose lineage a driver told."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from spark_events.lineage.plan_info import NO_COLUMNS, found_in
+from tests.lineage.conftest import Shop
+from tests.support import AppRun, cli
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def replayed(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    folder = tmp_path_factory.mktemp("replayed")
+    listener = "spark.job-status-changed.listener"
+    conf = [f"{listener}s=file_log", f"{listener}.file_log.path={folder}"]
+    options = [part for one in conf for part in ("--conf", one)]
+    command = cli("replay", str(shop.folder / "event-log"), *options)
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    jobs = [json.loads(line) for file in folder.iterdir() for line in file.read_text().splitlines()]
+    return Shop(AppRun(0, done.stdout, done.stderr), shop.folder, jobs, [])
+
+
+def test_sources_and_sinks_are_those_that_the_driver_told(shop: Shop, replayed: Shop) -> None:
+    different = {}
+    for name in {event["jobName"] for event in shop.jobs}:
+        told = shop.lineage(name)
+        again = replayed.lineage(name) if replayed.of(name) else "nothing"
+        if told != again:
+            different[name] = again
+    assert different == {
+        # What the program said, or a provider in it, is in no log.
+        "insert.heard": "nothing",
+        "into_table": ([], ["warehouse/ticks"]),
+        # The plan was cut, and a log does not say where.
+        "insert.data.after_checkpoint": ([], ["data/after_checkpoint"]),
+        # The log says of a new table only that its files are written.
+        "ctas.default.sums": "nothing",
+        "ctas.default.hive_made": "nothing",
+        "insert.default.saved": "nothing",
+        # It failed before its first batch was done, and progress tells what it reads.
+        "failing": ([], []),
+    }
+    assert replayed.lineage("overwrite.warehouse.sums") == (["data/orders"], ["warehouse/sums"])
+    assert replayed.lineage("overwrite.warehouse.saved") == (["warehouse/sums"], ["warehouse/saved"])
+
+
+def test_what_misses_is_said(replayed: Shop) -> None:
+    told = [event["lineage"] for event in replayed.jobs if event.get("lineage", {}).get("sinks")]
+    assert told
+    assert {graph["incomplete"] for graph in told} == {NO_COLUMNS}
+    assert not any(edge["columns"] for graph in told for edge in graph["relations"])
+
+
+def test_statuses_are_the_same(shop: Shop, replayed: Shop) -> None:
+    for name in ("insert.data.in_task", "insert.data.in_driver", "insert.data.slow", "failing", "shop"):
+        assert replayed.statuses(name) == shop.statuses(name), name
+
+
+def test_a_command_that_is_not_understood_is_named() -> None:
+    plan = {"nodeName": "Execute SaveIntoDataSourceCommand", "simpleString": "…", "children": []}
+    assert "not understood: Execute SaveIntoDataSourceCommand" in found_in(plan)["incomplete"]
+
+
+def test_paths_with_commas_and_many_files() -> None:
+    location = "InMemoryFileIndex(3 paths)[file:/data/a, file:/data/b, ...]"
+    plan = {
+        "nodeName": "Execute InsertIntoHadoopFsRelationCommand",
+        "simpleString": "Execute InsertIntoHadoopFsRelationCommand s3a://lake/a, b/out, false, [day#1], ORC, "
+        "[path=x], Overwrite, `cat`.`db`.`t`, org.apache.hadoop.X, 1.2, [id, name]",
+        "children": [
+            {"nodeName": "Scan orc ", "simpleString": "", "metadata": {"Location": location, "Format": "ORC"}},
+            {"nodeName": "Scan hive cat.db.other", "simpleString": "", "metadata": {}, "children": []},
+        ],
+    }
+    found = found_in(plan)
+    assert [source["identity"] for source in found["sources"]] == [
+        {"format": "orc", "paths": ["file:/data/a", "file:/data/b"]},
+        {"format": "hive", "table": {"catalog": "cat", "database": "db", "table": "other"}},
+    ]
+    (sink,) = found["sinks"]
+    assert sink["modify"] == "OVERWRITE"
+    assert sink["identity"]["table"] == {"catalog": "cat", "database": "db", "table": "t"}
+    assert sink["identity"]["paths"] == ["s3a://lake/a, b/out"]
+    assert [column[0] for column in sink["columns"]] == ["id", "name"]
+
+
+def test_a_log_is_read_as_before_where_nobody_listens(shop: Shop) -> None:
+    folder = Path(shop.folder / "event-log")
+    run = subprocess.run(cli("replay", str(folder)), capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
