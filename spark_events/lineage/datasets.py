@@ -33,9 +33,8 @@ _SHOWN_OPTIONS = frozenset(
 _FILE_FORMATS = (
     "parquet", "orc", "csv", "json", "text", "avro", "xml", "binaryfile", "delta", "hudi", "libsvm",
 )  # fmt: skip
-_NOWHERE = (
-    "consoletable", "memorysink", "memorystream", "nooptable", "foreachwritertable", "foreachbatchsink",
-)  # fmt: skip
+_NOWHERE = ("console", "memory", "noop", "foreach")
+"""What the names of sinks begin with whose data nobody can find."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +128,7 @@ def _jdbc_names(options: Mapping[str, str]) -> list[Name]:
 
 def _other_names(kind: str, options: Mapping[str, str], table_name: str) -> list[Name]:
     short = short_format(kind)
-    if short in _NOWHERE or not kind:
+    if short.startswith(_NOWHERE) or not kind:
         return []
     if "socket" in short and "host" in options:
         return [(f"socket://{options['host']}:{options.get('port', '')}", "stream")]

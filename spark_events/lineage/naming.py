@@ -28,9 +28,10 @@ def of_path(uri: str) -> Name:
         uri: of a folder or a file, such as ``s3a://bucket/table/day=2026-01-01``. Folders of partitions
             and what follows a glob are no part of the name.
     """
-    parts = urlsplit(uri) if "://" in uri or uri.startswith("file:") else urlsplit("file:" + uri)
+    is_uri = "://" in uri or uri.startswith("file:")
+    parts = urlsplit(uri if is_uri else "file:/")
     scheme = _SAME_SCHEME.get(parts.scheme.lower(), parts.scheme.lower())
-    path = _root(unquote(parts.path if "://" in uri or parts.scheme == "file" else uri))
+    path = _root(unquote(parts.path) if is_uri else uri)
     if scheme in _ON_LOCAL_DISK:
         return (f"file://{parts.netloc}" if parts.netloc else "file"), path or "/"
     name = path.strip("/")

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping
 
 from spark_events.api import LineageVertex, LineageVertexProvider
+from spark_events.runtime.log_once import logger
 
 _lock = threading.Lock()
 _providers: dict[str, LineageVertexProvider] = {}
@@ -17,8 +18,8 @@ def provide(name: str, provider: LineageVertexProvider) -> None:
     Args:
         name: what ``spark.read.format(…)`` is given: the ``name()`` of a Python data source, or the class
             name of a connector's.
-        provider: asked once for each reader and writer of a statement; what it raises is logged, and
-            leaves that source or sink without a dataset.
+        provider: asked once for each reader and writer of a statement; what it raises is logged, and that
+            source or sink is named as if there were no provider.
     """
     with _lock:
         _providers[name.lower()] = provider
@@ -41,4 +42,8 @@ def provided(identity: Mapping[str, object], is_sink: bool) -> LineageVertex | N
     if provider is None:
         return None
     options = identity.get("options")
-    return provider.lineage_vertex(options if isinstance(options, Mapping) else {}, is_sink)
+    try:
+        return provider.lineage_vertex(options if isinstance(options, Mapping) else {}, is_sink)
+    except Exception:
+        logger.exception("the lineage provider of %r cannot say what it reads or writes", identity["format"])
+        return None

@@ -75,7 +75,11 @@ def test_paths_with_commas_and_many_files() -> None:
         "simpleString": "Execute InsertIntoHadoopFsRelationCommand s3a://lake/a, b/out, false, [day#1], ORC, "
         "[path=x], Overwrite, `cat`.`db`.`t`, org.apache.hadoop.X, 1.2, [id, name]",
         "children": [
-            {"nodeName": "Scan orc ", "simpleString": "", "metadata": {"Location": location, "Format": "ORC"}},
+            {
+                "nodeName": "Scan orc ",
+                "simpleString": "",
+                "metadata": {"Location": location, "Format": "ORC"},
+            },
             {"nodeName": "Scan hive cat.db.other", "simpleString": "", "metadata": {}, "children": []},
         ],
     }

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from spark_events.listeners.translator import NESTED_EXECUTION
 from spark_events.sources.event_log.records import RecordReader
 from spark_events.sources.event_log.stage_tasks import AllStageTasks
 from tests.event_log_sample import small_log
@@ -121,13 +122,17 @@ def test_how_many_records_take_the_short_way(event_logs: Path, monkeypatch: pyte
 
 
 def test_an_execution_within_another_is_a_part_of_it() -> None:
-    """As for the driver bridge: only the outer one is told of."""
+    """The outer one is told of, as the driver bridge does; what is within has a name of its own."""
     name = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart"
     lines = [
         json.dumps({"Event": name, "executionId": number, "rootExecutionId": root, "time": 1}).encode()
         for number, root in ((1, 1), (2, 1), (3, None))
     ]
-    assert [record["executionId"] for record in records_of(b"\n".join(lines))] == [1, 3]
+    assert [(record["Event"], record["executionId"]) for record in records_of(b"\n".join(lines))] == [
+        (name, 1),
+        (NESTED_EXECUTION, 2),
+        (name, 3),
+    ]
 
 
 def test_streaming_query(event_logs: Path) -> None:

@@ -247,7 +247,9 @@ public class Identities {
     private static ArrayList paths(Object values) {
         ArrayList paths = new ArrayList();
         for (Iterator each = Reflect.list(values).iterator(); each.hasNext() && paths.size() < MOST_PATHS;) {
-            paths.add(String.valueOf(each.next()));
+            Object path = each.next();
+            Object uri = Reflect.get(path, "toUri");
+            paths.add(String.valueOf(uri == null ? path : uri));
         }
         return paths;
     }

@@ -1,0 +1,263 @@
+"""The life of job status listeners: how they are named, made, told, and closed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_events.api import (
+    ApplicationInfo,
+    ExecutionMode,
+    JobCreatedEvent,
+    JobExecutionStatusEvent,
+    JobLineageEvent,
+    JobStatus,
+)
+from spark_events.lineage.datasets import Catalogs
+from spark_events.lineage.job_listeners import QUERY_LINEAGE, STATEMENT_CREATED, STATEMENT_ENDED, JobListeners
+from spark_events.listeners.settings import ListenerSettings
+from spark_events.listeners.translator import SparkListeners
+from spark_events.runtime.redaction import Redactor
+from spark_events.runtime.registry import Registry, read_all_setups
+from tests.lineage.listeners import Collecting, OlderForm
+from tests.support import REPO
+
+PREFIX = "spark.job-status-changed.listener"
+COLLECTING = "tests.lineage.listeners:CollectingFactory"
+APPLICATION = ApplicationInfo("shop", "app-1")
+_STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
+
+
+class Told:
+    """The listeners of an application that the test tells records of."""
+
+    def __init__(self, *secrets: str, **conf: str) -> None:
+        keys = {f"{PREFIX}{key.replace('__', '.')}": value for key, value in conf.items()}
+        setups, errors = read_all_setups(keys, APPLICATION)
+        assert not errors, errors
+        Collecting.instances.clear()
+        OlderForm.told.clear()
+        self.registry = Registry(setups, Redactor(secrets))
+        self.registry.start()
+        assert self.registry.wait_opened(5_000) == []
+
+        def extension(context: Any, registry: Registry, version: str) -> JobListeners:
+            return JobListeners(context, registry, version, Catalogs(), with_plans=True)
+
+        self._listeners = SparkListeners(self.registry, ListenerSettings(), [], "4.3.0", extension)
+        self._time_ms = 1_000
+        self.record("SparkListenerApplicationStart", **{"App Name": "shop", "App ID": "app-1"})
+
+    def record(self, name: str, /, **fields: Any) -> None:
+        self._time_ms += 1_000
+        given = {"Event": name, "time": self._time_ms, "Timestamp": self._time_ms, **fields}
+        self._listeners.on_record(given, self._time_ms)
+
+    def tick(self, after_ms: int) -> None:
+        self._listeners.tick(self._time_ms + after_ms)
+
+    def close(self, timeout_ms: int = 5_000) -> None:
+        self.registry.close(timeout_ms)
+
+
+def lineage_record(sink: str = "/data/out") -> dict[str, Any]:
+    return {
+        "sources": [{"identity": {"paths": ["/data/in"], "format": "parquet"}, "streaming": False}],
+        "columns": [[0, "a", "int"]],
+        "sinks": [
+            {
+                "identity": {"paths": [sink], "format": "parquet"},
+                "modify": "INSERT",
+                "columns": [["b", "int", 0]],
+            }
+        ],
+        "groups": [{"0": 1}],
+        "indirect": {},
+    }
+
+
+def statement(told: Told, number: int, failure: dict[str, str] | None = None, **more: Any) -> None:
+    told.record(STATEMENT_CREATED, executionId=number, lineage=lineage_record(), **more)
+    told.record(STATEMENT_ENDED, executionId=number, failure=failure)
+
+
+def query_started(told: Told, run: str) -> None:
+    told.record(
+        f"{_STREAMING}QueryStartedEvent",
+        id="q",
+        runId=run,
+        name="orders",
+        timestamp="1970-01-01T00:00:05.000Z",
+    )
+
+
+def test_what_a_listener_is_told() -> None:
+    told = Told(s=COLLECTING)
+    statement(told, 7, sql="INSERT INTO …")
+    told.close()
+    (listener,) = Collecting.instances
+    application, _, created, running, finished = listener.events
+    assert (application.job_kind, application.job_id) == ("application", "app-1")
+    assert isinstance(created, JobCreatedEvent)
+    assert (created.job_id, created.job_name, created.job_kind) == ("app-1/7", "insert.data.out", "statement")
+    assert (created.execution_mode, created.statement, created.is_sql) == (
+        ExecutionMode.BATCH,
+        "INSERT INTO …",
+        True,
+    )
+    assert created.spark_version == "4.3.0"
+    assert created.variables["app_name"] == "shop"
+    assert isinstance(running, JobExecutionStatusEvent)
+    assert (running.old_status, running.new_status) == (JobStatus.CREATED, JobStatus.RUNNING)
+    assert isinstance(finished, JobExecutionStatusEvent)
+    assert (finished.old_status, finished.new_status) == (JobStatus.RUNNING, JobStatus.FINISHED)
+
+
+def test_slow_work_is_done_before_the_listener_is_closed_and_none_is_taken_after() -> None:
+    told = Told(s=COLLECTING)
+    for number in range(3):
+        statement(told, number)
+    told.close()
+    (listener,) = Collecting.instances
+    assert len(listener.events) == len(listener.done) == 11
+    assert listener.calls == ["close after 11"]
+    with pytest.raises(RuntimeError, match="shutdown"):
+        listener.context.io_executor.submit(print)
+
+
+def test_several_listeners_each_with_its_options_and_one_that_raises(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    told = Told(
+        s="one,two,tests.lineage.listeners:RaisingFactory",
+        __one__factory__class=COLLECTING,
+        __one__label="first",
+        __two__factory__class=COLLECTING,
+        __three__factory__class=COLLECTING,
+    )
+    for number in range(3):
+        statement(told, number)
+    told.close()
+    assert sorted(listener.label for listener in Collecting.instances) == ["first", "none"]
+    assert {len(listener.events) for listener in Collecting.instances} == {11}
+    complaints = [record for record in caplog.records if "I will not listen" in record.getMessage()]
+    assert len(complaints) == 1
+
+
+def test_the_older_form() -> None:
+    told = Told(s="tests.lineage.listeners:OlderFactory")
+    statement(told, 1)
+    statement(told, 2, {"text": "java.lang.IllegalStateException: no"})
+    statement(told, 3, {"text": "x", "errorClass": "SPARK_JOB_CANCELLED"})
+    told.close()
+    assert OlderForm.told == [
+        ("created", "shop", 0, 0),
+        ("created", "insert.data.out", 1, 1),
+        ("finished", "insert.data.out"),
+        ("created", "insert.data.out", 1, 1),
+        ("failed", "insert.data.out", "no"),
+        ("created", "insert.data.out", 1, 1),
+        ("canceled", "insert.data.out"),
+    ]
+
+
+def test_secrets_are_in_no_event() -> None:
+    told = Told("hunter22", s=COLLECTING)
+    failure = {"text": "java.lang.X: password hunter22 is wrong\n\tat a.b(c)"}
+    statement(told, 1, failure, sql="SELECT 'hunter22'")
+    told.close()
+    assert "hunter22" not in repr(Collecting.instances[0].events)
+
+
+@pytest.mark.parametrize("first", ["query", "lineage"])
+def test_a_query_is_told_with_its_lineage_whichever_comes_first(first: str) -> None:
+    told = Told(s=COLLECTING)
+    if first == "query":
+        query_started(told, "r1")
+    told.record(QUERY_LINEAGE, runId="r1", lineage=lineage_record())
+    if first == "lineage":
+        query_started(told, "r1")
+    told.close()
+    of_query = [event for event in Collecting.instances[0].events if event.job_kind == "query"]
+    (created,) = of_query
+    assert isinstance(created, JobCreatedEvent)
+    assert (created.job_id, created.job_name) == ("r1", "orders")
+    assert len(created.lineage.relations) == 1
+
+
+def test_a_query_whose_plan_never_comes_is_told_without() -> None:
+    told = Told(s=COLLECTING)
+    query_started(told, "r1")
+    told.tick(60_000)
+    told.close()
+    (created,) = [event for event in Collecting.instances[0].events if event.job_kind == "query"]
+    assert isinstance(created, JobCreatedEvent)
+    assert "not read in time" in created.lineage.incomplete
+
+
+def test_what_a_batch_writes_comes_later() -> None:
+    told = Told(s=COLLECTING)
+    query_started(told, "r1")
+    told.record(QUERY_LINEAGE, runId="r1", lineage={**lineage_record(), "sinks": []})
+    told.record(QUERY_LINEAGE, runId="r1", lineage=lineage_record("/data/one"))
+    told.record(QUERY_LINEAGE, runId="r1", lineage=lineage_record("/data/one"))
+    told.record(QUERY_LINEAGE, runId="r1", lineage=lineage_record("/data/two"))
+    told.close()
+    later = [event for event in Collecting.instances[0].events if isinstance(event, JobLineageEvent)]
+    assert [[d.name for v in event.lineage.sinks for d in v.datasets] for event in later] == [
+        ["/data/one"],
+        ["/data/one", "/data/two"],
+    ]
+
+
+def test_the_application_takes_its_statements_along() -> None:
+    told = Told(s=COLLECTING)
+    told.record(STATEMENT_CREATED, executionId=1, lineage=lineage_record())
+    told.record("SparkListenerApplicationEnd")
+    told.close()
+    assert [
+        (event.job_kind, event.new_status)
+        for event in Collecting.instances[0].events
+        if isinstance(event, JobExecutionStatusEvent)
+    ][-2:] == [("statement", JobStatus.CANCELED), ("application", JobStatus.FINISHED)]
+
+
+def test_flinks_own_key_names_them_too() -> None:
+    setups, errors = read_all_setups({"spark.execution.job-status-changed-listeners": COLLECTING})
+    assert not errors
+    assert [setup.kind.title for setup in setups] == ["job status listener"]
+
+
+@pytest.mark.parametrize(
+    ("conf", "said"),
+    [
+        (
+            {"s": "nobody"},
+            "nobody.factory.class: unknown job status listener 'nobody'; installed: file_log, openlineage",
+        ),
+        ({"s": "tests.lineage.nowhere:X"}, "cannot be imported"),
+        ({"s": "tests.lineage.listeners:Collecting"}, "is no subclass of spark_events.api.job_listener"),
+        ({".one.label": "x"}, ".one.factory.class: missing"),
+        ({".one.factory.class": COLLECTING, ".one.lable": "x"}, "did you mean 'label'?"),
+        ({".one.factory.class": COLLECTING, ".one.filter.includes": "*"}, "unknown option"),
+        ({"s": "file_log"}, "listener.file_log.path: missing"),
+        ({".ol.factory.class": "openlineage", ".ol.transport.type": "http"}, ".ol.transport.url: missing"),
+        (
+            {".ol.factory.class": "openlineage", ".ol.transport.url": "http://x"},
+            ".ol.transport.type: missing",
+        ),
+        ({".ol.factory.class": "openlineage", ".ol.transport.type": "pigeon"}, "pigeon"),
+        ({".ol.factory.class": "openlineage", ".ol.parent": "no"}, "<namespace>/<job name>/<run id>"),
+        ({"er.x": "1"}, "spark.job-status-changed.listenerer.x: unknown key"),
+    ],
+)
+def test_bad_configuration_is_said_before_a_job_is_submitted(conf: dict[str, str], said: str) -> None:
+    options = [part for key, value in conf.items() for part in ("--conf", f"{PREFIX}{key}={value}")]
+    command = [str(Path(sys.executable).with_name("spark-events")), "check", *options]
+    run = subprocess.run(command, capture_output=True, text=True, cwd=REPO)
+    assert run.returncode == 2
+    assert said in " ".join((run.stdout + run.stderr).split())

@@ -1,0 +1,165 @@
+"""Names of data, against the examples of OpenLineage's naming specification."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_events.api import LineageVertex, LineageVertexProvider, TableLineageDataset
+from spark_events.lineage import naming, provide, withdraw
+from spark_events.lineage.datasets import Catalogs, catalogs_of, datasets_of
+from spark_events.lineage.graph import GraphBuilder
+
+
+@pytest.mark.parametrize(
+    ("uri", "namespace", "name"),
+    [
+        ("/data/orders", "file", "/data/orders"),
+        ("file:/data/orders", "file", "/data/orders"),
+        ("file:///data/orders/", "file", "/data/orders"),
+        ("file://host/data", "file://host", "/data"),
+        ("hdfs://namenode:8020/data/orders", "hdfs://namenode:8020", "/data/orders"),
+        ("s3://bucket/a/b", "s3://bucket", "a/b"),
+        ("s3a://bucket/a/b", "s3://bucket", "a/b"),
+        ("s3n://bucket/a", "s3://bucket", "a"),
+        ("s3a://bucket/", "s3://bucket", "/"),
+        ("gs://bucket/a", "gs://bucket", "a"),
+        (
+            "abfss://container@service.dfs.core.windows.net/a/b",
+            "abfss://container@service.dfs.core.windows.net",
+            "/a/b",
+        ),
+        ("s3a://bucket/orders/day=2026-01-01/hour=3", "s3://bucket", "orders"),
+        ("/data/orders/day=2026-01-01/part-0.parquet", "file", "/data/orders"),
+        ("/data/logs-*/x", "file", "/data"),
+        ("/data/with%20blank", "file", "/data/with%20blank"),
+        ("file:/data/with%20blank", "file", "/data/with blank"),
+    ],
+)
+def test_paths(uri: str, namespace: str, name: str) -> None:
+    assert naming.of_path(uri) == (namespace, name)
+
+
+def test_many_paths_are_the_folder_that_has_them_all() -> None:
+    few = naming.of_paths(["/d/a.csv", "/d/b.csv", "/d/a.csv"])
+    assert few == [("file", "/d/a.csv"), ("file", "/d/b.csv")]
+    many = naming.of_paths([f"s3a://b/logs/{number}.json" for number in range(50)])
+    assert many == [("s3://b", "logs")]
+
+
+@pytest.mark.parametrize(
+    ("url", "table", "namespace", "name"),
+    [
+        ("jdbc:postgresql://db:5433/shop", "sales.orders", "postgres://db:5433", "shop.sales.orders"),
+        ("jdbc:postgresql://db/shop?user=a&password=b", "orders", "postgres://db:5432", "shop.public.orders"),
+        ("jdbc:postgresql://a:b@db/shop", '"public"."orders"', "postgres://db:5432", "shop.public.orders"),
+        ("jdbc:mysql://db/shop", "orders", "mysql://db:3306", "shop.orders"),
+        ("jdbc:mysql://db:3307,other/shop", "`orders`", "mysql://db:3307", "shop.orders"),
+        (
+            "jdbc:sqlserver://db:1433;databaseName=shop;password=x",
+            "dbo.orders",
+            "mssql://db:1433",
+            "shop.dbo.orders",
+        ),
+        ("jdbc:oracle:thin:@//db:1521/service", "sales.orders", "oracle://db:1521", "service.sales.orders"),
+        ("jdbc:oracle:thin:@db:1521:sid", "orders", "oracle://db:1521", "sid.orders"),
+        ("jdbc:derby:/tmp/base;create=true", "orders", "derby:tmp/base", "orders"),
+        ("jdbc:sqlite:/tmp/x.db", "orders", "sqlite:tmp/x.db", "orders"),
+        ("nonsense", "orders", "jdbc", "orders"),
+    ],
+)
+def test_jdbc(url: str, table: str, namespace: str, name: str) -> None:
+    assert naming.of_jdbc(url, table) == (namespace, name)
+    assert "password" not in "".join(naming.of_jdbc(url, table))
+
+
+def test_tables_of_a_query_for_another_database() -> None:
+    query = '(WITH recent AS (SELECT * FROM sales.orders WHERE x > 3) SELECT * FROM recent r JOIN "Customers" c ON 1=1) q'
+    assert naming.tables_of_query(query) == ["sales.orders", "Customers"]
+
+
+@pytest.mark.parametrize(
+    ("options", "topics"),
+    [
+        ({"subscribe": "a, b"}, ["a", "b"]),
+        ({"subscribePattern": "a.*"}, ["a.*"]),
+        ({"assign": '{"b":[0],"a":[0,1]}'}, ["a", "b"]),
+        ({"topic": "a"}, ["a"]),
+        ({}, []),
+    ],
+)
+def test_topics(options: dict[str, str], topics: list[str]) -> None:
+    assert naming.kafka_topics(options) == topics
+
+
+def test_two_tables_over_one_topic_are_one_dataset() -> None:
+    one = {"format": "kafka", "options": {"kafka.bootstrap.servers": "b:9092,a:9092", "subscribe": "orders"}}
+    other = {
+        "format": "kafka",
+        "options": {"kafka.bootstrap.servers": "PLAINTEXT://a:9092, b:9092", "topic": "orders"},
+        "table": {"catalog": "spark_catalog", "database": "default", "table": "orders_out"},
+    }
+    keys = {dataset.key for identity in (one, other) for dataset in datasets_of(identity, (), Catalogs())}
+    assert keys == {("kafka://a:9092", "orders")}
+
+
+def test_a_hive_metastore_names_its_tables() -> None:
+    conf = {
+        "spark.sql.catalogImplementation": "hive",
+        "spark.hadoop.hive.metastore.uris": "thrift://meta:9083,thrift://other:9083",
+    }
+    identity = {
+        "format": "parquet",
+        "paths": ["hdfs://nn:8020/warehouse/orders"],
+        "table": {"catalog": "spark_catalog", "database": "shop", "table": "orders"},
+    }
+    (dataset,) = datasets_of(identity, (), catalogs_of(conf))
+    assert isinstance(dataset, TableLineageDataset)
+    assert dataset.key == ("hdfs://nn:8020", "/warehouse/orders")
+    assert dataset.facets["symlinks"].identifiers == (("hive://meta:9083", "shop.orders"),)
+
+
+def test_a_connectors_table_may_name_itself() -> None:
+    identity = {
+        "format": "x",
+        "properties": {"openlineage.dataset.namespace": "bird", "openlineage.dataset.name": "nest"},
+    }
+    assert [dataset.key for dataset in datasets_of(identity, (), Catalogs())] == [("bird", "nest")]
+
+
+@pytest.mark.parametrize("of_format", ["console", "noop", "org.x.ConsoleTable$", "org.x.MemorySink"])
+def test_what_is_nowhere_has_no_name(of_format: str) -> None:
+    assert datasets_of({"format": of_format}, (), Catalogs()) == ()
+
+
+def test_options_that_may_be_secret_are_not_shown() -> None:
+    identity = {
+        "format": "csv",
+        "paths": ["/x"],
+        "options": {"header": "true", "fs.s3a.secret.key": "hunter22"},
+    }
+    (dataset,) = datasets_of(identity, (), Catalogs())
+    assert dataset.facets["config"].config == {"header": "true", "format": "csv"}
+
+
+def test_a_provider_that_raises_costs_its_source_alone(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(LineageVertexProvider):
+        def lineage_vertex(self, options: dict[str, str], is_sink: bool) -> LineageVertex:
+            raise RuntimeError("no idea")
+
+    provide("mine", Broken())
+    try:
+        found = {
+            "sources": [
+                {"identity": {"format": "mine", "options": {}}, "streaming": False},
+                {"identity": {"format": "csv", "paths": ["/x"]}, "streaming": False},
+            ],
+            "columns": [],
+            "sinks": [],
+            "groups": [],
+            "indirect": {},
+        }
+        graph = GraphBuilder(found, Catalogs()).build()
+    finally:
+        withdraw("mine")
+    assert [dataset.name for vertex in graph.sources for dataset in vertex.datasets] == ["mine", "/x"]
+    assert "no idea" in caplog.text

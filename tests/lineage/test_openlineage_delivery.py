@@ -1,0 +1,181 @@
+"""What becomes of OpenLineage's events on the way to a catalogue that is away, refuses, or comes back."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_events.runtime.worker import Worker
+from tests.lineage.test_listeners import Told, statement
+from tests.support import free_port, wait_until
+
+
+class Catalogue:
+    """An HTTP server that answers as it is told; no real one can be made to."""
+
+    def __init__(self) -> None:
+        self.port = free_port()
+        self.code = 200
+        self.events: list[dict[str, Any]] = []
+        self.keys: list[str | None] = []
+        self.asked = 0
+        self._server: ThreadingHTTPServer | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        catalogue = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                catalogue.asked += 1
+                catalogue.keys.append(self.headers.get("Authorization"))
+                if catalogue.code == 200:
+                    catalogue.events.append(json.loads(body))
+                self.send_response(catalogue.code)
+                self.end_headers()
+
+            def log_message(self, *arguments: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def stop(self) -> None:
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
+
+
+@pytest.fixture
+def catalogue() -> Iterator[Catalogue]:
+    made = Catalogue()
+    yield made
+    made.stop()
+
+
+def told(catalogue: Catalogue, **options: str) -> Told:
+    given = {f"__ol__{key}": value for key, value in options.items()}
+    return Told(
+        __ol__factory__class="openlineage",
+        __ol__transport__type="http",
+        __ol__transport__url=catalogue.url,
+        **given,
+    )
+
+
+def worker(of: Told) -> Worker:
+    return of.registry.workers[0]
+
+
+def types(catalogue: Catalogue) -> list[tuple[str, str]]:
+    return [(event["job"]["name"], event["eventType"]) for event in catalogue.events]
+
+
+EXPECTED = [
+    ("shop", "START"),
+    ("shop", "RUNNING"),
+    ("shop.insert.data.out", "START"),
+    ("shop.insert.data.out", "RUNNING"),
+    ("shop.insert.data.out", "COMPLETE"),
+]
+
+
+def test_events_wait_in_order_for_a_catalogue_that_is_away(catalogue: Catalogue) -> None:
+    application = told(catalogue, transport__api__key="s3cret")
+    statement(application, 1)
+    wait_until(lambda: worker(application).stats.retries.count > 0, "it has tried")
+    catalogue.start()
+    wait_until(lambda: len(catalogue.events) == 5, "all events have come")
+    application.close()
+    assert types(catalogue) == EXPECTED
+    assert set(catalogue.keys) == {"Bearer s3cret"}
+
+
+@pytest.mark.parametrize("code", [503, 429])
+def test_a_catalogue_in_trouble_is_tried_again(catalogue: Catalogue, code: int) -> None:
+    catalogue.code = code
+    catalogue.start()
+    application = told(catalogue)
+    statement(application, 1)
+    wait_until(lambda: catalogue.asked > 1, "it has tried twice")
+    catalogue.code = 200
+    wait_until(lambda: len(catalogue.events) == 5, "all events have come")
+    application.close()
+    assert types(catalogue) == EXPECTED
+
+
+def test_what_is_refused_is_counted_and_does_not_hold_up_the_rest(
+    catalogue: Catalogue, caplog: pytest.LogCaptureFixture
+) -> None:
+    catalogue.code = 422
+    catalogue.start()
+    application = told(catalogue)
+    statement(application, 1)
+    wait_until(lambda: worker(application).stats.refused.count == 5, "all are refused")
+    catalogue.code = 200
+    statement(application, 2)
+    wait_until(lambda: len(catalogue.events) == 3, "the second statement's have come")
+    application.close()
+    assert any("422" in record.getMessage() for record in caplog.records)
+
+
+def test_a_journal_keeps_them_for_the_next_run(catalogue: Catalogue, tmp_path: Path) -> None:
+    first = told(catalogue, journal__dir=str(tmp_path))
+    statement(first, 1)
+    wait_until(lambda: worker(first).journaled == 5, "all are on disk")
+    first.close(500)
+    catalogue.start()
+    second = told(catalogue, journal__dir=str(tmp_path))
+    wait_until(lambda: len(catalogue.events) == 7, "the first run's events, and the second's")
+    second.close()
+    assert types(catalogue)[:5] == EXPECTED
+
+
+def test_reads_are_told_where_they_are_wanted(catalogue: Catalogue) -> None:
+    catalogue.start()
+    application = told(catalogue, include__reads="true", include__applications="false", namespace="prod")
+    application.record(
+        "SparkEventsStatementCreated", executionId=1, description="count at a.py:1", lineage=None
+    )
+    application.record("SparkEventsStatementEnded", executionId=1)
+    application.close()
+    assert [event["eventType"] for event in catalogue.events] == ["START", "RUNNING", "COMPLETE"]
+    assert {event["job"]["namespace"] for event in catalogue.events} == {"prod"}
+    assert "parent" not in catalogue.events[0]["run"]["facets"]
+
+
+def test_the_clients_own_settings_hold(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tag of the environment is in each event, and the client may be switched off."""
+    catalogue.start()
+    monkeypatch.setenv("OPENLINEAGE__TAGS__JOB__TEAM", "payments")
+    application = told(catalogue)
+    application.close()
+    tags = catalogue.events[0]["job"]["facets"]["tags"]["tags"]
+    assert [(tag["key"], tag["value"]) for tag in tags] == [("team", "payments")]
+    monkeypatch.setenv("OPENLINEAGE_DISABLED", "true")
+    before = len(catalogue.events)
+    silent = told(catalogue)
+    statement(silent, 1)
+    silent.close()
+    assert len(catalogue.events) == before
+
+
+def test_too_many_inputs_are_left_out_and_said(catalogue: Catalogue) -> None:
+    catalogue.start()
+    application = told(catalogue, column__lineage__max__inputs="0")
+    statement(application, 1)
+    application.close()
+    start = next(event for event in catalogue.events if event["job"]["name"] != "shop")
+    assert "columnLineage" not in start["outputs"][0]["facets"]
+    assert "more than 0 inputs" in start["run"]["facets"]["extractionError"]["errors"][0]["errorMessage"]
