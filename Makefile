@@ -11,7 +11,7 @@ JAVA_MAJOR := $(shell java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/
 EXTRAS := all$(shell [ "$(JAVA_MAJOR)" -ge 17 ] 2>/dev/null || echo ,java)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak smoke35 check format dashboards bench clean
+.PHONY: help setup demo test soak smoke35 connectors check format dashboards bench clean
 
 help: ## Say what there is to do
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -39,7 +39,13 @@ smoke35: ## Run the live tests on PySpark 3.5, in an environment of its own
 	$(MAKE) --no-print-directory setup VENV=.venv-3.5 PYSPARK='pyspark>=3.5,<3.6 setuptools'
 	.venv-3.5/bin/python -m pytest tests/integration/test_live.py \
 	  tests/integration/test_process_end.py tests/integration/test_same_events.py \
-	  tests/history/test_store.py::test_another_sla_and_a_window $(PYTEST_ARGS)
+	  tests/history/test_store.py::test_another_sla_and_a_window \
+	  tests/lineage/test_statements.py tests/lineage/test_job_events.py $(PYTEST_ARGS)
+
+connectors: ## Run the tests of Delta, Iceberg, Kafka and PostgreSQL on PySpark 4.1, in an environment of its own
+	.ci/get-jars lakehouse postgresql kafka
+	$(MAKE) --no-print-directory setup VENV=.venv-4.1 PYSPARK='pyspark>=4.1,<4.2'
+	.venv-4.1/bin/python -m pytest tests/lineage/test_connectors.py $(PYTEST_ARGS)
 
 check: $(READY) ## Lint, types, direction of imports
 	$(BIN)/ruff format --check .
@@ -54,13 +60,14 @@ format: $(READY) ## Format the code
 dashboards: $(READY) ## Write grafana/dashboards from grafana/source
 	$(BIN)/python -m grafana.source
 
-bench: $(READY) ## Measure cost, latency, delivery, scrapes, replay and history, and write bench/RESULTS.md
+bench: $(READY) ## Measure cost, latency, delivery, scrapes, replay, history and lineage, and write bench/RESULTS.md
 	$(BIN)/python -m bench.overhead
 	$(BIN)/python -m bench.latency
 	$(BIN)/python -m bench.delivery
 	$(BIN)/python -m bench.scrape
 	$(BIN)/python -m bench.replay
 	$(BIN)/python -m bench.history
+	$(BIN)/python -m bench.lineage
 
 clean: ## Remove what was made, but for downloads
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache spark-warehouse

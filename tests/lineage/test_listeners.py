@@ -261,3 +261,16 @@ def test_bad_configuration_is_said_before_a_job_is_submitted(conf: dict[str, str
     run = subprocess.run(command, capture_output=True, text=True, cwd=REPO)
     assert run.returncode == 2
     assert said in " ".join((run.stdout + run.stderr).split())
+
+
+def test_the_listener_of_the_documentation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blocks = (REPO / "docs" / "lineage.md").read_text().split("```python\n")[1:]
+    (code,) = [block.split("```")[0] for block in blocks if "class Announcer" in block]
+    (tmp_path / "announcer_of_the_docs.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    told = Told(s="announcer_of_the_docs:AnnouncerFactory")
+    statement(told, 1)
+    told.close()
+    assert "insert.data.out" in capsys.readouterr().out

@@ -26,7 +26,7 @@ public class LineageListener extends SparkListener implements Runnable {
     private static final int MOST_WAITING = 1000;
     private static final int MOST_BATCH_WRITES = 100;
     private static final int MOST_OF_TEXT = 65536;
-    private static final long STACK_BYTES = 512L << 20;
+    private static final long STACK_BYTES = 64L << 20;
 
     private final DriverBridge bridge;
     private final long budgetMs;
@@ -37,6 +37,7 @@ public class LineageListener extends SparkListener implements Runnable {
     private final HashMap roots = new HashMap();
     private final HashMap queries = new HashMap();
     private volatile boolean working = false;
+    private boolean ended = false;
 
     public LineageListener(DriverBridge bridge, long budgetMs) {
         this.bridge = bridge;
@@ -80,7 +81,7 @@ public class LineageListener extends SparkListener implements Runnable {
     // -- on its own thread -------------------------------------------------------------------------------------
 
     public void run() {
-        while (true) {
+        while (!ended) {
             try {
                 Object[] next = (Object[]) waiting.take();
                 working = true;
@@ -103,6 +104,7 @@ public class LineageListener extends SparkListener implements Runnable {
             beginQuery(event, plan);
         } else if (event instanceof SparkListenerApplicationEnd) {
             bridge.addRecord(record("SparkEventsLineageEnded", System.currentTimeMillis()));
+            ended = true;
         } else {
             queries.remove(Reflect.text(Reflect.get(event, "runId")));
         }
