@@ -11,7 +11,7 @@ JAVA_MAJOR := $(shell java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/
 EXTRAS := all$(shell [ "$(JAVA_MAJOR)" -ge 17 ] 2>/dev/null || echo ,java)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak smoke35 connectors check format dashboards bench clean
+.PHONY: help setup setup35 setup41 demo test soak smoke35 connectors check format dashboards bench clean
 
 help: ## Say what there is to do
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -26,6 +26,12 @@ $(READY): pyproject.toml
 
 setup: $(READY) ## Make .venv with everything in it
 
+setup35: ## Make .venv-3.5, with PySpark 3.5
+	$(MAKE) --no-print-directory setup VENV=.venv-3.5 PYSPARK='pyspark>=3.5,<3.6 setuptools'
+
+setup41: ## Make .venv-4.1, with the PySpark for which there are jars of Delta and Iceberg
+	$(MAKE) --no-print-directory setup VENV=.venv-4.1 PYSPARK='pyspark>=4.1,<4.2'
+
 demo: $(READY) ## Run the demo: a query that fails, is restarted, and the report of its events
 	$(BIN)/spark-events demo
 
@@ -35,16 +41,14 @@ test: check ## Run all checks and all tests; what needs a missing server is skip
 soak: $(READY) ## Run the tests that take minutes: long outages, fifty killed drivers
 	$(BIN)/python -m pytest -m soak $(PYTEST_ARGS)
 
-smoke35: ## Run the live tests on PySpark 3.5, in an environment of its own
-	$(MAKE) --no-print-directory setup VENV=.venv-3.5 PYSPARK='pyspark>=3.5,<3.6 setuptools'
+smoke35: setup35 ## Run the live tests on PySpark 3.5
 	.venv-3.5/bin/python -m pytest tests/integration/test_live.py \
 	  tests/integration/test_process_end.py tests/integration/test_same_events.py \
 	  tests/history/test_store.py::test_another_sla_and_a_window \
 	  tests/lineage/test_statements.py tests/lineage/test_job_events.py $(PYTEST_ARGS)
 
-connectors: ## Run the tests of Delta, Iceberg, Kafka and PostgreSQL on PySpark 4.1, in an environment of its own
+connectors: setup41 ## Run the tests of Delta, Iceberg, Kafka and PostgreSQL on PySpark 4.1
 	.ci/get-jars lakehouse postgresql kafka
-	$(MAKE) --no-print-directory setup VENV=.venv-4.1 PYSPARK='pyspark>=4.1,<4.2'
 	.venv-4.1/bin/python -m pytest tests/lineage/test_connectors.py $(PYTEST_ARGS)
 
 check: $(READY) ## Lint, types, direction of imports

@@ -7,7 +7,6 @@ alone.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import statistics
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.table import ROOT, machine, write
+from bench.tpc import load
 
 _ROUNDS = 5
 _QUERIES = 40
@@ -120,35 +120,13 @@ def _run_queries(variant: str, jar: str, folder: str) -> None:
     start = time.perf_counter()
     spark = builder.getOrCreate()
     started = time.perf_counter() - start
-    queries = _prepare(spark)
+    suite = load("tpcds")
+    suite.create(spark)
+    queries = list(suite.queries.values())[:_QUERIES]
     measured = _measure(spark, queries, folder, attached=variant == _VARIANTS[1])
     measured["wall_s"] += started  # the jar begins with Spark
     measured["events"] = len(events.read_text().splitlines()) if events.exists() else 0
     sys.stdout.write("\n" + json.dumps(measured) + "\n")
-
-
-def _prepare(spark: Any) -> list[str]:
-    """Make the tables, and return the queries."""
-    import duckdb
-    import sqlglot
-
-    package = importlib.import_module("duckdb_extension_tpcds")
-    extension = next(Path(str(package.__file__)).parent.rglob("*.duckdb_extension"))
-    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-    connection.execute(f"LOAD '{extension}'")
-    connection.execute("CALL dsdgen(sf=0)")
-    rows = connection.execute(
-        "SELECT table_name, column_name, data_type FROM information_schema.columns "
-        "ORDER BY 1, ordinal_position"
-    ).fetchall()
-    tables: dict[str, list[str]] = {}
-    for table, column, of_type in rows:
-        spark_type = sqlglot.exp.DataType.build(of_type, dialect="duckdb").sql("spark")
-        tables.setdefault(table, []).append(f"{column} {spark_type}")
-    for table, columns in tables.items():
-        spark.sql(f"CREATE TABLE {table} ({', '.join(columns)}) USING parquet")
-    given = connection.execute("SELECT query FROM tpcds_queries() ORDER BY query_nr").fetchall()
-    return [sqlglot.transpile(query, read="duckdb", write="spark")[0] for (query,) in given[:_QUERIES]]
 
 
 def _measure(spark: Any, queries: list[str], folder: str, attached: bool) -> dict[str, float]:

@@ -47,8 +47,9 @@ class LineageListener:
         self._bus = spark_context._jsc.sc().listenerBus()
 
     def subscribe(self) -> None:
-        """Begin to listen."""
+        """Begin to listen, and read the queries that run already."""
         self._bus.addToQueue(self._java, "sparkEventsLineage")
+        self._java.beginRunning()
 
     def await_read(self, timeout_ms: int) -> None:
         """Wait until all plans that have come are read, or the time is over."""

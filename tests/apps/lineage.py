@@ -24,6 +24,8 @@ spark.sql(
 )
 spark.sql("CREATE TABLE in_hive (customer BIGINT, total DOUBLE) STORED AS parquet")
 spark.sql("INSERT INTO in_hive SELECT customer, total FROM sums")
+spark.table("sums").write.parquet(at("to_load"))
+spark.sql(f"LOAD DATA INPATH '{at('to_load')}' INTO TABLE in_hive")
 spark.sql("CREATE TABLE hive_made STORED AS orc AS SELECT total FROM in_hive")
 spark.table("sums").write.mode("append").saveAsTable("saved")
 spark.table("sums").count()
@@ -34,7 +36,7 @@ cut.select((functions.col("total") + 1).alias("more")).write.csv(at("after_check
 
 # Fails in a task, then in the driver, before any task.
 for name, statement in {
-    "in_task": "SELECT raise_error('too much') AS x FROM range(3)",
+    "in_task": "SELECT CAST(raise_error('too much') AS STRING) AS x FROM range(3)",
     "in_driver": "SELECT 1 AS x",
 }.items():
     if name == "in_driver":
@@ -92,6 +94,10 @@ orders.withColumn("double", functions.col("amount") * 2).writeStream.format("par
 ).option("checkpointLocation", at("checkpoint")).trigger(availableNow=True).queryName(
     "doubled"
 ).start().awaitTermination()
+
+
+add_lineage_edges(spark, said, replace=False)
+orders.writeStream.format("noop").trigger(availableNow=True).queryName("told_too").start().awaitTermination()
 
 
 def each_batch(batch: DataFrame, number: int) -> None:

@@ -74,6 +74,14 @@ class Shop:
     jobs: list[dict[str, Any]]
     openlineage: list[dict[str, Any]]
 
+    @classmethod
+    def read(cls, run: AppRun, folder: Path) -> Shop:
+        """Read what the listeners of an application wrote below its folder."""
+        files = (folder / "jobs").iterdir()
+        jobs = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+        lines = (folder / "openlineage.jsonl").read_text().splitlines()
+        return cls(run, folder, jobs, [json.loads(line) for line in lines])
+
     def of(self, name: str) -> list[dict[str, Any]]:
         """Return the events of the jobs of a name."""
         return [event for event in self.jobs if event["jobName"] == name]
@@ -97,28 +105,31 @@ class Shop:
         ]
 
 
+def listeners(folder: Path) -> dict[str, str]:
+    """Return the configuration of a file log and of OpenLineage, which write below a folder."""
+    listener = "spark.job-status-changed.listener"
+    return {
+        f"{listener}.log.factory.class": "file_log",
+        f"{listener}.log.path": str(folder / "jobs"),
+        f"{listener}.openlineage.factory.class": "openlineage",
+        f"{listener}.openlineage.transport.type": "file",
+        f"{listener}.openlineage.transport.path": str(folder / "openlineage.jsonl"),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }
+
+
 @pytest.fixture(scope="package")
 def shop(java: str, tmp_path_factory: pytest.TempPathFactory) -> Shop:
     """tests/apps/lineage.py, with a file log and OpenLineage listening."""
     folder = tmp_path_factory.mktemp("shop")
-    listener = "spark.job-status-changed.listener"
+    parent = "airflow/load.shop/0197d6ab-0000-7000-8000-000000000001"
     conf = {
-        f"{listener}s": "log,openlineage",
-        f"{listener}.log.factory.class": "file_log",
-        f"{listener}.log.path": str(folder / "jobs"),
-        f"{listener}.openlineage.transport.type": "file",
-        f"{listener}.openlineage.transport.path": str(folder / "openlineage.jsonl"),
-        f"{listener}.openlineage.parent": "airflow/load.shop/0197d6ab-0000-7000-8000-000000000001",
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        **listeners(folder),
+        "spark.job-status-changed.listener.openlineage.parent": parent,
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/metastore;create=true",
-        "spark.custom.password": "hunter22",
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": (folder / "event-log").as_uri(),
     }
     (folder / "event-log").mkdir()
     run = App(cli("run", "--master", "local[2]", str(APPS / "lineage.py"), str(folder)), conf, folder).end()
-    jobs = [
-        json.loads(line) for file in (folder / "jobs").iterdir() for line in file.read_text().splitlines()
-    ]
-    lines = (folder / "openlineage.jsonl").read_text().splitlines()
-    return Shop(run, folder, jobs, [json.loads(line) for line in lines])
+    return Shop.read(run, folder)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from tests.lineage.conftest import Shop
+from tests.lineage.conftest import Shop, listeners
 from tests.lineage.servers import KafkaBroker, PostgreSql, jars
 from tests.support import APPS, App, cli
 
@@ -56,12 +56,11 @@ def connected(
     listener = "spark.job-status-changed.listener"
     iceberg, postgres = "spark.sql.catalog.ice", "spark.sql.catalog.pg"
     conf = {
-        f"{listener}s": "log,openlineage",
-        f"{listener}.log.factory.class": "file_log",
-        f"{listener}.log.path": str(folder / "jobs"),
-        f"{listener}.openlineage.transport.type": "file",
-        f"{listener}.openlineage.transport.path": str(folder / "openlineage.jsonl"),
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        **listeners(folder),
+        f"{listener}.kafka.factory.class": "openlineage",
+        f"{listener}.kafka.transport.type": "kafka",
+        f"{listener}.kafka.transport.topic": "lineage",
+        f"{listener}.kafka.transport.config": f"bootstrap.servers:{broker.servers}",
         "spark.log.level": "ERROR",
         "spark.jars": ",".join(map(str, [*jars("lakehouse"), *jars("postgresql")])),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,"
@@ -79,11 +78,7 @@ def connected(
     command = cli("run", "--master", "local[2]", str(app), str(folder), broker.servers, postgresql.url)
     run = App(command, conf, folder).end()
     assert run.code == 0, run.out[-2000:] + run.err[-2000:]
-    jobs = [
-        json.loads(line) for file in (folder / "jobs").iterdir() for line in file.read_text().splitlines()
-    ]
-    lines = (folder / "openlineage.jsonl").read_text().splitlines()
-    return Shop(run, folder, jobs, [json.loads(line) for line in lines])
+    return Shop.read(run, folder)
 
 
 SOURCE = "data/source"
@@ -166,3 +161,22 @@ def test_every_event_conforms_to_the_schemas(connected: Shop) -> None:
     from tests.lineage.openlineage_schema import problems_of
 
     assert [problem for event in connected.openlineage for problem in problems_of(event)] == []
+
+
+def test_the_same_events_go_to_kafka(connected: Shop, broker: KafkaBroker) -> None:
+    """In order for each job: all of an application have one key."""
+    from confluent_kafka import Consumer
+
+    consumer = Consumer(
+        {"bootstrap.servers": broker.servers, "group.id": "test", "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe(["lineage"])
+    messages = []
+    while len(messages) < len(connected.openlineage):
+        message = consumer.poll(30)
+        assert message is not None, f"{len(messages)} of {len(connected.openlineage)} events"
+        assert message.error() is None, message.error()
+        messages.append(message)
+    consumer.close()
+    assert [json.loads(message.value()) for message in messages] == connected.openlineage
+    assert {message.key() for message in messages} == {b"run:default/connectors"}

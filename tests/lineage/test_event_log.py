@@ -37,7 +37,10 @@ def test_sources_and_sinks_are_those_that_the_driver_told(shop: Shop, replayed: 
     assert different == {
         # What the program said, or a provider in it, is in no log.
         "insert.heard": "nothing",
+        "told_too": (["data/orders"], []),
         "into_table": ([], ["warehouse/ticks"]),
+        # The last of them is LOAD DATA, of which a log says its name alone.
+        "insert.default.in_hive": (["warehouse/sums"], ["warehouse/in_hive"]),
         # The plan was cut, and a log does not say where.
         "insert.data.after_checkpoint": ([], ["data/after_checkpoint"]),
         # The log says of a new table only that its files are written.
@@ -55,6 +58,8 @@ def test_what_misses_is_said(replayed: Shop) -> None:
     told = [event["lineage"] for event in replayed.jobs if event.get("lineage", {}).get("sinks")]
     assert told
     assert {graph["incomplete"] for graph in told} == {NO_COLUMNS}
+    not_understood = {event.get("lineage", {}).get("incomplete") for event in replayed.of("statement")}
+    assert f"{NO_COLUMNS}; not understood: Execute LoadDataCommand" in not_understood
     assert not any(edge["columns"] for graph in told for edge in graph["relations"])
 
 

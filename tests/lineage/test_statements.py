@@ -283,3 +283,40 @@ def test_a_plan_that_takes_too_long_has_its_tables(spark: Any) -> None:
     graph = GraphBuilder(read_plan(spark, plan, budget_ms=0), Catalogs()).build()
     assert "spark.events.lineage.budget" in graph.incomplete
     assert [dataset.table for vertex in graph.sources for dataset in vertex.datasets] == ["customers"]
+
+
+def test_a_data_source_in_python_says_itself_what_it_reads(spark: Any) -> None:
+    if spark.version < "4":
+        pytest.skip("data sources in Python came with Spark 4")
+    from pyspark.sql.datasource import DataSource, DataSourceReader
+
+    from spark_events.api import LineageDataset, LineageVertex, LineageVertexProvider
+    from spark_events.lineage import provide, withdraw
+
+    class Birds(DataSource, LineageVertexProvider):
+        @classmethod
+        def name(cls) -> str:
+            return "birds"
+
+        def schema(self) -> str:
+            return "kind string"
+
+        def reader(self, schema: Any) -> DataSourceReader:
+            raise NotImplementedError
+
+        def lineage_vertex(self, options: Any, is_sink: bool) -> LineageVertex:
+            return LineageVertex((LineageDataset(options["nest"], "birds://tree"),))
+
+    spark.dataSource.register(Birds)
+    provide("birds", Birds({}))
+    try:
+        spark.read.format("birds").option("nest", "robin").load().createOrReplaceTempView("birds")
+        graph = lineage_of(
+            spark, "INSERT OVERWRITE DIRECTORY '/nowhere/out' USING json SELECT kind FROM birds"
+        )
+    finally:
+        withdraw("birds")
+    assert [dataset.key for vertex in graph.sources for dataset in vertex.datasets] == [
+        ("birds://tree", "robin")
+    ]
+    assert [source.column for source in graph.column_edges(graph.sinks[0])["kind"]] == ["kind"]

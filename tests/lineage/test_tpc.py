@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bench.tpc import Suite, load
 from spark_events.lineage import lineage_of
 from tests.conftest import missing
 
@@ -22,34 +21,6 @@ DIFFERENT = {
 """Where sqlglot finds other columns, and why that is right as well."""
 
 Found = dict[str, set[tuple[str, str]]]
-
-
-class Suite:
-    """The tables and queries of a benchmark, out of DuckDB's extension; the tables are empty."""
-
-    def __init__(self, name: str) -> None:
-        try:
-            import duckdb
-            import sqlglot
-
-            package = importlib.import_module(f"duckdb_extension_{name}")
-        except ImportError as error:
-            missing(f"{error.name} is not installed; pip install --group test")
-        folder = Path(str(package.__file__)).parent
-        connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-        connection.execute(f"LOAD '{next(folder.rglob('*.duckdb_extension'))}'")
-        connection.execute("CALL dbgen(sf=0)" if name == "tpch" else "CALL dsdgen(sf=0)")
-        columns = connection.execute(
-            "SELECT table_name, column_name, data_type FROM information_schema.columns ORDER BY 1, ordinal_position"
-        ).fetchall()
-        self.tables: dict[str, dict[str, str]] = {}
-        for table, column, of_type in columns:
-            spark_type = sqlglot.exp.DataType.build(of_type, dialect="duckdb").sql("spark")
-            self.tables.setdefault(table, {})[column] = spark_type
-        given = connection.execute(f"SELECT query_nr, query FROM {name}_queries() ORDER BY 1").fetchall()
-        self.queries = {
-            number: sqlglot.transpile(query, read="duckdb", write="spark")[0] for number, query in given
-        }
 
 
 def found_by_sqlglot(suite: Suite, query: str) -> Found:
@@ -77,11 +48,13 @@ def tables_by_sqlglot(suite: Suite, query: str) -> set[str]:
 
 @pytest.fixture(scope="module", params=list(QUERIES))
 def suite(request: pytest.FixtureRequest, spark: Any) -> Any:
-    suite = Suite(request.param)
+    try:
+        suite = load(request.param)
+    except ImportError as error:
+        missing(f"{error.name} is not installed; pip install --group test")
     spark.sql(f"CREATE DATABASE {request.param}")
     spark.sql(f"USE {request.param}")
-    for table, columns in suite.tables.items():
-        spark.sql(f"CREATE TABLE {table} ({', '.join(f'{k} {v}' for k, v in columns.items())}) USING parquet")
+    suite.create(spark)
     yield request.param, suite
     spark.sql("USE default")
 

@@ -6,6 +6,7 @@ import java.io.StringWriter;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -36,7 +37,8 @@ public class LineageListener extends SparkListener implements Runnable {
     private final HashMap batchRuns = new HashMap();
     private final HashMap roots = new HashMap();
     private final HashMap queries = new HashMap();
-    private volatile boolean working = false;
+    private volatile long posted = 0;
+    private volatile long done = 0;
     private boolean ended = false;
 
     public LineageListener(DriverBridge bridge, long budgetMs) {
@@ -50,7 +52,7 @@ public class LineageListener extends SparkListener implements Runnable {
     /** Waits until all that was posted has been read, or the time is over. */
     public void await(long timeoutMs) throws InterruptedException {
         long end = System.currentTimeMillis() + timeoutMs;
-        while ((working || !waiting.isEmpty()) && System.currentTimeMillis() < end) {
+        while (done < posted && System.currentTimeMillis() < end) {
             Thread.sleep(5L);
         }
     }
@@ -71,11 +73,23 @@ public class LineageListener extends SparkListener implements Runnable {
             return;
         }
         // What waits holds plans: beyond a bound it is without.
-        waiting.add(new Object[] {event, waiting.size() < MOST_WAITING ? plan : null});
+        post(event, waiting.size() < MOST_WAITING ? plan : null);
     }
 
     public void onApplicationEnd(SparkListenerApplicationEnd event) {
-        waiting.add(new Object[] {event, null});
+        post(event, null);
+    }
+
+    /** Reads the queries that run already. */
+    public void beginRunning() {
+        for (Iterator each = Streams.running().iterator(); each.hasNext();) {
+            post(null, each.next());
+        }
+    }
+
+    private synchronized void post(SparkListenerEvent event, Object plan) {
+        posted++;
+        waiting.add(new Object[] {event, plan});
     }
 
     // -- on its own thread -------------------------------------------------------------------------------------
@@ -84,19 +98,20 @@ public class LineageListener extends SparkListener implements Runnable {
         while (!ended) {
             try {
                 Object[] next = (Object[]) waiting.take();
-                working = true;
                 take((SparkListenerEvent) next[0], next[1]);
             } catch (InterruptedException interrupted) {
                 return;
             } catch (Throwable error) {
                 bridge.countFailed();
             }
-            working = false;
+            done++;
         }
     }
 
     private void take(SparkListenerEvent event, Object plan) {
-        if (event instanceof SparkListenerSQLExecutionStart) {
+        if (event == null) {
+            beginQuery(plan, plan);
+        } else if (event instanceof SparkListenerSQLExecutionStart) {
             begin((SparkListenerSQLExecutionStart) event, (QueryExecution) plan);
         } else if (event instanceof SparkListenerSQLExecutionEnd) {
             end((SparkListenerSQLExecutionEnd) event, (QueryExecution) plan);
@@ -182,7 +197,8 @@ public class LineageListener extends SparkListener implements Runnable {
         bridge.addRecord(record);
     }
 
-    private void beginQuery(SparkListenerEvent event, Object stream) {
+    /** Takes a query's start, or the running query itself: both know the run's id. */
+    private void beginQuery(Object event, Object stream) {
         LinkedHashMap record = record("SparkEventsQueryLineage", System.currentTimeMillis());
         String run = Reflect.text(Reflect.get(event, "runId"));
         record.put("runId", run);

@@ -1,5 +1,7 @@
 package io.sparkevents.lineage;
 
+import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.UUID;
@@ -13,8 +15,16 @@ public class Streams {
 
     /** Returns a query that runs, by its id; null where it has ended. */
     static Object find(String id) {
+        return active().get(UUID.fromString(id));
+    }
+
+    static ArrayList running() {
+        return new ArrayList(active().values());
+    }
+
+    private static Map active() {
         Object active = Reflect.path(session(), "sharedState.activeStreamingQueries");
-        return active instanceof Map ? ((Map) active).get(UUID.fromString(id)) : null;
+        return active instanceof Map ? (Map) active : new HashMap();
     }
 
     /** All sessions of a driver share what is asked of it here. */
