@@ -92,7 +92,7 @@ def _check_one(
         text = describe(error)
         problems.append(text if text.startswith("spark.") else f"{title}: {text}")
         return
-    factory = conf.get(f"{title}.{FACTORY.name}", "")
+    factory = conf.get(f"{title}.{FACTORY.name}", setup.name)
     reporters.append(CheckedReporter(setup.kind.name, setup.name, factory, str(reached)))
 
 

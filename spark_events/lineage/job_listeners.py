@@ -26,6 +26,7 @@ from spark_events.lineage.job_names import name_of_statement
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure, was_cancelled
+from spark_events.listeners.translator import APPLICATION_END
 from spark_events.runtime.registry import Registry
 
 STATEMENT_CREATED = "SparkEventsStatementCreated"
@@ -101,7 +102,7 @@ class JobListeners:
             STATEMENT_ENDED: self._on_statement_ended,
             QUERY_LINEAGE: self._on_query_lineage,
             QUERY_TAGS: self._on_query_tags,
-            "SparkListenerApplicationEnd": self._on_application_end,
+            APPLICATION_END: self._on_application_end,
         }
 
     def tick(self, now_ms: int) -> None:

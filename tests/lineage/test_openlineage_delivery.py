@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,7 +14,7 @@ import pytest
 
 from spark_events.runtime.worker import Worker
 from tests.lineage.test_listeners import Told, statement
-from tests.support import free_port, wait_until
+from tests.support import cli, free_port, wait_until
 
 
 class Catalogue:
@@ -179,3 +180,27 @@ def test_too_many_inputs_are_left_out_and_said(catalogue: Catalogue) -> None:
     start = next(event for event in catalogue.events if event["job"]["name"] != "shop")
     assert "columnLineage" not in start["outputs"][0]["facets"]
     assert "more than 0 inputs" in start["run"]["facets"]["extractionError"]["errors"][0]["errorMessage"]
+
+
+def test_a_check_says_whether_a_catalogue_answers(catalogue: Catalogue) -> None:
+    prefix = "spark.job-status-changed.listener.ol."
+    options = [
+        part
+        for key, value in {
+            "factory.class": "openlineage",
+            "transport.type": "http",
+            "transport.url": catalogue.url,
+        }.items()
+        for part in ("--conf", f"{prefix}{key}={value}")
+    ]
+
+    def check() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(cli("check", "--connect", *options), capture_output=True, text=True)
+
+    away = check()
+    assert away.returncode == 2
+    assert "refused" in away.stderr
+    catalogue.start()
+    there = check()
+    assert there.returncode == 0, there.stderr
+    assert "accepts" in there.stdout

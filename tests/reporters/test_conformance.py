@@ -11,7 +11,12 @@ from typing import Any
 
 import pytest
 from spark_events_console.factory import ConsoleEventReporterFactory
-from spark_events_file_log.factory import FileLogEventReporterFactory, FileLogSpanReporterFactory
+from spark_events_file_log.factory import (
+    FileLogEventReporterFactory,
+    FileLogJobListenerFactory,
+    FileLogSpanReporterFactory,
+)
+from spark_events_openlineage.factory import OpenLineageListenerFactory
 from spark_events_otlp.factory import (
     OtlpEventReporterFactory,
     OtlpMetricReporterFactory,
@@ -20,6 +25,7 @@ from spark_events_otlp.factory import (
 from spark_events_prometheus.factory import PrometheusReporterFactory, PushgatewayReporterFactory
 
 from spark_events.api import Event, EventReporter, EventReporterFactory, ReporterConfig
+from spark_events.api.listener_testing import JobListenerConformance
 from spark_events.api.testing import (
     EventReporterConformance,
     MetricReporterConformance,
@@ -46,6 +52,25 @@ class TestFileLogSpans(SpanReporterConformance):
 
     def make_options(self) -> Mapping[str, str]:
         return {"path": tempfile.mkdtemp()}
+
+
+class TestFileLogJobs(JobListenerConformance):
+    factory = FileLogJobListenerFactory
+
+    def make_options(self) -> Mapping[str, str]:
+        return {"path": tempfile.mkdtemp()}
+
+
+class TestOpenLineage(JobListenerConformance):
+    factory = OpenLineageListenerFactory
+    options = {"transport.type": "http", "transport.url": "http://127.0.0.1:1"}  # noqa: RUF012
+
+
+class TestOpenLineageInAFile(JobListenerConformance):
+    factory = OpenLineageListenerFactory
+
+    def make_options(self) -> Mapping[str, str]:
+        return {"transport.type": "file", "transport.path": f"{tempfile.mkdtemp()}/events"}
 
 
 class TestOtlpEvents(EventReporterConformance):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from spark_events.api import (
     JOURNAL_OPTIONS,
@@ -135,11 +137,16 @@ class OpenLineageListenerFactory(JobStatusChangedListenerFactory):
         return OpenLineageListener(settings, destination)
 
     def probe(self, config: ReporterConfig) -> str:
-        """Make the transport; a catalogue has nothing that could be asked without an event."""
+        """Connect to a catalogue over HTTP: it has nothing that could be asked without an event."""
         with needs_extra(*_EXTRA):
             from spark_events_openlineage.transport import Destination
         destination = Destination(transport_config(config), config.key(TRANSPORT.name))
-        return f"{destination.name}, not asked: it takes nothing but events"
+        url = urlsplit(destination.name)
+        if url.hostname is None:
+            return f"{destination.name}, not asked: it takes nothing but events"
+        port = url.port or (443 if url.scheme == "https" else 80)
+        with socket.create_connection((url.hostname, port), config.get(TIMEOUT) / 1000):
+            return f"{destination.name} accepts connections"
 
 
 def transport_config(config: ReporterConfig) -> dict[str, object] | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any, ClassVar
 
-import orjson
 from importlib_metadata import version
 from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
 from openlineage.client.facet_v2 import (
@@ -121,7 +121,7 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
 
     def readable(self, record: bytes) -> Any:
         """Return an event as JSON."""
-        return orjson.loads(record)
+        return json.loads(record)
 
     def close(self) -> None:
         """Close the transport."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
-import orjson
 from openlineage.client import OpenLineageClient
 from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, RunEvent, RunState
 from openlineage.client.facet_v2 import parent_run
@@ -57,7 +57,7 @@ class Destination:
             Refused: it will never take this event.
         """
         try:
-            self._transport.emit(restored(orjson.loads(record)))
+            self._transport.emit(restored(json.loads(record)))
         except HTTPError as error:
             status = error.response.status_code if error.response is not None else _SERVERS_FAULT
             answer = f"{self.name} answers {status}"
