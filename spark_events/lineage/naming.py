@@ -52,12 +52,10 @@ def of_topics(servers: str, topics: Iterable[str]) -> list[Name]:
     """Return the names of Kafka's topics.
 
     Args:
-        servers: ``kafka.bootstrap.servers``; the first in the alphabet names the cluster, so that the
-            order in which they are written does not.
+        servers: ``kafka.bootstrap.servers``; the first names the cluster, as the specification has it.
         topics: topics, or the pattern of those that are subscribed.
     """
-    first = min((server.strip() for server in servers.split(",") if server.strip()), default="unknown")
-    first = first.split("://")[-1]
+    first = servers.split(",")[0].strip().split("://")[-1] or "unknown"
     return [(f"kafka://{first if ':' in first else first + ':9092'}", topic) for topic in topics]
 
 

@@ -189,6 +189,17 @@ def test_a_query_is_told_with_its_lineage_whichever_comes_first(first: str) -> N
     assert len(created.lineage.relations) == 1
 
 
+def test_all_that_comes_before_a_query_is_told_with_it() -> None:
+    told = Told(s=COLLECTING)
+    for sink in ("/data/one", "/data/two"):
+        told.record(QUERY_LINEAGE, runId="r1", lineage=lineage_record(sink))
+    query_started(told, "r1")
+    told.close()
+    (created,) = [event for event in Collecting.instances[0].events if event.job_kind == "query"]
+    assert isinstance(created, JobCreatedEvent)
+    assert [d.name for v in created.lineage.sinks for d in v.datasets] == ["/data/one", "/data/two"]
+
+
 def test_a_query_whose_plan_never_comes_is_told_without() -> None:
     told = Told(s=COLLECTING)
     query_started(told, "r1")
