@@ -22,6 +22,7 @@ from spark_events.check import check as check_conf
 from spark_events.demo.run import DemoOptions, run_demo
 from spark_events.event_logs.commands import Conf, PropertiesFile, follow, replay
 from spark_events.history.commands import report
+from spark_events.lineage_logs.commands import lineage
 from spark_events.listeners.enrichers import ENTRY_POINTS as ENRICHERS
 from spark_events.runtime.kinds import KINDS
 from spark_events.runtime.plugins import Plugin, installed, load_class
@@ -148,6 +149,7 @@ def paths() -> None:
 app.command()(replay)
 app.command()(follow)
 app.command()(report)
+app.command()(lineage)
 
 
 def _interrupt(number: int, frame: object) -> None:

@@ -1,0 +1,1 @@
+"""Which data feeds which, out of the file logs of job status listeners."""

@@ -1,0 +1,50 @@
+"""The command line of ``lineage``."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from spark_events.lineage_logs import drawing
+from spark_events.lineage_logs.data_flow import read
+
+_out = Console(highlight=False)
+_err = Console(stderr=True, highlight=False)
+
+
+class Form(str, enum.Enum):
+    """How lineage is drawn."""
+
+    TREE = "tree"
+    MERMAID = "mermaid"
+    DOT = "dot"
+
+
+def lineage(
+    paths: Annotated[list[Path], typer.Argument(help="File logs of jobs, or folders that have some.")],
+    of: Annotated[
+        str | None, typer.Option(help="What feeds this table or path, and what it feeds; the end is enough.")
+    ] = None,
+    columns: Annotated[bool, typer.Option("--columns", help="With --of: which columns make which.")] = False,
+    form: Annotated[Form, typer.Option("--as", help="How all of it is drawn.")] = Form.TREE,
+) -> None:
+    """Show which data feeds which, by which job, and how that ended, from the file log of a job listener.
+
+    Exits 2 where there is nothing to read, or no such data.
+    """
+    flow = read(paths)
+    if flow.skipped:
+        _err.print(f"[yellow]{flow.skipped} line(s) were no events of jobs[/]", soft_wrap=True)
+    if of is not None:
+        for tree in drawing.trees(flow, flow.find(of), columns):
+            _out.print(tree, soft_wrap=True)
+    elif form is Form.TREE:
+        _out.print(drawing.table(flow))
+    else:
+        _out.print(
+            drawing.mermaid(flow) if form is Form.MERMAID else drawing.dot(flow), markup=False, soft_wrap=True
+        )
