@@ -45,7 +45,7 @@ smoke35: setup35 ## Run the live tests on PySpark 3.5
 	.venv-3.5/bin/python -m pytest tests/integration/test_live.py \
 	  tests/integration/test_process_end.py tests/integration/test_same_events.py \
 	  tests/history/test_store.py::test_another_sla_and_a_window \
-	  tests/lineage/test_statements.py tests/lineage/test_job_events.py $(PYTEST_ARGS)
+	  tests/lineage/test_job_events.py $(PYTEST_ARGS)
 
 connectors: setup41 ## Run the tests of Delta, Iceberg, Kafka and PostgreSQL on PySpark 4.1
 	.ci/get-jars lakehouse postgresql kafka
