@@ -20,7 +20,7 @@ from typing import Any
 from bench.table import ROOT, machine, write
 from bench.tpc import load
 
-_ROUNDS = 5
+_ROUNDS = 4
 _QUERIES = 40
 _JOINS, _COLUMNS = 200, 25
 _JARS = ROOT / ".cache" / "jars" / "openlineage"
