@@ -34,6 +34,7 @@ public class LineageListener extends SparkListener implements Runnable {
     private final LinkedBlockingQueue waiting = new LinkedBlockingQueue();
     private final Remembered remembered = new Remembered();
     private final HashMap running = new HashMap();
+    private final LinkedHashMap untold = new LinkedHashMap();
     private final HashMap batchRuns = new HashMap();
     private final HashMap roots = new HashMap();
     private final HashMap queries = new HashMap();
@@ -118,6 +119,11 @@ public class LineageListener extends SparkListener implements Runnable {
         } else if (event.getClass().getName().endsWith("$QueryStartedEvent")) {
             beginQuery(event, plan);
         } else if (event instanceof SparkListenerApplicationEnd) {
+            for (Iterator each = untold.values().iterator(); each.hasNext();) {
+                LinkedHashMap created = (LinkedHashMap) each.next();
+                addLineage(created, null, null);
+                bridge.addRecord(created);
+            }
             bridge.addRecord(record("SparkEventsLineageEnded", System.currentTimeMillis()));
             ended = true;
         } else {
@@ -147,8 +153,14 @@ public class LineageListener extends SparkListener implements Runnable {
             record.put("executionId", id);
             record.put("description", cut(description));
             record.put("tags", Reflect.list(event.jobTags()));
-            running.put(id, addLineage(record, plan, null));
-            bridge.addRecord(record);
+            if (plan == null) {
+                // It has ended already; its end brings the plan along.
+                untold.put(id, record);
+                running.put(id, null);
+            } else {
+                running.put(id, addLineage(record, plan, null));
+                bridge.addRecord(record);
+            }
         }
     }
 
@@ -178,6 +190,11 @@ public class LineageListener extends SparkListener implements Runnable {
             return;
         }
         Statement statement = (Statement) running.remove(id);
+        LinkedHashMap created = (LinkedHashMap) untold.remove(id);
+        if (created != null) {
+            statement = addLineage(created, plan, null);
+            bridge.addRecord(created);
+        }
         if (statement != null && statement.locate()) {
             LinkedHashMap record = record("SparkEventsStatementLineage", event.time());
             record.put("executionId", id);
