@@ -264,6 +264,16 @@ class LineageGraph:
     relations: tuple[LineageEdge, ...] = ()
     incomplete: str = ""
 
+    @property
+    def input_count(self) -> int:
+        """How many inputs the columns of all edges have in sum: what tells how large the graph is."""
+        return sum(
+            len(column.sources)
+            for edge in self.relations
+            if isinstance(edge, TableLineageEdge)
+            for column in edge.columns
+        )
+
     def column_edges(self, sink: LineageVertex) -> Mapping[str, tuple[SourceColumn, ...]]:
         """Return for each column of a sink the source columns of all edges to it."""
         found: dict[str, tuple[SourceColumn, ...]] = {}

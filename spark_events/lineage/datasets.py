@@ -58,6 +58,11 @@ class Catalogs:
         namespace, name = naming.of_path(self.warehouse or "spark-warehouse")
         return f"{namespace}{name}" if namespace != "file" else f"file:{name}"
 
+    def name_of(self, table: Mapping[str, Any]) -> Name:
+        """Return the name of a table as its catalog has it, wherever its data lies."""
+        qualified = ".".join(str(table[key]) for key in ("database", "table") if table.get(key))
+        return self.namespace(str(table.get("catalog") or "")), qualified
+
 
 def catalogs_of(conf: Mapping[str, str]) -> Catalogs:
     """Return what Spark's configuration says of its catalogs."""
@@ -110,8 +115,7 @@ def _names(identity: Mapping[str, Any], catalogs: Catalogs) -> list[Name]:
     if "path" in options:
         return naming.of_paths([options["path"]])
     if table := identity.get("table"):
-        qualified = ".".join(str(table[key]) for key in ("database", "table") if table.get(key))
-        return [(catalogs.namespace(str(table.get("catalog") or "")), qualified)]
+        return [catalogs.name_of(table)]
     return _other_names(kind, options, str(identity.get("tableName") or ""))
 
 
@@ -153,8 +157,7 @@ def _facets(
     if config:
         facets.append(ConfigFacet(config))
     if table := identity.get("table"):
-        qualified = ".".join(str(table[key]) for key in ("database", "table") if table.get(key))
-        symlink = (catalogs.namespace(str(table.get("catalog") or "")), qualified)
+        symlink = catalogs.name_of(table)
         if symlink not in names:
             facets.append(SymlinksFacet((symlink,)))
     return {facet.name: facet for facet in facets}

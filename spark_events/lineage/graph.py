@@ -41,7 +41,7 @@ _BITS = {
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A source column: of which source, and where it stands in each of its datasets."""
+    """A source column: of which source, by its place, and its name."""
 
     source: int
     name: str

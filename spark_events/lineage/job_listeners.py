@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -16,7 +16,6 @@ from spark_events.api import (
     JobStatusChangedEvent,
     LineageGraph,
     MetricGroup,
-    TableLineageEdge,
 )
 from spark_events.api.job_listener import APPLICATION, QUERY, STATEMENT
 from spark_events.lineage.datasets import Catalogs
@@ -26,7 +25,7 @@ from spark_events.lineage.job_names import name_of_statement
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure, was_cancelled
-from spark_events.listeners.translator import APPLICATION_END
+from spark_events.listeners.translator import APPLICATION_END, Handler
 from spark_events.runtime.registry import Registry
 
 STATEMENT_CREATED = "SparkEventsStatementCreated"
@@ -38,7 +37,7 @@ LINEAGE_ENDED = "SparkEventsLineageEnded"
 """Records of ``LineageListener.java``."""
 _PATIENCE_MS = 10_000
 _EVENT_BYTES = 2_000
-_COLUMN_BYTES = 300
+_INPUT_BYTES = 300
 
 
 @dataclass(slots=True)
@@ -94,7 +93,7 @@ class JobListeners:
         context.emitter.status_observer = self._on_status
 
     @property
-    def handlers(self) -> Mapping[str, Callable[[dict[str, Any], int], None]]:
+    def handlers(self) -> Mapping[str, Handler]:
         """What takes a record, by its name."""
         return {
             STATEMENT_CREATED: self._on_statement_created,
@@ -118,7 +117,7 @@ class JobListeners:
         graph = self._graph(record)
         job_id = f"{self._application.id}/{execution}"
         given = edges_of(record.get("tags") or (), job_id) if graph.sinks else None
-        shown = given.applied_to(graph) if given else graph
+        shown = _shown(graph, given)
         variables = self._scopes.sql_execution(execution).all_variables
         job = _Job(self._event(job_id, name_of_statement(shown), STATEMENT, time_ms, variables), given=given)
         self._statements[execution] = job
@@ -234,7 +233,7 @@ class JobListeners:
 
     def _create(self, job: _Job, graph: LineageGraph, statement: str = "", is_sql: bool = False) -> None:
         job.created, job.graph = True, graph
-        shown = job.given.applied_to(graph) if job.given else graph
+        shown = _shown(graph, job.given)
         mode = ExecutionMode.STREAMING if job.event.job_kind == QUERY else ExecutionMode.BATCH
         event = JobCreatedEvent(
             **_fields(job.event),
@@ -256,7 +255,7 @@ class JobListeners:
         if graph == job.graph and not job.given:
             return
         job.graph = graph
-        shown = job.given.applied_to(graph) if job.given else graph
+        shown = _shown(graph, job.given)
         self._send(JobLineageEvent(**{**_fields(job.event), "time_ms": time_ms}, lineage=shown), shown)
 
     def _change(
@@ -289,13 +288,13 @@ class JobListeners:
         return replace(failure, message=self._registry.redact(failure.message), stacktrace=stacktrace)
 
     def _send(self, event: JobStatusChangedEvent, graph: LineageGraph | None = None) -> None:
-        columns = sum(
-            len(column.sources)
-            for edge in (graph.relations if graph else ())
-            if isinstance(edge, TableLineageEdge)
-            for column in edge.columns
-        )
-        self._registry.add_job_event(event, _EVENT_BYTES + columns * _COLUMN_BYTES)
+        inputs = graph.input_count if graph else 0
+        self._registry.add_job_event(event, _EVENT_BYTES + inputs * _INPUT_BYTES)
+
+
+def _shown(graph: LineageGraph, given: GivenEdges | None) -> LineageGraph:
+    """Return a graph with what the program says, where it says something."""
+    return given.applied_to(graph) if given else graph
 
 
 def _fields(event: JobStatusChangedEvent) -> dict[str, Any]:

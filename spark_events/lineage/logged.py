@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,10 +20,10 @@ from spark_events.listeners.translator import (
     QUERY_PROGRESS,
     SQL_EXECUTION_END,
     SQL_EXECUTION_START,
+    Handler,
 )
 
 _RUN_OF_BATCH = re.compile(r"\nrunId = (?P<run>\S+)")
-Handler = Callable[[dict[str, Any], int], None]
 
 
 @dataclass(slots=True)

@@ -31,7 +31,7 @@ _WRITES_NO_DATA = re.compile(r"Execute (?:Create|Drop|Alter|Set|Show|Describe|Ex
 
 def found_in(plan: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a plan reads and writes, as ``Statement.java`` would, without sources' columns."""
-    found: dict[str, Any] = {"sources": [], "columns": [], "sinks": [], "groups": [{}], "indirect": {}}
+    found = _nothing()
     not_read: list[str] = []
     for node in _nodes(plan):
         source, sink = _source(node), _sink(node)
@@ -48,7 +48,7 @@ def found_in(plan: Mapping[str, Any]) -> dict[str, Any]:
 
 def found_in_progress(progress: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a streaming query reads and writes, by the descriptions in its progress."""
-    found: dict[str, Any] = {"sources": [], "columns": [], "sinks": [], "groups": [{}], "indirect": {}}
+    found = _nothing()
     for source in progress.get("sources") or ():
         if (identity := _described(str(source.get("description") or ""))) is not None:
             found["sources"].append({"identity": identity, "streaming": True})
@@ -57,6 +57,10 @@ def found_in_progress(progress: Mapping[str, Any]) -> dict[str, Any]:
         found["sinks"].append({"identity": sink, "modify": "INSERT", "columns": []})
     found["incomplete"] = NO_COLUMNS
     return found
+
+
+def _nothing() -> dict[str, Any]:
+    return {"sources": [], "columns": [], "sinks": [], "groups": [{}], "indirect": {}}
 
 
 def _nodes(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

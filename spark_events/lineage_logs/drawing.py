@@ -43,12 +43,7 @@ def mermaid(flow: DataFlow) -> str:
     names = {key: f"d{number}" for number, key in enumerate(flow.titles)}
     lines = ["flowchart LR"]
     lines += [f'  {names[key]}["{_quoted(title)}"]' for key, title in flow.titles.items()]
-    lines += [
-        f'  {names[source]} -->|"{_quoted(one.job)}"| {names[sink]}'
-        for (source, sink), jobs in flow.flows.items()
-        for one in jobs.values()
-        if source is not None
-    ]
+    lines += [f'  {names[source]} -->|"{_quoted(job)}"| {names[sink]}' for source, sink, job in _arrows(flow)]
     return "\n".join(lines)
 
 
@@ -58,12 +53,19 @@ def dot(flow: DataFlow) -> str:
     lines = ["digraph lineage {", "  rankdir=LR;", "  node [shape=box];"]
     lines += [f'  {names[key]} [label="{_escaped(title)}"];' for key, title in flow.titles.items()]
     lines += [
-        f'  {names[source]} -> {names[sink]} [label="{_escaped(one.job)}"];'
-        for (source, sink), jobs in flow.flows.items()
-        for one in jobs.values()
-        if source is not None
+        f'  {names[source]} -> {names[sink]} [label="{_escaped(job)}"];'
+        for source, sink, job in _arrows(flow)
     ]
     return "\n".join([*lines, "}"])
+
+
+def _arrows(flow: DataFlow) -> list[tuple[Key, Key, str]]:
+    return [
+        (source, sink, job)
+        for (source, sink), jobs in flow.flows.items()
+        for job in jobs
+        if source is not None
+    ]
 
 
 def _grow(

@@ -33,7 +33,8 @@ from spark_events.api import (
     Transformation,
 )
 
-PRODUCER = f"urn:spark-events:{version('spark-events')}"
+VERSION = version("spark-events")
+PRODUCER = f"urn:spark-events:{VERSION}"
 _CHANGES = {
     ModifyType.CTAS: lifecycle_state_change_dataset.LifecycleStateChange.CREATE,
     ModifyType.OVERWRITE: lifecycle_state_change_dataset.LifecycleStateChange.OVERWRITE,
@@ -80,16 +81,6 @@ def outputs_of(
                 namespace=dataset.namespace, name=dataset.name, facets=facets, outputFacets=statistics
             )
     return list(found.values())
-
-
-def count_inputs(graph: LineageGraph) -> int:
-    """Return how many inputs the columns have in sum."""
-    return sum(
-        len(column.sources)
-        for edge in graph.relations
-        if isinstance(edge, TableLineageEdge)
-        for column in edge.columns
-    )
 
 
 def _facets(dataset: LineageDataset) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any, ClassVar
 
-from importlib_metadata import version
 from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
 from openlineage.client.facet_v2 import (
     error_message_run,
@@ -33,11 +32,10 @@ from spark_events.api import (
     LineageGraph,
     SendingReporter,
 )
-from spark_events_openlineage.datasets import PRODUCER, count_inputs, inputs_of, outputs_of
+from spark_events_openlineage.datasets import PRODUCER, VERSION, inputs_of, outputs_of
 from spark_events_openlineage.parents import ParentRun
 from spark_events_openlineage.transport import Destination
 
-_VERSION = version("spark-events")
 _STATES = {
     JobStatus.RUNNING: RunState.RUNNING,
     JobStatus.FINISHED: RunState.COMPLETE,
@@ -169,7 +167,7 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
         written: Mapping[str, int] | None = None,
     ) -> None:
         graph = running.graph
-        with_columns = count_inputs(graph) <= self._settings.most_inputs
+        with_columns = graph.input_count <= self._settings.most_inputs
         event = RunEvent(
             eventTime=_time(time_ms).isoformat().replace("+00:00", "Z"),
             producer=PRODUCER,
@@ -188,7 +186,7 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
             "processing_engine": processing_engine_run.ProcessingEngineRunFacet(
                 version=running.created.spark_version or "unknown",
                 name="spark",
-                openlineageAdapterVersion=_VERSION,
+                openlineageAdapterVersion=VERSION,
                 producer=PRODUCER,
             )
         }

@@ -22,10 +22,7 @@ public class Identities {
         if (Reflect.isA(leaf, "LogicalRelation")) {
             return ofRelation(Reflect.get(leaf, "relation"), Reflect.get(leaf, "catalogTable"));
         }
-        if (Reflect.isA(leaf, "HiveTableRelation")) {
-            return ofCatalogTable(Reflect.get(leaf, "tableMeta"));
-        }
-        if (Reflect.isA(leaf, "UnresolvedCatalogRelation")) {
+        if (Reflect.isA(leaf, "HiveTableRelation") || Reflect.isA(leaf, "UnresolvedCatalogRelation")) {
             return ofCatalogTable(Reflect.get(leaf, "tableMeta"));
         }
         if (Reflect.isA(leaf, "StreamingRelation")) {
@@ -58,7 +55,6 @@ public class Identities {
             Object options = Reflect.field(relation, "sourceOptions");
             options = options == null ? Reflect.field(relation, "parameters") : options;
             found.put("options", Reflect.map(options));
-            addKafka(found, Reflect.field(relation, "strategy"));
         }
         if (catalogTable != null) {
             addTable(found, catalogTable);
@@ -76,9 +72,7 @@ public class Identities {
 
     public LinkedHashMap ofPath(Object path, String format) {
         LinkedHashMap found = new LinkedHashMap();
-        ArrayList paths = new ArrayList();
-        paths.add(path);
-        found.put("paths", paths(paths));
+        found.put("paths", paths(new Object[] {path}));
         found.put("format", format);
         return found;
     }
@@ -99,8 +93,7 @@ public class Identities {
             found.put("format", Reflect.text(Reflect.get(spec, "provider")));
             Object location = Reflect.get(spec, "location");
             if (location != null) {
-                LinkedHashMap of = ofPath(location, Reflect.text(found.get("format")));
-                found.put("paths", of.get("paths"));
+                found.put("paths", paths(new Object[] {location}));
             } else {
                 found.put("provisional", Boolean.TRUE);
             }
@@ -183,7 +176,6 @@ public class Identities {
         LinkedHashMap options = new LinkedHashMap();
         options.put("url", Reflect.text(Reflect.get(jdbc, "url")));
         options.put("dbtable", Reflect.text(Reflect.get(jdbc, "tableOrQuery")));
-        options.put("driver", Reflect.text(Reflect.get(jdbc, "driverClass")));
         found.put("options", options);
         return found;
     }
@@ -209,9 +201,7 @@ public class Identities {
             location = defaultPath(identifier);
         }
         if (location != null) {
-            ArrayList paths = new ArrayList();
-            paths.add(location);
-            found.put("paths", paths(paths));
+            found.put("paths", paths(new Object[] {location}));
         }
         found.put("options", options);
     }
@@ -230,18 +220,11 @@ public class Identities {
         names.put("database", database.toString());
         names.put("table", Reflect.text(Reflect.get(identifier, "name")));
         found.put("table", names);
-        found.put("catalogClass", catalog == null ? null : catalog.getClass().getName());
     }
 
     /** Where a managed table without a location of its own lies. */
     private Object defaultPath(Object identifier) {
         return Reflect.call(Reflect.path(session, "sessionState.catalog"), "defaultTablePath", identifier);
-    }
-
-    private static void addKafka(LinkedHashMap found, Object strategy) {
-        if (strategy != null) {
-            ((Map) found.get("options")).put("strategy", String.valueOf(strategy));
-        }
     }
 
     private static ArrayList paths(Object values) {

@@ -110,7 +110,7 @@ public class PlanWalker {
         } else if (node.equals("UnionLoopRef")) {
             bind(plan.output(), ctes.get(Reflect.get(plan, "loopId")));
         } else if (plan.children().isEmpty()) {
-            leaf(plan, node);
+            leaf(plan);
         } else if (!checkTime()) {
             operator(plan, node);
         }
@@ -165,7 +165,7 @@ public class PlanWalker {
         }
     }
 
-    private void leaf(LogicalPlan plan, String node) {
+    private void leaf(LogicalPlan plan) {
         LinkedHashMap identity = identities.ofSource(plan);
         if (identity == null) {
             remembered.restore(this, plan);

@@ -81,7 +81,6 @@ public class Statement {
     /** Returns all that was found, as JSON has it. */
     public LinkedHashMap record() {
         LinkedHashMap record = new LinkedHashMap();
-        record.put("command", sinks.isEmpty() ? null : Reflect.simpleName(plan.getClass()));
         record.put("sources", walker.sources());
         record.put("columns", walker.columns());
         record.put("sinks", sinks);
@@ -159,10 +158,8 @@ public class Statement {
         table = table == null ? Reflect.get(node, "tableDesc") : table;
         table = table == null ? Reflect.get(node, "catalogTable") : table;
         if (name.equals("InsertIntoHadoopFsRelationCommand")) {
-            LinkedHashMap found = table == null ? new LinkedHashMap() : identities.ofCatalogTable(table);
-            if (table == null) {
-                found = identities.ofPath(Reflect.get(node, "outputPath"), null);
-            }
+            LinkedHashMap found = table == null
+                ? identities.ofPath(Reflect.get(node, "outputPath"), null) : identities.ofCatalogTable(table);
             found.put("format", Reflect.text(Reflect.path(node, "fileFormat.shortName")));
             return found;
         }
