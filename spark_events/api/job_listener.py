@@ -5,11 +5,12 @@ from __future__ import annotations
 import abc
 import enum
 from collections.abc import Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from spark_events.api.config import ApplicationInfo, ReporterConfig
+from spark_events.api.daemon_executor import DaemonExecutor
 from spark_events.api.failure import Failure
 from spark_events.api.job_status import JobStatus
 from spark_events.api.lineage import LineageGraph, LineageVertex
@@ -117,7 +118,8 @@ class JobListenerContext:
     Attributes:
         config: the listener's own options, and the application; ``config.values`` has them as written.
         io_executor: for slow work. It finishes what it was given before the listener is closed, as far as
-            ``spark.events.close.timeout`` lets it, and takes nothing new after that.
+            ``spark.events.close.timeout`` lets it, and takes nothing new after that. Work that
+            never returns does not keep the process from ending.
     """
 
     config: ReporterConfig
@@ -137,7 +139,7 @@ class JobStatusChangedListenerFactory(ReporterFactory):
 
     def create(self, config: ReporterConfig) -> JobStatusChangedListener:
         """Create a listener with an executor around it; the runtime calls it."""
-        executor = ThreadPoolExecutor(_IO_THREADS, "spark-events-io")
+        executor = DaemonExecutor(_IO_THREADS, "spark-events-io")
         listener = self.create_listener(JobListenerContext(config, executor))
         if isinstance(listener, SendingReporter):
             return listener
@@ -147,7 +149,7 @@ class JobStatusChangedListenerFactory(ReporterFactory):
 class _WithExecutor(JobStatusChangedListener):
     """A listener whose executor ends before it does."""
 
-    def __init__(self, listener: JobStatusChangedListener, executor: ThreadPoolExecutor) -> None:
+    def __init__(self, listener: JobStatusChangedListener, executor: DaemonExecutor) -> None:
         self._listener = listener
         self._executor = executor
 

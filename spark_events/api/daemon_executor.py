@@ -1,0 +1,85 @@
+"""An executor whose threads never keep a process from ending."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import ParamSpec, TypeVar
+
+_Args = ParamSpec("_Args")
+_Result = TypeVar("_Result")
+_Work = tuple["Future[object]", Callable[[], object]]
+
+
+class DaemonExecutor(Executor):
+    """Like ``ThreadPoolExecutor``, whose threads Python joins at exit even when their work never returns.
+
+    Args:
+        max_workers: how many threads there are at most; each starts when there is work for it.
+        name: what the threads are called.
+    """
+
+    def __init__(self, max_workers: int, name: str) -> None:
+        self._max_workers = max_workers
+        self._name = name
+        self._waiting: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._idle = 0
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def submit(
+        self, fn: Callable[_Args, _Result], /, *args: _Args.args, **kwargs: _Args.kwargs
+    ) -> Future[_Result]:
+        """Run a function on one of the threads.
+
+        Raises:
+            RuntimeError: it has been shut down.
+        """
+        future: Future[_Result] = Future()
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the executor has been shut down, with its listener")
+            self._waiting.put((future, lambda: fn(*args, **kwargs)))  # type: ignore[arg-type]
+            if self._waiting.qsize() > self._idle and len(self._threads) < self._max_workers:
+                number = len(self._threads)
+                thread = threading.Thread(target=self._work, name=f"{self._name}_{number}", daemon=True)
+                self._threads.append(thread)
+                thread.start()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take nothing more; with ``wait``, return when all that was taken is done."""
+        with self._lock:
+            self._closed = True
+        if cancel_futures:
+            self._cancel_waiting()
+        for _ in self._threads:
+            self._waiting.put(None)
+        if wait:
+            for thread in self._threads:
+                thread.join()
+
+    def _cancel_waiting(self) -> None:
+        while not self._waiting.empty():
+            if work := self._waiting.get():
+                work[0].cancel()
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                self._idle += 1
+            work = self._waiting.get()
+            with self._lock:
+                self._idle -= 1
+            if work is None:
+                return
+            future, call = work
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(call())
+            except BaseException as error:  # the future has it
+                future.set_exception(error)

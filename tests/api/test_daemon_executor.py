@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from spark_events.api.daemon_executor import DaemonExecutor
+
+_NEVER_RETURNS = """
+import threading
+from spark_events.api.daemon_executor import DaemonExecutor
+DaemonExecutor(1, "io").submit(threading.Event().wait)
+print("done")
+"""
+
+
+def test_work_that_never_returns_lets_the_process_end() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", _NEVER_RETURNS], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert run.stdout == "done\n"
+
+
+def test_as_many_at_once_as_there_are_threads() -> None:
+    executor = DaemonExecutor(3, "io")
+    together = threading.Barrier(3)
+    futures = [executor.submit(together.wait, 30) for _ in range(3)]
+    assert sorted(future.result(30) for future in futures) == [0, 1, 2]
+    executor.shutdown()
+
+
+def test_what_it_was_given_is_done_before_it_is_shut_down() -> None:
+    executor = DaemonExecutor(1, "io")
+    done: list[int] = []
+    for number in range(20):
+        executor.submit(done.append, number)
+    executor.shutdown(wait=True)
+    assert done == list(range(20))
+    with pytest.raises(RuntimeError, match="shut down"):
+        executor.submit(print)
+
+
+def test_what_the_work_raises_is_the_futures() -> None:
+    executor = DaemonExecutor(1, "io")
+    with pytest.raises(ZeroDivisionError):
+        executor.submit(lambda: 1 / 0).result(30)
+    executor.shutdown()
+
+
+def test_waiting_work_can_be_cancelled() -> None:
+    executor = DaemonExecutor(1, "io")
+    go, running = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        running.set()
+        go.wait(30)
+
+    first = executor.submit(hold)
+    assert running.wait(30)
+    second = executor.submit(print)
+    executor.shutdown(wait=False, cancel_futures=True)
+    go.set()
+    assert first.result(30) is None
+    assert second.cancelled()
