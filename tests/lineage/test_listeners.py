@@ -125,7 +125,7 @@ def test_slow_work_is_done_before_the_listener_is_closed_and_none_is_taken_after
     (listener,) = Collecting.instances
     assert len(listener.events) == len(listener.done) == 11
     assert listener.calls == ["close after 11"]
-    with pytest.raises(RuntimeError, match="shutdown"):
+    with pytest.raises(RuntimeError, match="shut down"):
         listener.context.io_executor.submit(print)
 
 
