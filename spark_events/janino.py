@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Any
+
+_HEAD = re.compile(r"^(?:package|import) [^;]+;\n", re.MULTILINE)
 
 
 def compile_java(jvm: Any, source: str, name: str, parent: Any = None) -> Any:
@@ -21,3 +25,11 @@ def compile_java(jvm: Any, source: str, name: str, parent: Any = None) -> Any:
     compiler.setParentClassLoader(parent or jvm.java.lang.Thread.currentThread().getContextClassLoader())
     compiler.cook(source)
     return compiler.getClassLoader().loadClass(name)
+
+
+def one_unit(package: str, sources: Iterable[str]) -> str:
+    """Return Java sources as one compilation unit of a package, for they know each other."""
+    texts = list(sources)
+    imports = sorted({line for text in texts for line in _HEAD.findall(text) if line.startswith("import")})
+    bodies = [_HEAD.sub("", text) for text in texts]
+    return f"package {package};\n" + "".join(imports) + "\n".join(bodies)

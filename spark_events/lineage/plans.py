@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
@@ -10,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from spark_events.janino import compile_java
+from spark_events.janino import compile_java, one_unit
 
 _PACKAGE = "io.sparkevents.lineage."
 _WALKER = (
@@ -24,7 +23,6 @@ _WALKER = (
 )
 _LISTENER = (*_WALKER, "Streams", "Written", "LineageListener")
 _PREVIEW = (*_WALKER, "Preview")
-_HEAD = re.compile(r"^(?:package|import) [^;]+;\n", re.MULTILINE)
 
 
 class LineageListener:
@@ -76,9 +74,6 @@ def _compiled_preview(gateway: Any) -> Any:
 
 
 def _java_source(names: Iterable[str]) -> str:
-    """Return classes as one compilation unit, for they know each other."""
     folder = files(__package__).joinpath("java")
     texts = [folder.joinpath(f"{name}.java").read_text(encoding="utf-8") for name in names]
-    imports = sorted({line for text in texts for line in _HEAD.findall(text) if line.startswith("import")})
-    bodies = [_HEAD.sub("", text) for text in texts]
-    return f"package {_PACKAGE.removesuffix('.')};\n" + "".join(imports) + "\n".join(bodies)
+    return one_unit(_PACKAGE.removesuffix("."), texts)

@@ -1,0 +1,60 @@
+"""Checks of what was written, before it is published: write, audit, publish."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from spark_events.ctas.errors import CheckFailedError
+from spark_events.ctas.two_phase import TwoPhaseCatalogTable, Written
+
+Check = Callable[[Any, Written], "str | None"]
+"""Takes what was written, as a DataFrame, and how much it is; returns what is wrong, or None."""
+
+
+def row_count(least: int = 1, most: int | None = None) -> Check:
+    """Check how many rows were written: what Spark counted while it wrote, without reading them again.
+
+    Args:
+        least: the fewest that are right.
+        most: the most that are right; None for no limit.
+    """
+
+    def check(data: Any, written: Written) -> str | None:
+        rows = data.count() if written.rows is None else written.rows
+        if rows < least:
+            return f"{rows} rows were written, and at least {least} are expected"
+        if most is not None and rows > most:
+            return f"{rows} rows were written, and at most {most} are expected"
+        return None
+
+    return check
+
+
+def each_row(predicate: str) -> Check:
+    """Check that a predicate holds for each row, as a CHECK constraint does: NULL does not break it.
+
+    Args:
+        predicate: in SQL, over the columns of the table, such as ``amount >= 0``.
+    """
+
+    def check(data: Any, written: Written) -> str | None:
+        wrong = data.where(f"NOT ({predicate})").count()
+        return f"{wrong} rows break {predicate!r}" if wrong else None
+
+    return check
+
+
+def run_checks(checks: Iterable[Check], table: TwoPhaseCatalogTable, written: Written) -> None:
+    """Run all checks, so that one error names all that is wrong.
+
+    Raises:
+        CheckFailedError: something is.
+    """
+    checks = list(checks)
+    if not checks:
+        return
+    data = table.written()
+    wrong = [problem for check in checks if (problem := check(data, written))]
+    if wrong:
+        raise CheckFailedError("the table was not published: " + "; ".join(wrong))

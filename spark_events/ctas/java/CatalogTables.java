@@ -1,0 +1,52 @@
+package io.sparkevents.ctas;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+
+/** Tables of any catalog of Spark's connectors. */
+public class CatalogTables {
+    private final Object manager;
+
+    public CatalogTables(Object session) {
+        this.manager = Reflect.path(session, "sessionState.catalogManager");
+    }
+
+    public boolean has(String catalog) {
+        return Boolean.TRUE.equals(Reflect.call(manager, "isCatalogRegistered", catalog));
+    }
+
+    /** Returns what is known of a table, as JSON; null where there is none. */
+    public String state(String catalog, String database, String name) throws Throwable {
+        TableCatalog tables = catalog(catalog);
+        Identifier identifier = identifier(database, name);
+        if (!tables.tableExists(identifier)) {
+            return null;
+        }
+        Table table = tables.loadTable(identifier);
+        Map properties = table.properties();
+        LinkedHashMap found = new LinkedHashMap();
+        found.put("type", "TABLE");
+        found.put("location", properties.get("location"));
+        found.put("txid", properties.get(SessionTables.TXID));
+        found.put("provider", properties.get("provider"));
+        return Calls.json(found);
+    }
+
+    public void drop(String catalog, String database, String name) throws Throwable {
+        catalog(catalog).dropTable(identifier(database, name));
+    }
+
+    private TableCatalog catalog(String name) throws Throwable {
+        return (TableCatalog) Calls.call(manager, "catalog", new Object[] {name});
+    }
+
+    /** Janino cannot call an interface's static method. */
+    static Identifier identifier(String database, String name) throws Throwable {
+        String[] namespace = database.isEmpty() ? new String[0] : database.split("\\.");
+        return (Identifier) Identifier.class.getMethod("of", new Class[] {String[].class, String.class})
+            .invoke(null, new Object[] {namespace, name});
+    }
+}

@@ -1,0 +1,178 @@
+package io.sparkevents.ctas;
+
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+
+/** Tables of a JDBC catalog: renamed, and marked as committed, in one transaction of the database. */
+public class Database {
+    private static final String MARKS = "spark_events_ctas";
+    private static final String COMMITTED = "COMMITTED";
+    private final TableCatalog catalog;
+    private final Object options;
+    private final Object dialect;
+
+    public Database(Object session, String name) throws Throwable {
+        Object manager = Reflect.path(session, "sessionState.catalogManager");
+        this.catalog = (TableCatalog) Calls.call(manager, "catalog", new Object[] {name});
+        this.options = Reflect.field(catalog, "options");
+        this.dialect = Reflect.field(catalog, "dialect");
+    }
+
+    public String url() {
+        return Reflect.text(Reflect.get(options, "url"));
+    }
+
+    public boolean exists(String schema, String table) throws Throwable {
+        return catalog.tableExists(CatalogTables.identifier(schema, table));
+    }
+
+    /** Returns the transaction that last made a table; null where none has. */
+    public String maker(String schema, String table) throws Throwable {
+        return one(schema, "SELECT txid FROM " + name(schema, MARKS) + " WHERE table_name = ? AND state = '"
+            + COMMITTED + "' ORDER BY ended_at DESC", table);
+    }
+
+    /** Returns how a transaction ended; null where it has not. */
+    public String mark(String schema, String txid) throws Throwable {
+        return one(schema, "SELECT state FROM " + name(schema, MARKS) + " WHERE txid = ?", txid);
+    }
+
+    /** Gives a table its name, in the place of another one where it replaces it, and marks the transaction. */
+    public void publish(String schema, String from, String to, boolean replaces, String txid) throws Throwable {
+        ensureMarks(schema);
+        Connection connection = connect();
+        try {
+            connection.setAutoCommit(false);
+            mark(connection, schema, txid, to, COMMITTED);
+            if (replaces) {
+                execute(connection, "DROP TABLE " + name(schema, to));
+            }
+            execute(connection, rename(schema, from, to));
+            connection.commit();
+        } catch (SQLException error) {
+            connection.rollback();
+            throw error;
+        } finally {
+            connection.close();
+        }
+    }
+
+    /** Marks a transaction as aborted, so that its own commit fails from now on; then drops its table. */
+    public void discard(String schema, String table, String name, String txid) throws Throwable {
+        ensureMarks(schema);
+        Connection connection = connect();
+        try {
+            connection.setAutoCommit(false);
+            if (mark(schema, txid) == null) {
+                mark(connection, schema, txid, name, "ABORTED");
+            }
+            connection.commit();
+        } catch (SQLException error) {
+            connection.rollback();
+            if (mark(schema, txid) == null) {
+                throw error;
+            }
+        } finally {
+            connection.close();
+        }
+        if (exists(schema, table)) {
+            catalog.dropTable(CatalogTables.identifier(schema, table));
+        }
+    }
+
+    /** Forgets how transactions ended that are older than some days. */
+    public void forget(String schema, String txid) throws Throwable {
+        if (exists(schema, MARKS)) {
+            update("DELETE FROM " + name(schema, MARKS) + " WHERE txid < ? AND state <> '" + COMMITTED + "'", txid);
+        }
+    }
+
+    private void mark(Connection connection, String schema, String txid, String table, String state)
+        throws Throwable {
+        PreparedStatement insert = connection.prepareStatement("INSERT INTO " + name(schema, MARKS)
+            + " (txid, table_name, state, ended_at) VALUES (?, ?, ?, CURRENT_TIMESTAMP)");
+        try {
+            insert.setString(1, txid);
+            insert.setString(2, table);
+            insert.setString(3, state);
+            insert.executeUpdate();
+        } finally {
+            insert.close();
+        }
+    }
+
+    private void ensureMarks(String schema) throws Throwable {
+        if (exists(schema, MARKS)) {
+            return;
+        }
+        try {
+            update("CREATE TABLE " + name(schema, MARKS) + " (txid VARCHAR(64) NOT NULL PRIMARY KEY, "
+                + "table_name VARCHAR(512), state VARCHAR(16), ended_at TIMESTAMP)", null);
+        } catch (SQLException error) {
+            if (!exists(schema, MARKS)) {  // otherwise somebody else was faster
+                throw error;
+            }
+        }
+    }
+
+    private String rename(String schema, String from, String to) throws Throwable {
+        return url().startsWith("jdbc:derby:")
+            ? "RENAME TABLE " + name(schema, from) + " TO " + quoted(to)
+            : "ALTER TABLE " + name(schema, from) + " RENAME TO " + quoted(to);
+    }
+
+    private String name(String schema, String table) throws Throwable {
+        return schema.isEmpty() ? quoted(table) : quoted(schema) + "." + quoted(table);
+    }
+
+    private String quoted(String name) throws Throwable {
+        return (String) Calls.call(dialect, "quoteIdentifier", new Object[] {name});
+    }
+
+    private Connection connect() throws Throwable {
+        Object factory = Calls.call(dialect, "createConnectionFactory", new Object[] {options});
+        return (Connection) Calls.call(factory, "apply", new Object[] {Integer.valueOf(-1)});
+    }
+
+    private static void execute(Connection connection, String sql) throws SQLException {
+        Statement statement = connection.createStatement();
+        try {
+            statement.execute(sql);
+        } finally {
+            statement.close();
+        }
+    }
+
+    private void update(String sql, String argument) throws Throwable {
+        Connection connection = connect();
+        try {
+            PreparedStatement statement = connection.prepareStatement(sql);
+            if (argument != null) {
+                statement.setString(1, argument);
+            }
+            statement.execute();
+        } finally {
+            connection.close();
+        }
+    }
+
+    private String one(String schema, String sql, String argument) throws Throwable {
+        if (!exists(schema, MARKS)) {
+            return null;
+        }
+        Connection connection = connect();
+        try {
+            PreparedStatement statement = connection.prepareStatement(sql);
+            statement.setMaxRows(1);
+            statement.setString(1, argument);
+            ResultSet found = statement.executeQuery();
+            return found.next() ? found.getString(1) : null;
+        } finally {
+            connection.close();
+        }
+    }
+}

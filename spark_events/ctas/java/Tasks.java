@@ -1,0 +1,70 @@
+package io.sparkevents.ctas;
+
+import java.util.HashSet;
+import java.util.Iterator;
+import org.apache.spark.SparkContext;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerJobStart;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
+import org.apache.spark.scheduler.SparkListenerTaskStart;
+
+/**
+ * Counts the tasks of one statement. Those of a job that was cancelled run on for a while, and may write where what
+ * was written has been deleted already.
+ */
+public class Tasks extends SparkListener {
+    private final SparkContext context;
+    private final String root;
+    private final HashSet stages = new HashSet();
+    private final HashSet running = new HashSet();
+
+    public Tasks(SparkContext context, String root) {
+        this.context = context;
+        this.root = root;
+        context.addSparkListener(this);
+    }
+
+    /** Returns when none runs any longer, or the time is over; tells which. */
+    public synchronized boolean await(long timeoutMs) throws InterruptedException {
+        long end = System.currentTimeMillis() + timeoutMs;
+        while (!running.isEmpty() && System.currentTimeMillis() < end) {
+            wait(Math.max(1L, end - System.currentTimeMillis()));
+        }
+        return running.isEmpty();
+    }
+
+    /** Lets what Spark has posted so far arrive; tells whether it has. */
+    public boolean settle(long timeoutMs) {
+        try {
+            Calls.call(Calls.call(context, "listenerBus"), "waitUntilEmpty", new Object[] {Long.valueOf(timeoutMs)});
+            return true;
+        } catch (Throwable error) {
+            return false;
+        }
+    }
+
+    public void close() {
+        context.removeSparkListener(this);
+    }
+
+    public synchronized void onJobStart(SparkListenerJobStart event) {
+        if (event.properties() != null
+            && root.equals(event.properties().getProperty("spark.sql.execution.root.id"))) {
+            for (Iterator each = Reflect.list(event.stageIds()).iterator(); each.hasNext();) {
+                stages.add(String.valueOf(each.next()));
+            }
+        }
+    }
+
+    public synchronized void onTaskStart(SparkListenerTaskStart event) {
+        if (stages.contains(String.valueOf(event.stageId()))) {
+            running.add(Long.valueOf(event.taskInfo().taskId()));
+        }
+    }
+
+    public synchronized void onTaskEnd(SparkListenerTaskEnd event) {
+        if (event.taskInfo() != null && running.remove(Long.valueOf(event.taskInfo().taskId()))) {
+            notifyAll();
+        }
+    }
+}

@@ -1,0 +1,110 @@
+"""Tables of a database: written under another name, published by one transaction of the database."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from spark_events.ctas.errors import CommitConflictError, CtasError, NotAtomicError
+from spark_events.ctas.publisher import Publisher
+from spark_events.ctas.record import Level, Transaction
+from spark_events.ctas.two_phase import TableDefinition, Written
+
+_TRANSACTIONAL = {"jdbc:postgresql:": "PostgreSQL", "jdbc:derby:": "Derby"}
+
+
+class JdbcPublisher(Publisher):
+    """Tables of Spark's JDBC catalogs.
+
+    The database itself holds how a transaction ended (``spark_events_ctas``, in the schema of the table), so
+    that a commit and an abort of the same transaction cannot both succeed.
+
+    Args:
+        spark: the session.
+        entry: its ``Entry.java``.
+    """
+
+    name = "jdbc"
+
+    def __init__(self, spark: Any, entry: Any) -> None:
+        self._spark = spark
+        self._entry = entry
+        self._catalogs = entry.catalogTables()
+
+    def catalog_id(self, catalog: str) -> str:
+        if not self._catalogs.has(catalog):
+            return ""
+        # What a URL has behind its database's name may be a password.
+        return hashlib.sha256(str(self._database(catalog).url()).split("?")[0].encode()).hexdigest()[:16]
+
+    def look(self, definition: TableDefinition) -> Mapping[str, Any] | None:
+        path = definition.path
+        database = self._database(path.catalog)
+        if not database.exists(path.database, path.name):
+            return None
+        return {"type": "TABLE", "location": "", "txid": database.maker(path.database, path.name)}
+
+    def level(self, definition: TableDefinition, previous: Mapping[str, Any] | None) -> Level | None:
+        url = str(self._database(definition.path.catalog).url())
+        if not url.startswith(tuple(_TRANSACTIONAL)):
+            kind = ":".join(url.split(":")[:2])
+            raise NotAtomicError(
+                f"{definition.path}: a table is published by a transaction that renames it, which is known "
+                f"to work for {' and '.join(_TRANSACTIONAL.values())}, and not for {kind}; use spark.sql, "
+                "or another catalog"
+            )
+        return Level.TRANSACTIONAL
+
+    def stage(self, txid: str, definition: TableDefinition) -> tuple[str, str]:
+        return "", ""
+
+    def write(self, transaction: Transaction, statement: Any) -> Written:
+        found = orjson.loads(statement.writeTable(transaction.hidden_name, "{}"))
+        return Written(found.get("rows"))
+
+    def read(self, transaction: Transaction) -> Any:
+        path = transaction.path
+        names = (path.catalog, *path.database.split("."), transaction.hidden_name)
+        return self._spark.table(".".join("`" + name.replace("`", "``") + "`" for name in names if name))
+
+    def publish(self, transaction: Transaction) -> None:
+        if self.is_published(transaction):
+            return
+        path, previous = transaction.path, transaction.previous
+        database = self._database(path.catalog)
+        if not database.exists(path.database, transaction.hidden_name):
+            raise CtasError(
+                f"{path}: what was written for it, {transaction.hidden_name}, is not there any more"
+            )
+        there = database.exists(path.database, path.name)
+        if previous is not None:
+            if not there:
+                raise CommitConflictError(
+                    f"{path} was dropped while its replacement was written; it stays so"
+                )
+            if database.maker(path.database, path.name) != previous["txid"]:
+                raise CommitConflictError(
+                    f"{path} was replaced while this replacement was written; the first one stays. Run the "
+                    "statement again if it should win"
+                )
+        elif there:
+            self._entry.alreadyExists(path.database, path.name)
+        database.publish(
+            path.database, transaction.hidden_name, path.name, previous is not None, transaction.txid
+        )
+
+    def is_published(self, transaction: Transaction) -> bool:
+        path = transaction.path
+        return bool(self._database(path.catalog).mark(path.database, transaction.txid) == "COMMITTED")
+
+    def discard(self, transaction: Transaction) -> None:
+        path = transaction.path
+        self._database(path.catalog).discard(
+            path.database, transaction.hidden_name, path.name, transaction.txid
+        )
+
+    def _database(self, catalog: str) -> Any:
+        return self._entry.database(catalog)

@@ -1,0 +1,201 @@
+"""The journal: each state of a transaction is a file that only one process can have written.
+
+``<txid>.<number>.json`` is one entry, and whole. Of two processes that want to write the same number one
+wins, so whoever takes the next step owns the transaction, and a driver that was taken for dead cannot go on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime, timezone
+from typing import Any
+
+import orjson
+
+from spark_events.api.event import now_ms
+from spark_events.ctas.errors import CommitConflictError, FencedError, JournalError
+from spark_events.ctas.record import State, Transaction
+from spark_events.ctas.settings import CtasSettings
+
+_ENTRY, _LEASE, _COLLECT, _LOCK = ".json", ".lease", ".collect", "lock."
+_LOCK_POLL_S = 0.1
+
+
+class Journal:
+    """The transactions of one warehouse.
+
+    Args:
+        storage: ``Storage.java``.
+        leases: ``Leases.java``.
+        settings: where it is, and how long things last.
+    """
+
+    def __init__(self, storage: Any, leases: Any, settings: CtasSettings) -> None:
+        self._storage = storage
+        self._leases = leases
+        self._settings = settings
+        self.folder = settings.journal_dir.rstrip("/")
+
+    def begin(self, transaction: Transaction) -> None:
+        """Write the first entry, and hold its lease from now on.
+
+        Raises:
+            JournalError: the folder cannot be written to.
+        """
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            self._leases.hold(self._path(transaction.txid + _LEASE), str(transaction.owner))
+            self._append(transaction)
+        except Py4JJavaError as error:
+            raise JournalError(
+                f"the journal at {self.folder} cannot be written to ({error.java_exception.toString()}): "
+                "set spark.events.ctas.journal.dir to a folder that can"
+            ) from error
+
+    def advance(self, transaction: Transaction, state: State, **changes: Any) -> Transaction:
+        """Take the next step; whoever took it first owns the transaction.
+
+        Raises:
+            FencedError: somebody else has.
+        """
+        following = transaction.advanced(state, **changes)
+        if following.collect_after_ms:
+            self._storage.put(self._path(transaction.txid + _COLLECT), "")
+        if not self._append(following):
+            now = self.read(transaction.txid)
+            raise FencedError(
+                f"transaction {transaction.txid} of {transaction.path} was ended by {now.owner}, which found "
+                f"its driver silent for longer than spark.events.ctas.lease "
+                f"({self._settings.lease_ms} ms): it is {now.state.value}"
+            )
+        if state.terminal:
+            self._leases.release(self._path(transaction.txid + _LEASE))
+        if transaction.collect_after_ms and not following.collect_after_ms:
+            self._storage.delete(self._path(transaction.txid + _COLLECT))
+        return following
+
+    def read(self, txid: str) -> Transaction:
+        """Return a transaction as it is now.
+
+        Raises:
+            JournalError: there is none of this id.
+        """
+        found = self._last(txid, self._storage.list(self.folder))
+        if found is None:
+            raise JournalError(f"the journal at {self.folder} has no transaction {txid!r}")
+        return found
+
+    def all(self) -> list[Transaction]:
+        """Return all transactions, the oldest first."""
+        names = list(self._storage.list(self.folder))
+        txids = sorted({name.split(".")[0] for name in names if _is_entry(name)})
+        by_txid: dict[str, list[str]] = defaultdict(list)
+        for name in names:
+            by_txid[name.split(".")[0]].append(name)
+        found = (self._last(txid, by_txid[txid]) for txid in txids)
+        return [transaction for transaction in found if transaction is not None]
+
+    def unfinished(self) -> list[Transaction]:
+        """Return those that are not over, or have left something to be removed."""
+        names = list(self._storage.list(self.folder))
+        txids = {name.split(".")[0] for name in names if name.endswith((_LEASE, _COLLECT))}
+        found = (self._last(txid, names) for txid in sorted(txids))
+        return [transaction for transaction in found if transaction is not None]
+
+    def forget_old(self) -> None:
+        """Remove what has been over for longer than the retention."""
+        names = list(self._storage.list(self.folder))
+        kept = {name.split(".")[0] for name in names if name.endswith((_LEASE, _COLLECT))}
+        oldest = datetime.fromtimestamp((now_ms() - self._settings.retention_ms) / 1000, timezone.utc)
+        limit = f"{oldest:%Y%m%dT%H%M%S}"
+        for name in names:
+            if _is_entry(name) and name < limit and name.split(".")[0] not in kept:
+                self._storage.delete(self._path(name))
+
+    def is_abandoned(self, transaction: Transaction) -> bool:
+        """Tell whether the owner is gone: its process, or its lease for as long as a lease is."""
+        if transaction.owner.is_dead:
+            return True
+        renewed = int(self._storage.modified(self._path(transaction.txid + _LEASE)))
+        return renewed < 0 or int(self._storage.now(self.folder)) - renewed > self._settings.lease_ms
+
+    # -- one commit to a table at a time -----------------------------------------------------------------
+
+    def lock(self, transaction: Transaction, end: Callable[[Transaction], object]) -> None:
+        """Let no other transaction commit to the same table until this one is over.
+
+        Args:
+            transaction: who commits.
+            end: ends a transaction whose owner is gone.
+
+        Raises:
+            CommitConflictError: another one holds the table for too long.
+        """
+        deadline = time.monotonic() + self._settings.lock_timeout_ms / 1000
+        while not self._try_lock(transaction, end):
+            if time.monotonic() > deadline:
+                raise CommitConflictError(
+                    f"{transaction.path} is being committed to by another transaction for longer than "
+                    f"spark.events.ctas.lock.timeout ({self._settings.lock_timeout_ms} ms); nothing was "
+                    "changed, run the statement again"
+                )
+            time.sleep(_LOCK_POLL_S)
+
+    def _try_lock(self, transaction: Transaction, end: Callable[[Transaction], object]) -> bool:
+        prefix = _LOCK + hashlib.sha256(str(transaction.path).encode()).hexdigest()[:16] + "."
+        held = sorted(_numbers(prefix, self._storage.list(self.folder)))
+        if held:
+            holder = self._holder(prefix, held[-1])
+            if holder is not None and holder.txid == transaction.txid:
+                return True
+            if holder is not None and not holder.state.terminal:
+                if self.is_abandoned(holder):
+                    end(holder)
+                return False
+        number = held[-1] + 1 if held else 0
+        mine = orjson.dumps({"txid": transaction.txid, "table": str(transaction.path)}).decode()
+        if not self._storage.putIfAbsent(self._path(f"{prefix}{number:08d}{_ENTRY}"), mine):
+            return False
+        for older in held:
+            self._storage.delete(self._path(f"{prefix}{older:08d}{_ENTRY}"))
+        return True
+
+    def _holder(self, prefix: str, number: int) -> Transaction | None:
+        text = self._storage.read(self._path(f"{prefix}{number:08d}{_ENTRY}"))
+        txid = orjson.loads(text)["txid"] if text else ""
+        return self._last(txid, self._storage.list(self.folder)) if txid else None
+
+    # -- files -------------------------------------------------------------------------------------------
+
+    def _append(self, transaction: Transaction) -> bool:
+        name = f"{transaction.txid}.{transaction.number:04d}{_ENTRY}"
+        return bool(self._storage.putIfAbsent(self._path(name), transaction.to_json()))
+
+    def _last(self, txid: str, names: Iterable[str]) -> Transaction | None:
+        numbers = sorted(_numbers(f"{txid}.", names), reverse=True)
+        for number in numbers:
+            text = self._storage.read(self._path(f"{txid}.{number:04d}{_ENTRY}"))
+            if text:
+                # One that is torn was never acted upon: the step before it is the last.
+                return replace(Transaction.from_json(text), number=numbers[0])
+        return None
+
+    def _path(self, name: str) -> str:
+        return f"{self.folder}/{name}"
+
+
+def _is_entry(name: str) -> bool:
+    return name.endswith(_ENTRY) and not name.startswith((_LOCK, "."))
+
+
+def _numbers(prefix: str, names: Iterable[str]) -> list[int]:
+    return [
+        int(name.removeprefix(prefix).removesuffix(_ENTRY))
+        for name in names
+        if name.startswith(prefix) and name.endswith(_ENTRY)
+    ]

@@ -1,0 +1,118 @@
+"""Tables of catalogs that write and publish by themselves, all at once as Delta and Iceberg do, or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from spark_events.ctas.errors import CtasError, NotAtomicError
+from spark_events.ctas.publisher import TXID, Publisher
+from spark_events.ctas.record import Level, State, Transaction
+from spark_events.ctas.two_phase import TableDefinition, Written
+from spark_events.runtime.log_once import logger
+
+_SESSION_CATALOG = "spark_catalog"
+_DELTA_LOG = "_delta_log"
+
+
+class NativePublisher(Publisher):
+    """Tables of connectors' catalogs: their own path, with the transaction's id among the properties.
+
+    Args:
+        spark: the session.
+        entry: its ``Entry.java``.
+    """
+
+    name = "native"
+    commits_on_write = True
+
+    def __init__(self, spark: Any, entry: Any) -> None:
+        self._storage = entry.storage()
+        self._session_tables = entry.sessionTables()
+        self._catalogs = entry.catalogTables()
+        self._application = str(spark.sparkContext.applicationId)
+
+    def catalog_id(self, catalog: str) -> str:
+        if catalog == _SESSION_CATALOG:
+            return "hive" if self._session_tables.isHive() else f"memory {self._application}"
+        return f"catalog {catalog}" if self._catalogs.has(catalog) else ""
+
+    def look(self, definition: TableDefinition) -> Mapping[str, Any] | None:
+        path = definition.path
+        return self._state(path.catalog, path.database, path.name)
+
+    def level(self, definition: TableDefinition, previous: Mapping[str, Any] | None) -> Level | None:
+        return Level.NATIVE if _is_staged(definition.fields) else Level.RECOVERABLE
+
+    def stage(self, txid: str, definition: TableDefinition) -> tuple[str, str]:
+        fields = definition.fields
+        if definition.path.catalog != _SESSION_CATALOG or fields["location"]:
+            return "", fields["location"] or ""
+        folder = self._session_tables.defaultLocation(definition.path.database, definition.path.name)
+        folder = self._storage.qualified(folder)
+        # Only what is not there yet can be this transaction's, and be removed with it.
+        return ("" if self._storage.exists(folder) else folder), folder
+
+    def write(self, transaction: Transaction, statement: Any) -> Written:
+        mark = orjson.dumps({TXID: transaction.txid}).decode()
+        found = orjson.loads(statement.writeTable(None, mark))
+        return Written(found.get("rows"), found.get("bytes"), found.get("files"))
+
+    def read(self, transaction: Transaction) -> Any:
+        raise NotAtomicError(
+            f"{transaction.path}: its catalog writes and publishes in one step, so nothing can be checked in "
+            "between; leave the checks out, or make the table in the session catalog"
+        )
+
+    def publish(self, transaction: Transaction) -> None:
+        if not self.is_published(transaction):
+            raise CtasError(f"{transaction.path}: its catalog does not have the table of {transaction.txid}")
+
+    def is_published(self, transaction: Transaction) -> bool:
+        if transaction.level is Level.RECOVERABLE and transaction.state in (State.INTENT, State.ABORTING):
+            return False  # it may be there, and half filled
+        return self._is_there(transaction)
+
+    def discard(self, transaction: Transaction) -> None:
+        path = transaction.path
+        if transaction.level is Level.RECOVERABLE and self._is_there(transaction):
+            self._catalogs.drop(path.catalog, path.database, path.name)
+        self._remove_files(transaction)
+
+    def _is_there(self, transaction: Transaction) -> bool:
+        if self.catalog_id(transaction.path.catalog) != transaction.catalog_id:
+            return False
+        path = transaction.path
+        now = self._state(path.catalog, path.database, path.name)
+        return now is not None and now["txid"] == transaction.txid
+
+    def _remove_files(self, transaction: Transaction) -> None:
+        """Remove what a killed driver has left in a folder that was not there when it began."""
+        folder = transaction.stage
+        if not folder or not self._storage.exists(folder):
+            return
+        log = self._storage.list(f"{folder}/{_DELTA_LOG}")
+        if any(name.endswith(".json") for name in log):
+            logger.warning("%s has a table of Delta in it, so its files stay: %s", folder, transaction.txid)
+            return
+        if self._storage.newest(folder) > transaction.at_ms:
+            logger.warning("%s was written to since %s ended, so its files stay", folder, transaction.txid)
+            return
+        self._storage.delete(folder)
+
+    def _state(self, catalog: str, database: str, name: str) -> dict[str, Any] | None:
+        text = self._catalogs.state(catalog, database, name)
+        found: dict[str, Any] | None = orjson.loads(text) if text else None
+        return found
+
+
+def _is_staged(fields: Mapping[str, Any]) -> bool:
+    """Tell whether the catalog stages the table; one that extends Spark's does so for its own tables alone."""
+    if not fields["staging"]:
+        return False
+    if fields["catalog"] != _SESSION_CATALOG:
+        return True
+    provider = str(fields["provider"] or "").lower()
+    return bool(provider) and provider in fields["catalog_class"].lower()

@@ -1,0 +1,73 @@
+"""Who runs a transaction: a process, by what tells it from all others."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+_STARTED_FIELD = 19
+_PROC = Path("/proc")
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A driver's process.
+
+    Attributes:
+        host: its machine's name.
+        pid: its number there.
+        started: when it started, in the kernel's ticks; empty where the system does not tell.
+        space: which boot of the machine, and which of its process namespaces, the number is of.
+        application: the Spark application's id.
+    """
+
+    host: str
+    pid: int
+    started: str
+    space: str
+    application: str
+
+    @classmethod
+    def this_process(cls, application: str) -> Owner:
+        """Return the process that runs now."""
+        pid = os.getpid()
+        return cls(socket.gethostname(), pid, _started(pid), _space(), application)
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> Owner:
+        """Return what ``to_json`` had."""
+        return cls(**found)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return asdict(self)
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether it is certain that the process is gone: only its own machine can tell."""
+        if not self.started or self.host != socket.gethostname() or self.space != _space():
+            return False
+        return _started(self.pid) != self.started
+
+    def __str__(self) -> str:
+        return f"{self.application} (process {self.pid} on {self.host})"
+
+
+def _started(pid: int) -> str:
+    try:
+        # The command's name, in brackets, may have spaces in it.
+        fields = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return fields[_STARTED_FIELD] if fields[0] != "Z" else ""
+
+
+def _space() -> str:
+    try:
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {(_PROC / 'self/ns/pid').readlink()}"
+    except OSError:
+        return ""

@@ -1,0 +1,75 @@
+"""What a catalog does for a transaction; each step can be repeated, by whoever recovers it."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+from typing import Any
+
+from spark_events.ctas.record import Level, Transaction
+from spark_events.ctas.two_phase import TableDefinition, Written
+
+TXID = "ctas.txid"
+"""The property of a table that tells which transaction made it."""
+
+
+class Publisher(abc.ABC):
+    """Writes, publishes and removes the table of a transaction in one kind of catalog.
+
+    Attributes:
+        name: what the journal calls it.
+        commits_on_write: whether its catalog publishes what it writes at once.
+    """
+
+    name = ""
+    commits_on_write = False
+
+    @abc.abstractmethod
+    def catalog_id(self, catalog: str) -> str:
+        """Return what tells a catalog from another of its name; empty where this session has none."""
+
+    @abc.abstractmethod
+    def look(self, definition: TableDefinition) -> Mapping[str, Any] | None:
+        """Return what is known of the table that is there; None where there is none."""
+
+    @abc.abstractmethod
+    def level(self, definition: TableDefinition, previous: Mapping[str, Any] | None) -> Level | None:
+        """Return how the table can be all or nothing; None where it cannot be made at all.
+
+        Raises:
+            NotAtomicError: it cannot be made, and why.
+        """
+
+    @abc.abstractmethod
+    def stage(self, txid: str, definition: TableDefinition) -> tuple[str, str]:
+        """Return where the rows are written to, and where the table's files will lie."""
+
+    @abc.abstractmethod
+    def write(self, transaction: Transaction, statement: Any) -> Written:
+        """Run the query and write its rows."""
+
+    @abc.abstractmethod
+    def read(self, transaction: Transaction) -> Any:
+        """Return what was written, as a DataFrame."""
+
+    @abc.abstractmethod
+    def publish(self, transaction: Transaction) -> None:
+        """Make the table; done again, it changes nothing."""
+
+    @abc.abstractmethod
+    def is_published(self, transaction: Transaction) -> bool:
+        """Tell whether the catalog has the table of this transaction."""
+
+    def finish(self, transaction: Transaction) -> None:
+        """Do what can wait until the table is there."""
+
+    @abc.abstractmethod
+    def discard(self, transaction: Transaction) -> None:
+        """Remove what was written for a table that is not there."""
+
+    def old_files(self, transaction: Transaction) -> str:
+        """Return what is left of the table before, once it is replaced; empty where nothing is."""
+        return ""
+
+    def collect(self, transaction: Transaction) -> None:
+        """Remove what is left of the table before."""

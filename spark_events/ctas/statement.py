@@ -1,0 +1,111 @@
+"""A CREATE TABLE AS SELECT, parsed by Spark itself, or put together for a DataFrame."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import orjson
+
+from spark_events.ctas.errors import CtasError
+from spark_events.ctas.record import Purpose, TablePath
+from spark_events.ctas.two_phase import TableDefinition
+
+_BEGINNINGS = {
+    Purpose.CREATE: "CREATE TABLE",
+    Purpose.CREATE_IF_NOT_EXISTS: "CREATE TABLE IF NOT EXISTS",
+    Purpose.REPLACE: "REPLACE TABLE",
+    Purpose.CREATE_OR_REPLACE: "CREATE OR REPLACE TABLE",
+}
+
+
+def parse(entry: Any, text: str) -> TableDefinition:
+    """Return what a statement makes; nothing is run.
+
+    Args:
+        entry: ``Entry.java`` of the session.
+        text: the statement.
+
+    Raises:
+        CtasError: it is another statement.
+        pyspark.errors.ParseException: it is no SQL.
+        pyspark.errors.AnalysisException: it names what is not there.
+    """
+    statement = entry.parse(text)
+    if statement is None:
+        shown = " ".join(text.split())[:60]
+        raise CtasError(
+            f"{shown!r} is no CREATE [OR REPLACE] TABLE [IF NOT EXISTS] … AS SELECT …; "
+            "spark.sql runs all other statements"
+        )
+    found = orjson.loads(statement.describe())
+    path = TablePath(found["catalog"], found["database"], found["table"])
+    return TableDefinition(path, Purpose(found["purpose"]), found, statement)
+
+
+@contextmanager
+def select_from(data: Any) -> Iterator[str]:
+    """Give the rows of a DataFrame a name in SQL, for as long as a statement is analysed.
+
+    Args:
+        data: a DataFrame.
+    """
+    name = f"ctas_{secrets.token_hex(8)}"
+    data.createOrReplaceTempView(name)
+    try:
+        yield f"SELECT * FROM {name}"
+    finally:
+        data.sparkSession.catalog.dropTempView(name)
+
+
+def create_text(
+    table: str,
+    query: str,
+    *,
+    purpose: Purpose = Purpose.CREATE,
+    format: str | None = None,  # noqa: A002 - as DataFrameWriter has it
+    partition_by: Sequence[str] = (),
+    bucket_by: tuple[int, Sequence[str]] | None = None,
+    sort_by: Sequence[str] = (),
+    options: Mapping[str, str] | None = None,
+    location: str | None = None,
+    comment: str | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> str:
+    """Return a statement in SQL, in the order of clauses that Spark's grammar has."""
+    parts = [_BEGINNINGS[purpose], table]
+    if format:
+        parts.append(f"USING {format}")
+    if options:
+        parts.append(f"OPTIONS ({_pairs(options)})")
+    if partition_by:
+        parts.append(f"PARTITIONED BY ({_columns(partition_by)})")
+    if bucket_by:
+        number, columns = bucket_by
+        parts.append(f"CLUSTERED BY ({_columns(columns)})")
+        if sort_by:
+            parts.append(f"SORTED BY ({_columns(sort_by)})")
+        parts.append(f"INTO {int(number)} BUCKETS")
+    elif sort_by:
+        raise CtasError(f"sort_by={list(sort_by)!r} sorts the rows of buckets, so it needs bucket_by")
+    if location:
+        parts.append(f"LOCATION {_text(location)}")
+    if comment:
+        parts.append(f"COMMENT {_text(comment)}")
+    if properties:
+        parts.append(f"TBLPROPERTIES ({_pairs(properties)})")
+    return " ".join([*parts, "AS", query])
+
+
+def _columns(names: Sequence[str]) -> str:
+    return ", ".join("`" + name.replace("`", "``") + "`" for name in names)
+
+
+def _pairs(values: Mapping[str, str]) -> str:
+    return ", ".join(f"{_text(key)} = {_text(str(value))}" for key, value in values.items())
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

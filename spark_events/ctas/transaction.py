@@ -1,0 +1,187 @@
+"""A table in two phases whose every step is in the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from spark_events.api.event import now_ms
+from spark_events.ctas.errors import CtasError, FencedError
+from spark_events.ctas.fault_points import reached
+from spark_events.ctas.journal import Journal
+from spark_events.ctas.publisher import Publisher
+from spark_events.ctas.record import Level, Purpose, State, Transaction
+from spark_events.ctas.two_phase import TwoPhaseCatalogTable, Written
+from spark_events.runtime.log_once import logger
+
+_EXISTS = ("TABLE_OR_VIEW_ALREADY_EXISTS", "TABLE_ALREADY_EXISTS")
+
+
+class JournaledTable(TwoPhaseCatalogTable):
+    """One transaction.
+
+    Args:
+        transaction: as it is now; one that has not begun has the number -1.
+        publisher: of its catalog.
+        journal: takes its states.
+        grace_ms: how long the files of a table that it replaces stay, in ms.
+        end_other: ends a transaction that holds the table, and whose owner is gone.
+        statement: writes the rows; None where it is only ended.
+    """
+
+    def __init__(
+        self,
+        transaction: Transaction,
+        publisher: Publisher,
+        journal: Journal,
+        grace_ms: int,
+        end_other: Callable[[Transaction], object],
+        statement: Any = None,
+    ) -> None:
+        self.transaction = transaction
+        self._publisher = publisher
+        self._journal = journal
+        self._grace_ms = grace_ms
+        self._end_other = end_other
+        self._statement = statement
+        self._written: Written | None = None
+
+    @property
+    def level(self) -> Level:
+        return self.transaction.level
+
+    @property
+    def txid(self) -> str:
+        return self.transaction.txid
+
+    @property
+    def publishes_by_itself(self) -> bool:
+        """Whether its catalog publishes what it writes at once."""
+        return self._publisher.commits_on_write
+
+    def descriptor(self) -> str:
+        return self.transaction.to_json()
+
+    def begin_transaction(self) -> None:
+        begun = self.transaction.advanced(State.INTENT)
+        self._journal.begin(begun)
+        self.transaction = begun
+        reached("after_begin")
+
+    def write(self) -> Written:
+        reached("before_write")
+        self._written = self._publisher.write(self.transaction, self._statement)
+        reached("after_write")
+        return self._written
+
+    def written(self) -> Any:
+        return self._publisher.read(self.transaction)
+
+    def prepare(self) -> None:
+        amounts = {
+            name: value for name, value in asdict(self._written or Written()).items() if value is not None
+        }
+        self._advance(State.PREPARED, written=amounts)
+        reached("after_prepared")
+
+    def commit(self) -> bool:
+        if self.transaction.state is State.COMMITTED:
+            return True
+        if self.transaction.purpose.replaces:
+            self._journal.lock(self.transaction, self._end_other)
+        if self.transaction.state is not State.COMMITTING:
+            self._advance(State.COMMITTING)
+        reached("before_catalog")
+        if not self._publish():
+            return False
+        self._finish()
+        return True
+
+    def abort(self, reason: str = "") -> None:
+        state = self.transaction.state
+        if self.transaction.number < 0 or state.terminal:
+            return
+        decided = state is State.COMMITTING or self._publisher.commits_on_write
+        if decided and self._publisher.is_published(self.transaction):
+            self._finish()
+            return
+        if state is not State.ABORTING:
+            try:
+                self._advance(State.ABORTING, reason=reason)
+            except FencedError as error:
+                logger.warning("%s", error)
+                return
+        self._publisher.discard(self.transaction)
+        self._advance(State.ABORTED)
+
+    def resolve(self) -> bool:
+        """End a transaction that was left between two states; tells whether its table is there.
+
+        Before the catalog was called it is rolled back, from then on it goes forward: the call may be on
+        its way still, and of a call that is made twice the second one changes nothing.
+
+        Raises:
+            CtasError: its catalog says neither yes nor no; nothing was changed.
+        """
+        from pyspark.errors import AnalysisException
+
+        if self.transaction.state is not State.COMMITTING:
+            self.abort(self.transaction.reason or "its driver is gone")
+            return self.transaction.state is State.COMMITTED
+        try:
+            return self.commit()
+        except (AnalysisException, CtasError) as error:
+            logger.warning("%s cannot be committed any more: %s", self.transaction.path, first_line(error))
+            self.abort(first_line(error))
+            return False
+
+    def collect(self) -> None:
+        """Remove what is left of the table before."""
+        reached("before_collect")
+        self._publisher.collect(self.transaction)
+        self._advance(State.COMMITTED, collect_after_ms=0)
+
+    def _publish(self) -> bool:
+        """Make the table; false where IF NOT EXISTS finds that there is one."""
+        try:
+            self._publisher.publish(self.transaction)
+        except Exception as error:
+            if not self._publisher.is_published(self.transaction):
+                if exists_already(error) and self.transaction.purpose is Purpose.CREATE_IF_NOT_EXISTS:
+                    self.abort("there was such a table when it was to be committed")
+                    return False
+                raise
+            logger.warning("%s is there, although %s", self.transaction.path, first_line(error))
+        return True
+
+    def _finish(self) -> None:
+        """Do what is left to do for a table that is there: what fails here is recovered later."""
+        try:
+            reached("after_catalog")
+            self._publisher.finish(self.transaction)
+            reached("before_committed")
+            old = self._publisher.old_files(self.transaction)
+            self._advance(State.COMMITTED, collect_after_ms=now_ms() + self._grace_ms if old else 0)
+            reached("after_committed")
+        except Exception as error:
+            logger.warning(
+                "%s is there and whole, but not all is finished: %s; "
+                "the next statement, or spark-events ctas recover, does the rest",
+                self.transaction.path,
+                first_line(error),
+            )
+
+    def _advance(self, state: State, **changes: Any) -> None:
+        self.transaction = self._journal.advance(self.transaction, state, **changes)
+
+
+def exists_already(error: BaseException) -> bool:
+    """Tell whether an error says that there is such a table."""
+    name = getattr(error, "getErrorClass", lambda: None)() or ""
+    return name.split(".")[0] in _EXISTS
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of what an error says."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
