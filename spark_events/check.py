@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from spark_events.api import ConfigError, probe_folder
 from spark_events.api.sending import JOURNAL_DIR
+from spark_events.ctas import settings as ctas
 from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.settings import METRICS_PREFIX, OPTIONS, PREFIX, SLA_OF_QUERY
 from spark_events.runtime.kinds import EVENTS, KINDS
@@ -64,7 +65,7 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
         connect: also try what the reporters would reach.
     """
     found = read_configuration(conf)
-    problems = [*found.problems, *_unknown_keys(conf)]
+    problems = [*found.problems, *ctas.problems_of(conf), *_unknown_keys(conf)]
     reporters: list[CheckedReporter] = []
     for setup in found.setups:
         _check_one(setup, conf, connect, reporters, problems)
@@ -109,6 +110,7 @@ def _probe(setup: ReporterSetup) -> str:
 def _unknown_keys(conf: Mapping[str, str]) -> list[str]:
     """Find keys that look like ours and are not; ``spark.metrics.`` is shared with Spark."""
     known = [prefix + option.name for prefix, options in OPTIONS.items() for option in options]
+    known += [ctas.PREFIX + option.name for option in ctas.OPTIONS]
     known += [key for kind in KINDS for key in (kind.names_key, kind.flinks_names_key) if key]
     known = sorted(set(known))
     open_ended = (PREFIX + SLA_OF_QUERY, *(kind.prefix for kind in KINDS))

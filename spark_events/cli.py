@@ -19,8 +19,10 @@ from rich.table import Table
 from spark_events.api import ConfigError, MissingExtraError, Option, ReporterFactory
 from spark_events.check import CheckResult
 from spark_events.check import check as check_conf
+from spark_events.command_options import Conf, PropertiesFile
+from spark_events.ctas.commands import app as ctas
 from spark_events.demo.run import DemoOptions, run_demo
-from spark_events.event_logs.commands import Conf, PropertiesFile, follow, replay
+from spark_events.event_logs.commands import follow, replay
 from spark_events.history.commands import report
 from spark_events.lineage_logs.commands import lineage
 from spark_events.listeners.enrichers import ENTRY_POINTS as ENRICHERS
@@ -150,6 +152,7 @@ app.command()(replay)
 app.command()(follow)
 app.command()(report)
 app.command()(lineage)
+app.add_typer(ctas, name="ctas")
 
 
 def _interrupt(number: int, frame: object) -> None:

@@ -22,6 +22,7 @@ EVENTS = (
     "CheckpointEvent",
     "AllSubtasksStatusChangeEvent",
     "CheckpointOverdueEvent",
+    "TableTransactionEvent",
 )
 BUILT_IN = [(kind, name) for kind in KINDS for name in installed(kind.entry_points)]
 

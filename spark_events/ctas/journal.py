@@ -18,6 +18,7 @@ import orjson
 
 from spark_events.api.event import now_ms
 from spark_events.ctas.errors import CommitConflictError, FencedError, JournalError
+from spark_events.ctas.owner import Owner
 from spark_events.ctas.record import State, Transaction
 from spark_events.ctas.settings import CtasSettings
 
@@ -56,6 +57,16 @@ class Journal:
                 f"the journal at {self.folder} cannot be written to ({error.java_exception.toString()}): "
                 "set spark.events.ctas.journal.dir to a folder that can"
             ) from error
+
+    def adopt(self, transaction: Transaction, owner: Owner, catalog_id: str) -> Transaction:
+        """Become the owner of a transaction whose own is gone.
+
+        Raises:
+            FencedError: somebody else was faster.
+        """
+        adopted = self.advance(transaction, transaction.state, owner=owner, catalog_id=catalog_id)
+        self._leases.hold(self._path(transaction.txid + _LEASE), str(owner))
+        return adopted
 
     def advance(self, transaction: Transaction, state: State, **changes: Any) -> Transaction:
         """Take the next step; whoever took it first owns the transaction.

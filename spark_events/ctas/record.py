@@ -84,6 +84,7 @@ class Transaction:
         state: how far it is.
         number: of the entry in the journal, from 0.
         at_ms: when it came into the state, in ms since the epoch.
+        begun_ms: when it began, in ms since the epoch.
         owner: who runs it.
         publisher: which of the publishers can end it.
         catalog_id: tells the catalog from another of the same name.
@@ -105,6 +106,7 @@ class Transaction:
     state: State
     number: int
     at_ms: int
+    begun_ms: int
     owner: Owner
     publisher: str
     catalog_id: str
@@ -119,6 +121,11 @@ class Transaction:
     collect_after_ms: int = 0
     checkpoint: str = ""
     reason: str = ""
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether its checkpoint tells how far it was, so that its statement can go on."""
+        return bool(self.checkpoint) and self.state is State.INTENT
 
     @property
     def hidden_name(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +12,11 @@ from spark_events.ctas.errors import CtasError, NotAtomicError
 from spark_events.ctas.execution import StatementExecution, was_cancelled
 from spark_events.ctas.hooks import CtasJobStatusHook, JobStatusHook
 from spark_events.ctas.record import Level, Purpose, Transaction
-from spark_events.ctas.statement import create_text, parse, select_from
+from spark_events.ctas.statement import create_text, parse
+from spark_events.ctas.streams import BoundedStream, refuse_stream
 from spark_events.ctas.transaction import JournaledTable
 from spark_events.ctas.transactions import Transactions, transactions_of
-from spark_events.ctas.two_phase import TableDefinition, Written
+from spark_events.ctas.two_phase import TableDefinition
 from spark_events.runtime.log_once import logger
 
 ATOMIC = "atomic"
@@ -83,7 +84,7 @@ def sql(
     """
     transactions = transactions_of(spark)
     definition = parse(transactions.entry, statement)
-    return run(spark, transactions, definition, checks=checks, require=require, hooks=hooks)
+    return _run(spark, transactions, definition, checks, require, hooks)
 
 
 def create_table_as(
@@ -99,6 +100,7 @@ def create_table_as(
     location: str | None = None,
     comment: str | None = None,
     properties: Mapping[str, str] | None = None,
+    trigger: Mapping[str, Any] | None = None,
     checks: Iterable[Check] = (),
     require: str | Level | None = None,
     hooks: Sequence[JobStatusHook] = (),
@@ -118,6 +120,8 @@ def create_table_as(
         location: a folder that is empty or not there yet; one of the table's own where it is None.
         comment: of the table.
         properties: of the table.
+        trigger: of a stream: ``{"availableNow": True}`` reads what there is, and ends. Where its driver was
+            killed, the same call goes on from the checkpoint.
         checks: as of ``sql``.
         require: as of ``sql``.
         hooks: as of ``sql``.
@@ -125,59 +129,50 @@ def create_table_as(
     purpose = _purpose(mode)
     spark = data.sparkSession
     transactions = transactions_of(spark)
-    with select_from(data) as query:
-        text = create_text(
-            table,
-            query,
-            purpose=purpose,
-            format=format,
-            partition_by=partition_by,
-            bucket_by=bucket_by,
-            sort_by=sort_by,
-            options=options,
-            location=location,
-            comment=comment,
-            properties=properties,
-        )
-        definition = parse(transactions.entry, text)
-        return run(spark, transactions, definition, checks=checks, require=require, hooks=hooks)
+    text = create_text(
+        table,
+        purpose=purpose,
+        format=format,
+        partition_by=partition_by,
+        bucket_by=bucket_by,
+        sort_by=sort_by,
+        options=options,
+        location=location,
+        comment=comment,
+        properties=properties,
+    )
+    stream = BoundedStream(data, trigger, transactions.entry.storage()) if data.isStreaming else None
+    definition = parse(transactions.entry, text, data)
+    return _run(spark, transactions, definition, checks, require, hooks, stream)
 
 
-Write = Callable[[JournaledTable], Written]
-
-
-def run(
+def _run(
     spark: Any,
     transactions: Transactions,
     definition: TableDefinition,
-    *,
-    checks: Iterable[Check] = (),
-    require: str | Level | None = None,
-    hooks: Sequence[JobStatusHook] = (),
-    write: Write = JournaledTable.write,
-    is_streaming: bool = False,
+    checks: Iterable[Check],
+    require: str | Level | None,
+    hooks: Sequence[JobStatusHook],
+    stream: BoundedStream | None = None,
 ) -> CtasResult:
-    """Run what a definition says; ``sql`` says more, and what is raised.
-
-    Args:
-        write: writes the rows of a table that has begun.
-        is_streaming: whether they come of a stream.
-    """
+    refuse_stream(definition, stream)
+    table = transactions.resumed(definition) if stream else None
     transactions.sweep()
-    checks = list(checks)
-    if_not_exists = definition.purpose is Purpose.CREATE_IF_NOT_EXISTS
-    table = transactions.create_two_phase_table(definition.path, definition, if_not_exists, is_streaming)
+    if table is None:
+        if_not_exists = definition.purpose is Purpose.CREATE_IF_NOT_EXISTS
+        table = transactions.create_two_phase_table(
+            definition.path, definition, if_not_exists, stream is not None
+        )
     if table is None:
         return CtasResult(str(definition.path), False)
     _demand(table.transaction, require)
+    checks = list(checks)
     if checks and table.publishes_by_itself:
         table.written()  # which says why there is nothing to check
+    execution = stream or StatementExecution(spark, transactions, definition)
     own = CtasJobStatusHook(table)
-    with (
-        StatementExecution(spark, transactions, definition) as execution,
-        _told((own, *hooks), execution, table),
-    ):
-        written = write(table)
+    with execution, _told((own, *hooks), execution, table):
+        written = stream.write(table) if stream else table.write()
         run_checks(checks, table, written)
         table.prepare()
     if own.committed is False:
@@ -189,7 +184,7 @@ def run(
 
 @contextmanager
 def _told(
-    hooks: Sequence[JobStatusHook], execution: StatementExecution, table: JournaledTable
+    hooks: Sequence[JobStatusHook], execution: StatementExecution | BoundedStream, table: JournaledTable
 ) -> Iterator[None]:
     """Tell hooks how a job begins and ends; the first of them is the table's own."""
     own, *others = hooks

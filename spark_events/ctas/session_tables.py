@@ -79,6 +79,8 @@ class SessionPublisher(Publisher):
             if transaction.table["managed"] and now["type"] != "MANAGED":
                 self._tables.setManaged(path.database, name, True)
             self._tables.drop(path.database, transaction.hidden_name)
+        if transaction.checkpoint:
+            self._storage.delete(transaction.checkpoint)
         self._add_partitions(transaction)
         self._tables.updateStatistics(path.database, name)
         self._tables.refresh(path.database, name)
@@ -90,6 +92,8 @@ class SessionPublisher(Publisher):
         if moved and transaction.written and self._storage.exists(transaction.location):
             self._move_back(transaction)
         self._storage.delete(transaction.stage)
+        if transaction.checkpoint:
+            self._storage.delete(transaction.checkpoint)
 
     def old_files(self, transaction: Transaction) -> str:
         previous = transaction.previous
@@ -189,8 +193,8 @@ class SessionPublisher(Publisher):
             raise CtasError(
                 f"{transaction.location} has {files} files of {size} bytes, and transaction "
                 f"{transaction.txid} wrote {transaction.written.get('files')} of "
-                f"{transaction.written.get('bytes')}: somebody else writes there, so nothing of it is deleted; "
-                "remove what is not wanted by hand"
+                f"{transaction.written.get('bytes')}: somebody else writes there, so nothing of it is "
+                "deleted; remove what is not wanted by hand"
             )
         self._storage.rename(transaction.location, transaction.stage)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from spark_events.api import Option, ReporterConfig
+from spark_events.api import ConfigError, Option, ReporterConfig
 from spark_events.api import option_types as types
 
 PREFIX = "spark.events.ctas."
@@ -35,7 +36,7 @@ STRAGGLERS = Option(
     10_000,
     "how long an abort waits for tasks of its statement that still run",
 )
-OPTIONS = (JOURNAL_DIR, LEASE, GRACE, LOCK_TIMEOUT, RETENTION, STRAGGLERS)
+OPTIONS: tuple[Option[Any], ...] = (JOURNAL_DIR, LEASE, GRACE, LOCK_TIMEOUT, RETENTION, STRAGGLERS)
 _WAREHOUSE = "spark.sql.warehouse.dir"
 
 
@@ -60,6 +61,18 @@ class CtasSettings:
     stragglers_ms: int = STRAGGLERS.default
 
 
+def problems_of(conf: Mapping[str, str]) -> list[str]:
+    """Return one sentence for each value that cannot be used."""
+    config = _below(conf)
+    problems = []
+    for option in OPTIONS:
+        try:
+            config.get(option)
+        except ConfigError as error:
+            problems.append(str(error))
+    return problems
+
+
 def read_settings(conf: Mapping[str, str]) -> CtasSettings:
     """Read the keys.
 
@@ -69,9 +82,7 @@ def read_settings(conf: Mapping[str, str]) -> CtasSettings:
     Raises:
         ConfigError: a value cannot be used; names the key, the value and what is allowed.
     """
-    config = ReporterConfig(
-        PREFIX, {key.removeprefix(PREFIX): value for key, value in conf.items() if key.startswith(PREFIX)}
-    )
+    config = _below(conf)
     return CtasSettings(
         journal_dir=config.get(JOURNAL_DIR) or conf[_WAREHOUSE].rstrip("/") + "/.ctas",
         lease_ms=config.get(LEASE),
@@ -79,4 +90,10 @@ def read_settings(conf: Mapping[str, str]) -> CtasSettings:
         lock_timeout_ms=config.get(LOCK_TIMEOUT),
         retention_ms=config.get(RETENTION),
         stragglers_ms=config.get(STRAGGLERS),
+    )
+
+
+def _below(conf: Mapping[str, str]) -> ReporterConfig:
+    return ReporterConfig(
+        PREFIX, {key.removeprefix(PREFIX): value for key, value in conf.items() if key.startswith(PREFIX)}
     )

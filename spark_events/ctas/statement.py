@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -21,19 +19,21 @@ _BEGINNINGS = {
 }
 
 
-def parse(entry: Any, text: str) -> TableDefinition:
+def parse(entry: Any, text: str, data: Any = None) -> TableDefinition:
     """Return what a statement makes; nothing is run.
 
     Args:
         entry: ``Entry.java`` of the session.
         text: the statement.
+        data: a DataFrame whose rows are taken, in place of those of the statement's own query.
 
     Raises:
         CtasError: it is another statement.
         pyspark.errors.ParseException: it is no SQL.
         pyspark.errors.AnalysisException: it names what is not there.
     """
-    statement = entry.parse(text)
+    query = None if data is None else data._jdf.queryExecution().analyzed()
+    statement = entry.parse(text, query)
     if statement is None:
         shown = " ".join(text.split())[:60]
         raise CtasError(
@@ -45,24 +45,8 @@ def parse(entry: Any, text: str) -> TableDefinition:
     return TableDefinition(path, Purpose(found["purpose"]), found, statement)
 
 
-@contextmanager
-def select_from(data: Any) -> Iterator[str]:
-    """Give the rows of a DataFrame a name in SQL, for as long as a statement is analysed.
-
-    Args:
-        data: a DataFrame.
-    """
-    name = f"ctas_{secrets.token_hex(8)}"
-    data.createOrReplaceTempView(name)
-    try:
-        yield f"SELECT * FROM {name}"
-    finally:
-        data.sparkSession.catalog.dropTempView(name)
-
-
 def create_text(
     table: str,
-    query: str,
     *,
     purpose: Purpose = Purpose.CREATE,
     format: str | None = None,  # noqa: A002 - as DataFrameWriter has it
@@ -74,7 +58,7 @@ def create_text(
     comment: str | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> str:
-    """Return a statement in SQL, in the order of clauses that Spark's grammar has."""
+    """Return a statement in SQL, in the order of clauses of Spark's grammar; its query is to be replaced."""
     parts = [_BEGINNINGS[purpose], table]
     if format:
         parts.append(f"USING {format}")
@@ -96,7 +80,7 @@ def create_text(
         parts.append(f"COMMENT {_text(comment)}")
     if properties:
         parts.append(f"TBLPROPERTIES ({_pairs(properties)})")
-    return " ".join([*parts, "AS", query])
+    return " ".join([*parts, "AS SELECT 1"])
 
 
 def _columns(names: Sequence[str]) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+import orjson
+
 from spark_events.api.event import now_ms
 from spark_events.ctas.errors import CtasError, FencedError
 from spark_events.ctas.fault_points import reached
@@ -15,6 +17,7 @@ from spark_events.ctas.record import Level, Purpose, State, Transaction
 from spark_events.ctas.two_phase import TwoPhaseCatalogTable, Written
 from spark_events.runtime.log_once import logger
 
+_TOLD = (State.PREPARED, State.COMMITTED, State.ABORTED)
 _EXISTS = ("TABLE_OR_VIEW_ALREADY_EXISTS", "TABLE_ALREADY_EXISTS")
 
 
@@ -27,6 +30,7 @@ class JournaledTable(TwoPhaseCatalogTable):
         journal: takes its states.
         grace_ms: how long the files of a table that it replaces stay, in ms.
         end_other: ends a transaction that holds the table, and whose owner is gone.
+        tell: told of each state, as JSON has it.
         statement: writes the rows; None where it is only ended.
     """
 
@@ -37,6 +41,7 @@ class JournaledTable(TwoPhaseCatalogTable):
         journal: Journal,
         grace_ms: int,
         end_other: Callable[[Transaction], object],
+        tell: Callable[[str], object],
         statement: Any = None,
     ) -> None:
         self.transaction = transaction
@@ -44,6 +49,7 @@ class JournaledTable(TwoPhaseCatalogTable):
         self._journal = journal
         self._grace_ms = grace_ms
         self._end_other = end_other
+        self._tell_json = tell
         self._statement = statement
         self._written: Written | None = None
 
@@ -64,14 +70,21 @@ class JournaledTable(TwoPhaseCatalogTable):
         return self.transaction.to_json()
 
     def begin_transaction(self) -> None:
+        if self.transaction.number >= 0:
+            return  # it goes on where another driver has left it
         begun = self.transaction.advanced(State.INTENT)
         self._journal.begin(begun)
         self.transaction = begun
+        self._tell()
         reached("after_begin")
 
     def write(self) -> Written:
+        return self.write_by(lambda: self._publisher.write(self.transaction, self._statement))
+
+    def write_by(self, write: Callable[[], Written]) -> Written:
+        """Let somebody else write the rows, to where ``transaction.stage`` says."""
         reached("before_write")
-        self._written = self._publisher.write(self.transaction, self._statement)
+        self._written = write()
         reached("after_write")
         return self._written
 
@@ -173,7 +186,29 @@ class JournaledTable(TwoPhaseCatalogTable):
             )
 
     def _advance(self, state: State, **changes: Any) -> None:
+        again = state is self.transaction.state
         self.transaction = self._journal.advance(self.transaction, state, **changes)
+        if state in _TOLD and not again:
+            self._tell()
+
+    def _tell(self) -> None:
+        """Tell Spark's listeners; what becomes of the table does not hang on it."""
+        now = self.transaction
+        told = {
+            "txid": now.txid,
+            "table": str(now.path),
+            "state": now.state.value,
+            "level": now.level.value,
+            "purpose": now.purpose.value,
+            "timeMs": now.at_ms,
+            "durationMs": max(0, now.at_ms - now.begun_ms),
+            "reason": now.reason,
+            **now.written,
+        }
+        try:
+            self._tell_json(orjson.dumps(told).decode())
+        except Exception as error:
+            logger.warning("listeners were not told that %s is %s: %s", now.path, now.state.value, error)
 
 
 def exists_already(error: BaseException) -> bool:

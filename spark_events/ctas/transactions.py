@@ -96,11 +96,13 @@ class Transactions:
             )
         txid = new_txid()
         stage, location = publisher.stage(txid, table)
+        now = now_ms()
         begun = Transaction(
             txid=txid,
             state=State.INTENT,
             number=-1,
-            at_ms=now_ms(),
+            at_ms=now,
+            begun_ms=now,
             owner=self._owner,
             publisher=publisher.name,
             catalog_id=publisher.catalog_id(path.catalog),
@@ -111,8 +113,22 @@ class Transactions:
             stage=stage,
             location=location,
             previous=previous,
+            checkpoint=f"{self.journal.folder}/{txid}.checkpoint" if is_streaming else "",
         )
         return self._table(begun, table.statement)
+
+    def resumed(self, table: TableDefinition) -> JournaledTable | None:
+        """Take over the transaction of the same stream whose driver was killed; None where there is none."""
+        catalog = self._publisher_of(table).catalog_id(table.path.catalog)
+        for transaction in self.journal.unfinished():
+            same = (transaction.path, transaction.purpose, transaction.table) == (
+                table.path,
+                table.purpose,
+                table.fields,
+            )
+            if same and transaction.is_resumable and self.journal.is_abandoned(transaction):
+                return self._table(self.journal.adopt(transaction, self._owner, catalog), table.statement)
+        return None
 
     def table_of(self, descriptor: str) -> JournaledTable:
         """Return the table of a descriptor, in the state that the journal has of it.
@@ -135,8 +151,9 @@ class Transactions:
         Raises:
             JournalError: the journal knows no such transaction.
         """
-        wanted = [self.journal.read(txid) for txid in txids] or self.journal.unfinished()
-        found = [self._recover(transaction, force) for transaction in wanted]
+        named = [self.journal.read(txid) for txid in txids]
+        wanted = named or self.journal.unfinished()
+        found = [self._recover(transaction, force, bool(named)) for transaction in wanted]
         self.journal.forget_old()
         return [recovered for recovered in found if recovered is not None]
 
@@ -166,21 +183,26 @@ class Transactions:
         except Exception as error:
             logger.warning("transactions that were left could not be ended: %s", first_line(error))
 
-    def _recover(self, transaction: Transaction, force: bool) -> Recovered | None:
+    def _recover(self, transaction: Transaction, force: bool, named: bool = True) -> Recovered | None:
         if transaction.state is State.ABORTED:
             return None
         if transaction.state is State.COMMITTED:
             return self._collect(transaction, force)
         if not force and not self.journal.is_abandoned(transaction):
             return None if self._is_own(transaction) else Recovered(transaction, "its owner is alive")
+        if transaction.is_resumable and not (named or force):
+            return Recovered(
+                transaction,
+                "its statement, run again, goes on from its checkpoint; given its id, it is rolled back",
+            )
         publisher = self._publishers[transaction.publisher]
         table = self._table(transaction)
         gone = transaction.catalog_id.startswith("memory") and not self._is_own(transaction)
         if not gone and publisher.catalog_id(transaction.path.catalog) != transaction.catalog_id:
             return Recovered(
                 transaction,
-                f"its catalog {transaction.path.catalog!r} ({transaction.catalog_id or 'unknown'}) is not one of "
-                "this session's: recover it with the configuration of the application that began it",
+                f"its catalog {transaction.path.catalog!r} ({transaction.catalog_id or 'unknown'}) is not "
+                "one of this session's: recover it with the configuration of the application that began it",
             )
         if gone:
             table.abort("its catalog was in the memory of its driver, which is gone")
@@ -212,6 +234,7 @@ class Transactions:
             self.journal,
             self.settings.grace_ms,
             lambda other: self._recover(other, False),
+            self.entry.post,
             statement,
         )
 

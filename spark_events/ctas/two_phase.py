@@ -33,7 +33,7 @@ class TableDefinition:
         path: the table.
         purpose: what is to be done where there is such a table.
         fields: format, columns, partitions, buckets, options, properties, comment and location.
-        statement: ``CreateStatement.java``, which writes the rows; None where only its traces are to be removed.
+        statement: ``CreateStatement.java``, which writes the rows; None where none are to be written.
     """
 
     path: TablePath

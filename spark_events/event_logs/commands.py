@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from spark_events.api import ConfigError
+from spark_events.command_options import Conf, PropertiesFile
 from spark_events.spark_conf import read_conf
 
 _out = Console(highlight=False)
@@ -36,10 +37,6 @@ class Mode(enum.Enum):
 Paths = Annotated[
     list[str], typer.Argument(help="An event log, a folder of them, or a glob; local or any fsspec URL.")
 ]
-PropertiesFile = Annotated[
-    Path | None, typer.Option(help="A spark-defaults.conf; by default the one that spark-submit reads.")
-]
-Conf = Annotated[list[str] | None, typer.Option(help="key=value, as for spark-submit; repeatable.")]
 
 
 def replay(

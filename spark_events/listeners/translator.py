@@ -20,6 +20,7 @@ from spark_events.listeners.scopes import Scopes
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.sql_execution import SqlExecutionListener
 from spark_events.listeners.stage import STAGE_TASKS, StageListener
+from spark_events.listeners.table_transaction import TABLE_TRANSITION, TableTransactionListener
 from spark_events.listeners.timestamps import record_time_ms
 from spark_events.listeners.traces import Place, Traces
 from spark_events.listeners.work import ApplicationWork
@@ -208,6 +209,7 @@ class SparkListeners:
 
         jobs = JobListener(context, place_of_job)
         stages, executors = StageListener(context, jobs), ExecutorListener(context)
+        tables = TableTransactionListener(context)
         self._tickers = (queries.tick, jobs.tick, stages.tick)
         ends = (queries.on_application_end, executions.on_application_end, self._application.on_end)
         self._handlers = {
@@ -223,6 +225,7 @@ class SparkListeners:
             STAGE_TASKS: [stages.on_tasks],
             SQL_EXECUTION_START: [queries.on_sql_execution_start, executions.on_start],
             SQL_EXECUTION_END: [executions.on_end],
+            TABLE_TRANSITION: [tables.on_transition],
             EXECUTOR_ADDED: [executors.on_added],
             "SparkListenerExecutorRemoved": [executors.on_removed],
         }

@@ -11,6 +11,7 @@ from spark_events.api.event import now_ms
 from spark_events.lineage.job_listeners import LINEAGE_ENDED
 from spark_events.lineage.plans import LineageListener
 from spark_events.listeners.settings import ListenerSettings
+from spark_events.listeners.table_transaction import TABLE_TRANSITION
 from spark_events.listeners.translator import (
     APPLICATION_END,
     QUERY_IDLE,
@@ -36,6 +37,7 @@ WANTED = (
     QUERY_TERMINATED,
     SQL_EXECUTION_START,
     SQL_EXECUTION_END,
+    TABLE_TRANSITION,
 )
 _BATCH = 1_000
 _WAIT_MS = 500

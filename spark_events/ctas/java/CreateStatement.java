@@ -34,10 +34,15 @@ public class CreateStatement {
         this.command = execution.analyzed();
     }
 
-    /** Returns the statement; null where the text is none. */
-    public static CreateStatement parse(Object session, String sql) throws Throwable {
+    /** Returns the statement, with another query where one is given; null where the text is none. */
+    public static CreateStatement parse(Object session, String sql, Object query) throws Throwable {
         Object parser = Calls.call(Reflect.get(session, "sessionState"), "sqlParser");
         LogicalPlan parsed = (LogicalPlan) Calls.call(parser, "parsePlan", new Object[] {sql});
+        if (query != null) {
+            Object[] fields = fields(parsed);
+            fields[QUERY] = query;
+            parsed = (LogicalPlan) Products.create(parsed.getClass(), fields);
+        }
         String name = Reflect.simpleName(parsed.getClass());
         boolean last = name.endsWith("TableAsSelect")
             && ((Boolean) ((scala.Product) parsed).productElement(5)).booleanValue();
@@ -81,6 +86,7 @@ public class CreateStatement {
         } else {
             found.put("kind", name);
         }
+        found.put("is_streaming", Reflect.path(command, "query.isStreaming"));
         return Calls.json(found);
     }
 

@@ -23,8 +23,8 @@ public class Entry {
         return new Leases(storage, everyMs);
     }
 
-    public CreateStatement parse(String sql) throws Throwable {
-        return CreateStatement.parse(session, sql);
+    public CreateStatement parse(String sql, Object query) throws Throwable {
+        return CreateStatement.parse(session, sql, query);
     }
 
     public Execution begin(QueryExecution plan) throws Throwable {

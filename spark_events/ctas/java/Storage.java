@@ -157,6 +157,20 @@ public class Storage {
         return amount;
     }
 
+    /** Returns the paths of all files of data below a folder. */
+    public String[] files(String name) throws IOException {
+        Path path = new Path(name);
+        java.util.ArrayList found = new java.util.ArrayList();
+        for (RemoteIterator each = path.getFileSystem(conf).listFiles(path, true); each.hasNext();) {
+            Path file = ((LocatedFileStatus) each.next()).getPath();
+            boolean hidden = file.getName().startsWith("_") || file.getName().startsWith(".");
+            if (!hidden && file.toString().indexOf("/_spark_metadata/") < 0) {
+                found.add(file.toString());
+            }
+        }
+        return (String[]) found.toArray(new String[0]);
+    }
+
     /** Returns when the youngest file below a folder was written, in ms. */
     public long newest(String name) throws IOException {
         Path path = new Path(name);

@@ -1,16 +1,21 @@
 package io.sparkevents.ctas;
 
+import java.util.Map;
 import org.apache.spark.scheduler.SparkListenerEvent;
 
 /** Tells Spark's listeners, and so its event log too, that a transaction of a table has come to another state. */
 public class TableTransition implements SparkListenerEvent {
-    private final java.util.Map fields;
+    private final Map transaction;
 
-    public TableTransition(java.util.Map fields) {
-        this.fields = fields;
+    public TableTransition(Map transaction) {
+        this.transaction = transaction;
     }
 
-    public java.util.Map getTransaction() {
-        return fields;
+    public Map getTransaction() {
+        return transaction;
+    }
+
+    public long getTime() {
+        return ((Number) transaction.get("timeMs")).longValue();
     }
 }

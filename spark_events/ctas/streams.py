@@ -1,0 +1,127 @@
+"""Tables of a stream that ends: its files and its checkpoint belong to one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+from urllib.parse import unquote
+
+from spark_events.ctas.errors import NotAtomicError
+from spark_events.ctas.transaction import JournaledTable
+from spark_events.ctas.two_phase import TableDefinition, Written
+
+_BOUNDED = ("availableNow", "once")
+_SINK_LOG = "_spark_metadata"
+
+
+class BoundedStream:
+    """Runs a stream to its end, into the folder of a transaction.
+
+    Args:
+        data: a streaming DataFrame.
+        trigger: as of ``DataStreamWriter.trigger``.
+        storage: ``Storage.java``.
+
+    Raises:
+        NotAtomicError: the trigger has no end.
+
+    Attributes:
+        job_id: the run id of the query; empty before it runs.
+    """
+
+    def __init__(self, data: Any, trigger: Mapping[str, Any] | None, storage: Any) -> None:
+        trigger = dict(trigger or {})
+        if not any(trigger.get(name) for name in _BOUNDED):
+            shown = ", ".join(f"{name}={value!r}" for name, value in trigger.items()) or "none"
+            raise NotAtomicError(
+                f"the rows come of a stream whose trigger ({shown}) has no end, so there is no moment at "
+                'which its table is whole; give trigger={"availableNow": True} for what there is now, or use '
+                "writeStream.toTable for a table that grows"
+            )
+        self._data = data
+        self._storage = storage
+        self._trigger = trigger
+        self._query: Any = None
+        self.job_id = ""
+
+    def write(self, table: JournaledTable) -> Written:
+        """Run the stream from its checkpoint to its end.
+
+        Raises:
+            pyspark.errors.StreamingQueryException: it failed.
+        """
+        return table.write_by(lambda: self._write(table))
+
+    def __enter__(self) -> BoundedStream:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Do nothing: the query tells Spark's listeners of itself."""
+
+    def await_tasks(self) -> None:
+        """Stop the query, where it still runs; Spark waits for its tasks."""
+        if self._query is not None:
+            self._query.stop()
+
+    def _write(self, table: JournaledTable) -> Written:
+        now = table.transaction
+        writer = (
+            self._data.writeStream.format(now.table["provider"])
+            .queryName(f"ctas {now.path}")
+            .options(**now.table["options"])
+            .option("path", now.stage)
+            .option("checkpointLocation", now.checkpoint)
+            .trigger(**self._trigger)
+        )
+        if now.table["partition_by"]:
+            writer = writer.partitionBy(*now.table["partition_by"])
+        self._query = writer.start()
+        self.job_id = str(self._query.runId)
+        self._query.awaitTermination()
+        self._settle(now.stage, now.table["provider"])
+        files, size = self._storage.amount(now.stage)
+        return Written(None, size, files)
+
+    def _settle(self, stage: str, provider: str) -> None:
+        """Make the stream's folder a table's: what it did not commit goes, and its log with it.
+
+        While the log is there Spark reads no file that is not in it, so none that is inserted later.
+        """
+        log = f"{stage}/{_SINK_LOG}"
+        if not self._storage.exists(log):
+            return
+        spark = self._data.sparkSession
+        committed = set(map(_key, spark.read.format(provider).load(stage).inputFiles()))
+        for path in self._storage.files(stage):
+            if _key(path) not in committed:
+                self._storage.delete(path)
+        self._storage.delete(log)
+
+
+def _key(path: str) -> str:
+    """Return what two ways to write the path of one file have in common."""
+    return unquote(path.partition(":")[2] or path).lstrip("/")
+
+
+def refuse_stream(definition: TableDefinition, stream: BoundedStream | None) -> None:
+    """Raise where a stream cannot make a table.
+
+    Raises:
+        NotAtomicError: says why.
+    """
+    fields = definition.fields
+    if stream is None:
+        if fields.get("is_streaming"):
+            raise NotAtomicError(
+                f"{definition.path}: its query reads a stream, which SQL cannot give an end; use "
+                'spark_events.ctas.create_table_as(data, table, trigger={"availableNow": True})'
+            )
+        return
+    if fields["kind"] != "files" or fields.get("buckets") or fields.get("location"):
+        raise NotAtomicError(
+            f"{definition.path}: a stream makes tables of files in a folder of their own, without buckets; "
+            "leave LOCATION and buckets out, and name a table of the session catalog and a format of files"
+        )

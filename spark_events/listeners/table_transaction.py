@@ -1,0 +1,48 @@
+"""Events of tables that are made all at once or not at all (``spark_events.ctas``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spark_events.api import Event, Severity
+from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.emitter import Entity
+
+CLASS_SCOPE = "spark_events.listeners.TableTransaction"
+TABLE_TRANSITION = "io.sparkevents.ctas.TableTransition"
+_ABORTED = "ABORTED"
+
+
+class TableTransactionListener:
+    """Tells how far each transaction of a table is.
+
+    Args:
+        context: what the listeners of the application share.
+    """
+
+    def __init__(self, context: ListenerContext) -> None:
+        self._context = context
+
+    def on_transition(self, record: dict[str, Any], time_ms: int) -> None:
+        """Take that a transaction has come to another state."""
+        found = record["transaction"]
+        txid, table, status = str(found["txid"]), str(found["table"]), str(found["state"])
+        reason = found.get("reason") or None
+        event = (
+            Event.builder(CLASS_SCOPE, "TableTransactionEvent")
+            .set_severity(Severity.WARN if status == _ABORTED else Severity.INFO)
+            .set_body(f"Table {table}: {status}" + (f" ({reason})" if reason else ""))
+            .set_attribute("transactionId", txid)
+            .set_attribute("table", table)
+            .set_attribute("transactionStatus", status)
+            .set_attribute("level", found.get("level"))
+            .set_attribute("purpose", found.get("purpose"))
+            .set_attribute("reason", reason)
+            .set_attribute("durationMs", found.get("durationMs"))
+            .set_attribute("rows", found.get("rows"))
+            .set_attribute("bytes", found.get("bytes"))
+            .set_attribute("files", found.get("files"))
+        )
+        entity = Entity("statement", txid, f"Table {table}")
+        group = self._context.scopes.application()
+        self._context.emitter.emit(event, entity, group, time_ms, (status,), status)
