@@ -12,7 +12,8 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,30 @@ _BASE_CONF = {
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.showConsoleProgress": "false",
 }
+
+
+@contextmanager
+def local_spark(name: str, warehouse: Path, conf: Mapping[str, str] | None = None) -> Iterator[Any]:
+    """Give a Spark session in this process that says nothing.
+
+    Args:
+        name: of the application.
+        warehouse: where its tables are.
+        conf: more of Spark's keys.
+    """
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master("local[2]").appName(name)
+    own = {"spark.sql.warehouse.dir": str(warehouse), "spark.log.level": "OFF"}
+    for key, value in {**_BASE_CONF, **own, **(conf or {})}.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
 
 
 def cli(*arguments: str) -> list[str]:

@@ -24,6 +24,8 @@ from spark_events.ctas.settings import CtasSettings
 
 _ENTRY, _LEASE, _COLLECT, _LOCK = ".json", ".lease", ".collect", "lock."
 _LOCK_POLL_S = 0.1
+_in_hand: set[str] = set()
+"""The transactions that this process is at work on; it may have several sessions, and a journal for each."""
 
 
 class Journal:
@@ -33,12 +35,14 @@ class Journal:
         storage: ``Storage.java``.
         leases: ``Leases.java``.
         settings: where it is, and how long things last.
+        owner: this process.
     """
 
-    def __init__(self, storage: Any, leases: Any, settings: CtasSettings) -> None:
+    def __init__(self, storage: Any, leases: Any, settings: CtasSettings, owner: Owner) -> None:
         self._storage = storage
         self._leases = leases
         self._settings = settings
+        self._owner = owner
         self.folder = settings.journal_dir.rstrip("/")
 
     def begin(self, transaction: Transaction) -> None:
@@ -49,23 +53,30 @@ class Journal:
         """
         from py4j.protocol import Py4JJavaError
 
+        _in_hand.add(transaction.txid)
         try:
             self._leases.hold(self._path(transaction.txid + _LEASE), str(transaction.owner))
             self._append(transaction)
         except Py4JJavaError as error:
+            self.let_go(transaction)
             raise JournalError(
                 f"the journal at {self.folder} cannot be written to ({error.java_exception.toString()}): "
                 "set spark.events.ctas.journal.dir to a folder that can"
             ) from error
 
-    def adopt(self, transaction: Transaction, owner: Owner, catalog_id: str) -> Transaction:
+    def let_go(self, transaction: Transaction) -> None:
+        """Say that nobody in this process is at work on a transaction, whether it is over or not."""
+        _in_hand.discard(transaction.txid)
+
+    def adopt(self, transaction: Transaction, catalog_id: str) -> Transaction:
         """Become the owner of a transaction whose own is gone.
 
         Raises:
             FencedError: somebody else was faster.
         """
-        adopted = self.advance(transaction, transaction.state, owner=owner, catalog_id=catalog_id)
-        self._leases.hold(self._path(transaction.txid + _LEASE), str(owner))
+        adopted = self.advance(transaction, transaction.state, owner=self._owner, catalog_id=catalog_id)
+        _in_hand.add(transaction.txid)
+        self._leases.hold(self._path(transaction.txid + _LEASE), str(self._owner))
         return adopted
 
     def advance(self, transaction: Transaction, state: State, **changes: Any) -> Transaction:
@@ -130,6 +141,8 @@ class Journal:
 
     def is_abandoned(self, transaction: Transaction) -> bool:
         """Tell whether the owner is gone: its process, or its lease for as long as a lease is."""
+        if transaction.owner == self._owner:
+            return transaction.txid not in _in_hand
         if transaction.owner.is_dead:
             return True
         renewed = int(self._storage.modified(self._path(transaction.txid + _LEASE)))

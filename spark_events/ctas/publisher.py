@@ -67,9 +67,9 @@ class Publisher(abc.ABC):
     def discard(self, transaction: Transaction) -> None:
         """Remove what was written for a table that is not there."""
 
-    def old_files(self, transaction: Transaction) -> str:
-        """Return what is left of the table before, once it is replaced; empty where nothing is."""
-        return ""
+    def has_leftovers(self, transaction: Transaction) -> bool:
+        """Tell whether something of the table before is left, for those who still read it."""
+        return False
 
     def collect(self, transaction: Transaction) -> None:
         """Remove what is left of the table before."""

@@ -175,6 +175,7 @@ def _run(
         written = stream.write(table) if stream else table.write()
         run_checks(checks, table, written)
         table.prepare()
+    transactions.collect_later(table.transaction)
     if own.committed is False:
         return CtasResult(str(definition.path), False, table.level, table.txid)
     return CtasResult(

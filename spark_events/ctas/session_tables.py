@@ -64,11 +64,11 @@ class SessionPublisher(Publisher):
     def is_published(self, transaction: Transaction) -> bool:
         if transaction.catalog_id != self.catalog_id(transaction.path.catalog):
             return False
-        if not self._tables.hasDatabase(transaction.path.database):
+        database = transaction.path.database
+        if not self._tables.hasDatabase(database):
             return False
         # Under another name, too: it may have been renamed since.
-        name = self._tables.find(transaction.path.database, transaction.txid)
-        return name is not None and name != transaction.hidden_name
+        return self._tables.find(database, transaction.txid, transaction.hidden_name) is not None
 
     def finish(self, transaction: Transaction) -> None:
         path, name = transaction.path, transaction.path.name
@@ -81,11 +81,17 @@ class SessionPublisher(Publisher):
             self._tables.drop(path.database, transaction.hidden_name)
         if transaction.checkpoint:
             self._storage.delete(transaction.checkpoint)
-        self._add_partitions(transaction)
+        if transaction.previous is None:
+            self._add_partitions(transaction)
         self._tables.updateStatistics(path.database, name)
         self._tables.refresh(path.database, name)
 
     def discard(self, transaction: Transaction) -> None:
+        if self.is_published(transaction):
+            raise CtasError(
+                f"a table has the files of transaction {transaction.txid}, so they are not removed; "
+                "spark-events ctas recover ends it"
+            )
         if self._in_hive and self._tables.hasDatabase(transaction.path.database):
             self._tables.drop(transaction.path.database, transaction.hidden_name)
         moved = transaction.location != transaction.stage and not self._storage.exists(transaction.stage)
@@ -95,18 +101,22 @@ class SessionPublisher(Publisher):
         if transaction.checkpoint:
             self._storage.delete(transaction.checkpoint)
 
-    def old_files(self, transaction: Transaction) -> str:
+    def has_leftovers(self, transaction: Transaction) -> bool:
         previous = transaction.previous
         if previous is None:
-            return ""
-        owned = previous["location"] if previous["type"] == "MANAGED" else ""
-        return owned or (transaction.old_name if transaction.level is Level.RENAME else "")
+            return False
+        return bool(
+            previous["type"] == "MANAGED" or previous["partition_by"] or transaction.level is Level.RENAME
+        )
 
     def collect(self, transaction: Transaction) -> None:
         previous = transaction.previous or {}
         if transaction.level is Level.RENAME and self._tables.hasDatabase(transaction.path.database):
             self._tables.drop(transaction.path.database, transaction.old_name)
         now = self._state(transaction.path, transaction.path.name)
+        if now is not None and now["txid"] == transaction.txid:
+            # Who began to read the table before has asked for its partitions by now.
+            self._add_partitions(transaction)
         in_use = now is not None and now["location"] == previous.get("location")
         if previous.get("type") == "MANAGED" and not in_use:
             self._storage.delete(previous["location"])

@@ -109,9 +109,16 @@ class JournaledTable(TwoPhaseCatalogTable):
         if not self._publish():
             return False
         self._finish()
+        self._journal.let_go(self.transaction)
         return True
 
     def abort(self, reason: str = "") -> None:
+        try:
+            self._abort(reason)
+        finally:
+            self._journal.let_go(self.transaction)
+
+    def _abort(self, reason: str) -> None:
         state = self.transaction.state
         if self.transaction.number < 0 or state.terminal:
             return
@@ -174,8 +181,8 @@ class JournaledTable(TwoPhaseCatalogTable):
             reached("after_catalog")
             self._publisher.finish(self.transaction)
             reached("before_committed")
-            old = self._publisher.old_files(self.transaction)
-            self._advance(State.COMMITTED, collect_after_ms=now_ms() + self._grace_ms if old else 0)
+            left = self._publisher.has_leftovers(self.transaction)
+            self._advance(State.COMMITTED, collect_after_ms=now_ms() + self._grace_ms if left else 0)
             reached("after_committed")
         except Exception as error:
             logger.warning(
@@ -213,7 +220,8 @@ class JournaledTable(TwoPhaseCatalogTable):
 
 def exists_already(error: BaseException) -> bool:
     """Tell whether an error says that there is such a table."""
-    name = getattr(error, "getErrorClass", lambda: None)() or ""
+    ask = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
+    name = (ask() if ask else None) or ""
     return name.split(".")[0] in _EXISTS
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -55,8 +56,8 @@ class Transactions:
         self.settings = read_settings({**conf, "spark.sql.warehouse.dir": warehouse})
         storage = entry.storage()
         leases = entry.leases(storage, self.settings.lease_ms // _LEASES_PER_LEASE)
-        self.journal = Journal(storage, leases, self.settings)
         self._owner = Owner.this_process(str(spark.sparkContext.applicationId))
+        self.journal = Journal(storage, leases, self.settings, self._owner)
         publishers: tuple[Publisher, ...] = (
             FilesPublisher(spark, entry),
             HivePublisher(spark, entry),
@@ -127,7 +128,7 @@ class Transactions:
                 table.fields,
             )
             if same and transaction.is_resumable and self.journal.is_abandoned(transaction):
-                return self._table(self.journal.adopt(transaction, self._owner, catalog), table.statement)
+                return self._table(self.journal.adopt(transaction, catalog), table.statement)
         return None
 
     def table_of(self, descriptor: str) -> JournaledTable:
@@ -170,6 +171,21 @@ class Transactions:
             )
         return self._recover(transaction, True) or Recovered(transaction, "was aborted already")
 
+    def collect_later(self, transaction: Transaction) -> None:
+        """Remove what a commit has left for readers when their time is over, if the driver lives so long."""
+        if transaction.collect_after_ms:
+            wait_s = max(0, transaction.collect_after_ms - now_ms()) / 1000
+            timer = threading.Timer(wait_s, self._collect_now, (transaction.txid,))
+            timer.name = "spark-events-ctas-collect"
+            timer.daemon = True
+            timer.start()
+
+    def _collect_now(self, txid: str) -> None:
+        try:
+            self.recover([txid])
+        except Exception as error:  # the driver may have ended, or another process was faster
+            logger.debug("what %s has left is removed later: %s", txid, first_line(error))
+
     def sweep(self) -> None:
         """Do what recovery finds to be done, on the way; what it cannot do is logged."""
         try:
@@ -187,7 +203,7 @@ class Transactions:
         if transaction.state is State.ABORTED:
             return None
         if transaction.state is State.COMMITTED:
-            return self._collect(transaction, force)
+            return self._collect(transaction)
         if not force and not self.journal.is_abandoned(transaction):
             return None if self._is_own(transaction) else Recovered(transaction, "its owner is alive")
         if transaction.is_resumable and not (named or force):
@@ -209,12 +225,15 @@ class Transactions:
         else:
             table.resolve()
         now = table.transaction
-        return Recovered(now, "committed" if now.state is State.COMMITTED else "rolled back")
+        if now.state is not State.COMMITTED:
+            return Recovered(now, "rolled back")
+        self._collect(now)
+        return Recovered(now, "committed")
 
-    def _collect(self, transaction: Transaction, force: bool) -> Recovered | None:
+    def _collect(self, transaction: Transaction) -> Recovered | None:
         if not transaction.collect_after_ms:
             return None
-        if not force and now_ms() < transaction.collect_after_ms:
+        if now_ms() < transaction.collect_after_ms:
             return None
         publisher = self._publishers[transaction.publisher]
         mine = publisher.catalog_id(transaction.path.catalog) == transaction.catalog_id

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.lineage.shown import Shown, shown
-from tests.support import APPS, App, AppRun, cli
+from tests.support import APPS, App, AppRun, cli, local_spark
 
 TABLES = {
     "orders": "id INT, customer INT, amount DECIMAL(10,2), day DATE, tags ARRAY<STRING>",
@@ -29,29 +27,12 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="package")
 def spark(java: str, warehouse: Path) -> Iterator[Any]:
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master("local[2]").appName("lineage")
-    conf = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.warehouse.dir": str(warehouse),
-        "spark.log.level": "OFF",
-    }
-    for key, value in conf.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    for name, columns in TABLES.items():
-        partitioned = "PARTITIONED BY (day)" if name == "orders" else ""
-        session.sql(f"CREATE TABLE {name} ({columns}) USING parquet {partitioned}")
-    session.sql("CREATE VIEW loud AS SELECT id, upper(name) AS loud_name, country FROM customers")
-    yield session
-    session.stop()
+    with local_spark("lineage", warehouse) as session:
+        for name, columns in TABLES.items():
+            partitioned = "PARTITIONED BY (day)" if name == "orders" else ""
+            session.sql(f"CREATE TABLE {name} ({columns}) USING parquet {partitioned}")
+        session.sql("CREATE VIEW loud AS SELECT id, upper(name) AS loud_name, country FROM customers")
+        yield session
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pyspark
 import pytest
 
 from tests.lineage.conftest import Shop, listeners
-from tests.lineage.servers import KafkaBroker, PostgreSql, jars
+from tests.servers import KafkaBroker, PostgreSql, jars
 from tests.support import APPS, App, cli
 
 pytestmark = [

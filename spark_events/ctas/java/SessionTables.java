@@ -63,13 +63,13 @@ public class SessionTables {
         return found;
     }
 
-    /** Returns the name of the table of a database that a transaction has made; null where there is none. */
-    public String find(String database, String txid) throws Throwable {
+    /** Returns the name of the table of a database that a transaction has made, but for one; null where none is. */
+    public String find(String database, String txid, String except) throws Throwable {
         List all = Reflect.list(catalog.listTables(database));
         for (int i = 0; i < all.size(); i++) {
             TableIdentifier each = (TableIdentifier) all.get(i);
             boolean temporary = Reflect.get(each, "database") == null;
-            if (!temporary && catalog.tableExists(each)
+            if (!temporary && !each.table().equals(except) && catalog.tableExists(each)
                 && txid.equals(state(catalog.getTableMetadata(each)).get("txid"))) {
                 return each.table();
             }
@@ -87,7 +87,6 @@ public class SessionTables {
     public void replace(String described, String name, String location, boolean managed) throws Throwable {
         CatalogTable table = table(Calls.parse(described), name, location, managed);
         catalog.alterTable(table);
-        dropPartitions(table.identifier());
         catalog.refreshTable(table.identifier());
     }
 

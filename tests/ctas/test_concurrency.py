@@ -1,0 +1,177 @@
+"""Two writers, a writer and its readers, and a writer that is stopped."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from pyspark import InheritableThread
+from pyspark.errors import AnalysisException
+
+from spark_events import ctas
+from spark_events.ctas import fault_points
+from tests.support import wait_until
+
+Folders = Callable[[], list[str]]
+pytestmark = pytest.mark.spark
+RACES = 50
+SLOW = "CASE WHEN id = 9 THEN reflect('java.lang.Thread', 'sleep', 600000L) END"
+
+
+def test_races_of_two_sessions(spark: Any) -> None:
+    """Of two statements for one name one wins, and its rows alone are there; with Spark's own, not so."""
+    sessions = spark, spark.newSession()
+    corrupt: Counter[str] = Counter()
+
+    def race(how: str, number: int) -> None:
+        together = threading.Barrier(2)
+        name = f"{how}_{number}"
+
+        def one(session: Any, first: int) -> bool:
+            text = f"CREATE TABLE {name} USING parquet AS SELECT id FROM range({first}, {first + 3}, 1, 2)"
+            together.wait(30)
+            try:
+                ctas.sql(session, text) if how == "ours" else session.sql(text)
+            except Exception:
+                return False
+            return True
+
+        firsts = (0, 100)
+        with ThreadPoolExecutor(2) as pool:
+            won = list(pool.map(one, sessions, firsts))
+        rows = (
+            sorted(row.id for row in spark.read.parquet(location_of(spark, name)).collect())
+            if any(won)
+            else []
+        )
+        whole = [list(range(first, first + 3)) for first, wins in zip(firsts, won, strict=True) if wins]
+        corrupt[how] += rows not in whole or len(whole) != 1
+        spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+    for number in range(RACES):
+        race("ours", number)
+        race("plain", number)
+    assert corrupt["ours"] == 0, corrupt
+    assert corrupt["plain"] > 0
+
+
+def location_of(spark: Any, name: str) -> str:
+    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Location'").collect()
+    return str(rows[0].data_type)
+
+
+def test_of_two_replacements_the_first_one_wins(
+    spark: Any, folders: Folders, collect: Callable[[], None]
+) -> None:
+    ctas.sql(spark, "CREATE TABLE t USING parquet AS SELECT 0 AS a")
+    both = threading.Barrier(2, timeout=60)
+
+    def meet(point: str) -> None:
+        if point == "after_prepared":
+            both.wait()
+
+    def replace(number: int) -> int | str:
+        try:
+            ctas.sql(spark, f"CREATE OR REPLACE TABLE t USING parquet AS SELECT {number} AS a")
+        except ctas.CommitConflictError as error:
+            return str(error)
+        return number
+
+    fault_points.observers.append(meet)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(replace, (1, 2))
+    winner, loser = (first, second) if isinstance(first, int) else (second, first)
+    assert spark.table("t").collect() == [(winner,)]
+    assert "was replaced while this replacement was written" in str(loser)
+    collect()
+    assert folders() == ["t"]
+
+
+def test_if_not_exists_that_is_too_late_is_no_error(spark: Any, folders: Folders) -> None:
+    def be_faster(point: str) -> None:
+        if point == "before_catalog":
+            spark.sql("CREATE TABLE t USING parquet AS SELECT 'faster' AS who")
+
+    fault_points.observers.append(be_faster)
+    done = ctas.sql(spark, "CREATE TABLE IF NOT EXISTS t USING parquet AS SELECT 'slower' AS who")
+    assert (done.created, spark.table("t").collect()) == (False, [("faster",)])
+    spark.sql("DROP TABLE t")
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_ALREADY_EXISTS"):
+        ctas.sql(spark, "CREATE TABLE t USING parquet AS SELECT 'slower' AS who")
+    assert (folders(), spark.table("t").collect()) == (["t"], [("faster",)])
+
+
+def test_a_table_that_is_dropped_while_it_is_replaced(spark: Any, folders: Folders) -> None:
+    ctas.sql(spark, "CREATE TABLE t USING parquet AS SELECT 0 AS a")
+
+    def drop(point: str) -> None:
+        if point == "after_prepared":
+            spark.sql("DROP TABLE t")
+
+    fault_points.observers.append(drop)
+    with pytest.raises(ctas.CommitConflictError, match="was dropped while its replacement was written"):
+        ctas.sql(spark, "REPLACE TABLE t USING parquet AS SELECT 1 AS a")
+    assert folders() == []
+
+
+def test_a_reader_sees_nothing_or_everything(spark: Any) -> None:
+    reader, over, seen = spark.newSession(), threading.Event(), Counter()
+
+    def read() -> None:
+        while not over.is_set():
+            try:
+                reader.catalog.refreshTable("t")
+                seen[reader.table("t").count()] += 1
+            except AnalysisException:
+                seen[None] += 1
+
+    thread = InheritableThread(target=read)
+    thread.start()
+    sizes = [3, 10, 20, 30, 40]
+    for size in sizes:
+        before = sum(seen.values())
+        ctas.sql(
+            spark,
+            f"CREATE OR REPLACE TABLE t USING parquet PARTITIONED BY (p) AS "
+            f"SELECT id, id % 3 AS p FROM range(0, {size}, 1, 4)",
+        )
+        wait_until(lambda before=before: sum(seen.values()) > before + 2, "it was read")
+    over.set()
+    thread.join()
+    assert set(seen) <= {None, *sizes}
+    assert len(seen) > 2
+
+
+@pytest.mark.parametrize("how", ["group", "tag"])
+def test_cancelling(spark: Any, folders: Folders, how: str) -> None:
+    context = spark.sparkContext
+    told: list[str] = []
+    raised: list[BaseException] = []
+
+    class Hook(ctas.JobStatusHook):
+        def on_canceled(self, job_id: str) -> None:
+            told.append("cancelled")
+
+    def run() -> None:
+        context.setJobGroup("a group", "slow", interruptOnCancel=True)
+        context.addJobTag("a-tag")
+        try:
+            text = f"CREATE TABLE t USING parquet AS SELECT id, {SLOW} AS a FROM range(0, 10, 1, 2)"
+            ctas.sql(spark, text, hooks=[Hook()])
+        except Exception as error:
+            raised.append(error)
+
+    thread = InheritableThread(target=run)
+    thread.start()
+    wait_until(context.statusTracker().getActiveStageIds, "it runs")
+    context.cancelJobGroup("a group") if how == "group" else context.cancelJobsWithTag("a-tag")
+    thread.join(60)
+    assert "cancelled" in str(raised[0])
+    assert told == ["cancelled"]
+    last = ctas.transactions_of(spark).journal.all()[-1]
+    assert (last.state, last.reason) == (ctas.State.ABORTED, "cancelled")
+    assert folders() == []

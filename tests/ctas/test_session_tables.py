@@ -1,0 +1,307 @@
+"""Tables of the session catalog, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException
+
+from spark_events import ctas
+from spark_events.ctas.record import Level
+from tests.support import wait_until
+
+Folders = Callable[[], list[str]]
+pytestmark = pytest.mark.spark
+TEN = "SELECT id, id % 3 AS p, 'x' AS name FROM range(10)"
+
+
+def table_of(spark: Any, name: str) -> Any:
+    java = spark._jsparkSession.sessionState()
+    return java.catalog().getTableMetadata(java.sqlParser().parseTableIdentifier(name))
+
+
+@pytest.mark.parametrize("format_", ["parquet", "orc", "json", "csv OPTIONS (header true)"])
+def test_a_table_is_as_spark_would_make_it(spark: Any, folders: Folders, format_: str) -> None:
+    text = f"CREATE TABLE {{}} USING {format_} PARTITIONED BY (p) COMMENT 'why' TBLPROPERTIES ('a' = 'b') AS {TEN}"
+    spark.sql(text.format("plain"))
+    done = ctas.sql(spark, text.format("ours"))
+
+    assert (done.table, done.created, done.level) == ("spark_catalog.default.ours", True, Level.POINTER)
+    assert (done.rows, done.files) == (10, len(spark.table("ours").inputFiles()))
+    plain, ours = table_of(spark, "plain"), table_of(spark, "ours")
+    for field in (
+        "tableType",
+        "schema",
+        "provider",
+        "partitionColumnNames",
+        "comment",
+        "tracksPartitionsInCatalog",
+    ):
+        assert str(getattr(ours, field)()) == str(getattr(plain, field)()), field
+    assert str(ours.storage().properties()) == str(plain.storage().properties())
+    assert ours.properties().apply("a") == "b"
+    assert ours.properties().apply("ctas.txid") == done.txid
+    assert sorted(spark.table("ours").collect()) == sorted(spark.table("plain").collect())
+    assert spark.sql("SHOW PARTITIONS ours").count() == 3
+    spark.sql("INSERT INTO ours VALUES (10, 'y', 7)")
+    assert spark.table("ours").where("p = 7").count() == 1
+    spark.sql("DROP TABLE ours")
+    assert folders() == ["plain"]
+
+
+def test_buckets_and_a_dataframe(spark: Any) -> None:
+    done = ctas.create_table_as(
+        spark.range(20).withColumnRenamed("id", "the `id`"),
+        "bucketed",
+        format="parquet",
+        bucket_by=(4, ["the `id`"]),
+        sort_by=["the `id`"],
+        comment="it's \\ quoted",
+        properties={"k'": "v"},
+        options={"compression": "gzip"},
+    )
+    table = table_of(spark, "bucketed")
+    assert (done.rows, table.bucketSpec().get().numBuckets()) == (20, 4)
+    assert table.comment().get() == "it's \\ quoted"
+    assert table.properties().apply("k'") == "v"
+    assert all("gz" in path for path in spark.table("bucketed").inputFiles())
+
+
+def test_the_query_runs_once(spark: Any) -> None:
+    ran = spark.sparkContext.accumulator(0)
+
+    def count(number: int) -> int:
+        ran.add(1)
+        return number
+
+    spark.udf.register("counted", count, "int")
+    ctas.sql(
+        spark,
+        "CREATE TABLE once USING parquet AS SELECT counted(id) AS id FROM range(50)",
+        checks=[ctas.row_count(50, 50), ctas.each_row("id >= 0")],
+    )
+    assert ran.value == 50
+
+
+def test_if_not_exists_and_a_name_that_is_taken(spark: Any, folders: Folders) -> None:
+    ctas.sql(spark, f"CREATE TABLE t USING parquet AS {TEN}")
+    done = ctas.sql(spark, "CREATE TABLE IF NOT EXISTS t USING parquet AS SELECT raise_error('run') AS a")
+    assert (done.created, done.level, str(done)) == (False, None, "spark_catalog.default.t was there already")
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_ALREADY_EXISTS"):
+        ctas.sql(spark, "CREATE TABLE t USING parquet AS SELECT raise_error('run') AS a")
+    assert folders() == ["t"]
+
+
+def test_replacing_keeps_the_old_table_readable_until_its_grace_is_over(
+    spark: Any, folders: Folders, collect: Callable[[], None]
+) -> None:
+    ctas.sql(spark, f"CREATE TABLE t USING parquet PARTITIONED BY (p) AS {TEN}")
+    before = spark.table("t")
+    assert before.count() == 10
+    ctas.sql(spark, "CREATE OR REPLACE TABLE t USING orc AS SELECT 1 AS other")
+    assert spark.table("t").collect() == [(1,)]
+    assert folders() == ["t", "t"]
+    assert before.count() == 10
+    collect()
+    assert folders() == ["t"]
+
+
+def test_a_grace_that_is_over_ends_by_itself(spark: Any, folders: Folders) -> None:
+    from dataclasses import replace
+
+    transactions = ctas.transactions_of(spark)
+    ctas.sql(spark, f"CREATE TABLE t USING parquet AS {TEN}")
+    transactions.settings = replace(transactions.settings, grace_ms=100)
+    try:
+        ctas.sql(spark, "CREATE OR REPLACE TABLE t USING orc PARTITIONED BY (b) AS SELECT 1 AS a, 2 AS b")
+    finally:
+        transactions.settings = replace(transactions.settings, grace_ms=3_600_000)
+    wait_until(lambda: folders() == ["t"], "the table before is removed")
+    assert spark.table("t").collect() == [(1, 2)]
+    assert table_of(spark, "t").tracksPartitionsInCatalog()
+
+
+def test_partitions_of_a_replacement_come_to_the_catalog_with_the_end_of_the_grace(
+    spark: Any, collect: Callable[[], None]
+) -> None:
+    """Who has begun to read the table before asks the catalog for its partitions by the table's name."""
+    ctas.sql(spark, f"CREATE TABLE t USING parquet PARTITIONED BY (p) AS {TEN}")
+    before = spark.newSession().table("t")
+    ctas.sql(spark, "REPLACE TABLE t USING parquet PARTITIONED BY (p) AS SELECT 1 AS a, 9 AS p")
+    assert before.count() == 10
+    assert spark.table("t").collect() == [(1, 9)]
+    collect()
+    assert [row.partition for row in spark.sql("SHOW PARTITIONS t").collect()] == ["p=9"]
+    assert spark.table("t").collect() == [(1, 9)]
+
+
+def test_a_failing_replacement_leaves_the_old_table(spark: Any, folders: Folders) -> None:
+    ctas.sql(spark, f"CREATE TABLE t USING parquet AS {TEN}")
+    with pytest.raises(Exception, match="too much"):
+        ctas.sql(spark, "REPLACE TABLE t USING parquet AS SELECT raise_error('too much') AS a FROM range(3)")
+    assert spark.table("t").count() == 10
+    assert folders() == ["t"]
+
+
+def test_what_cannot_be_replaced(spark: Any) -> None:
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        ctas.sql(spark, "REPLACE TABLE nothing USING parquet AS SELECT 1 AS a")
+    spark.sql("CREATE VIEW v AS SELECT 1 AS a")
+    with pytest.raises(ctas.CtasError, match="is a view"):
+        ctas.sql(spark, "CREATE OR REPLACE TABLE v USING parquet AS SELECT 1 AS a")
+    spark.sql("DROP VIEW v")
+
+
+def test_a_location_and_what_is_in_it_already(spark: Any, tmp_path: Path, folders: Folders) -> None:
+    place = tmp_path / "data"
+    ctas.sql(spark, f"CREATE TABLE t USING parquet LOCATION '{place}' AS {TEN}")
+    assert spark.table("t").count() == 10
+    assert {path.suffix for path in place.iterdir() if not path.name.startswith((".", "_"))} == {".parquet"}
+    spark.sql("DROP TABLE t")
+    assert place.exists()
+    before = {path: path.read_bytes() for path in place.iterdir()}
+    with pytest.raises(ctas.CtasError, match="has files in it, which are not touched"):
+        ctas.sql(spark, f"CREATE TABLE t USING parquet LOCATION '{place}' AS {TEN}")
+    assert {path: path.read_bytes() for path in place.iterdir()} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+    assert folders() == []
+
+
+def test_files_that_come_to_a_location_meanwhile_are_not_touched(spark: Any, tmp_path: Path) -> None:
+    from spark_events.ctas import fault_points
+
+    place = tmp_path / "data"
+
+    def intrude(point: str) -> None:
+        if point == "before_catalog":
+            place.mkdir()
+            (place / "foreign").write_text("mine")
+
+    fault_points.observers.append(intrude)
+    with pytest.raises(Exception, match="is not empty"):
+        ctas.sql(spark, f"CREATE TABLE t USING parquet LOCATION '{place}' AS {TEN}")
+    assert [path.name for path in tmp_path.rglob("*")] == ["data", "foreign"]
+    assert (place / "foreign").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELECT 1", r"'SELECT 1' is no CREATE \[OR REPLACE\] TABLE"),
+        ("CREATE TABLE t (a INT) USING parquet", "is no CREATE"),
+        ("CREATE TABLE t USING jdbc AS SELECT 1 AS a", "format 'jdbc' is no format of files"),
+    ],
+)
+def test_statements_that_are_refused(spark: Any, text: str, message: str) -> None:
+    with pytest.raises(ctas.CtasError, match=message):
+        ctas.sql(spark, text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"mode": "append"}, "mode='append' is not allowed; expected one of create, create_if_not_exists"),
+        ({"sort_by": ["id"]}, "needs bucket_by"),
+        ({"require": "perfect"}, "require='perfect' is not allowed; expected one of atomic, native"),
+        ({"require": "native"}, "can be made at level 'pointer'.*Nothing was run"),
+        ({"trigger": {"availableNow": True}}, None),
+    ],
+)
+def test_arguments_that_are_wrong(
+    spark: Any, folders: Folders, arguments: dict[str, Any], message: str | None
+) -> None:
+    if message is None:
+        ctas.create_table_as(spark.range(3), "t", format="parquet", **arguments)
+        return
+    with pytest.raises(ctas.CtasError, match=message):
+        ctas.create_table_as(spark.range(3), "t", format="parquet", **arguments)
+    assert folders() == []
+
+
+def test_checks_stand_between_write_and_publication(spark: Any, folders: Folders) -> None:
+    seen: list[int] = []
+
+    def own(data: Any, written: ctas.Written) -> str | None:
+        seen.append(data.count())
+        assert not spark.catalog.tableExists("t")
+        return "I do not like it"
+
+    checks = [ctas.row_count(11), ctas.row_count(0, 9), ctas.each_row("p < 2"), own]
+    with pytest.raises(ctas.CheckFailedError) as failed:
+        ctas.sql(spark, f"CREATE TABLE t USING parquet AS {TEN}", checks=checks)
+    assert str(failed.value) == (
+        "the table was not published: 10 rows were written, and at least 11 are expected; "
+        "10 rows were written, and at most 9 are expected; 3 rows break 'p < 2'; I do not like it"
+    )
+    assert (seen, folders(), spark.catalog.tableExists("t")) == ([10], [], False)
+
+
+def test_hooks_are_told_in_order_and_cannot_undo_a_commit(
+    spark: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    told: list[str] = []
+
+    class Hook(ctas.JobStatusHook):
+        def on_created(self, job_id: str) -> None:
+            told.append(f"created {spark.catalog.tableExists('t')}")
+            assert job_id.startswith(spark.sparkContext.applicationId)
+
+        def on_finished(self, job_id: str) -> None:
+            told.append(f"finished {spark.catalog.tableExists('t')}")
+            raise ValueError("too late")
+
+        def on_failed(self, job_id: str, error: BaseException) -> None:
+            told.append(f"failed {type(error).__name__}")
+
+    ctas.sql(spark, f"CREATE TABLE t USING parquet AS {TEN}", hooks=[Hook()])
+    assert told == ["created False", "finished True"]
+    assert "Hook raised after spark_catalog.default.t was committed" in caplog.text
+    with pytest.raises(ctas.CheckFailedError):
+        ctas.sql(
+            spark, f"REPLACE TABLE t USING parquet AS {TEN}", hooks=[Hook()], checks=[ctas.row_count(11)]
+        )
+    assert told[2:] == ["created True", "failed CheckFailedError"]
+
+
+def test_a_hook_that_refuses_the_beginning(spark: Any, folders: Folders) -> None:
+    class Hook(ctas.JobStatusHook):
+        def on_created(self, job_id: str) -> None:
+            raise PermissionError("not today")
+
+    with pytest.raises(PermissionError):
+        ctas.sql(spark, f"CREATE TABLE t USING parquet AS {TEN}", hooks=[Hook()])
+    reasons = {one.reason for one in ctas.transactions_of(spark).journal.all()}
+    assert "PermissionError: not today" in reasons
+    assert folders() == []
+
+
+def test_the_interface_of_flip_305_by_hand(spark: Any) -> None:
+    from spark_events.ctas.statement import parse
+
+    transactions = ctas.transactions_of(spark)
+    definition = parse(transactions.entry, f"CREATE TABLE t USING parquet AS {TEN}")
+    table = transactions.create_two_phase_table(definition.path, definition, False, False)
+    assert table is not None
+    table.begin_transaction()
+    assert table.write().rows == 10
+    table.prepare()
+    again = ctas.table_of(spark, table.descriptor())
+    assert again.txid == table.txid
+    assert again.commit()
+    assert spark.table("t").count() == 10
+    assert again.commit()
+    again.abort()
+    assert spark.table("t").count() == 10
+    with pytest.raises(ctas.FencedError):
+        table.commit()
+
+
+def test_without_a_driver_in_reach(spark: Any) -> None:
+    class Connected:
+        pass
+
+    with pytest.raises(ctas.CtasError, match="Spark Connect's has none"):
+        ctas.sql(Connected(), "CREATE TABLE t AS SELECT 1")
