@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -160,7 +161,8 @@ class JournaledTable(TwoPhaseCatalogTable):
         """Remove what is left of the table before."""
         reached("before_collect")
         self._publisher.collect(self.transaction)
-        self._advance(State.COMMITTED, collect_after_ms=0)
+        with contextlib.suppress(FencedError):  # somebody else has done the same
+            self._advance(State.COMMITTED, collect_after_ms=0)
 
     def _publish(self) -> bool:
         """Make the table; false where IF NOT EXISTS finds that there is one."""

@@ -10,6 +10,8 @@ import java.util.Map;
  * relation for its files or its size: Delta's runs a Spark job to answer.
  */
 public class Identities {
+    /** Of tables that were made all at once: their folder is another one after each replacement, and ends with it. */
+    private static final String TRANSACTION = "ctas.txid";
     private static final int MOST_PATHS = 200;
     private final Object session;
 
@@ -181,6 +183,15 @@ public class Identities {
     }
 
     private void addTable(LinkedHashMap found, Object table) {
+        addNames(found, table);
+        Object txid = Reflect.map(Reflect.get(table, "properties")).get(TRANSACTION);
+        ArrayList paths = (ArrayList) found.get("paths");
+        for (int i = 0; txid != null && paths != null && i < paths.size(); i++) {
+            paths.set(i, String.valueOf(paths.get(i)).replace("-" + txid, ""));
+        }
+    }
+
+    private void addNames(LinkedHashMap found, Object table) {
         Object identifier = Reflect.get(table, "identifier");
         LinkedHashMap names = new LinkedHashMap();
         Object catalog = Reflect.get(identifier, "catalog");

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from spark_events.listeners.table_transaction import TABLE_TRANSITION
 from spark_events.listeners.translator import (
     APPLICATION_START,
     EXECUTOR_ADDED,
@@ -46,6 +47,7 @@ _WANTED = frozenset(
         QUERY_PROGRESS,
         QUERY_IDLE,
         QUERY_TERMINATED,
+        TABLE_TRANSITION,
         _START,
         _END,
     )

@@ -1,0 +1,173 @@
+"""The journal: of two that want the next step one gets it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_events import ctas
+from spark_events.api import ConfigError
+from spark_events.ctas.journal import Journal
+from spark_events.ctas.owner import Owner
+from spark_events.ctas.record import Level, Purpose, State, TablePath, Transaction, new_txid
+from spark_events.ctas.settings import CtasSettings, read_settings
+
+pytestmark = pytest.mark.spark
+ME = Owner.this_process("app-1")
+OTHER = replace(ME, host="elsewhere", pid=7)
+
+
+@pytest.fixture
+def journal(session: Any, tmp_path: Path) -> Journal:
+    return journal_at(session, tmp_path, ME)
+
+
+def journal_at(session: Any, folder: Path, owner: Owner, **settings: int) -> Journal:
+    entry = ctas.transactions_of(session).entry
+    storage = entry.storage()
+    own = CtasSettings(str(folder), **{"lease_ms": 60_000, "lock_timeout_ms": 300, **settings})
+    return Journal(storage, entry.leases(storage, 1_000), own, owner)
+
+
+def transaction(owner: Owner = ME, name: str = "t") -> Transaction:
+    return Transaction(
+        txid=new_txid(),
+        state=State.INTENT,
+        number=0,
+        at_ms=1,
+        begun_ms=1,
+        owner=owner,
+        publisher="files",
+        catalog_id="memory",
+        level=Level.POINTER,
+        purpose=Purpose.CREATE,
+        path=TablePath("spark_catalog", "default", name),
+        table={"provider": "parquet"},
+    )
+
+
+def test_what_was_written_is_read_again(journal: Journal) -> None:
+    one = transaction()
+    journal.begin(one)
+    assert journal.read(one.txid) == one
+    two = journal.advance(one, State.PREPARED, written={"rows": 3})
+    assert (journal.read(one.txid), journal.unfinished(), journal.all()) == (two, [two], [two])
+    three = journal.advance(journal.advance(two, State.ABORTING, reason="why"), State.ABORTED)
+    assert (journal.unfinished(), journal.all()) == ([], [three])
+    assert Transaction.from_json(three.to_json()) == three
+    with pytest.raises(ctas.JournalError, match="has no transaction 'nothing'"):
+        journal.read("nothing")
+
+
+def test_of_many_one_takes_the_next_step(journal: Journal) -> None:
+    one = transaction()
+    journal.begin(one)
+
+    def step(state: State) -> bool:
+        try:
+            journal.advance(one, state)
+        except ctas.FencedError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        won = list(pool.map(step, [State.COMMITTING, State.ABORTING] * 8))
+    assert sum(won) == 1
+
+
+def test_an_entry_that_is_torn_was_never_acted_upon(journal: Journal, tmp_path: Path) -> None:
+    one = transaction()
+    journal.begin(one)
+    (tmp_path / f"{one.txid}.0001.json").write_text("")
+    found = journal.read(one.txid)
+    assert (found.state, found.number) == (State.INTENT, 1)
+    assert journal.advance(found, State.ABORTING).number == 2
+
+
+def test_a_lease_that_is_not_renewed_is_over(session: Any, tmp_path: Path) -> None:
+    journal = journal_at(session, tmp_path, ME, lease_ms=60_000)
+    theirs = journal_at(session, tmp_path, OTHER)
+    one = transaction(OTHER)
+    theirs.begin(one)
+    assert not journal.is_abandoned(one)
+    hasty = journal_at(session, tmp_path, ME, lease_ms=-1)
+    assert hasty.is_abandoned(one)
+    (tmp_path / f"{one.txid}.lease").unlink()
+    assert journal.is_abandoned(one)
+
+
+def test_a_process_of_this_machine_that_is_gone_is_known_to_be() -> None:
+    code = "from spark_events.ctas.owner import Owner; print(repr(Owner.this_process('a')))"
+    text = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    gone = eval(text, {"Owner": Owner})
+    assert gone.is_dead
+    assert not ME.is_dead
+    assert replace(ME, started="1").is_dead
+    assert not replace(ME, pid=gone.pid, host="elsewhere").is_dead
+    assert not replace(gone, space="another boot").is_dead
+
+
+def test_one_commit_to_a_table_at_a_time(journal: Journal, tmp_path: Path, session: Any) -> None:
+    first, second, other = transaction(), transaction(), transaction(name="u")
+    for one in (first, second, other):
+        journal.begin(one)
+    ended: list[Transaction] = []
+    journal.lock(first, ended.append)
+    journal.lock(first, ended.append)
+    journal.lock(other, ended.append)
+    with pytest.raises(ctas.CommitConflictError, match=r"spark.events.ctas.lock.timeout \(300 ms\)"):
+        journal.lock(second, ended.append)
+    assert ended == []
+    journal.advance(journal.advance(first, State.COMMITTING), State.COMMITTED)
+    journal.lock(second, ended.append)
+    assert len(list(tmp_path.glob("lock.*.json"))) == 2
+
+
+def test_who_holds_a_table_and_is_gone_is_ended(journal: Journal) -> None:
+    first, second = transaction(), transaction()
+    journal.begin(first)
+    journal.begin(second)
+    journal.lock(first, print)
+    journal.let_go(first)
+    ended: list[str] = []
+
+    def end(holder: Transaction) -> None:
+        ended.append(holder.txid)
+        journal.advance(journal.advance(holder, State.ABORTING), State.ABORTED)
+
+    journal.lock(second, end)
+    assert ended == [first.txid]
+
+
+def test_what_is_long_over_is_forgotten(session: Any, tmp_path: Path) -> None:
+    journal = journal_at(session, tmp_path, ME, retention_ms=3_600_000)
+    recent, old = transaction(), replace(transaction(), txid="20200101T000000-0a0b0c0d")
+    waiting = replace(transaction(), txid="20200101T000000-1a1b1c1d")
+    for one in (recent, old):
+        journal.begin(one)
+        journal.advance(journal.advance(one, State.ABORTING), State.ABORTED)
+    journal.begin(waiting)
+    journal.forget_old()
+    assert {one.txid for one in journal.all()} == {recent.txid, waiting.txid}
+
+
+def test_a_journal_that_cannot_be_written_to(session: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    journal = journal_at(session, tmp_path / "file", ME)
+    with pytest.raises(ctas.JournalError, match=r"set spark.events.ctas.journal.dir to a folder that can"):
+        journal.begin(transaction())
+
+
+def test_settings_and_their_errors() -> None:
+    conf = {"spark.sql.warehouse.dir": "hdfs://nn/wh/", "spark.events.ctas.lease": "1min"}
+    assert read_settings(conf) == CtasSettings("hdfs://nn/wh/.ctas", 60_000)
+    with pytest.raises(
+        ConfigError, match=r"spark.events.ctas.grace: 'long' is not allowed; expected a duration"
+    ):
+        read_settings({**conf, "spark.events.ctas.grace": "long"})
