@@ -13,6 +13,8 @@ from spark_events.ctas.publisher import TXID, Publisher
 from spark_events.ctas.record import Level, Purpose, TablePath, Transaction
 from spark_events.ctas.two_phase import TableDefinition, Written
 
+_TYPES_MAY_NOT_CHANGE = "hive.metastore.disallow.incompatible.col.type.changes"
+_STANDS_FOR_ALL = "array<string>"
 _PARTITIONS_IN_CATALOG = "spark.sql.hive.manageFilesourcePartitions"
 
 
@@ -223,9 +225,26 @@ class FilesPublisher(SessionPublisher):
         super().level(definition, previous)
         if previous is None or not self._in_hive:
             return Level.POINTER
-        # A metastore does not let a table change what it is partitioned by.
-        same = previous["partition_by"] == definition.fields["partition_by"]
-        return Level.POINTER if same else Level.RENAME
+        return Level.POINTER if self._may_become(definition, previous) else Level.RENAME
+
+    def _may_become(self, definition: TableDefinition, previous: Mapping[str, Any]) -> bool:
+        """Tell whether the metastore lets a table become another one by one call.
+
+        It does not let it change what it is partitioned by, nor a column take any other type. And of a
+        table in a format of Hive's own Spark would take the columns from there.
+        """
+        fields = definition.fields
+        same = all(previous[what] == fields[what] for what in ("partition_by", "partition_types"))
+        if not same or previous["provider"] == "hive":
+            return False
+        if self._spark.sparkContext._jsc.hadoopConfiguration().get(_TYPES_MAY_NOT_CHANGE) == "false":
+            return True
+        told = fields["data_types"]
+        if fields.get("buckets") or not self._tables.isOfHive(fields["provider"]):
+            told = [_STANDS_FOR_ALL]
+        path = definition.path
+        types = orjson.loads(self._tables.metastoreTypes(path.database, path.name))
+        return all(old == new for old, new in zip(types, told, strict=False))
 
     def write(self, transaction: Transaction, statement: Any) -> Written:
         found = orjson.loads(statement.writeFiles(transaction.stage))
@@ -257,8 +276,7 @@ class HivePublisher(SessionPublisher):
 
     def level(self, definition: TableDefinition, previous: Mapping[str, Any] | None) -> Level | None:
         super().level(definition, previous)
-        plain = not definition.fields["partition_by"] and previous and not previous["partition_by"]
-        return Level.POINTER if plain else Level.RENAME
+        return Level.RENAME
 
     def write(self, transaction: Transaction, statement: Any) -> Written:
         mark = orjson.dumps({TXID: transaction.txid}).decode()

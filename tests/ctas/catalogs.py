@@ -21,7 +21,7 @@ def configuration(catalog: str, folder: Path, server: PostgreSql | None = None) 
         "spark.events.ctas.lease": "2s",
         "spark.events.ctas.grace": "0s",
     }
-    if catalog == "hive":
+    if catalog in ("hive", "delta"):
         conf |= {
             "spark.sql.catalogImplementation": "hive",
             "spark.hadoop.javax.jdo.option.ConnectionURL": metastore,
@@ -47,10 +47,5 @@ def configuration(catalog: str, folder: Path, server: PostgreSql | None = None) 
             "spark.jars": ",".join(map(str, jars("lakehouse"))),
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": _DELTA,
-        }
-        conf |= {
-            key: value
-            for key, value in configuration("hive", folder).items()
-            if "hive" in key or "jdo" in key
         }
     return conf

@@ -8,6 +8,8 @@ import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.CommandExecutionMode;
 import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
 
 /** A CREATE TABLE AS SELECT as Spark understands it, and the ways of writing its rows elsewhere first. */
 public class CreateStatement {
@@ -113,7 +115,13 @@ public class CreateStatement {
             found.put("bucket_by", texts(Reflect.get(bucket, "bucketColumnNames")));
             found.put("sort_by", texts(Reflect.get(bucket, "sortColumnNames")));
         }
-        found.put("schema", schema(texts(Reflect.get(table, "partitionColumnNames"))));
+        ArrayList partitions = texts(Reflect.get(table, "partitionColumnNames"));
+        StructType schema = schema(partitions);
+        found.put("schema", schema.json());
+        int columns = schema.fields().length;
+        ArrayList types = SessionTables.types(schema);
+        found.put("data_types", types.subList(0, columns - partitions.size()));
+        found.put("partition_types", types.subList(columns - partitions.size(), columns));
     }
 
     private static ArrayList texts(Object values) {
@@ -125,16 +133,14 @@ public class CreateStatement {
     }
 
     /** Returns the schema that the table will have: all columns may be null, those of partitions are last. */
-    private String schema(ArrayList partitions) throws Throwable {
+    private StructType schema(ArrayList partitions) throws Throwable {
         Object query = Reflect.get(command, "query");
-        org.apache.spark.sql.types.StructType schema = (org.apache.spark.sql.types.StructType)
-            Reflect.path(query, "schema.asNullable");
+        StructType schema = (StructType) Reflect.path(query, "schema.asNullable");
         Object utils = getClass().getClassLoader()
             .loadClass("org.apache.spark.sql.catalyst.util.CharVarcharUtils$").getField("MODULE$").get(null);
-        schema = (org.apache.spark.sql.types.StructType) Calls.call(utils, "getRawSchema", new Object[] {schema});
-        org.apache.spark.sql.types.StructType data = new org.apache.spark.sql.types.StructType();
-        org.apache.spark.sql.types.StructType last = new org.apache.spark.sql.types.StructType();
-        org.apache.spark.sql.types.StructField[] fields = schema.fields();
+        schema = (StructType) Calls.call(utils, "getRawSchema", new Object[] {schema});
+        StructType data = new StructType();
+        StructField[] fields = schema.fields();
         for (int i = 0; i < fields.length; i++) {
             if (place(partitions, fields[i].name()) < 0) {
                 data = data.add(fields[i]);
@@ -147,7 +153,7 @@ public class CreateStatement {
                 }
             }
         }
-        return data.json();
+        return data;
     }
 
     private static int place(ArrayList names, String name) {

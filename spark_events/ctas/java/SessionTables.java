@@ -15,6 +15,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /** Single calls to the session catalog, in memory or in a Hive metastore; each is one step of a commit. */
@@ -60,7 +61,17 @@ public class SessionTables {
         found.put("txid", Reflect.map(Reflect.get(table, "properties")).get(TXID));
         found.put("provider", Reflect.get(table, "provider"));
         found.put("partition_by", Reflect.list(Reflect.get(table, "partitionColumnNames")));
+        found.put("partition_types", types((StructType) Reflect.get(table, "partitionSchema")));
         return found;
+    }
+
+    static ArrayList types(StructType schema) {
+        ArrayList types = new ArrayList();
+        StructField[] fields = schema.fields();
+        for (int i = 0; i < fields.length; i++) {
+            types.add(fields[i].dataType().catalogString());
+        }
+        return types;
     }
 
     /** Returns the name of the table of a database that a transaction has made, but for one; null where none is. */
@@ -102,6 +113,21 @@ public class SessionTables {
         Object raw = Products.copy(Calls.call(client, "getTable", new Object[] {database, from}), changes);
         Calls.call(client, "alterTable", new Object[] {database, name, raw});
         altered(database, name);
+    }
+
+    /** Returns the types of a table's columns, those of partitions left out, as the metastore has them. */
+    public String metastoreTypes(String database, String name) throws Throwable {
+        Object raw = Calls.call(client(), "getTable", new Object[] {database, name});
+        ArrayList types = types((StructType) Reflect.get(raw, "schema"));
+        int partitions = Reflect.list(Reflect.get(raw, "partitionColumnNames")).size();
+        return Calls.json(types.subList(0, types.size() - partitions));
+    }
+
+    /** Tells whether a metastore is told the columns of a format; of others it is told one that stands for all. */
+    public boolean isOfHive(String provider) throws Throwable {
+        Object serdes = getClass().getClassLoader().loadClass("org.apache.spark.sql.internal.HiveSerDe$")
+            .getField("MODULE$").get(null);
+        return ((scala.Option) Calls.call(serdes, "sourceToSerDe", new Object[] {provider})).isDefined();
     }
 
     /** Renames a table of Hive that does not own its folder, by one call; throws where the name is taken. */
