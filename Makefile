@@ -45,11 +45,13 @@ smoke35: setup35 ## Run the live tests on PySpark 3.5
 	.venv-3.5/bin/python -m pytest tests/integration/test_live.py \
 	  tests/integration/test_process_end.py tests/integration/test_same_events.py \
 	  tests/history/test_store.py::test_another_sla_and_a_window \
-	  tests/lineage/test_job_events.py $(PYTEST_ARGS)
+	  tests/lineage/test_job_events.py \
+	  tests/ctas/test_session_tables.py tests/ctas/test_hive.py $(PYTEST_ARGS)
 
 connectors: setup41 ## Run the tests of Delta, Iceberg, Kafka and PostgreSQL on PySpark 4.1
 	.ci/get-jars lakehouse postgresql kafka
-	.venv-4.1/bin/python -m pytest tests/lineage/test_connectors.py $(PYTEST_ARGS)
+	.venv-4.1/bin/python -m pytest tests/lineage/test_connectors.py tests/ctas/test_connectors.py \
+	  tests/ctas/test_crashes.py -k 'connectors or delta' $(PYTEST_ARGS)
 
 check: $(READY) ## Lint, types, direction of imports
 	$(BIN)/ruff format --check .
@@ -64,7 +66,7 @@ format: $(READY) ## Format the code
 dashboards: $(READY) ## Write grafana/dashboards from grafana/source
 	$(BIN)/python -m grafana.source
 
-bench: $(READY) ## Measure cost, latency, delivery, scrapes, replay, history and lineage, and write bench/RESULTS.md
+bench: $(READY) ## Measure cost, latency, delivery, scrapes, replay, history, lineage and ctas, and write bench/RESULTS.md
 	$(BIN)/python -m bench.overhead
 	$(BIN)/python -m bench.latency
 	$(BIN)/python -m bench.delivery
@@ -72,6 +74,7 @@ bench: $(READY) ## Measure cost, latency, delivery, scrapes, replay, history and
 	$(BIN)/python -m bench.replay
 	$(BIN)/python -m bench.history
 	$(BIN)/python -m bench.lineage
+	$(BIN)/python -m bench.ctas
 
 clean: ## Remove what was made, but for downloads
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache spark-warehouse
