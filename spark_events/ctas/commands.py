@@ -71,7 +71,7 @@ def recover(
     """End what was left by drivers that are gone, and remove the files of replaced tables in time.
 
     A transaction whose commit had begun is committed, any other is rolled back. Exits 2 where there is no
-    such transaction, or the configuration is wrong.
+    such transaction, or the configuration is wrong, 1 where one could not be ended.
     """
     with _transactions(properties_file, conf) as transactions:
         found = transactions.recover(txids or (), force)
@@ -137,3 +137,5 @@ def _show(found: list[Recovered]) -> None:
     for recovered in found:
         now = recovered.transaction
         _out.print(f"{now.txid} {escape(str(now.path))}: {escape(recovered.done)}", soft_wrap=True)
+    if any(recovered.failed for recovered in found):
+        raise typer.Exit(1)

@@ -7,10 +7,12 @@ from typing import Any
 
 from spark_events.ctas.transactions import Transactions
 from spark_events.ctas.two_phase import TableDefinition
+from spark_events.listeners import failures
 from spark_events.runtime.log_once import logger
 
 _ROOT = "spark.sql.execution.root.id"
 _SETTLE_MS = 2_000
+_CAUSES = 5
 
 
 class StatementExecution:
@@ -65,7 +67,16 @@ class StatementExecution:
 
 def was_cancelled(error: BaseException) -> bool:
     """Tell whether a statement ended because somebody wanted it to."""
-    return isinstance(error, KeyboardInterrupt) or "cancelled" in _sentence(error).lower()
+    if isinstance(error, KeyboardInterrupt):
+        return True
+    thrown = _thrown(error)
+    for _ in range(_CAUSES):
+        if thrown is None:
+            return False
+        if failures.was_cancelled(failures.parse_failure(str(thrown.toString()))):
+            return True
+        thrown = thrown.getCause()
+    return False
 
 
 def _sentence(error: BaseException) -> str:

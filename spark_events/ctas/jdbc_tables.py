@@ -47,7 +47,7 @@ class JdbcPublisher(Publisher):
             return None
         return {"type": "TABLE", "location": "", "txid": database.maker(path.database, path.name)}
 
-    def level(self, definition: TableDefinition, previous: Mapping[str, Any] | None) -> Level | None:
+    def level(self, definition: TableDefinition, previous: Mapping[str, Any] | None) -> Level:
         url = str(self._database(definition.path.catalog).url())
         if not url.startswith(tuple(_TRANSACTIONAL)):
             kind = ":".join(url.split(":")[:2])

@@ -171,7 +171,7 @@ class Journal:
             time.sleep(_LOCK_POLL_S)
 
     def _try_lock(self, transaction: Transaction, end: Callable[[Transaction], object]) -> bool:
-        prefix = _LOCK + hashlib.sha256(str(transaction.path).encode()).hexdigest()[:16] + "."
+        prefix = _LOCK + hashlib.sha256(str(transaction.path).lower().encode()).hexdigest()[:16] + "."
         held = sorted(_numbers(prefix, self._storage.list(self.folder)))
         if held:
             holder = self._holder(prefix, held[-1])

@@ -43,7 +43,7 @@ class NativePublisher(Publisher):
         path = definition.path
         return self._state(path.catalog, path.database, path.name)
 
-    def level(self, definition: TableDefinition, previous: Mapping[str, Any] | None) -> Level | None:
+    def level(self, definition: TableDefinition, previous: Mapping[str, Any] | None) -> Level:
         return Level.NATIVE if _is_staged(definition.fields) else Level.RECOVERABLE
 
     def stage(self, txid: str, definition: TableDefinition) -> tuple[str, str]:

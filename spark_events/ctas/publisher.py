@@ -33,11 +33,12 @@ class Publisher(abc.ABC):
         """Return what is known of the table that is there; None where there is none."""
 
     @abc.abstractmethod
-    def level(self, definition: TableDefinition, previous: Mapping[str, Any] | None) -> Level | None:
-        """Return how the table can be all or nothing; None where it cannot be made at all.
+    def level(self, definition: TableDefinition, previous: Mapping[str, Any] | None) -> Level:
+        """Return how the table can be all or nothing.
 
         Raises:
             NotAtomicError: it cannot be made, and why.
+            CtasError: something is in its way.
         """
 
     @abc.abstractmethod

@@ -198,9 +198,11 @@ def _told(
         own.on_finished(job)
     except BaseException as error:
         cancelled = was_cancelled(error)
-        execution.await_tasks()
-        for hook in hooks:
-            _tell_end(hook, job, None if cancelled else error)
+        try:
+            execution.await_tasks()
+        finally:
+            for hook in hooks:
+                _tell_end(hook, job, None if cancelled else error)
         raise
     for hook in others:
         try:

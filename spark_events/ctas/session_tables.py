@@ -39,7 +39,7 @@ class SessionPublisher(Publisher):
     def look(self, definition: TableDefinition) -> Mapping[str, Any] | None:
         return self._state(definition.path, definition.path.name)
 
-    def level(self, definition: TableDefinition, previous: Mapping[str, Any] | None) -> Level | None:
+    def level(self, definition: TableDefinition, previous: Mapping[str, Any] | None) -> Level:
         if location := definition.fields["location"]:
             self._check_location(location, previous)
         return Level.POINTER
@@ -56,6 +56,11 @@ class SessionPublisher(Publisher):
         if self.is_published(transaction):
             return
         if transaction.location != transaction.stage and self._storage.exists(transaction.stage):
+            if not self._storage.isEmpty(transaction.location):
+                raise CommitConflictError(
+                    f"LOCATION {transaction.location!r} got files while the table was written; they are not "
+                    "touched, and the table is not published"
+                )
             self._storage.rename(transaction.stage, transaction.location)
         if transaction.previous is None:
             self._create(transaction)
@@ -69,7 +74,12 @@ class SessionPublisher(Publisher):
         database = transaction.path.database
         if not self._tables.hasDatabase(database):
             return False
-        # Under another name, too: it may have been renamed since.
+        now = self._state(transaction.path, transaction.path.name)
+        if now is not None and now["txid"] == transaction.txid:
+            return True
+        if transaction.owner.application == self._application:
+            return False
+        # Where a driver is gone for some time, its table may have been renamed since.
         return self._tables.find(database, transaction.txid, transaction.hidden_name) is not None
 
     def finish(self, transaction: Transaction) -> None:
@@ -216,7 +226,7 @@ class FilesPublisher(SessionPublisher):
 
     name = "files"
 
-    def level(self, definition: TableDefinition, previous: Mapping[str, Any] | None) -> Level | None:
+    def level(self, definition: TableDefinition, previous: Mapping[str, Any] | None) -> Level:
         if not definition.fields["is_files"]:
             raise NotAtomicError(
                 f"format {definition.fields['provider']!r} is no format of files, so Spark's session catalog "
@@ -274,7 +284,7 @@ class HivePublisher(SessionPublisher):
 
     name = "hive"
 
-    def level(self, definition: TableDefinition, previous: Mapping[str, Any] | None) -> Level | None:
+    def level(self, definition: TableDefinition, previous: Mapping[str, Any] | None) -> Level:
         super().level(definition, previous)
         return Level.RENAME
 

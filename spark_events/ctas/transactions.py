@@ -32,10 +32,12 @@ class Recovered:
     Attributes:
         transaction: as it is now.
         done: one phrase: what was done, or why nothing.
+        failed: whether it could not be ended, and is left as it was.
     """
 
     transaction: Transaction
     done: str
+    failed: bool = False
 
 
 class Transactions:
@@ -88,8 +90,6 @@ class Transactions:
         if previous is None and table.purpose.value == "REPLACE":
             self.entry.isMissing(path.database, path.name)
         level = publisher.level(table, previous)
-        if level is None:
-            raise NotAtomicError(f"{path}: its catalog has no way to make a table")
         if is_streaming and level not in (Level.POINTER, Level.RENAME):
             raise NotAtomicError(
                 f"{path}: a stream writes files, and catalog {path.catalog!r} does not take files that are "
@@ -154,7 +154,7 @@ class Transactions:
         """
         named = [self.journal.read(txid) for txid in txids]
         wanted = named or self.journal.unfinished()
-        found = [self._recover(transaction, force, bool(named)) for transaction in wanted]
+        found = [self._recover_one(transaction, force, bool(named)) for transaction in wanted]
         self.journal.forget_old()
         return [recovered for recovered in found if recovered is not None]
 
@@ -190,14 +190,17 @@ class Transactions:
         """Do what recovery finds to be done, on the way; what it cannot do is logged."""
         try:
             for recovered in self.recover():
-                logger.info(
-                    "%s (%s): %s",
-                    recovered.transaction.path,
-                    recovered.transaction.txid,
-                    recovered.done,
-                )
+                log = logger.warning if recovered.failed else logger.info
+                log("%s (%s): %s", recovered.transaction.path, recovered.transaction.txid, recovered.done)
         except Exception as error:
             logger.warning("transactions that were left could not be ended: %s", first_line(error))
+
+    def _recover_one(self, transaction: Transaction, force: bool, named: bool) -> Recovered | None:
+        """Recover a transaction; one that cannot be does not hold up the others."""
+        try:
+            return self._recover(transaction, force, named)
+        except Exception as error:
+            return Recovered(transaction, f"could not be ended: {first_line(error)}", failed=True)
 
     def _recover(self, transaction: Transaction, force: bool, named: bool = True) -> Recovered | None:
         if transaction.state is State.ABORTED:

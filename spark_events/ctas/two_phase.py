@@ -112,11 +112,17 @@ class TwoPhaseCatalog(Protocol):
     def create_two_phase_table(
         self, path: TablePath, table: TableDefinition, ignore_if_exists: bool, is_streaming: bool
     ) -> TwoPhaseCatalogTable | None:
-        """Return the table of a new transaction, which has not begun; None where the catalog has no way.
+        """Return the table of a new transaction, which has not begun.
+
+        None where there is such a table, and that is as good. A catalog that has no way to make it does not
+        answer with None, as FLIP-305 has it, but says why.
 
         Args:
             path: the table.
             table: what it will be.
             ignore_if_exists: whether a table of that name that is there is as good.
             is_streaming: whether its rows come of a stream that ends.
+
+        Raises:
+            NotAtomicError: the catalog has no way to make it.
         """

@@ -12,6 +12,7 @@ import pytest
 from pyspark import InheritableThread
 from pyspark.errors import AnalysisException
 
+from bench.races import is_corrupt
 from spark_events import ctas
 from spark_events.ctas import fault_points
 from tests.support import wait_until
@@ -25,43 +26,10 @@ SLOW = "CASE WHEN id = 9 THEN reflect('java.lang.Thread', 'sleep', 600000L) END"
 def test_races_of_two_sessions(spark: Any) -> None:
     """Of two statements for one name one wins, and its rows alone are there; with Spark's own, not so."""
     sessions = spark, spark.newSession()
-    corrupt: Counter[str] = Counter()
-
-    def race(how: str, number: int) -> None:
-        together = threading.Barrier(2)
-        name = f"{how}_{number}"
-
-        def one(session: Any, first: int) -> bool:
-            text = f"CREATE TABLE {name} USING parquet AS SELECT id FROM range({first}, {first + 3}, 1, 2)"
-            together.wait(30)
-            try:
-                ctas.sql(session, text) if how == "ours" else session.sql(text)
-            except Exception:
-                return False
-            return True
-
-        firsts = (0, 100)
-        with ThreadPoolExecutor(2) as pool:
-            won = list(pool.map(one, sessions, firsts))
-        rows = (
-            sorted(row.id for row in spark.read.parquet(location_of(spark, name)).collect())
-            if any(won)
-            else []
-        )
-        whole = [list(range(first, first + 3)) for first, wins in zip(firsts, won, strict=True) if wins]
-        corrupt[how] += rows not in whole or len(whole) != 1
-        spark.sql(f"DROP TABLE IF EXISTS {name}")
-
-    for number in range(RACES):
-        race("ours", number)
-        race("plain", number)
-    assert corrupt["ours"] == 0, corrupt
-    assert corrupt["plain"] > 0
-
-
-def location_of(spark: Any, name: str) -> str:
-    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Location'").collect()
-    return str(rows[0].data_type)
+    ours = sum(is_corrupt(sessions, f"ours_{number}", True) for number in range(RACES))
+    plain = sum(is_corrupt(sessions, f"plain_{number}", False) for number in range(RACES))
+    assert ours == 0
+    assert plain > 0
 
 
 def test_of_two_replacements_the_first_one_wins(

@@ -80,7 +80,7 @@ public class SessionTables {
         for (int i = 0; i < all.size(); i++) {
             TableIdentifier each = (TableIdentifier) all.get(i);
             boolean temporary = Reflect.get(each, "database") == null;
-            if (!temporary && !each.table().equals(except) && catalog.tableExists(each)
+            if (!temporary && !each.table().equalsIgnoreCase(except) && catalog.tableExists(each)
                 && txid.equals(state(catalog.getTableMetadata(each)).get("txid"))) {
                 return each.table();
             }
