@@ -101,6 +101,18 @@ def test_check_knows_sparks_own_metrics_keys(tmp_path: Path) -> None:
     ]
 
 
+def test_check_knows_the_keys_of_atomic_tables(tmp_path: Path) -> None:
+    good = GOOD.format(path=tmp_path)
+    keys = "spark.events.ctas.lease 1min\nspark.events.ctas.grace later\nspark.events.ctas.journal.dirr x"
+    done = run("check", "--properties-file", properties(tmp_path, f"{good}\n{keys}"))
+    errors = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("error")]
+    assert done.returncode == 2
+    assert [line.split(";")[0] for line in errors] == [
+        "error spark.events.ctas.grace: 'later' is not allowed",
+        "error spark.events.ctas.journal.dirr: unknown key",
+    ]
+
+
 def test_check_reads_what_spark_submit_would_read(tmp_path: Path) -> None:
     """Without a file, SPARK_CONF_DIR's is read; with none at all, that is the mistake."""
     properties(tmp_path, GOOD.format(path=tmp_path))

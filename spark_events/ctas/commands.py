@@ -46,7 +46,7 @@ def list_(
         rows = [_row(transaction, transactions) for transaction in found]
     if as_json:
         for transaction in found:
-            typer.echo(transaction.to_json())
+            typer.echo(transaction.masked(transactions.secret_keys).to_json())
         return
     if not found:
         _out.print(f"no transaction in {escape(transactions.journal.folder)}", soft_wrap=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -13,6 +14,7 @@ import orjson
 
 from spark_events.api.event import now_ms
 from spark_events.ctas.owner import Owner
+from spark_events.runtime.redaction import REDACTED
 
 _MOST_OF_NAME = 40
 """Databases do not take names of any length."""
@@ -140,6 +142,14 @@ class Transaction:
     def advanced(self, state: State, **changes: Any) -> Transaction:
         """Return the next entry."""
         return replace(self, state=state, number=self.number + 1, at_ms=now_ms(), **changes)
+
+    def masked(self, secret: re.Pattern[str]) -> Transaction:
+        """Return what may be shown: without the values of options whose key tells of a secret."""
+        options = {
+            key: REDACTED if secret.search(key) else value
+            for key, value in (self.table.get("options") or {}).items()
+        }
+        return replace(self, table={**self.table, "options": options})
 
     def to_json(self) -> str:
         """Return the descriptor that another process can recover from."""

@@ -21,6 +21,7 @@ from spark_events.ctas.settings import read_settings
 from spark_events.ctas.transaction import JournaledTable, first_line
 from spark_events.ctas.two_phase import TableDefinition
 from spark_events.runtime.log_once import logger
+from spark_events.runtime.redaction import read_patterns
 
 _LEASES_PER_LEASE = 4
 
@@ -49,6 +50,11 @@ class Transactions:
     Raises:
         ConfigError: a key below ``spark.events.ctas.`` has a wrong value.
         CtasError: there is no driver in reach.
+
+    Attributes:
+        settings: what is configured.
+        journal: where the transactions are written down.
+        secret_keys: what the keys of secrets match.
     """
 
     def __init__(self, spark: Any) -> None:
@@ -56,6 +62,7 @@ class Transactions:
         conf = dict(spark.sparkContext.getConf().getAll())
         warehouse = str(spark.conf.get("spark.sql.warehouse.dir"))
         self.settings = read_settings({**conf, "spark.sql.warehouse.dir": warehouse})
+        self.secret_keys, _, _ = read_patterns(conf)
         storage = entry.storage()
         leases = entry.leases(storage, self.settings.lease_ms // _LEASES_PER_LEASE)
         self._owner = Owner.this_process(str(spark.sparkContext.applicationId))

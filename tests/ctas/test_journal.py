@@ -17,6 +17,7 @@ from spark_events.ctas.journal import Journal
 from spark_events.ctas.owner import Owner
 from spark_events.ctas.record import Level, Purpose, State, TablePath, Transaction, new_txid
 from spark_events.ctas.settings import CtasSettings, read_settings
+from spark_events.runtime.redaction import read_patterns
 
 pytestmark = pytest.mark.spark
 ME = Owner.this_process("app-1")
@@ -63,6 +64,13 @@ def test_what_was_written_is_read_again(journal: Journal) -> None:
     assert Transaction.from_json(three.to_json()) == three
     with pytest.raises(ctas.JournalError, match="has no transaction 'nothing'"):
         journal.read("nothing")
+
+
+def test_secrets_of_options_are_not_shown() -> None:
+    secret, _, _ = read_patterns({})
+    one = replace(transaction(), table={"options": {"fs.secret.key": "hush", "header": "true"}})
+    assert one.masked(secret).table["options"] == {"fs.secret.key": "******", "header": "true"}
+    assert "hush" in one.to_json()
 
 
 def test_of_many_one_takes_the_next_step(journal: Journal) -> None:

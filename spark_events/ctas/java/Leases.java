@@ -28,7 +28,7 @@ public class Leases implements Runnable {
     }
 
     /** Lets a lease go. */
-    public void release(String path) throws java.io.IOException {
+    public synchronized void release(String path) throws java.io.IOException {
         held.remove(path);
         storage.delete(path);
     }
@@ -47,13 +47,10 @@ public class Leases implements Runnable {
         }
     }
 
-    private void renew(String path, String owner) {
+    private synchronized void renew(String path, String owner) {
         try {
             if (held.containsKey(path)) {
                 storage.put(path, owner);
-                if (!held.containsKey(path)) {
-                    storage.delete(path);
-                }
             }
         } catch (Throwable error) {
             // The commit finds out whether the lease was lost; until then the next turn may succeed.
