@@ -6,6 +6,9 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.conftest import missing
@@ -130,3 +133,17 @@ class PostgreSql:
         run = subprocess.run(command, capture_output=True, text=True, user=self._user, cwd="/")
         assert run.returncode == 0, run.stderr
         return run.stdout
+
+
+@contextmanager
+def running_postgresql() -> Iterator[PostgreSql]:
+    """Give a PostgreSQL in a folder of its own."""
+    # pytest's own folders can be entered by their owner alone, and the server runs as another.
+    folder = Path(tempfile.mkdtemp(prefix="postgresql-"))
+    server = PostgreSql(folder)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder)

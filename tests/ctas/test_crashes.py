@@ -14,7 +14,7 @@ import pytest
 
 from spark_events.ctas.fault_points import POINTS
 from tests.ctas.catalogs import configuration
-from tests.servers import PostgreSql
+from tests.servers import PostgreSql, running_postgresql
 from tests.support import APPS, App
 
 OLD, NEW = 3, 10
@@ -98,14 +98,5 @@ def app(catalog: str, conf: dict[str, str], folder: Path, what: str) -> App:
 
 @pytest.fixture(scope="module")
 def postgresql() -> Iterator[PostgreSql]:
-    import shutil
-    import tempfile
-
-    folder = Path(tempfile.mkdtemp(prefix="postgresql-"))
-    server = PostgreSql(folder)
-    try:
-        server.start()
+    with running_postgresql() as server:
         yield server
-    finally:
-        server.stop()
-        shutil.rmtree(folder)

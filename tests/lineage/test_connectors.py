@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pyspark
 import pytest
 
 from tests.lineage.conftest import Shop, listeners
-from tests.servers import KafkaBroker, PostgreSql, jars
+from tests.servers import KafkaBroker, PostgreSql, jars, running_postgresql
 from tests.support import APPS, App, cli
 
 pytestmark = [
@@ -34,18 +33,8 @@ def broker(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafk
 
 @pytest.fixture(scope="module")
 def postgresql() -> Iterator[PostgreSql]:
-    import shutil
-    import tempfile
-
-    # pytest's own folders can be entered by their owner alone, and the server runs as another.
-    folder = Path(tempfile.mkdtemp(prefix="postgresql-"))
-    server = PostgreSql(folder)
-    try:
-        server.start()
+    with running_postgresql() as server:
         yield server
-    finally:
-        server.stop()
-        shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="module")

@@ -84,13 +84,6 @@ public class Database {
         }
     }
 
-    /** Forgets how transactions ended that are older than some days. */
-    public void forget(String schema, String txid) throws Throwable {
-        if (exists(schema, MARKS)) {
-            update("DELETE FROM " + name(schema, MARKS) + " WHERE txid < ? AND state <> '" + COMMITTED + "'", txid);
-        }
-    }
-
     private void mark(Connection connection, String schema, String txid, String table, String state)
         throws Throwable {
         PreparedStatement insert = connection.prepareStatement("INSERT INTO " + name(schema, MARKS)
