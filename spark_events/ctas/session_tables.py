@@ -164,10 +164,7 @@ class SessionPublisher(Publisher):
         """Let the catalog know the partitions; until then Spark finds them by their folders."""
         if transaction.table["partition_by"] and self._spark.conf.get(_PARTITIONS_IN_CATALOG) == "true":
             self._tables.dropPartitions(transaction.path.database, transaction.path.name)
-            self._repair(transaction.path, transaction.path.name)
-
-    def _repair(self, path: TablePath, name: str) -> None:
-        self._spark.sql(f"MSCK REPAIR TABLE {_quoted(path.database, name)}")
+            self._tables.addPartitions(_quoted(transaction.path.database, transaction.path.name))
 
     def _state(self, path: TablePath, name: str) -> dict[str, Any] | None:
         text = self._tables.state(path.database, name) if self._tables.hasDatabase(path.database) else None
@@ -309,7 +306,7 @@ class HivePublisher(SessionPublisher):
             self._tables.dropPartitions(transaction.path.database, transaction.hidden_name)
             self._tables.relocate(transaction.path.database, transaction.hidden_name, transaction.location)
             if transaction.table["partition_by"]:
-                self._repair(transaction.path, transaction.hidden_name)
+                self._tables.addPartitions(_quoted(transaction.path.database, transaction.hidden_name))
 
     def _add_partitions(self, transaction: Transaction) -> None:
         """Do nothing: they came with the table."""

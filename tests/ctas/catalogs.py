@@ -47,5 +47,7 @@ def configuration(catalog: str, folder: Path, server: PostgreSql | None = None) 
             "spark.jars": ",".join(map(str, jars("lakehouse"))),
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": _DELTA,
+            # Delta reads its log with fifty tasks, which is for large ones.
+            "spark.databricks.delta.snapshotPartitions": "1",
         }
     return conf

@@ -76,6 +76,7 @@ def lake(java: str, warehouse: Path) -> Iterator[Any]:
         f"{ice}.type": "hadoop",
         f"{ice}.warehouse": str(warehouse / "ice"),
         "spark.sql.catalog.plain": "tests.PlainCatalog",
+        "spark.databricks.delta.snapshotPartitions": "1",
     }
     with local_spark("lakehouse", warehouse, conf) as session:
         thread = session._jvm.java.lang.Thread.currentThread()

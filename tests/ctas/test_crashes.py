@@ -24,7 +24,7 @@ AFTER_CATALOG = POINTS[POINTS.index("after_catalog") :]
 AFTER_WRITE = POINTS[POINTS.index("after_write") :]
 DURING_WRITE = "during_write"
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 needs_jars = pytest.mark.skipif(
     not pyspark.__version__.startswith("4.1."),
     reason="Delta's jars are for Spark 4.1: make connectors runs these tests on it",

@@ -14,6 +14,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
+import org.apache.spark.sql.execution.CommandExecutionMode;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -175,6 +176,15 @@ public class SessionTables {
     /** Forgets the partitions that the catalog knows, and leaves their files. */
     public void dropPartitions(String database, String name) throws Throwable {
         dropPartitions(identifier(database, name));
+    }
+
+    /** Lets the catalog know the partitions that have folders, as a step of something else and no statement. */
+    public void addPartitions(String table) throws Throwable {
+        Object state = Reflect.get(session, "sessionState");
+        Object plan = Calls.call(Calls.call(state, "sqlParser"), "parsePlan",
+            new Object[] {"MSCK REPAIR TABLE " + table});
+        Object execution = Calls.call(state, "executePlan", new Object[] {plan, CommandExecutionMode.SKIP()});
+        Calls.call(execution, "toRdd");
     }
 
     /** Removes a table; of one that does not own its folder the files stay. */
