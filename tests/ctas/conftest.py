@@ -29,6 +29,7 @@ def session(java: str, warehouse: Path) -> Iterator[Any]:
         f"{database}.driver": "org.apache.derby.jdbc.EmbeddedDriver",
         "spark.events.ctas.grace": "1h",
         "spark.events.ctas.lock.timeout": "20s",
+        "spark.events.ctas.stragglers.timeout": "60s",
     }
     with local_spark("ctas", warehouse, conf) as session:
         yield session

@@ -143,3 +143,34 @@ def test_cancelling(spark: Any, folders: Folders, how: str) -> None:
     last = ctas.transactions_of(spark).journal.all()[-1]
     assert (last.state, last.reason) == (ctas.State.ABORTED, "cancelled")
     assert folders() == []
+
+
+def test_a_task_that_goes_on_after_it_was_cancelled_leaves_no_files(spark: Any, folders: Folders) -> None:
+    """It opens the file of another partition when it wakes up, long after its job has ended."""
+    context = spark.sparkContext
+    raised: list[BaseException] = []
+    text = (
+        "CREATE TABLE t USING parquet PARTITIONED BY (p) AS SELECT id, "
+        "if(id = 8, reflect('java.lang.Thread', 'sleep', 7000L), '') AS a, id AS p FROM range(0, 10, 1, 1)"
+    )
+
+    def run() -> None:
+        context.setJobGroup("not interrupted", "slow", interruptOnCancel=False)
+        try:
+            ctas.sql(spark, text)
+        except Exception as error:
+            raised.append(error)
+
+    thread = InheritableThread(target=run)
+    thread.start()
+    wait_until(lambda: running_tasks(spark) and context.statusTracker().getActiveStageIds(), "it runs")
+    context.cancelJobGroup("not interrupted")
+    thread.join(60)
+    assert "cancelled" in str(raised[0])
+    wait_until(lambda: not running_tasks(spark), "no task runs")
+    assert folders() == []
+
+
+def running_tasks(spark: Any) -> int:
+    infos = spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
+    return sum(info.numRunningTasks() for info in infos)
