@@ -11,7 +11,6 @@ from spark_events.listeners import failures
 from spark_events.runtime.log_once import logger
 
 _ROOT = "spark.sql.execution.root.id"
-_SETTLE_MS = 2_000
 _CAUSES = 5
 
 
@@ -57,7 +56,8 @@ class StatementExecution:
 
     def await_tasks(self) -> None:
         """Wait until no task of the statement runs any longer: it might write what nobody removes then."""
-        if not (self._tasks.settle(_SETTLE_MS) and getattr(self._tasks, "await")(self._stragglers_ms)):
+        told = self._tasks.settle(self._stragglers_ms)
+        if not getattr(self._tasks, "await")(self._stragglers_ms) or not told:
             logger.warning(
                 "tasks of a statement that failed still run after %d ms; what they leave is removed by "
                 "the next statement, or by spark-events ctas recover",
