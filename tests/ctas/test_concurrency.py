@@ -20,7 +20,7 @@ from tests.support import wait_until
 Folders = Callable[[], list[str]]
 pytestmark = pytest.mark.spark
 RACES = 50
-SLOW = "CASE WHEN id = 9 THEN reflect('java.lang.Thread', 'sleep', 600000L) END"
+SLOW = "CASE WHEN id = 9 THEN reflect('java.lang.Thread', 'sleep', 8000L) END"
 
 
 def test_races_of_two_sessions(spark: Any) -> None:
@@ -135,7 +135,7 @@ def test_cancelling(spark: Any, folders: Folders, how: str) -> None:
 
     thread = InheritableThread(target=run)
     thread.start()
-    wait_until(context.statusTracker().getActiveStageIds, "it runs")
+    wait_until(lambda: running_tasks(spark) and context.statusTracker().getActiveStageIds(), "it runs")
     context.cancelJobGroup("a group") if how == "group" else context.cancelJobsWithTag("a-tag")
     thread.join(60)
     assert "cancelled" in str(raised[0])
