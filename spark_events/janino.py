@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from importlib.resources import files
 from typing import Any
 
 _HEAD = re.compile(r"^(?:package|import) [^;]+;\n", re.MULTILINE)
@@ -33,3 +34,14 @@ def one_unit(package: str, sources: Iterable[str]) -> str:
     imports = sorted({line for text in texts for line in _HEAD.findall(text) if line.startswith("import")})
     bodies = [_HEAD.sub("", text) for text in texts]
     return f"package {package};\n" + "".join(imports) + "\n".join(bodies)
+
+
+def java_texts(room: str, names: Iterable[str]) -> list[str]:
+    """Return the Java sources of a room.
+
+    Args:
+        room: the package that has them in its folder ``java``.
+        names: their names, without ``.java``.
+    """
+    folder = files(room).joinpath("java")
+    return [folder.joinpath(f"{name}.java").read_text(encoding="utf-8") for name in names]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -74,6 +75,19 @@ def spark_home() -> Path | None:
     """Return where Spark is installed: SPARK_HOME, or the PySpark package; None where there is neither."""
     home = os.environ.get("SPARK_HOME") or _pyspark_home()
     return Path(home) if home else None
+
+
+def spark_submit_program() -> str:
+    """Return the path of spark-submit.
+
+    Raises:
+        ConfigError: there is no Spark.
+    """
+    home = spark_home()
+    found = str(home / "bin" / "spark-submit") if home else shutil.which("spark-submit")
+    if not found or not Path(found).is_file():
+        raise ConfigError("no Spark found: set SPARK_HOME, or pip install 'spark-events[spark]'")
+    return found
 
 
 def _pyspark_home() -> str | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from spark_events.api import ConfigError
 from spark_events.launcher import USERS_PYTHON
-from spark_events.spark_conf import default_properties_file, read_properties, spark_home
+from spark_events.spark_conf import default_properties_file, read_properties, spark_submit_program
 
 DRIVER_PYTHON = "spark.pyspark.driver.python"
 LAUNCHER = "spark-events-python"
@@ -61,7 +61,13 @@ def submit_command(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]
     if users:
         environment[USERS_PYTHON] = users
     kept = [word for option in options if option not in theirs for word in option]
-    return [_spark_submit(), "--conf", f"{DRIVER_PYTHON}={_launcher()}", *kept, *application], environment
+    return [
+        spark_submit_program(),
+        "--conf",
+        f"{DRIVER_PYTHON}={_launcher()}",
+        *kept,
+        *application,
+    ], environment
 
 
 def _split(arguments: Sequence[str]) -> tuple[list[tuple[str, ...]], list[str]]:
@@ -111,14 +117,6 @@ def _refuse_other_languages(options: Sequence[tuple[str, ...]], application: Seq
         f"the application is {given}; expected a Python file (*.py). For jars, Scala, R and SQL, let Spark "
         "write its event log (spark.eventLog.enabled=true)"
     )
-
-
-def _spark_submit() -> str:
-    home = spark_home()
-    found = str(home / "bin" / "spark-submit") if home else shutil.which("spark-submit")
-    if not found or not Path(found).is_file():
-        raise ConfigError("no Spark found: set SPARK_HOME, or pip install 'spark-events[spark]'")
-    return found
 
 
 def _launcher() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -71,6 +71,13 @@ class ReporterConfig:
     values: Mapping[str, str] = field(default_factory=dict)
     application: ApplicationInfo = ApplicationInfo()
 
+    @classmethod
+    def below(cls, prefix: str, conf: Mapping[str, str]) -> ReporterConfig:
+        """Return the keys of a configuration that begin with a prefix, which ends with a dot."""
+        return cls(
+            prefix, {key.removeprefix(prefix): value for key, value in conf.items() if key.startswith(prefix)}
+        )
+
     def key(self, name: str) -> str:
         """Return the whole key of an option, for error messages."""
         return self.prefix + name
@@ -92,6 +99,16 @@ class ReporterConfig:
             shown = "******" if option.type.secret else text
             detail = f" ({error})" if str(error) and not option.type.secret else ""
             raise ConfigError.of_value(self.key(option.name), shown, option.type.allowed + detail) from None
+
+    def problems(self, options: Iterable[Option[Any]]) -> dict[str, str]:
+        """Return one sentence for each option whose value cannot be used, by its whole key."""
+        found: dict[str, str] = {}
+        for option in options:
+            try:
+                self.get(option)
+            except ConfigError as error:
+                found[self.key(option.name)] = str(error)
+        return found
 
     def both_or_none(self, one: Option[Any], other: Option[Any]) -> None:
         """Check that two options that need each other are both given, or neither.

@@ -16,7 +16,7 @@ T = TypeVar("T")
 _MS_OF_UNIT = {
     "ms": 1,
     "milli": 1,
-    "millis": 1,
+    "millisecond": 1,
     "s": 1_000,
     "sec": 1_000,
     "second": 1_000,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from spark_events.ctas.errors import CtasError
-from spark_events.janino import compile_java, one_unit
+from spark_events.janino import compile_java, java_texts, one_unit
 
 _PACKAGE = "io.sparkevents.ctas"
 _FROM_LINEAGE = ("Reflect", "Written")
@@ -49,10 +48,5 @@ def entry_of(spark: Any) -> Any:
 
 @cache
 def _compiled(gateway: Any) -> Any:
-    folders = [(files("spark_events.lineage"), _FROM_LINEAGE), (files(__package__), _CLASSES)]
-    texts = [
-        folder.joinpath("java").joinpath(f"{name}.java").read_text(encoding="utf-8")
-        for folder, names in folders
-        for name in names
-    ]
+    texts = java_texts("spark_events.lineage", _FROM_LINEAGE) + java_texts("spark_events.ctas", _CLASSES)
     return compile_java(gateway.jvm, one_unit(_PACKAGE, texts), f"{_PACKAGE}.Entry")

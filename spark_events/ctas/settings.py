@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spark_events.api import ConfigError, Option, ReporterConfig
+from spark_events.api import Option, ReporterConfig
 from spark_events.api import option_types as types
 
 PREFIX = "spark.events.ctas."
@@ -63,14 +63,7 @@ class CtasSettings:
 
 def problems_of(conf: Mapping[str, str]) -> list[str]:
     """Return one sentence for each value that cannot be used."""
-    config = _below(conf)
-    problems = []
-    for option in OPTIONS:
-        try:
-            config.get(option)
-        except ConfigError as error:
-            problems.append(str(error))
-    return problems
+    return list(ReporterConfig.below(PREFIX, conf).problems(OPTIONS).values())
 
 
 def read_settings(conf: Mapping[str, str]) -> CtasSettings:
@@ -82,7 +75,7 @@ def read_settings(conf: Mapping[str, str]) -> CtasSettings:
     Raises:
         ConfigError: a value cannot be used; names the key, the value and what is allowed.
     """
-    config = _below(conf)
+    config = ReporterConfig.below(PREFIX, conf)
     return CtasSettings(
         journal_dir=config.get(JOURNAL_DIR) or conf[_WAREHOUSE].rstrip("/") + "/.ctas",
         lease_ms=config.get(LEASE),
@@ -90,10 +83,4 @@ def read_settings(conf: Mapping[str, str]) -> CtasSettings:
         lock_timeout_ms=config.get(LOCK_TIMEOUT),
         retention_ms=config.get(RETENTION),
         stragglers_ms=config.get(STRAGGLERS),
-    )
-
-
-def _below(conf: Mapping[str, str]) -> ReporterConfig:
-    return ReporterConfig(
-        PREFIX, {key.removeprefix(PREFIX): value for key, value in conf.items() if key.startswith(PREFIX)}
     )

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from spark_events.history.report import Report, Row
-from spark_events.history.texts import duration, job_name, moment, percent
+from spark_events.texts import duration, job_name, moment, percent
 
 _MOST_ROWS = 40
 _WIDE = 100

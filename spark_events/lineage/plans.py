@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import orjson
 
-from spark_events.janino import compile_java, one_unit
+from spark_events.janino import compile_java, java_texts, one_unit
 
 _PACKAGE = "io.sparkevents.lineage."
 _WALKER = (
@@ -74,6 +73,4 @@ def _compiled_preview(gateway: Any) -> Any:
 
 
 def _java_source(names: Iterable[str]) -> str:
-    folder = files(__package__).joinpath("java")
-    texts = [folder.joinpath(f"{name}.java").read_text(encoding="utf-8") for name in names]
-    return one_unit(_PACKAGE.removesuffix("."), texts)
+    return one_unit(_PACKAGE.removesuffix("."), java_texts("spark_events.lineage", names))

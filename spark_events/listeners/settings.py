@@ -168,7 +168,7 @@ def read_settings(conf: Mapping[str, str]) -> tuple[ListenerSettings, list[Confi
     Returns:
         The settings, and one error for each wrong value.
     """
-    config, metrics, traces = (_below(conf, prefix) for prefix in OPTIONS)
+    config, metrics, traces = (ReporterConfig.below(prefix, conf) for prefix in OPTIONS)
     errors: list[ConfigError] = []
 
     def read(option: Option[types.T], config: ReporterConfig = config) -> types.T:
@@ -213,10 +213,3 @@ def _parent_of_environment() -> TraceParent | None:
     except ValueError as error:
         logger.warning("%s in the environment: %r is no traceparent (%s)", ENVIRONMENT, text, error)
         return None
-
-
-def _below(conf: Mapping[str, str], prefix: str) -> ReporterConfig:
-    """Return the keys below a prefix."""
-    return ReporterConfig(
-        prefix, {key.removeprefix(prefix): value for key, value in conf.items() if key.startswith(prefix)}
-    )

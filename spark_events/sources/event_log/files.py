@@ -13,7 +13,8 @@ from spark_events.api import ConfigError, needs_extra
 
 with needs_extra("eventlog", "fsspec", "reading event logs"):
     import fsspec
-    from fsspec.core import url_to_fs
+
+    from spark_events.file_systems import open_file_system
 
 Known = Callable[[str, int], bool]
 IN_PROGRESS = ".inprogress"
@@ -26,7 +27,6 @@ _STATUS = "appstatus_"
 _OLD_PART = re.compile(r"EVENT_LOG_(\d+)$")
 _OLD_COMPLETE, _OLD_VERSION = "APPLICATION_COMPLETE", "SPARK_VERSION_"
 _BLOCK = 256 << 10  # what fits a core's own cache is split in half the time
-_HADOOP_SCHEMES = re.compile(r"^s3[an]://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +86,7 @@ class LogFiles:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        url = _HADOOP_SCHEMES.sub("s3://", path)
-        try:
-            self._fs, self._root = url_to_fs(url, use_listings_cache=False, skip_instance_cache=True)
-        except (ImportError, ValueError) as error:
-            hint = "; pip install 'spark-events[s3]'" if url.startswith("s3://") else ""
-            raise ConfigError(f"{path}: its file system cannot be used: {error}{hint}") from error
+        self._fs, self._root = open_file_system(path, path)
 
     def find(self, known: Known = lambda name, modified_ms: False) -> list[EventLog]:
         """Return the logs, by name.
