@@ -29,6 +29,7 @@ from spark_events.listeners.enrichers import ENTRY_POINTS as ENRICHERS
 from spark_events.runtime.kinds import KINDS
 from spark_events.runtime.plugins import Plugin, installed, load_class
 from spark_events.spark_conf import read_conf
+from spark_events.sql_runner.commands import app as sql
 from spark_events.submit import submit
 
 _WRONG = 2
@@ -153,6 +154,7 @@ app.command()(follow)
 app.command()(report)
 app.command()(lineage)
 app.add_typer(ctas, name="ctas")
+app.add_typer(sql, name="sql")
 
 
 def _interrupt(number: int, frame: object) -> None:

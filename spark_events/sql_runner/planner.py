@@ -1,0 +1,279 @@
+"""Compares manifests with what is deployed and what runs, and decides for each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spark_events.api import ConfigError
+from spark_events.runtime.redaction import DEFAULT_REGEX, REDACTED
+from spark_events.sql_runner import layout
+from spark_events.sql_runner.analyst import Analysis, Analyst
+from spark_events.sql_runner.decision import Action, Decision, Situation, decide, differences
+from spark_events.sql_runner.deployed import Deployed, deployed_names, last_version, read_deployed
+from spark_events.sql_runner.documents import RUN, Order, read_wanted
+from spark_events.sql_runner.folder import Manifests
+from spark_events.sql_runner.host_link import HostLink
+from spark_events.sql_runner.manifest import Manifest
+from spark_events.sql_runner.query_data import QueryError
+from spark_events.sql_runner.savepoints import latest_state
+from spark_events.sql_runner.store import Store
+
+Orders = Mapping[str, Mapping[str, Order]]
+"""The orders of each application, by its name and the query's."""
+_SECRET = re.compile(DEFAULT_REGEX)
+
+
+@dataclass(frozen=True)
+class Current:
+    """What there is of a query now.
+
+    Attributes:
+        deployed: the manifest that is deployed, or on its way there; None where the query is new.
+        recorded: the manifest in the store; None where there is none.
+        order: the last order for it.
+        link: the application that has the order.
+        running: whether it runs.
+    """
+
+    deployed: Deployed | None
+    recorded: Deployed | None
+    order: Order | None
+    link: HostLink
+    running: bool
+
+    @property
+    def pending(self) -> bool:
+        """Whether a deployment was broken off before it was written down."""
+        return self.deployed is not None and self.deployed is not self.recorded
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What will be done with one query.
+
+    Attributes:
+        name: the query's.
+        decision: what, and why.
+        current: what there is of it.
+        manifest: what it is to be; None where it is to be stopped.
+        plan: the fingerprint of that.
+        host: the application that is to run it.
+        warnings: what is ignored.
+    """
+
+    name: str
+    decision: Decision
+    current: Current | None
+    manifest: Manifest | None = None
+    plan: str = ""
+    host: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+class Planner:
+    """Decides.
+
+    Args:
+        store: knows what is deployed.
+        analyst: analyses manifests.
+        host_of: says which application is to run a query, by its name.
+        link: gives the link to an application, by its name.
+    """
+
+    def __init__(
+        self, store: Store, analyst: Analyst, host_of: Callable[[str], str], link: Callable[[str], HostLink]
+    ) -> None:
+        self._store = store
+        self._analyst = analyst
+        self._host_of = host_of
+        self._link = link
+        self._orders: Orders = {}
+
+    def plan(self, manifests: Manifests, prune: bool, clean: bool = False) -> list[Planned]:
+        """Decide for each manifest, and for what is deployed without one.
+
+        Args:
+            manifests: those that are right.
+            prune: whether queries without a manifest are stopped.
+            clean: whether all are to begin with a clean state.
+
+        Raises:
+            ConfigError: a table definition cannot be run, or a manifest in the store cannot be understood.
+            StoreError: the store cannot be read.
+        """
+        folders: dict[str, str] = {}
+        self._orders = read_orders(self._store)
+        found = [
+            self._plan_one(manifest, manifests.places[name], folders, clean)
+            for name, manifest in manifests.by_name.items()
+        ]
+        if prune:
+            gone = [name for name in deployed_names(self._store) if name not in manifests.by_name]
+            found += [planned for name in gone if (planned := self._plan_gone(name)) is not None]
+        return found
+
+    def _current(self, name: str) -> Current:
+        return find_current(self._store, name, self._host_of(name), self._orders, self._link)
+
+    def _plan_one(self, manifest: Manifest, place: str, folders: dict[str, str], clean: bool) -> Planned:
+        name = manifest.name
+        current = self._current(name)
+        version = current.deployed.meta.query_version if current.deployed else 0
+        try:
+            analysis = self._analyst.analyse(manifest)
+            _refuse_second(analysis, name, folders)
+        except QueryError as error:
+            return Planned(
+                name, Decision(Action.FAIL, version, f"{_line(place, error)}: {error}"), current, manifest
+            )
+        decision = decide(self._situation(manifest, analysis, current, clean))
+        single = self._link(self._host_of(name)).is_single
+        warnings = () if single else analysis.without_effect
+        return Planned(
+            name,
+            decision,
+            current,
+            manifest,
+            analysis.plan,
+            self._host_of(name),
+            tuple(
+                f"{name}: sparkProperties.{key}: is fixed when an application starts, and has no effect in a "
+                "session; give it to `spark-events sql session`"
+                for key in warnings
+            ),
+        )
+
+    def _situation(self, manifest: Manifest, analysis: Analysis, current: Current, clean: bool) -> Situation:
+        deployed = current.deployed
+        version = last_version(self._store, manifest.name) + 1
+        if deployed is None:
+            return Situation(None, False, False, "", (), None, version)
+        changed = differences(_shown(deployed.manifest.configuration), _shown(manifest.configuration))
+        if deployed.manifest.configuration != manifest.configuration and not changed:
+            changed = ("a secret",)
+        if deployed.meta.host != self._host_of(manifest.name):
+            changed += (f"runs in: {deployed.meta.host} -> {self._host_of(manifest.name)}",)
+        query_changed = self._query_change(deployed, manifest, analysis)
+        state = None if current.running else latest_state(self._store, manifest.name, deployed.meta)
+        return Situation(
+            deployed.meta.query_version,
+            current.pending,
+            current.running,
+            query_changed,
+            changed,
+            state,
+            max(version, deployed.meta.query_version + 1),
+            clean,
+        )
+
+    def _query_change(self, deployed: Deployed, manifest: Manifest, analysis: Analysis) -> str:
+        changed = differences(deployed.manifest.query, manifest.query)
+        if changed:
+            return "; ".join(changed)
+        same = self._analyst.is_same_query(deployed, manifest, analysis.plan)
+        return "" if same else "the plan of the query has changed"
+
+    def _plan_gone(self, name: str) -> Planned | None:
+        current = self._current(name)
+        if not current.running or current.deployed is None:
+            return None
+        version = current.deployed.meta.query_version
+        return Planned(name, Decision(Action.STOP, version, "its manifest is gone"), current)
+
+
+def read_orders(store: Store) -> Orders:
+    """Return the orders that all applications have.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    return {host: read_wanted(store, host).orders for host in store.names(layout.HOSTS)}
+
+
+def find_current(
+    store: Store, name: str, default: str, orders: Orders, link: Callable[[str], HostLink]
+) -> Current:
+    """Return what there is of a query now.
+
+    Args:
+        store: knows what is deployed.
+        name: the query's.
+        default: the application of one that is not deployed.
+        orders: of all applications: a deployment into any of them may have been broken off.
+        link: gives the link to an application, by its name.
+
+    Raises:
+        ConfigError: the manifest in the store, or an order, cannot be understood.
+        StoreError: the store cannot be read.
+    """
+    recorded = read_deployed(store, name)
+    for host, of_host in orders.items():
+        order = of_host.get(name)
+        if order and order.action == RUN and (not recorded or order.id != recorded.meta.deployment):
+            deployed = Deployed.parse(order.deployed, f"the order for {name}")
+            found = link(host)
+            return Current(deployed, recorded, order, found, found.is_running(name, order))
+    host = recorded.meta.host if recorded else default
+    order, found = orders.get(host, {}).get(name), link(host)
+    return Current(recorded, recorded, order, found, found.is_running(name, order))
+
+
+def problems_of_queries(analyst: Analyst, manifests: Manifests) -> list[str]:
+    """Return what is wrong with the queries of manifests, each with its file and line.
+
+    Raises:
+        ConfigError: a table definition cannot be run.
+    """
+    found: list[str] = []
+    folders: dict[str, str] = {}
+    for name, manifest in manifests.by_name.items():
+        try:
+            _refuse_second(analyst.analyse(manifest), name, folders)
+        except QueryError as error:
+            found.append(f"{_line(manifests.places[name], error)}: {name}: {error}")
+    return found
+
+
+def _refuse_second(analysis: Analysis, name: str, folders: dict[str, str]) -> None:
+    """Refuse a second query into one folder: Spark's file sink keeps one log for each, by batch numbers."""
+    if not analysis.files:
+        return
+    first = folders.setdefault(analysis.files, name)
+    if first != name:
+        raise QueryError(
+            f"its target-table lies in {analysis.files}, into which {first!r} writes, too: Spark's file sink "
+            "takes the rows of one query for a folder; give each a table, or use a format such as Delta"
+        )
+
+
+def _line(place: str, error: QueryError) -> str:
+    """Return ``file:line``, with the line of the query that the error is about where that is known."""
+    file, _, line = place.rpartition(":")
+    return f"{file}:{int(line) + error.line - 1}" if error.line else place
+
+
+def _shown(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: _shown(value) if isinstance(value, Mapping) else REDACTED if _SECRET.search(key) else value
+        for key, value in configuration.items()
+    }
+
+
+def refuse_gone(links: Iterable[HostLink], start: str) -> None:
+    """Make sure that sessions are there.
+
+    Args:
+        links: to the applications that are to run queries.
+        start: the command that starts one.
+
+    Raises:
+        ConfigError: one is not.
+    """
+    for link in links:
+        if not link.is_single and not link.is_alive:
+            raise ConfigError(
+                f"{link.why_gone()}; start it with `{start}`: it goes on with the queries that it is to run"
+            )
