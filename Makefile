@@ -46,12 +46,13 @@ smoke35: setup35 ## Run the live tests on PySpark 3.5
 	  tests/integration/test_process_end.py tests/integration/test_same_events.py \
 	  tests/history/test_store.py::test_another_sla_and_a_window \
 	  tests/lineage/test_job_events.py \
-	  tests/ctas/test_session_tables.py tests/ctas/test_hive.py $(PYTEST_ARGS)
+	  tests/ctas/test_session_tables.py tests/ctas/test_hive.py \
+	  tests/sql_runner/test_queries.py tests/sql_runner/test_deployments.py $(PYTEST_ARGS)
 
 connectors: setup41 ## Run the tests of Delta, Iceberg, Kafka and PostgreSQL on PySpark 4.1
 	.ci/get-jars lakehouse postgresql kafka
 	.venv-4.1/bin/python -m pytest tests/lineage/test_connectors.py tests/ctas/test_connectors.py \
-	  tests/ctas/test_crashes.py -k 'connectors or delta' $(PYTEST_ARGS)
+	  tests/ctas/test_crashes.py tests/sql_runner/test_connectors.py -k 'connectors or delta' $(PYTEST_ARGS)
 
 check: $(READY) ## Lint, types, direction of imports
 	$(BIN)/ruff format --check .

@@ -1,4 +1,4 @@
-"""A real Kafka broker and a real PostgreSQL, each for one run of the tests."""
+"""A real Kafka broker, a real PostgreSQL and a real cluster of Spark, each for one run of the tests."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from spark_events.spark_conf import spark_home
 from tests.conftest import missing
 from tests.support import REPO, free_port, wait_until
 
@@ -73,6 +74,21 @@ class KafkaBroker:
         host, port = self.servers.split(":")
         with socket.socket() as probe:
             return probe.connect_ex((host, int(port))) == 0
+
+
+@contextmanager
+def running_kafka(folder: Path) -> Iterator[KafkaBroker]:
+    """Give a broker.
+
+    Args:
+        folder: for its files.
+    """
+    broker = KafkaBroker(folder)
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.stop()
 
 
 class PostgreSql:
@@ -147,3 +163,62 @@ def running_postgresql() -> Iterator[PostgreSql]:
     finally:
         server.stop()
         shutil.rmtree(folder)
+
+
+class SparkCluster:
+    """A standalone master with a worker, started from PySpark's own jars.
+
+    Args:
+        folder: for their files.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.master = f"spark://127.0.0.1:{free_port()}"
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self) -> None:
+        """Start both, and wait until the master has the worker."""
+        host, port = self.master.removeprefix("spark://").split(":")
+        own = ["--host", host, "--webui-port", str(free_port())]
+        self._run("master.Master", [*own, "--port", port])
+        size = ["--cores", "2", "--memory", "2g", "--work-dir", str(self._folder / "work")]
+        self._run("worker.Worker", [*own, *size, self.master])
+        wait_until(
+            lambda: "Registering worker" in self._said("master.Master"), "the worker is registered", 60
+        )
+
+    def stop(self) -> None:
+        """End both."""
+        for process in reversed(self._processes):
+            process.kill()
+            process.wait(20)
+
+    def _run(self, name: str, arguments: list[str]) -> None:
+        home = spark_home()
+        assert home is not None
+        command = [f"{home}/bin/spark-class", f"org.apache.spark.deploy.{name}", *arguments]
+        environment = {
+            **os.environ,
+            "SPARK_HOME": str(home),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_DAEMON_MEMORY": "256m",
+        }
+        with (self._folder / f"{name}.log").open("wb") as log:
+            self._processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment))
+
+    def _said(self, name: str) -> str:
+        assert all(process.poll() is None for process in self._processes), "a part of the cluster has ended"
+        return (self._folder / f"{name}.log").read_text(errors="replace")
+
+
+@contextmanager
+def running_spark_cluster() -> Iterator[SparkCluster]:
+    """Give a standalone cluster with one worker."""
+    with tempfile.TemporaryDirectory(prefix="spark-cluster-") as folder:
+        cluster = SparkCluster(Path(folder))
+        try:
+            cluster.start()
+            yield cluster
+        finally:
+            cluster.stop()

@@ -51,6 +51,21 @@ def test_each_key_is_in_the_configuration_page() -> None:
     assert [key for key in (*keys, *(option.name for option in COMMON)) if key not in page] == []
 
 
+def test_each_key_and_command_of_the_sql_runner_is_on_its_page() -> None:
+    from spark_events.sql_runner.commands import app
+    from spark_events.sql_runner.manifest import json_schema
+    from spark_events.sql_runner.properties import OPTIONS, PREFIX
+
+    page = (REPO / "docs" / "sql-runner.md").read_text()
+    commands = [
+        command.name or command.callback.__name__ for command in app.registered_commands if command.callback
+    ]
+
+    assert [option.name for option in OPTIONS if f"| {PREFIX}{option.name} |" not in page] == []
+    assert [key for key in json_schema()["properties"] if f"\n| {key} |" not in page] == []
+    assert [command for command in commands if f"`{command}" not in page] == []
+
+
 def test_each_event_is_in_the_events_page() -> None:
     """Each event has a section, and each attribute that the listeners set is there, or is of a span."""
     page, spans = ((REPO / "docs" / name).read_text() for name in ("events.md", "spans.md"))

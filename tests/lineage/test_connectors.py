@@ -9,10 +9,11 @@ import pyspark
 import pytest
 
 from tests.lineage.conftest import Shop, listeners
-from tests.servers import KafkaBroker, PostgreSql, jars, running_postgresql
+from tests.servers import KafkaBroker, PostgreSql, jars, running_kafka, running_postgresql
 from tests.support import APPS, App, cli
 
 pytestmark = [
+    pytest.mark.timeout(600),
     pytest.mark.spark,
     pytest.mark.skipif(
         not pyspark.__version__.startswith("4.1."),
@@ -23,12 +24,8 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def broker(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
-    broker = KafkaBroker(tmp_path_factory.mktemp("kafka"))
-    try:
-        broker.start()
+    with running_kafka(tmp_path_factory.mktemp("kafka")) as broker:
         yield broker
-    finally:
-        broker.stop()
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +62,7 @@ def connected(
     }
     app = APPS / "connectors.py"
     command = cli("run", "--master", "local[2]", str(app), str(folder), broker.servers, postgresql.url)
-    run = App(command, conf, folder).end()
+    run = App(command, conf, folder).end(500)
     assert run.code == 0, run.out[-2000:] + run.err[-2000:]
     return Shop.read(run, folder)
 

@@ -1,0 +1,71 @@
+"""Deploys one manifest, and is killed after one of its steps; what Spark would say of the manifest is given."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from spark_events.sql_runner.analyst import Analysis
+from spark_events.sql_runner.definitions import read_definitions
+from spark_events.sql_runner.deployed import Deployed
+from spark_events.sql_runner.folder import read_files
+from spark_events.sql_runner.manifest import Manifest
+from spark_events.sql_runner.store import Store
+from spark_events.sql_runner.workspace import Placement, Workspace
+
+
+class Known:
+    """Stands for the analyst: Spark has analysed the manifest before, in the test."""
+
+    statements: tuple[str, ...]
+    spark_version = "4.3.0"
+
+    def __init__(self, statements: tuple[str, ...], plan: str) -> None:
+        self.statements, self._plan = statements, plan
+
+    def analyse(self, manifest: Manifest) -> Analysis:
+        return Analysis(self._plan, (), "")
+
+    def is_same_query(self, deployed: Deployed, manifest: Manifest, plan: str) -> bool:
+        return deployed.meta.plan == plan
+
+
+class KilledStore(Store):
+    """Ends the process after so many changes."""
+
+    left = 0
+
+    def _change(self, change: Any, *arguments: Any) -> Any:
+        result = change(*arguments)
+        KilledStore.left -= 1
+        if KilledStore.left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+    def write(self, path: str, data: bytes) -> None:
+        self._change(super().write, path, data)
+
+    def create(self, path: str, data: bytes) -> bool:
+        return bool(self._change(super().create, path, data))
+
+    def delete(self, path: str) -> None:
+        self._change(super().delete, path)
+
+
+def main(url: str, manifest: str, definitions: str, plan: str, kill_after: str) -> None:
+    KilledStore.left = int(kill_after)
+    workspace = Workspace(url, Placement(poll_ms=50, lease_ms=3_000, timeout_s=60))
+    workspace.store.__class__ = KilledStore
+    analyst: Any = Known(read_definitions([Path(definitions)]), plan)
+    with workspace.deploying() as guard:
+        planned = workspace.planner(analyst, guard).plan(read_files([Path(manifest)], None).or_fail(), False)
+        for each in planned:
+            result = workspace.deployer(analyst, guard).deploy(each)
+            print(result.action.value, result.failed, result.text, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,71 @@
+"""Stores, and one Spark session, for the tests of the SQL runner."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_events.sql_runner.store import Store
+from tests.servers import SparkCluster, running_spark_cluster
+from tests.sql_runner.shop import Bench, Shop
+from tests.support import free_port, local_spark
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(str(tmp_path / "store"))
+
+
+@pytest.fixture(scope="package")
+def s3() -> Iterator[str]:
+    """Give the endpoint of an S3 with the bucket ``queries``."""
+    import fsspec
+    from moto.server import ThreadedMotoServer
+
+    port = free_port()
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=port, verbose=False)
+    server.start()
+    before = dict(os.environ)
+    endpoint = f"http://127.0.0.1:{port}"
+    os.environ.update(
+        AWS_ACCESS_KEY_ID="test",
+        AWS_SECRET_ACCESS_KEY="test",
+        AWS_DEFAULT_REGION="us-east-1",
+        AWS_ENDPOINT_URL=endpoint,
+    )
+    fsspec.filesystem("s3").mkdir("queries")
+    yield endpoint
+    os.environ.clear()
+    os.environ.update(before)
+    server.stop()
+
+
+@pytest.fixture(scope="package")
+def cluster(java: str) -> Iterator[SparkCluster]:
+    with running_spark_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="package")
+def session(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    conf = {"spark.scheduler.mode": "FAIR", "spark.sql.streaming.pollingDelay": "10ms"}
+    with local_spark("sql runner", tmp_path_factory.mktemp("warehouse"), conf) as session:
+        yield session
+
+
+_shops = itertools.count(1)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return Shop(tmp_path, f"shop{next(_shops)}_")
+
+
+@pytest.fixture
+def bench(shop: Shop, session: Any) -> Bench:
+    return Bench(shop, session)

@@ -1,0 +1,336 @@
+"""The commands, as a person runs them: a session on a standalone cluster, deployments, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_events.sql_runner import layout
+from spark_events.sql_runner.host_link import HostLink
+from spark_events.sql_runner.lease import Lease
+from spark_events.sql_runner.store import Store
+from tests.servers import SparkCluster
+from tests.sql_runner.shop import HOST, Shop
+from tests.support import REPO, App, cli, file_events, of_name, statuses, wait_until
+
+pytestmark = pytest.mark.timeout(900)  # Spark starts several times; a loaded machine takes long for that
+QUIET = ["--poll-ms", "100", "--lease-ms", "5000"]
+
+
+def run(shop: Shop, *arguments: str, timeout_s: float = 400) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "SPARK_EVENTS_SQL_STORE": shop.store_url,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "COLUMNS": "160",
+    }
+    return subprocess.run(
+        cli("sql", *arguments),
+        env=environment,
+        cwd=shop.folder,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+
+
+class Session:
+    """The session application, configured by its spark-defaults.conf."""
+
+    def __init__(self, shop: Shop, master: str) -> None:
+        self.shop = shop
+        self.master = master
+        self.events = shop.folder / "events"
+        self.link = HostLink(Store(shop.store_url), HOST)
+        self.app = self.start()
+
+    def start(self) -> App:
+        conf = {
+            "spark.master": self.master,
+            "spark.executor.memory": "600m",
+            "spark.log.level": "WARN",
+            "spark.events.reporter.file.factory.class": "file_log",
+            "spark.events.reporter.file.path": str(self.events),
+            "spark.job-status-changed.listener.log.factory.class": "file_log",
+            "spark.job-status-changed.listener.log.path": str(self.events / "lineage"),
+        }
+        app = App(cli("sql", "session", "--store", self.shop.store_url, *QUIET), conf, self.shop.folder)
+        app.wait_for(lambda: self.link.is_alive, "the session is there")
+        return app
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory, java: str) -> Shop:
+    return Shop(tmp_path_factory.mktemp("shop"))
+
+
+@pytest.fixture(scope="module")
+def session(shop: Shop, cluster: SparkCluster) -> Iterator[Session]:
+    session = Session(shop, cluster.master)
+    yield session
+    if not session.app.ended:
+        session.app.kill()
+
+
+def tables(shop: Shop) -> list[str]:
+    return ["--table-definition-path", str(shop.folder / "tables.sql")]
+
+
+@pytest.mark.spark
+class TestOneDay:
+    """In order: each test goes on from where the one before has ended."""
+
+    def test_validate(self, shop: Shop) -> None:
+        folder = shop.write(
+            "queries",
+            shop.manifest(sql="SELECT id,\n  prise\nFROM orders"),
+            shop.manifest("other", target_table="nowhere"),
+        )
+        wrong = run(shop, "validate", str(folder), *tables(shop))
+
+        assert wrong.returncode == 2
+        errors = [line for line in wrong.stderr.splitlines() if line.startswith("error")]
+        assert len(errors) == 2
+        place = next(
+            n for n, line in enumerate((folder / "cheap.yaml").read_text().splitlines(), 1) if "prise" in line
+        )
+        assert errors[0].startswith(f"error {folder}/cheap.yaml:{place}: cheap: [UNRESOLVED_COLUMN")
+        assert "nowhere: cannot be found" in errors[1]
+        assert run(shop, "validate", str(folder), "--syntax-only").stdout == "ok 2 manifest(s)\n"
+
+    def test_without_a_session_nothing_is_deployed(self, shop: Shop) -> None:
+        folder = shop.write("queries", shop.manifest())
+        gone = run(shop, "deploy", str(folder), *tables(shop))
+
+        assert gone.returncode == 2
+        assert "session 'default' has never run with store" in gone.stderr
+        assert f"spark-events sql session --store {shop.store_url} --session default" in gone.stderr
+        assert Store(shop.store_url).names(layout.MANIFESTS) == []
+
+    def test_deploy_then_plan_then_status(self, shop: Shop, session: Session) -> None:
+        shop.order(2)
+        folder = shop.write("queries", shop.manifest(), shop.manifest("other", target_table="other"))
+        deployed = run(shop, "deploy", str(folder), *tables(shop))
+
+        assert deployed.returncode == 0, deployed.stderr
+        assert deployed.stdout.splitlines() == [
+            "ok cheap version 1: start with a clean state",
+            "ok other version 1: start with a clean state",
+        ]
+        shop.wait_ids(shop.cheap_ids())
+        planned = run(shop, "plan", str(folder), *tables(shop), "--json")
+        assert planned.returncode == 0, planned.stderr
+        assert [(each["name"], each["action"]) for each in json.loads(planned.stdout)] == [
+            ("cheap", "nothing"),
+            ("other", "nothing"),
+        ]
+        status = run(shop, "status")
+        assert status.returncode == 0
+        assert [line.split()[:2] for line in status.stdout.splitlines()[1:]] == [
+            ["cheap", "RUNNING"],
+            ["other", "RUNNING"],
+        ]
+
+    def test_one_failing_manifest_stops_no_other(self, shop: Shop, session: Session) -> None:
+        shop.write(
+            "queries",
+            shop.manifest(sql="SELECT nothing FROM orders"),
+            shop.manifest("other", target_table="other", trigger={"processing-time": "1s"}),
+        )
+        deployed = run(shop, "deploy", str(shop.folder / "queries"), *tables(shop))
+
+        assert deployed.returncode == 2
+        assert "failed cheap version 1: error:" in deployed.stdout
+        assert (
+            "ok other version 1: stop with a savepoint, and start from it, savepoints/other/1/"
+            in deployed.stdout
+        )
+        assert run(shop, "status").returncode == 0, "the one that is deployed runs on"
+
+    def test_of_two_deployers_one_wins_and_the_other_says_so(self, shop: Shop, session: Session) -> None:
+        folder = shop.write(
+            "queries", shop.manifest(), shop.manifest("other", target_table="other", description="new")
+        )
+        results: list[Any] = []
+        threads = [
+            threading.Thread(target=lambda: results.append(run(shop, "deploy", str(folder), *tables(shop))))
+            for _ in range(2)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        lost, won = sorted(results, key=lambda each: each.stdout)
+        assert (won.returncode, lost.returncode) == (0, 2), (won.stderr, lost.stderr)
+        assert "another deployment is at work:" in lost.stderr
+        assert "process" in lost.stderr
+        assert "ok other version 1: stop with a savepoint" in won.stdout
+
+    def test_a_wrong_yaml_stops_all(self, shop: Shop, session: Session) -> None:
+        folder = shop.write("queries", shop.manifest())
+        (folder / "broken.yaml").write_text("name: [")
+        wrong = run(shop, "deploy", str(folder), *tables(shop), "--prune")
+
+        assert wrong.returncode == 2
+        assert f"error {folder}/broken.yaml:1: no YAML" in wrong.stderr
+        assert run(shop, "status").returncode == 0
+
+    def test_stop_and_history(self, shop: Shop, session: Session) -> None:
+        stopped = run(shop, "stop", "cheap", "--savepoint")
+
+        assert stopped.returncode == 0, stopped.stderr
+        assert stopped.stdout.startswith(
+            "ok cheap version 1: stop with a savepoint, savepoints/cheap/1/savepoint-"
+        )
+        assert run(shop, "stop", "cheap").stdout == "cheap does not run\n"
+        nobody = run(shop, "stop", "nobody")
+        assert (nobody.returncode, "there is cheap, other" in nobody.stderr) == (2, True)
+        found = json.loads(run(shop, "history", "cheap", "--json").stdout)
+        assert [entry["action"] for entry in found] == ["start", "stop"]
+        shown = run(shop, "history", "cheap").stdout
+        assert "why: the user asked for it" in shown
+        assert run(shop, "history", "nobody").returncode == 2
+
+    def test_a_session_that_is_killed_comes_back_with_its_queries(self, shop: Shop, session: Session) -> None:
+        shop.order(1)
+        shop.wait_ids(shop.cheap_ids(), "other")
+        os.killpg(session.app.process.pid, signal.SIGKILL)
+        pids = _driver_pids(shop)
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        session.app.process.wait()
+        wait_until(lambda: not session.link.is_alive, "it is known to be gone")
+        status = run(shop, "status")
+        assert status.returncode == 1
+        assert "GONE" in status.stdout
+        assert "session 'default' does not run: app-" in status.stdout
+        shop.order(2)
+
+        session.app = session.start()
+
+        shop.wait_ids(shop.cheap_ids(), "other")
+        assert run(shop, "status").returncode == 0
+
+    def test_a_second_session_of_the_name_is_refused(self, shop: Shop, session: Session) -> None:
+        second = run(shop, "session")
+
+        assert second.returncode == 2
+        assert "session 'default' runs already" in second.stderr
+
+    def test_ctrl_c_stops_the_queries_and_ends_the_session(self, shop: Shop, session: Session) -> None:
+        session.app.process.send_signal(signal.SIGINT)
+        ended = session.app.end()
+
+        assert ended.code == 0, ended.err[-3000:]
+        assert "stopping the queries after their micro-batches" in ended.err
+        assert Lease(Store(shop.store_url), layout.host_lease(HOST), "", 0).holder() is None
+        checkpoint = Store(shop.store_url).names(layout.checkpoints("other", 1))[0]
+        folder = f"{layout.checkpoints('other', 1)}/{checkpoint}"
+        begun, committed = (
+            [name for name in Store(shop.store_url).names(f"{folder}/{log}") if name.isdigit()]
+            for log in ("offsets", "commits")
+        )
+        assert begun == committed
+
+    def test_all_of_it_was_reported_under_the_manifests_names(self, session: Session) -> None:
+        events = file_events(session.events)
+
+        names = {event["attributes"]["query_name"] for event in of_name(events, "CheckpointEvent")}
+        assert names == {"cheap", "other"}
+        states = statuses(
+            [event for event in events if event["attributes"].get("query_name") == "other"], "query"
+        )
+        assert states.count("CREATED") == 2, "one for each application"
+        assert "RESTARTING" in states
+
+    def test_so_was_their_lineage(self, shop: Shop, session: Session) -> None:
+        lines = [
+            line for path in (session.events / "lineage").iterdir() for line in path.read_text().splitlines()
+        ]
+        of_query = [line for line in lines if '"cheap"' in line and f"{shop.folder}/out" in line]
+
+        assert of_query
+        assert any(f"{shop.folder}/orders" in line for line in of_query)
+
+
+def _driver_pids(shop: Shop) -> list[int]:
+    """Return the processes of the session's driver, which has a group of its own."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                command = (folder / "cmdline").read_bytes().decode(errors="replace")
+            except OSError:
+                continue
+            if shop.store_url in command and "sql_runner/application.py" in command:
+                found.append(int(folder.name))
+    return found
+
+
+@pytest.mark.spark
+def test_the_beginning_of_the_page(tmp_path: Path, java: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two blocks of commands with which docs/sql-runner.md begins."""
+    installed = Path(sys.executable).parent
+    monkeypatch.setenv("PATH", f"{installed}{os.pathsep}{os.environ['PATH']}")
+    page = (REPO / "docs" / "sql-runner.md").read_text()
+    session, rest, *_ = [part.split("```")[0] for part in page.split("```\n")[1::2]]
+    shutil.copytree(REPO / "conf" / "sql-runner", tmp_path / "conf" / "sql-runner")
+    tables = tmp_path / "conf" / "sql-runner" / "tables.sql"
+    tables.write_text(tables.read_text().replace("/tmp/spark-events-sql", str(tmp_path)))
+    store = Store(str(tmp_path / "store"))
+
+    def script(text: str) -> list[str]:
+        return ["bash", "-ec", text.replace("/tmp/spark-events-sql", str(tmp_path))]
+
+    app = App(script(session), {}, tmp_path)
+    try:
+        app.wait_for(lambda: HostLink(store, HOST).is_alive, "the session is there")
+        environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+        done = subprocess.run(
+            script(rest),
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-2000:] + done.stdout
+        assert "expensive-orders  RUNNING" in done.stdout
+        assert "session 'default' has ended" in done.stdout
+        assert app.end().code == 0
+    finally:
+        if not app.ended:
+            app.kill()
+    assert list((tmp_path / "expensive_orders").glob("*.parquet"))
+
+
+class TestWrongOptions:
+    def test_a_store_that_cannot_be_reached(self, shop: Shop) -> None:
+        shop.write("queries", shop.manifest())
+        wrong = run(shop, "status", "--store", "nope://x")
+
+        assert wrong.returncode == 2
+        assert "store nope://x: its file system cannot be used" in wrong.stderr
+
+    def test_a_folder_that_is_not_there(self, shop: Shop) -> None:
+        assert "nowhere: is no folder" in run(shop, "validate", "nowhere").stderr
+
+    def test_definitions_that_are_not_there(self, shop: Shop) -> None:
+        folder = shop.write("queries", shop.manifest())
+        wrong = run(shop, "validate", str(folder), "--table-definition-path", "nowhere.sql")
+
+        assert wrong.returncode == 2
+        assert "--table-definition-path nowhere.sql: cannot be read" in wrong.stderr

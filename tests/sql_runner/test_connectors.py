@@ -1,0 +1,137 @@
+"""A real Kafka, Delta and Iceberg as what queries read and write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+
+from spark_events.sql_runner.analyst import Analyst
+from spark_events.sql_runner.decision import Action
+from spark_events.sql_runner.definitions import split_statements
+from tests.servers import KafkaBroker, jars, running_kafka
+from tests.sql_runner.shop import METADATA, Bench, Shop
+from tests.support import local_spark, wait_until
+
+pytestmark = [
+    pytest.mark.timeout(600),
+    pytest.mark.spark,
+    pytest.mark.skipif(
+        not pyspark.__version__.startswith("4.1."),
+        reason="the connectors' jars are for Spark 4.1: make connectors runs these tests on it",
+    ),
+]
+ORDERS = "from_json(CAST(value AS STRING), 'id INT, price DOUBLE') AS o"
+
+
+@pytest.fixture(scope="module")
+def broker(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    with running_kafka(tmp_path_factory.mktemp("kafka")) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def lake(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    folder, ice = tmp_path_factory.mktemp("lake"), "spark.sql.catalog.ice"
+    conf = {
+        "spark.jars": ",".join(map(str, jars("lakehouse"))),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,"
+        "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        ice: "org.apache.iceberg.spark.SparkCatalog",
+        f"{ice}.type": "hadoop",
+        f"{ice}.warehouse": str(folder / "ice"),
+        "spark.databricks.delta.snapshotPartitions": "1",
+    }
+    with local_spark("connectors", folder, conf) as session:
+        yield session
+
+
+@pytest.fixture
+def bench(lake: Any, broker: KafkaBroker, tmp_path: Path) -> Bench:
+    shop = Shop(tmp_path)
+    servers = f"'kafka.bootstrap.servers' = '{broker.servers}'"
+    shop.definitions = f"""
+CREATE TABLE IF NOT EXISTS orders USING kafka
+  OPTIONS ({servers}, 'subscribe' = 'orders', 'startingOffsets' = 'earliest');
+CREATE TABLE IF NOT EXISTS dear USING kafka OPTIONS ({servers}, 'topic' = 'dear', 'subscribe' = 'dear');
+CREATE TABLE IF NOT EXISTS lake (id INT, price DOUBLE, {METADATA}) USING delta;
+CREATE TABLE IF NOT EXISTS ice.db.lake (id INT, price DOUBLE, {METADATA}) USING iceberg;
+"""
+    bench = Bench(shop, lake)
+    bench.analyst = Analyst(lake, split_statements(shop.definitions))
+    return bench
+
+
+def order(lake: Any, broker: KafkaBroker, ids: range) -> None:
+    rows = [(json.dumps({"id": number, "price": float(number)}),) for number in ids]
+    writer = lake.createDataFrame(rows, "value STRING").write.format("kafka")
+    writer.option("kafka.bootstrap.servers", broker.servers).option("topic", "orders").save()
+
+
+def messages(lake: Any, broker: KafkaBroker, topic: str) -> list[Any]:
+    reader = lake.read.format("kafka").option("kafka.bootstrap.servers", broker.servers)
+    found = reader.option("subscribe", topic).option("includeHeaders", "true").load().collect()
+    return sorted(found, key=lambda row: row.offset)
+
+
+def test_kafka_into_kafka_delta_and_iceberg(bench: Bench, lake: Any, broker: KafkaBroker) -> None:
+    order(lake, broker, range(10))
+    select = f"SELECT o.id, o.price FROM (SELECT {ORDERS} FROM orders) WHERE o.price >= 5"
+    made = select.replace("o.id, o.price", "CAST(o.id AS STRING) AS key, 'made' AS value")
+    manifests = [
+        bench.shop.manifest("to-kafka", target_table="dear", sql=select),
+        bench.shop.manifest("own-value", target_table="dear", sql=made),
+        bench.shop.manifest("to-delta", target_table="lake", sql=select),
+        bench.shop.manifest("to-iceberg", target_table="ice.db.lake", sql=select),
+    ]
+    with bench.hosting():
+        results = bench.deploy(*manifests)
+
+        assert [result.text for result in results] == ["done"] * 4
+        for table in ("lake", "ice.db.lake"):
+            rows = lambda table=table: sorted(row.id for row in lake.table(table).collect())  # noqa: E731
+            wait_until(lambda rows=rows: rows() == list(range(5, 10)), f"{table} has the rows", 120)
+        wait_until(lambda: len(messages(lake, broker, "dear")) == 10, "the topic has the messages", 120)
+        found = messages(lake, broker, "dear")
+        packed = [json.loads(message.value) for message in found if message.value != b"made"]
+        assert sorted(message["id"] for message in packed) == list(range(5, 10))
+        assert {message["__query_name"] for message in packed} == {"to-kafka"}
+        own = [message for message in found if message.value == b"made"]
+        assert {bytes(message.key) for message in own} == {b"5", b"6", b"7", b"8", b"9"}
+        headers = {header.key: bytes(header.value) for header in own[0].headers}
+        assert headers["__query_name"] == b"own-value"
+        assert headers["__query_version"] == b"1"
+
+
+def test_a_new_version_reads_all_again(bench: Bench, lake: Any, broker: KafkaBroker) -> None:
+    def sql(price: int) -> str:
+        return f"SELECT o.id, o.price FROM (SELECT {ORDERS} FROM orders) WHERE o.price >= {price}"
+
+    def of_version(version: int) -> list[int]:
+        return sorted(
+            row.id
+            for row in lake.table("lake")
+            .where(f"__query_version = {version} AND __query_name = 'v'")
+            .collect()
+        )
+
+    order(lake, broker, range(10))
+    with bench.hosting():
+        bench.deploy(bench.shop.manifest("v", target_table="lake", sql=sql(8)))
+        wait_until(lambda: set(of_version(1)) == {8, 9}, "version 1 has its rows", 120)
+        (result,) = bench.deploy(bench.shop.manifest("v", target_table="lake", sql=sql(7)))
+
+        assert (result.action, result.failed) == (Action.REPLACE, False)
+        wait_until(lambda: set(of_version(2)) == {7, 8, 9}, "version 2 has its rows", 120)
+        (resumed,) = bench.deploy(
+            bench.shop.manifest("v", target_table="lake", sql=sql(7), trigger={"processing-time": "1s"})
+        )
+        assert (resumed.action, resumed.failed) == (Action.RESTART, False)
+        before = of_version(2)
+        order(lake, broker, range(20, 22))
+        wait_until(lambda: of_version(2) == [*before, 20, 21], "each new row comes once", 120)

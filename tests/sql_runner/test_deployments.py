@@ -1,0 +1,453 @@
+"""Deployments with real queries: what starts, what goes on from where, and that each row comes once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from spark_events.sql_runner import layout
+from spark_events.sql_runner.decision import Action
+from spark_events.sql_runner.deployed import read_deployed, read_history
+from spark_events.sql_runner.documents import Order
+from spark_events.sql_runner.savepoints import all_savepoints
+from tests.sql_runner.shop import HOST, Bench
+from tests.support import wait_until
+
+pytestmark = pytest.mark.spark
+FASTER = {"processing-time": "200 milliseconds"}
+
+
+@pytest.fixture
+def hosted(bench: Bench) -> Iterator[Bench]:
+    with bench.hosting():
+        yield bench
+
+
+def actions(results: Any) -> list[tuple[Action, bool]]:
+    return [(result.action, result.failed) for result in results]
+
+
+def test_a_new_query_starts_clean_and_tells_of_itself_in_each_row(hosted: Bench) -> None:
+    hosted.shop.order(2)
+    properties = {"spark.sql.session.timeZone": "America/New_York"}
+
+    results = hosted.deploy(hosted.shop.manifest(description="below 5", sparkProperties=properties))
+
+    assert actions(results) == [(Action.START, False)]
+    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+    row, meta = hosted.shop.rows()[0], hosted.meta()
+    assert row["__query_name"] == "cheap"
+    assert row["__query_description"] == "below 5"
+    assert row["__query_id"] == meta.query_id
+    assert row["__query_version"] == meta.query_version == 1
+    written = datetime.fromisoformat(row["__query_create_timestamp"])
+    assert written == datetime.fromisoformat(meta.query_create_timestamp + "+00:00")
+    assert written <= datetime.fromisoformat(row["__create_timestamp"])
+    (query,) = [each for each in active(hosted) if each.name == "cheap"]
+    assert str(query.id) == meta.query_id
+
+
+def active(bench: Bench) -> list[Any]:
+    """Return all streaming queries of the driver, whichever session has started them."""
+    jvm = bench.spark._jsparkSession.sharedState().activeStreamingQueries().values()
+    return [_Query(each) for each in jvm]
+
+
+class _Query:
+    def __init__(self, java: Any) -> None:
+        self.name, self.id = java.name(), java.id()
+
+
+def test_what_runs_and_has_not_changed_is_left_alone(hosted: Bench) -> None:
+    hosted.deploy(hosted.shop.manifest())
+    order = hosted.meta().deployment
+    text = hosted.shop.manifest()["sql"].replace("SELECT", "-- the cheap ones\nselect ").replace("<", " <\n ")
+
+    results = hosted.deploy(hosted.shop.manifest(sql=text))
+
+    assert actions(results) == [(Action.NOTHING, False)]
+    assert hosted.meta().deployment == order
+    found = read_deployed(hosted.store, "cheap")
+    assert found is not None
+    assert found.manifest.sql == text, "the store has the team's text"
+
+
+def test_another_configuration_goes_on_from_a_savepoint(hosted: Bench) -> None:
+    hosted.shop.order(3)
+    hosted.deploy(hosted.shop.manifest())
+    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+    before = hosted.meta()
+
+    (result,) = hosted.deploy(hosted.shop.manifest(trigger=FASTER))
+
+    assert (result.action, result.failed) == (Action.RESTART, False)
+    (savepoint,) = all_savepoints(hosted.store, "cheap", 1)
+    assert result.savepoint == savepoint.path
+    assert savepoint.path.startswith("savepoints/cheap/1/savepoint-")
+    assert savepoint.batch == 2
+    copied = hosted.store.sizes(savepoint.path)
+    assert {"metadata", "offsets/2", "commits/2", layout.SAVEPOINT_COMPLETE} <= set(copied)
+    assert (savepoint.files, savepoint.size) == (len(copied) - 1, sum(copied.values()) - copied["_metadata"])
+    after = hosted.meta()
+    assert (after.query_id, after.query_version) == (before.query_id, 1)
+    hosted.shop.order(2)
+    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+
+
+def test_another_query_is_a_new_version_with_a_clean_state(hosted: Bench) -> None:
+    """Spark's file sink alone would take the first micro-batches of the new version as written."""
+    hosted.shop.order(3)
+    hosted.deploy(hosted.shop.manifest())
+    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+    first = hosted.meta()
+    changed = hosted.shop.manifest(sql=f"SELECT id, price FROM {hosted.shop.prefix}orders WHERE price >= 5")
+
+    (result,) = hosted.deploy(changed)
+
+    assert (result.action, result.version, result.failed) == (Action.REPLACE, 2, False)
+    assert result.savepoint.startswith("savepoints/cheap/1/")
+    assert hosted.meta().query_id != first.query_id
+    hosted.shop.order(1)
+    dear = [number for number in range(40) if number % 10 >= 5]
+    hosted.shop.wait_ids(dear, version=2)
+    assert hosted.shop.ids(version=1) == [number for number in range(30) if number % 10 < 5]
+    # And it goes on after a restart: its batches keep their places.
+    hosted.deploy({**changed, "trigger": FASTER})
+    hosted.shop.order(1)
+    hosted.shop.wait_ids([*dear, *range(45, 50)], version=2)
+
+
+def test_a_stopped_query_goes_on_from_where_it_was(hosted: Bench) -> None:
+    hosted.shop.order(2)
+    hosted.deploy(hosted.shop.manifest())
+    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+
+    stopped = hosted.stop("cheap", savepoint=True)
+
+    assert not stopped.failed
+    assert hosted.status().state == "CANCELED"
+    hosted.shop.order(2)
+    (planned,) = hosted.plan(hosted.shop.manifest())
+    assert planned.decision.action is Action.RESUME
+    assert actions(hosted.deploy(hosted.shop.manifest())) == [(Action.RESUME, False)]
+    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+
+
+def test_where_the_checkpoint_is_gone_the_savepoint_is_copied_back(hosted: Bench) -> None:
+    hosted.shop.order(2)
+    hosted.deploy(hosted.shop.manifest())
+    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+    hosted.stop("cheap", savepoint=True)
+    before = hosted.meta().checkpoint
+    hosted.store.delete(before)
+    hosted.shop.order(1)
+
+    assert actions(hosted.deploy(hosted.shop.manifest())) == [(Action.RESUME, False)]
+
+    assert hosted.meta().checkpoint != before
+    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+    assert layout.SAVEPOINT_COMPLETE not in hosted.store.names(hosted.meta().checkpoint)
+
+
+def test_without_any_state_it_is_an_error_until_a_clean_one_is_asked_for(hosted: Bench) -> None:
+    hosted.shop.order(1)
+    hosted.deploy(hosted.shop.manifest())
+    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+    hosted.stop("cheap")
+    hosted.store.delete(hosted.meta().checkpoint)
+
+    (failed,) = hosted.deploy(hosted.shop.manifest())
+
+    assert (failed.action, failed.failed) == (Action.FAIL, True)
+    assert "no savepoint or checkpoint of version 1" in failed.text
+    (clean,) = hosted.deploy(hosted.shop.manifest(), clean=True)
+    assert (clean.action, clean.version, clean.failed) == (Action.START, 2, False)
+    hosted.shop.wait_ids(hosted.shop.cheap_ids(), version=2)
+
+
+def test_a_stop_waits_for_the_micro_batch(hosted: Bench) -> None:
+    """What is stopped in the middle of a batch would write that batch again."""
+    hosted.shop.order(1)
+    code = f"""
+import time
+from pyspark.sql.functions import udf
+
+@udf("int")
+def slowly(number):
+    time.sleep(0.3)
+    return number
+
+execution_output = spark.readStream.table("{hosted.shop.prefix}orders").select(slowly("id").alias("id"), "price")
+"""
+    hosted.deploy(hosted.shop.manifest(code=code))
+    hosted.wait_batch(0)
+    hosted.shop.order(1)
+    offsets = f"{hosted.meta().checkpoint}/offsets"
+    wait_until(lambda: "1" in hosted.store.names(offsets), "batch 1 has begun")
+
+    result = hosted.stop("cheap", savepoint=True)
+
+    assert not result.failed
+    (savepoint,) = all_savepoints(hosted.store, "cheap", 1)
+    assert savepoint.batch == 1
+    assert "1" in hosted.store.names(f"{savepoint.path}/commits")
+
+
+def test_a_deployment_that_fails_leaves_the_query_as_it_was(hosted: Bench) -> None:
+    hosted.shop.order(1)
+    hosted.deploy(hosted.shop.manifest())
+    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+    before = hosted.meta()
+    broken = hosted.shop.manifest(
+        sql=f"SELECT id, raise_error('no such price') + price AS price FROM {hosted.shop.prefix}orders"
+    )
+
+    (result,) = hosted.deploy(broken)
+
+    assert (result.action, result.failed) == (Action.REPLACE, True)
+    assert "no such price" in result.text
+    assert "version 1 as it was deployed runs again" in result.text
+    assert hosted.meta().query_version == 1
+    assert hosted.meta().query_id == before.query_id
+    hosted.shop.order(1)
+    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+    # Its version is not used again: rows of it may be in the table.
+    (planned,) = hosted.plan(broken)
+    assert planned.decision.version == 3
+
+
+def test_a_new_query_that_fails_is_not_deployed(hosted: Bench) -> None:
+    hosted.shop.order(1)
+
+    (result,) = hosted.deploy(
+        hosted.shop.manifest(
+            sql=f"SELECT id, raise_error('x') + price AS price FROM {hosted.shop.prefix}orders"
+        )
+    )
+
+    assert result.failed
+    assert read_deployed(hosted.store, "cheap") is None
+    assert not [query for query in active(hosted) if query.name == "cheap"]
+    assert [entry.result for entry in read_history(hosted.store, "cheap")] == [result.text]
+
+
+def test_a_query_that_fails_is_restarted_and_stops_no_other(hosted: Bench) -> None:
+    hosted.shop.order(1)
+    other = hosted.shop.manifest("other", target_table=f"{hosted.shop.prefix}other")
+    hosted.deploy(hosted.shop.manifest(), other)
+    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+    hosted.shop.wait_ids(hosted.shop.cheap_ids(), "other")
+    # Its target cannot be written for a while.
+    (hosted.shop.folder / "out").rename(hosted.shop.folder / "away")
+    (hosted.shop.folder / "out").write_text("no folder")
+
+    hosted.shop.order(1)
+    restarting = hosted.wait_state("RESTARTING")
+
+    assert restarting.error
+    hosted.shop.wait_ids(hosted.shop.cheap_ids(), "other")
+    assert hosted.status("other").state == "RUNNING"
+    (hosted.shop.folder / "out").unlink()
+    (hosted.shop.folder / "away").rename(hosted.shop.folder / "out")
+    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+    assert hosted.status().restarts >= 1
+
+
+def test_attempts_are_counted(hosted: Bench) -> None:
+    properties = {
+        "spark.events.sql.restart-strategy.fixed-delay.delay": "50ms",
+        "spark.events.sql.restart-strategy.fixed-delay.attempts": "2",
+    }
+    hosted.shop.order(1)
+    hosted.deploy(hosted.shop.manifest(sparkProperties=properties))
+    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+    (hosted.shop.folder / "out").rename(hosted.shop.folder / "away")
+    (hosted.shop.folder / "out").write_text("no folder")
+    hosted.shop.order(1)
+
+    failed = hosted.wait_state("FAILED")
+
+    assert failed.restarts == 2
+    assert not failed.is_well
+    (hosted.shop.folder / "out").unlink()
+    (hosted.shop.folder / "away").rename(hosted.shop.folder / "out")
+    assert actions(hosted.deploy(hosted.shop.manifest(sparkProperties=properties))) == [
+        (Action.RESUME, False)
+    ]
+    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+
+
+def test_queries_whose_manifest_is_gone_are_stopped_with_prune_alone(hosted: Bench) -> None:
+    hosted.shop.order(1)
+    other = hosted.shop.manifest("other", target_table=f"{hosted.shop.prefix}other")
+    hosted.deploy(hosted.shop.manifest(), other)
+
+    assert actions(hosted.deploy(other)) == [(Action.NOTHING, False)]
+    assert hosted.status().state == "RUNNING"
+    pruned = hosted.deploy(other, prune=True)
+
+    assert actions(pruned) == [(Action.NOTHING, False), (Action.STOP, False)]
+    assert hosted.status().state == "CANCELED"
+    assert all_savepoints(hosted.store, "cheap", 1)
+    assert actions(hosted.deploy(other, prune=True)) == [(Action.NOTHING, False)]
+    # Where it comes back, so does its state.
+    assert actions(hosted.deploy(other, hosted.shop.manifest())) == [
+        (Action.NOTHING, False),
+        (Action.RESUME, False),
+    ]
+
+
+def test_code_is_changed_by_what_it_does(hosted: Bench) -> None:
+    code = f"execution_output = spark.readStream.table('{hosted.shop.prefix}orders').select('id', 'price')\n"
+    hosted.shop.order(1)
+    hosted.deploy(hosted.shop.manifest(code=code))
+    hosted.shop.wait_ids(list(range(10)))
+
+    assert actions(hosted.deploy(hosted.shop.manifest(code=f"# all\n{code}\n"))) == [(Action.NOTHING, False)]
+    assert actions(
+        hosted.deploy(
+            hosted.shop.manifest(
+                code=code.replace("\n", ".limit(3)\n").replace(".limit(3)", ".where('id < 3')")
+            )
+        )
+    ) == [(Action.REPLACE, False)]
+    hosted.shop.wait_ids([0, 1, 2], version=2)
+
+
+def test_a_query_that_ends_by_itself_is_well(hosted: Bench) -> None:
+    hosted.shop.order(2)
+    once = hosted.shop.manifest(trigger={"available-now": True})
+
+    assert actions(hosted.deploy(once)) == [(Action.START, False)]
+    hosted.wait_state("FINISHED")
+    assert hosted.status().is_well
+    hosted.shop.order(1)
+    assert actions(hosted.deploy(once)) == [(Action.RESUME, False)]
+    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+
+
+def test_each_query_has_a_fair_pool(hosted: Bench) -> None:
+    hosted.shop.order(1)
+    hosted.deploy(hosted.shop.manifest())
+    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+
+    pools = hosted.spark.sparkContext._jsc.sc().getAllPools()
+    names = [pools.apply(index).name() for index in range(pools.size())]
+
+    assert "cheap" in names
+
+
+def test_the_history_says_what_was_done_and_why(hosted: Bench) -> None:
+    hosted.deploy(hosted.shop.manifest())
+    hosted.deploy(hosted.shop.manifest(trigger=FASTER))
+    hosted.stop("cheap")
+
+    found = read_history(hosted.store, "cheap")
+
+    assert [entry.action for entry in found] == ["start", "restart", "stop"]
+    assert "trigger.processing-time: unset -> '200 milliseconds'" in found[1].reason
+    assert found[1].savepoint.startswith("savepoints/cheap/1/")
+    assert all(entry.result == "done" and "@" in entry.who for entry in found)
+
+
+def test_secrets_are_not_in_a_reason(hosted: Bench) -> None:
+    hosted.deploy(hosted.shop.manifest())
+    properties = {"spark.hadoop.fs.s3a.secret.key": "hunter2-hunter2"}
+
+    (planned,) = hosted.plan(hosted.shop.manifest(sparkProperties=properties))
+
+    assert planned.decision.action is Action.RESTART
+    assert "hunter2" not in planned.decision.reason
+    assert "fs.s3a.secret.key: unset -> '******'" in planned.decision.reason
+
+
+def test_an_application_that_comes_back_goes_on(bench: Bench) -> None:
+    bench.shop.order(1)
+    with bench.hosting():
+        bench.deploy(bench.shop.manifest())
+        bench.shop.wait_ids(bench.shop.cheap_ids())
+    assert bench.status().state == "GONE"
+    bench.shop.order(2)
+    with bench.hosting():
+        bench.shop.wait_ids(bench.shop.cheap_ids())
+        assert actions(bench.deploy(bench.shop.manifest())) == [(Action.NOTHING, False)]
+
+
+def test_an_application_that_was_silent_too_long_stops_its_queries(
+    hosted: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another one may run them by then: a store that it cannot reach is simulated."""
+    from spark_events.sql_runner import host
+    from spark_events.sql_runner.store import StoreError
+
+    hosted.shop.order(1)
+    hosted.deploy(hosted.shop.manifest())
+    real = host.read_wanted
+
+    def fail(*_: Any) -> Any:
+        raise StoreError("away")
+
+    monkeypatch.setattr(host.Lease, "renew", fail)
+    monkeypatch.setattr(host, "read_wanted", fail)
+    wait_until(
+        lambda: not [query for query in active(hosted) if query.name == "cheap"], "the query is stopped"
+    )
+    monkeypatch.undo()
+    assert host.read_wanted is real
+    hosted.shop.order(1)
+    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+
+
+def test_a_query_moves_to_another_application_with_its_state(hosted: Bench) -> None:
+    """It must not run in both, even where its first deployment was broken off before it was written down."""
+    hosted.shop.order(1)
+    hosted.deploy(hosted.shop.manifest())
+    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+    hosted.store.delete(layout.manifest("cheap"))
+    other = Bench(hosted.shop, hosted.spark, "other")
+
+    with other.hosting():
+        (result,) = other.deploy(other.shop.manifest())
+
+        assert (result.action, result.version, result.failed) == (Action.RESTART, 1, False)
+        assert other.meta().host == "session-other"
+        assert [query.name for query in active(hosted)].count("cheap") == 1
+        other.shop.order(1)
+        other.shop.wait_ids(other.shop.cheap_ids())
+
+
+def test_an_order_that_is_not_understood_stops_no_other(hosted: Bench) -> None:
+    """As another version of spark-events may give one."""
+    hosted.shop.order(1)
+    hosted.deploy(hosted.shop.manifest())
+    link = hosted.workspace.link(HOST)
+    deployed = {"name": "strange", "meta": {"unknown": 1}}
+
+    link.give("strange", Order("x", "run", deployed))
+
+    wait_until(lambda: link.status_of("strange", Order("x", "run", deployed)), "the order is answered")
+    found = link.status_of("strange", Order("x", "run", deployed))
+    assert found is not None
+    assert found.state == "FAILED"
+    assert "order x: its meta is not what a deployment writes" in found.error
+    hosted.store.write(layout.wanted(HOST), b"{")
+    hosted.shop.order(1)
+    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+    assert link.is_alive
+
+
+def test_two_queries_into_one_folder_of_files_are_refused(hosted: Bench) -> None:
+    results = hosted.deploy(hosted.shop.manifest("a"), hosted.shop.manifest("b"))
+
+    assert actions(results) == [(Action.START, False), (Action.FAIL, True)]
+    assert "Spark's file sink takes the rows of one query for a folder" in results[1].text
+
+
+def test_the_plan_does_nothing(bench: Bench) -> None:
+    (planned,) = bench.plan(bench.shop.manifest())
+
+    assert planned.decision.action is Action.START
+    assert bench.store.sizes("") == {}

@@ -1,0 +1,239 @@
+"""Manifests: what is read, what is wrong with one, and where."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from spark_events.api import ConfigError
+from spark_events.sql_runner.folder import read_files, read_folder
+from spark_events.sql_runner.manifest import json_schema, parse_manifest
+from spark_events.sql_runner.properties import RestartStrategy
+from spark_events.sql_runner.yaml_text import read_yaml, write_yaml
+from tests.support import REPO
+
+GOOD = "name: q\ntarget-table: t\nsql: SELECT 1\n"
+
+
+def problems(text: str) -> list[str]:
+    with pytest.raises(ConfigError) as raised:
+        parse_manifest(read_yaml(text, "m.yaml"))
+    return list(raised.value.problems)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "words"),
+    [
+        (
+            "name: 'a b'\ntarget-table: t\nsql: s\n",
+            "m.yaml:1: name:",
+            "'a b' is not allowed; expected letters",
+        ),
+        ("name: q\nsql: s\n", "m.yaml:1: target-table: missing;", "takes the rows"),
+        ("name: q\n\ntarget-table: 5\nsql: s\n", "m.yaml:3: target-table:", "5 is not allowed"),
+        (GOOD + "outputmode: x\n", "m.yaml:4: outputmode:", "is not known; expected name, description"),
+        (
+            GOOD + "output-mode: appendd\n",
+            "m.yaml:4: output-mode:",
+            "expected 'append', 'update' or 'complete'",
+        ),
+        (GOOD + "code: x = 1\n", "m.yaml:1:", "expected one of sql and code"),
+        ("name: q\ntarget-table: t\n", "m.yaml:1:", "expected one of sql and code"),
+        (
+            GOOD + "trigger:\n  processing-time: soon\n",
+            "m.yaml:5: trigger.processing-time:",
+            "a duration such as",
+        ),
+        (GOOD + "trigger: {}\n", "m.yaml:4: trigger:", "one of processing-time"),
+        (
+            GOOD + "trigger:\n  once: true\n",
+            "m.yaml:5: trigger.once:",
+            "expected processing-time, available-now",
+        ),
+        (GOOD + "meta:\n  query-id: x\n", "m.yaml:4: meta:", "is made by the deployment"),
+        (GOOD + "sparkProperties:\n  a: b\n", "m.yaml:5: sparkProperties.a:", "begin with 'spark.'"),
+        (
+            GOOD + "sparkProperties:\n  spark.x: [1]\n",
+            "m.yaml:5: sparkProperties.spark.x:",
+            "expected a text",
+        ),
+        (GOOD + "sparkProperties: yes\n", "m.yaml:4: sparkProperties:", "expected a mapping"),
+        (
+            GOOD + "sparkProperties:\n  spark.events.sql.x: 1\n",
+            "m.yaml:5: sparkProperties.spark.events.sql.x:",
+            "stop.timeout",
+        ),
+        (
+            GOOD + "sparkProperties:\n  spark.events.sql.restart-strategy: often\n",
+            "m.yaml:5: sparkProperties.spark.events.sql.restart-strategy:",
+            "'often' is not allowed; expected fixed-delay or none",
+        ),
+        (
+            GOOD + "flinkProperties:\n  restart-strategy.fixed-delay.delay: soon\n",
+            "sparkProperties.spark.events.sql.restart-strategy.fixed-delay.delay:",
+            "'soon' is not allowed",
+        ),
+    ],
+)
+def test_an_error_names_file_line_key_and_what_is_allowed(text: str, place: str, words: str) -> None:
+    found = problems(text)
+
+    assert len(found) == 1, found
+    assert place in found[0]
+    assert words in found[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: [1\nb: 2\n", "m.yaml:2: no YAML"),
+        ("- a\n", "m.yaml:1: a sequence; expected a mapping"),
+        ("", "m.yaml:1: nothing; expected a mapping"),
+        ("a: 1\nb: 2\na: 3\n", "m.yaml:3: a: is there twice"),
+        ("a: 1\n---\nb: 2\n", "m.yaml:"),
+        ("a: \x07\n", "m.yaml:1: no YAML"),
+    ],
+)
+def test_what_is_no_yaml(text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        read_yaml(text, "m.yaml")
+
+    assert message in str(raised.value)
+
+
+def test_all_errors_come_at_once() -> None:
+    found = problems("name: 5\nfoo: 1\nsparkProperties:\n  spark.a: [1]\n")
+
+    assert [problem.split(" ")[0] for problem in found] == [
+        "m.yaml:1:",
+        "m.yaml:1:",
+        "m.yaml:2:",
+        "m.yaml:4:",
+    ]
+
+
+def test_properties_are_texts() -> None:
+    text = GOOD + "sparkProperties:\n  spark.a: 2\n  spark.b: true\n  spark.c: x\n"
+    manifest, warnings = parse_manifest(read_yaml(text, "m.yaml"))
+
+    assert manifest.spark_properties == {"spark.a": "2", "spark.b": "true", "spark.c": "x"}
+    assert warnings == []
+
+
+def test_flinks_properties_are_translated_where_they_have_a_meaning() -> None:
+    text = (
+        GOOD
+        + """flinkProperties:
+  execution.checkpointing.interval: 60s
+  pipeline.object-reuse: "true"
+  restart-strategy: fixed-delay
+  restart-strategy.fixed-delay.attempts: 3
+  restart-strategy.fixed-delay.delay: 5 s
+  state.backend: rocksdb
+  state.backend.incremental: true
+  spark.sql.shuffle.partitions: 4
+"""
+    )
+    manifest, warnings = parse_manifest(read_yaml(text, "m.yaml"))
+
+    assert manifest.trigger is not None
+    assert manifest.trigger.options == {"processingTime": "60000 milliseconds"}
+    assert manifest.restart_strategy == RestartStrategy(3, 5_000)
+    assert manifest.spark_properties["spark.sql.shuffle.partitions"] == "4"
+    assert manifest.spark_properties["spark.sql.streaming.stateStore.providerClass"].endswith(
+        "RocksDBStateStoreProvider"
+    )
+    assert [warning.split(": ")[:2] for warning in warnings] == [
+        ["m.yaml:6", "flinkProperties.pipeline.object-reuse"],
+        ["m.yaml:11", "flinkProperties.state.backend.incremental"],
+    ]
+
+
+def test_a_template_has_the_defaults(tmp_path: Path) -> None:
+    template = tmp_path / "template.yaml"
+    template.write_text(
+        "description: by {job_name}\ntrigger:\n  processing-time: 10s\nsparkProperties:\n  spark.a: 1\n  spark.b: '{name}'\n"
+    )
+    (tmp_path / "q.yaml").write_text(
+        GOOD + "trigger:\n  processing-time: 1s\nsparkProperties:\n  spark.a: 2\n"
+    )
+
+    manifest = read_folder(tmp_path, template).or_fail().by_name["q"]
+
+    assert manifest.description == "by q"
+    assert manifest.spark_properties == {"spark.a": "2", "spark.b": "q"}
+    assert manifest.trigger is not None
+    assert manifest.trigger.options == {"processingTime": "1000 milliseconds"}
+
+
+def test_an_error_in_a_template_names_the_template(tmp_path: Path) -> None:
+    template = tmp_path / "template.yaml"
+    template.write_text("description: x\nsparkProperties:\n  wrong: 1\n")
+    (tmp_path / "q.yaml").write_text(GOOD)
+    found = read_folder(tmp_path, template).problems
+
+    assert found == [
+        f"{template}:3: sparkProperties.wrong: is no property of Spark; expected keys that begin with 'spark.'"
+    ]
+    template.write_text("sql: SELECT 1\n")
+    with pytest.raises(ConfigError, match="belongs to a manifest, not to the template"):
+        read_folder(tmp_path, template)
+
+
+def test_two_manifests_with_one_name(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(GOOD)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "b.yml").write_text("\n" + GOOD)
+
+    with pytest.raises(ConfigError, match=r"b\.yml:2: name: 'q' is also the name in .*a\.yaml; expected"):
+        read_folder(tmp_path, None).or_fail()
+
+
+def test_what_cannot_be_read(tmp_path: Path) -> None:
+    # With --prune, a folder that is empty by mistake would stop all queries.
+    with pytest.raises(ConfigError, match="has no manifest"):
+        read_folder(tmp_path, None)
+    with pytest.raises(ConfigError, match="is no folder"):
+        read_folder(tmp_path / "none", None)
+    with pytest.raises(ConfigError, match=r"none\.yaml: cannot be read"):
+        read_files([tmp_path / "none.yaml"], None).or_fail()
+
+
+def test_a_manifest_that_is_written_reads_the_same() -> None:
+    text = (
+        GOOD.replace("SELECT 1", "|\n  SELECT 1\n  FROM x -- y: z")
+        + "static-tables: [a, b.c]\noutput-mode: update\n"
+    )
+    manifest, _ = parse_manifest(read_yaml(text, "m.yaml"))
+
+    again, _ = parse_manifest(read_yaml(write_yaml(manifest.values()), "m.yaml"))
+
+    assert again == manifest
+    assert "sql: |" in write_yaml(manifest.values())
+
+
+def test_the_schema_for_editors_is_the_one_in_conf() -> None:
+    shipped = json.loads((REPO / "conf" / "sql-runner" / "manifest.schema.json").read_text())
+
+    assert shipped == json_schema(), "spark-events sql schema > conf/sql-runner/manifest.schema.json"
+
+
+def test_the_schema_takes_the_examples_and_refuses_what_is_wrong() -> None:
+    validator = jsonschema.Draft202012Validator(json_schema())
+    examples = sorted((REPO / "conf" / "sql-runner" / "queries").glob("*.yaml"))
+
+    assert examples
+    for path in examples:
+        validator.validate(read_yaml(path.read_text(), str(path)).values)
+    for wrong in ({"name": "a b"}, {"foo": 1}, {"sql": None}, {"code": "x"}, {"trigger": {"once": True}}):
+        values = {"name": "q", "target-table": "t", "sql": "SELECT 1", **wrong}
+        assert not validator.is_valid(values), wrong
+
+
+def test_the_examples_are_manifests() -> None:
+    folder = REPO / "conf" / "sql-runner"
+
+    assert read_folder(folder / "queries", folder / "template.yaml").or_fail().by_name

@@ -1,0 +1,328 @@
+"""What Spark makes of a manifest: which changes are changes, which errors name which line, what fits a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.tpc import load
+from spark_events.api import ConfigError
+from spark_events.sql_runner.analyst import Analyst
+from spark_events.sql_runner.definitions import Definitions, split_statements
+from spark_events.sql_runner.deployed import Deployed, Meta
+from spark_events.sql_runner.fingerprint import fingerprint
+from spark_events.sql_runner.manifest import Manifest, parse_manifest
+from spark_events.sql_runner.planner import problems_of_queries
+from spark_events.sql_runner.query_data import QueryError
+from spark_events.sql_runner.yaml_text import read_yaml, write_yaml
+from tests.conftest import missing
+from tests.sql_runner.shop import METADATA, Shop
+
+pytestmark = pytest.mark.spark
+SELECT = "SELECT id, price FROM shop_orders WHERE price > 5"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("shop")
+
+
+@pytest.fixture(scope="module")
+def analyst(session: Any, folder: Path) -> Analyst:
+    shop = Shop(folder, "shop_")
+    more = f"""
+CREATE TABLE shop_timed (at TIMESTAMP, n INT) USING json LOCATION '{folder}/timed'
+  TBLPROPERTIES ('watermark.column' = 'at', 'watermark.delay' = '1 minute');
+CREATE TABLE shop_counts (start TIMESTAMP, n BIGINT, {METADATA}) USING json LOCATION '{folder}/counts';
+CREATE TABLE shop_small (id SMALLINT, price STRING, {METADATA}) USING json LOCATION '{folder}/small';
+CREATE TABLE shop_plain (id INT, price DOUBLE) USING json LOCATION '{folder}/plain';
+CREATE TABLE shop_kinds (item STRING, kind STRING) USING parquet;
+CREATE TABLE shop_chars (id INT, price DOUBLE, item CHAR(5), {METADATA}) USING json LOCATION '{folder}/chars';
+CREATE VIEW shop_view AS SELECT 1 AS id;
+"""
+    for name in ("other", "timed"):
+        (folder / name).mkdir()
+    return Analyst(session, split_statements(shop.definitions + more))
+
+
+def manifest(**keys: Any) -> Manifest:
+    given = {key.replace("_", "-"): value for key, value in keys.items()}
+    values = {
+        "name": "q",
+        "target-table": "shop_out",
+        **({} if "code" in given else {"sql": SELECT}),
+        **given,
+    }
+    return parse_manifest(read_yaml(write_yaml(values), "q.yaml"))[0]
+
+
+def plan(analyst: Analyst, **keys: Any) -> str:
+    return analyst.analyse(manifest(**keys)).plan
+
+
+def error(analyst: Analyst, **keys: Any) -> QueryError:
+    with pytest.raises(QueryError) as raised:
+        analyst.analyse(manifest(**keys))
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select id,price from shop_orders where price>5",
+        "-- a comment\nSELECT /* another */ id, price\nFROM shop_orders WHERE (price > 5)",
+        "SELECT o.id, o.price FROM default.shop_orders AS o WHERE o.price > 5",
+    ],
+)
+def test_what_is_no_change(analyst: Analyst, sql: str) -> None:
+    assert plan(analyst, sql=sql) == plan(analyst)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"sql": SELECT.replace("5", "6")},
+        {"sql": SELECT.replace(">", ">=")},
+        {"sql": SELECT + " AND item <> 'tea#12'"},
+        {"sql": "SELECT id + 0 AS id, price FROM shop_orders WHERE price > 5"},
+        {"sql": SELECT.replace("SELECT", "SELECT DISTINCT"), "output_mode": "update"},
+        {"sql": SELECT.replace("shop_orders", "shop_other")},
+        {"target_table": "shop_other"},
+        {"output_mode": "update"},
+        {
+            "code": "execution_output = spark.readStream.table('shop_orders').where('price > 5').select('id', 'price')"
+        },
+    ],
+)
+def test_what_is_a_change(analyst: Analyst, keys: dict[str, Any]) -> None:
+    assert plan(analyst, **keys) != plan(analyst)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "WITH c AS (SELECT * FROM shop_orders) SELECT c.id, c.price FROM c JOIN shop_items USING (item)",
+        "SELECT id, rand() AS price FROM shop_orders",
+        "SELECT id, price FROM shop_orders WHERE uuid() IS NOT NULL AND now() > '2020-01-01'",
+        "SELECT id, price FROM shop_orders WHERE item IN (SELECT item FROM shop_items)",
+        "SELECT id, transform(array(price), x -> x + 1)[0] AS price FROM shop_orders",
+    ],
+)
+def test_a_plan_reads_the_same_each_time(analyst: Analyst, sql: str) -> None:
+    assert plan(analyst, sql=sql) == plan(analyst, sql=sql)
+
+
+def test_the_names_of_what_is_in_between_are_no_change(analyst: Analyst) -> None:
+    sql = "SELECT x.id, a AS price FROM (SELECT id, price + 1 AS a FROM shop_orders) AS x"
+
+    assert plan(analyst, sql=sql) == plan(analyst, sql=sql.replace("x", "y").replace(" a ", " b "))
+    assert plan(analyst, sql=sql) != plan(analyst, sql=sql.replace("+ 1", "+ 2"))
+
+
+def test_what_is_in_quotes_is_no_number(analyst: Analyst) -> None:
+    assert plan(analyst, sql=SELECT + " AND item <> 'a#1'") != plan(
+        analyst, sql=SELECT + " AND item <> 'b#1'"
+    )
+    assert plan(analyst, sql=SELECT + " AND item <> 'a#1'") != plan(
+        analyst, sql=SELECT + " AND item <> 'a#2'"
+    )
+
+
+def test_the_rows_of_a_view_are_part_of_the_query(session: Any, folder: Path) -> None:
+    sql = "SELECT id, price FROM shop_orders JOIN shop_items USING (item)"
+    definitions = Shop(folder, "shop_").definitions
+
+    def with_kind(kind: str) -> str:
+        return plan(Analyst(session, split_statements(definitions.replace("'hot'", kind))), sql=sql)
+
+    assert with_kind("'hot'") == with_kind("'hot'")
+    assert with_kind("'hot'") != with_kind("'cold'")
+
+
+def test_all_queries_of_tpc_ds_read_the_same_twice_and_differ_from_each_other(session: Any) -> None:
+    try:
+        suite = load("tpcds")
+    except ImportError as absent:
+        missing(f"{absent.name} is not installed; pip install --group test")
+    session.sql("CREATE DATABASE IF NOT EXISTS sql_runner_tpcds")
+    session.sql("USE sql_runner_tpcds")
+    suite.create(session)
+    try:
+        prints = {
+            number: [fingerprint(session, manifest(), session.sql(query)) for _ in range(2)]
+            for number, query in suite.queries.items()
+        }
+    finally:
+        session.sql("USE default")
+
+    assert [number for number, (one, two) in prints.items() if one != two] == []
+    assert len({one for one, _ in prints.values()}) == len(prints) == 99
+
+
+def test_another_spark_is_asked_what_is_deployed(analyst: Analyst) -> None:
+    """What an upgrade of Spark changes in its plans must not throw the state away."""
+    meta = Meta("id", 1, "2026-01-01 00:00:00", "checkpoints/q/1/x", "h", "d", "of another Spark", "3.4.0")
+    same = manifest(sql=SELECT.lower())
+    other = manifest(sql=SELECT.replace("5", "6"))
+    broken = manifest(sql="SELECT nothing FROM nowhere")
+    now = plan(analyst)
+
+    assert analyst.is_same_query(Deployed(same, meta), manifest(), now)
+    assert analyst.is_same_query(Deployed(manifest(), meta), manifest(), now)
+    assert not analyst.is_same_query(Deployed(other, meta), manifest(), now)
+    assert not analyst.is_same_query(Deployed(broken, meta), manifest(), now)
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("keys", "words", "line"),
+        [
+            ({"sql": "SELECT id,\n prise FROM shop_orders"}, "`prise` cannot be resolved", 2),
+            ({"sql": "SELEC id"}, "Syntax error at or near 'SELEC'", 1),
+            ({"sql": "SELECT 1; SELECT 2"}, "Syntax error", 1),
+            ({"sql": "SELECT id\nFROM nowhere"}, "`nowhere` cannot be found", 2),
+            ({"sql": "SELECT 1 AS id, 2D AS price"}, "reads no stream", None),
+            ({"sql": "DROP TABLE shop_orders"}, "is no query, and is not run", None),
+            ({"sql": "INSERT INTO shop_out SELECT * FROM shop_orders"}, "is no query, and is not run", None),
+            ({"sql": "SELECT id, count(*) AS price FROM shop_orders GROUP BY id"}, "without watermark", None),
+            ({"sql": "SELECT id, price, id FROM shop_orders"}, "two columns the same name: id", None),
+            (
+                {"sql": "SELECT id, item AS price FROM shop_orders"},
+                "price is double, and string in the query",
+                None,
+            ),
+            ({"sql": "SELECT id FROM shop_orders"}, "price is missing in the query", None),
+            ({"sql": "SELECT *, 1 AS more FROM shop_orders"}, "more is no column of the table", None),
+            ({"target_table": "nowhere"}, "target-table nowhere: cannot be found", None),
+            ({"target_table": "shop_items"}, "target-table shop_items: is a view; expected a table", None),
+            ({"target_table": "shop_view"}, "target-table shop_view: is a view; expected a table", None),
+            (
+                {"target_table": "shop_plain"},
+                "add __query_id STRING, or set include-query-metadata: false",
+                None,
+            ),
+            ({"code": "x = 1\nx / 0"}, "code: ZeroDivisionError", 2),
+            ({"code": "x = (\n"}, "code: '(' was never closed", 1),
+            ({"code": "raise SystemExit(3)"}, "code: ends with sys.exit(3)", None),
+            ({"code": "x = 1"}, "code: execution_output is not set", None),
+            ({"code": "execution_output = 5"}, "code: execution_output is a int", None),
+        ],
+    )
+    def test_a_query_that_cannot_be(self, analyst: Analyst, keys: Any, words: str, line: int | None) -> None:
+        found = error(analyst, **keys)
+
+        assert words in str(found)
+        assert found.line == line
+        assert "\n" not in str(found)
+
+    def test_nothing_was_run(self, session: Any, analyst: Analyst) -> None:
+        error(analyst, sql="DROP TABLE shop_orders")
+
+        assert session.catalog.tableExists("shop_orders")
+
+    def test_the_line_is_the_files(self, analyst: Analyst, tmp_path: Path) -> None:
+        from spark_events.sql_runner.folder import read_folder
+
+        (tmp_path / "a.yaml").write_text(
+            "name: a\ntarget-table: shop_out\nsql: |\n  SELECT id,\n    prise\n  FROM shop_orders\n"
+        )
+
+        (found,) = problems_of_queries(analyst, read_folder(tmp_path, None))
+
+        assert found.startswith(f"{tmp_path}/a.yaml:5: a: [UNRESOLVED_COLUMN")
+        (tmp_path / "a.yaml").write_text(
+            "name: a\ntarget-table: shop_out\nsql: SELECT prise FROM shop_orders\n"
+        )
+        (found,) = problems_of_queries(analyst, read_folder(tmp_path, None))
+        assert found.startswith(f"{tmp_path}/a.yaml:3: a: [UNRESOLVED_COLUMN")
+
+    def test_a_definition_that_cannot_be_run(self, session: Any) -> None:
+        with pytest.raises(ConfigError, match=r"table definition 'CREATE TABEL x': .*Syntax error"):
+            Analyst(session, ["CREATE TABEL x"]).analyse(manifest())
+
+
+def test_narrower_types_are_stored_and_not_guessed(analyst: Analyst) -> None:
+    assert analyst.analyse(
+        manifest(target_table="shop_small", sql="SELECT id, item AS price FROM shop_orders")
+    )
+    found = error(analyst, target_table="shop_out", sql="SELECT item AS id, price FROM shop_orders")
+    assert "id is int, and string in the query: CAST(id AS INT)" in str(found)
+
+
+def test_a_table_with_a_watermark_can_be_counted_in_windows(analyst: Analyst) -> None:
+    sql = "SELECT window.start, count(*) AS n FROM shop_timed GROUP BY window(at, '1 minute')"
+
+    keys = {"sql": sql, "target_table": "shop_counts"}
+    assert plan(analyst, **keys) == plan(analyst, **keys), "Spark 4 gives each watermark a UUID"
+
+
+def test_static_tables_are_read_whole(analyst: Analyst) -> None:
+    sql = "SELECT id, price FROM shop_orders JOIN shop_kinds USING (item)"
+
+    assert plan(analyst, sql=sql, static_tables=["default.shop_kinds"]) != plan(analyst, sql=sql)
+    found = error(analyst, sql="SELECT 1 AS id, 2D AS price FROM shop_kinds", static_tables=["shop_kinds"])
+    assert "reads no stream" in str(found)
+
+
+def test_a_target_with_padded_columns(analyst: Analyst, folder: Path) -> None:
+    """Spark puts a projection above the relation of such a table."""
+    found = analyst.analyse(
+        manifest(target_table="shop_chars", sql="SELECT id, price, item FROM shop_orders")
+    )
+
+    assert found.files.endswith(f"{folder}/chars")
+
+
+def test_without_metadata(analyst: Analyst) -> None:
+    assert analyst.analyse(manifest(target_table="shop_plain", include_query_metadata=False))
+
+
+def test_properties_that_a_session_cannot_take(analyst: Analyst) -> None:
+    found = analyst.analyse(
+        manifest(sparkProperties={"spark.executor.memory": "1g", "spark.sql.shuffle.partitions": 3})
+    )
+
+    assert found.without_effect == ("spark.executor.memory",)
+
+
+class TestDefinitions:
+    def test_statements_are_split_as_spark_reads_them(self) -> None:
+        sql = """-- a; comment
+SELECT 'it''s; \\'quoted\\';' AS a; /* b; */ SELECT ";" , `;`;;
+SELECT /*+ BROADCAST(t) */ 1 - -1 -- end"""
+
+        assert split_statements(sql) == [
+            "SELECT 'it''s; \\'quoted\\';' AS a",
+            'SELECT ";" , `;`',
+            "SELECT /*+ BROADCAST(t) */ 1 - -1",
+        ]
+
+    def test_each_runs_once_but_for_what_a_session_has_of_its_own(self, session: Any, tmp_path: Path) -> None:
+        statements = [
+            f"CREATE TABLE once_only (a INT) USING json LOCATION '{tmp_path}'",
+            "CREATE TEMPORARY VIEW each_time AS SELECT 1 AS a",
+            "SET spark.sql.shuffle.partitions = 7",
+        ]
+        definitions = Definitions()
+        for _ in range(2):
+            mine = session.newSession()
+            definitions.run(mine, statements)
+            assert mine.table("each_time").count() == 1
+            assert mine.conf.get("spark.sql.shuffle.partitions") == "7"
+
+    def test_a_table_that_is_defined_anew_is_another_one(self, session: Any, tmp_path: Path) -> None:
+        definitions = Definitions()
+        for columns in ("a INT", "a INT, b INT", "a INT"):
+            statement = f"CREATE TABLE IF NOT EXISTS again ({columns}) USING json LOCATION '{tmp_path}'"
+            definitions.run(session, [statement])
+            assert len(session.table("again").columns) == columns.count(" INT")
+
+    def test_one_whose_rows_would_be_lost_is_refused(self, session: Any) -> None:
+        definitions = Definitions()
+        definitions.run(session, ["CREATE TABLE kept (a INT) USING json"])
+        with pytest.raises(
+            ConfigError, match="table definition of `kept`: has changed, and Spark keeps the rows"
+        ):
+            definitions.run(session, ["CREATE TABLE kept (a INT, b INT) USING json"])

@@ -1,0 +1,135 @@
+"""The store: files that are whole, folders that are copied, what only one can create."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_events.api import ConfigError
+from spark_events.sql_runner.store import Store, StoreError
+
+
+@pytest.fixture(params=["local", "file URL", "S3"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    if request.param == "S3":
+        request.getfixturevalue("s3")
+        return Store(f"s3a://queries/{uuid.uuid4().hex}")
+    return Store(str(tmp_path / "store") if request.param == "local" else f"file://{tmp_path}/store")
+
+
+def test_a_file_is_what_was_written_last(store: Store) -> None:
+    store.check()
+    assert store.read("a/b.yaml") is None
+    store.write("a/b.yaml", b"one")
+    store.write("a/b.yaml", b"two")
+
+    assert store.read("a/b.yaml") == b"two"
+    assert store.names("a") == ["b.yaml"]
+    assert store.names("none") == []
+
+
+def test_of_many_that_create_a_file_one_does(store: Store) -> None:
+    barrier = threading.Barrier(8)
+
+    def create(number: int) -> bool:
+        barrier.wait()
+        return store.create("locks/1.json", str(number).encode())
+
+    with ThreadPoolExecutor(8) as pool:
+        created = list(pool.map(create, range(8)))
+
+    assert created.count(True) == 1
+    assert store.read("locks/1.json") == str(created.index(True)).encode()
+
+
+def test_a_folder_is_copied_and_removed(store: Store) -> None:
+    for name, data in {"metadata": b"{}", "offsets/0": b"v1", "state/0/0/1.delta": b"x" * 5000}.items():
+        store.write(f"from/{name}", data)
+
+    assert store.copy("from", "to") == {"metadata": 2, "offsets/0": 2, "state/0/0/1.delta": 5000}
+    assert store.read("to/state/0/0/1.delta") == b"x" * 5000
+    assert store.sizes("to") == store.sizes("from")
+    store.delete("to")
+    assert store.sizes("to") == {}
+    store.delete("to")
+
+
+def test_a_reader_never_sees_half_a_file(store: Store) -> None:
+    whole = {b"a" * 200_000, b"b" * 200_000}
+    seen: list[bytes | None] = []
+    store.write("f", b"a" * 200_000)
+    done = threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            seen.append(store.read("f"))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for number in range(20):
+        store.write("f", (b"b" if number % 2 else b"a") * 200_000)
+    done.set()
+    reader.join()
+
+    assert seen
+    assert set(seen) <= whole
+
+
+def test_a_folder_that_changes_while_it_is_copied(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark's maintenance may still clean away what an old state needed."""
+    store.write("from/old", b"1")
+    store.write("from/new", b"2")
+    copy, removed = store._copy_file, []
+
+    def copy_after_cleaning(source: str, target: str) -> None:
+        if not removed:
+            removed.append(source)
+            store.delete("from/old")
+        copy(source, target)
+
+    monkeypatch.setattr(store, "_copy_file", copy_after_cleaning)
+
+    assert store.copy("from", "to") == {"new": 1}
+    assert store.names("to") == ["new"]
+
+
+def test_what_spark_calls_it(tmp_path: Path, s3: str) -> None:
+    assert Store("s3a://queries/x/").spark_url("checkpoints/q") == "s3a://queries/x/checkpoints/q"
+    assert Store(f"file://{tmp_path}/x").spark_url("a") == f"file://{tmp_path}/x/a"
+    assert Store(str(tmp_path / "x")).spark_url("a") == f"{tmp_path}/x/a"
+
+
+def test_a_relative_folder_is_the_same_for_an_application(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert Store("store").spark_url("a") == f"{tmp_path}/store/a"
+
+
+class TestUnreachable:
+    def test_a_scheme_that_is_not_known(self) -> None:
+        with pytest.raises(
+            ConfigError, match="store nope://x: its file system cannot be used: Protocol not known"
+        ):
+            Store("nope://x")
+
+    def test_a_bucket_that_is_not_there(self, s3: str) -> None:
+        with pytest.raises(ConfigError, match=r"store s3a://no-such-bucket/x: cannot be reached: .*bucket"):
+            Store("s3a://no-such-bucket/x").check()
+
+    def test_a_server_that_is_away(self, s3: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+        monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+        with pytest.raises(ConfigError, match="cannot be reached: EndpointConnectionError"):
+            Store("s3a://queries/x").check()
+        with pytest.raises(StoreError, match="manifests/q cannot be read: EndpointConnectionError"):
+            Store("s3a://queries/x").read("manifests/q")
+
+    def test_a_folder_that_cannot_be_written(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        with pytest.raises(StoreError, match="manifests/q cannot be written"):
+            Store(str(tmp_path / "file")).write("manifests/q", b"")
