@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 import re
 from typing import Any
 
+from fsspec.config import conf
 from fsspec.core import url_to_fs
 
 from spark_events.api import ConfigError
 
 # What Hadoop calls by other names than fsspec.
-_HADOOP_SCHEMES = re.compile(r"^s3[an]://")
+_S3 = re.compile(r"^s3[an]://")
+_HDFS = re.compile(r"^hdfs://[^/]*")
+WEBHDFS = "SPARK_EVENTS_WEBHDFS"
+"""The environment variable with a name node's web address, ``host:9870``, for ``hdfs://``."""
+_WHO = {"user", "kerberos", "token"}
+_HINTS = {
+    "s3://": "; pip install 'spark-events[s3]'",
+    "hdfs://": f"; set {WEBHDFS}=HOST:PORT, the web address of the name node, or install libhdfs",
+}
 
 
 def open_file_system(url: str, what: str) -> tuple[Any, str]:
@@ -19,16 +30,30 @@ def open_file_system(url: str, what: str) -> tuple[Any, str]:
     Listings are asked for anew each time: another process may have written.
 
     Args:
-        url: a local path, or a URL that fsspec knows, or ``s3a://``.
+        url: a local path, or a URL that fsspec knows, or ``s3a://``; ``hdfs://`` goes over WebHDFS where the
+            environment says its address.
         what: what a person calls it, for the error.
 
     Raises:
         ConfigError: the file system is not known, or not installed.
     """
-    known = _HADOOP_SCHEMES.sub("s3://", url)
+    known = _S3.sub("s3://", url)
+    if address := os.environ.get(WEBHDFS):
+        known = _HDFS.sub(f"webhdfs://{address}", known)
     try:
-        found, path = url_to_fs(known, use_listings_cache=False, skip_instance_cache=True)
-    except (ImportError, ValueError, TypeError) as error:
-        hint = "; pip install 'spark-events[s3]'" if known.startswith("s3://") else ""
-        raise ConfigError(f"{what}: its file system cannot be used: {error}{hint}") from error
+        found, path = url_to_fs(known, use_listings_cache=False, skip_instance_cache=True, **_user(known))
+    except (ImportError, ValueError, TypeError, OSError) as error:
+        hint = next((hint for scheme, hint in _HINTS.items() if known.startswith(scheme)), "")
+        reason = str(error).partition("\n")[0]  # libhdfs tells of each folder in which it is not
+        raise ConfigError(f"{what}: its file system cannot be used: {reason}{hint}") from error
     return found, str(path)
+
+
+def _user(url: str) -> dict[str, str]:
+    """Return who asks, as Hadoop's clients say it: WebHDFS takes who says nothing for a stranger."""
+    if not url.startswith("webhdfs://") or "@" in url or _WHO & set(conf.get("webhdfs", {})):
+        return {}
+    try:
+        return {"user": os.environ.get("HADOOP_USER_NAME") or getpass.getuser()}
+    except (KeyError, OSError):  # a container's user may have no name
+        return {}

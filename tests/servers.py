@@ -1,4 +1,4 @@
-"""A real Kafka broker, a real PostgreSQL and a real cluster of Spark, each for one run of the tests."""
+"""A real Kafka broker, PostgreSQL, HDFS and cluster of Spark, each for one run of the tests."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from spark_events.file_systems import open_file_system
 from spark_events.spark_conf import spark_home
 from tests.conftest import missing
 from tests.support import REPO, free_port, wait_until
@@ -27,6 +28,11 @@ def jars(profile: str) -> list[Path]:
     return sorted(folder.glob("*.jar"))
 
 
+def _java() -> str:
+    home = os.environ.get("JAVA_HOME")
+    return f"{home}/bin/java" if home else "java"
+
+
 class KafkaBroker:
     """One broker that is its own controller.
 
@@ -37,8 +43,7 @@ class KafkaBroker:
     def __init__(self, folder: Path) -> None:
         port, controller = free_port(), free_port()
         self.servers = f"127.0.0.1:{port}"
-        home = os.environ.get("JAVA_HOME")
-        self._java = f"{home}/bin/java" if home else "java"
+        self._java = _java()
         self._log = folder / "kafka.log"
         self._path = ":".join(map(str, jars("kafka")))
         self._config = folder / "server.properties"
@@ -222,3 +227,79 @@ def running_spark_cluster() -> Iterator[SparkCluster]:
             yield cluster
         finally:
             cluster.stop()
+
+
+class Hdfs:
+    """A name node and a data node, with WebHDFS.
+
+    Args:
+        folder: for their files.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.url = f"hdfs://127.0.0.1:{free_port()}"
+        self.web = f"127.0.0.1:{free_port()}"
+        here = "127.0.0.1:0"
+        conf = {
+            "fs.defaultFS": self.url,
+            "dfs.namenode.name.dir": folder / "names",
+            "dfs.namenode.http-address": self.web,
+            "dfs.datanode.data.dir": folder / "blocks",
+            "dfs.datanode.address": here,
+            "dfs.datanode.http.address": here,
+            "dfs.datanode.ipc.address": here,
+            "dfs.datanode.hostname": "127.0.0.1",
+            "dfs.replication": 1,
+        }
+        keys = "".join(f"<property><name>{key}</name><value>{conf[key]}</value></property>" for key in conf)
+        for name in ("core-site.xml", "hdfs-site.xml"):
+            (folder / name).write_text(f"<configuration>{keys}</configuration>")
+        for name in ("hdfs", "datanode"):  # the pages, which the jars do not have
+            (folder / "webapps" / name).mkdir(parents=True)
+        path = ":".join(map(str, [folder, *jars("hdfs")]))
+        # Its REST server is older than Java's modules.
+        opened = ["--add-opens", "java.base/java.lang=ALL-UNNAMED"]
+        self._command = [_java(), "-Xmx256m", *opened, "-cp", path]
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self) -> None:
+        """Start both, and wait until a file can be written."""
+        nodes = "org.apache.hadoop.hdfs.server"
+        names = f"{nodes}.namenode.NameNode"
+        subprocess.run([*self._command, names, "-format", "-nonInteractive"], check=True, capture_output=True)
+        for name in (names, f"{nodes}.datanode.DataNode"):
+            with (self._folder / f"{name.rpartition('.')[2]}.log").open("wb") as log:
+                self._processes.append(subprocess.Popen([*self._command, name], stdout=log, stderr=log))
+        files, _ = open_file_system(f"webhdfs://{self.web}", "HDFS")
+
+        def written() -> bool:
+            assert all(process.poll() is None for process in self._processes), "a node of HDFS has ended"
+            try:
+                files.pipe_file("/ready", b"yes")
+            except (OSError, RuntimeError):  # no name node yet, or no data node that it knows
+                return False
+            return True
+
+        wait_until(written, "HDFS takes files", 90)
+
+    def stop(self) -> None:
+        """End both."""
+        for process in reversed(self._processes):
+            process.kill()
+            process.wait(20)
+
+
+@contextmanager
+def running_hdfs(folder: Path) -> Iterator[Hdfs]:
+    """Give an HDFS.
+
+    Args:
+        folder: for its files.
+    """
+    hdfs = Hdfs(folder)
+    try:
+        hdfs.start()
+        yield hdfs
+    finally:
+        hdfs.stop()

@@ -25,7 +25,7 @@ from spark_events.sql_runner.documents import RUN, STOP, Order
 from spark_events.sql_runner.host_link import DeploymentError, HostLink
 from spark_events.sql_runner.lease import Lease, this_process
 from spark_events.sql_runner.planner import Current, Planned
-from spark_events.sql_runner.savepoints import latest_state, restore
+from spark_events.sql_runner.savepoints import SavepointError, latest_state, restore
 from spark_events.sql_runner.store import Store
 
 Submit = Callable[[Deployed], "tuple[subprocess.Popen[bytes], Path]"]
@@ -96,7 +96,7 @@ class Deployer:
         try:
             savepoint, text = self._do(planned)
             result = Result(planned.name, decision.action, decision.version, text, savepoint=savepoint)
-        except DeploymentError as error:
+        except (DeploymentError, SavepointError) as error:
             result = Result(planned.name, decision.action, decision.version, str(error), failed=True)
         if decision.action not in (Action.NOTHING, Action.FAIL):
             self._note(planned.name, decision.action.value, decision.version, decision.reason, result)
@@ -219,10 +219,10 @@ class Deployer:
         if previous is None or previous.deployed is None or previous.order is None:
             return "; it is not deployed"
         before = previous.deployed
-        back = Deployed(before.manifest, self._from_state(name, before.meta))
         try:
+            back = Deployed(before.manifest, self._from_state(name, before.meta))
             self._run(back, previous.order.definitions, None)
-        except DeploymentError as error:
+        except (DeploymentError, SavepointError) as error:
             return f"; what ran before could not be started again: {error}"
         return f"; version {before.meta.query_version} as it was deployed runs again"
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import orjson
 
+from spark_events.api import SparkEventsError
 from spark_events.api.event import now_ms
 from spark_events.sql_runner import layout
 from spark_events.sql_runner.deployed import Meta, new_id
@@ -13,6 +14,10 @@ from spark_events.sql_runner.store import Store
 
 _COMMITS, _OFFSETS = "commits", "offsets"
 _SPARK_METADATA = "metadata"
+
+
+class SavepointError(SparkEventsError):
+    """A savepoint is not what it was when it was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +119,21 @@ def restore(store: Store, name: str, version: int, savepoint: str) -> str:
     """Make a checkpoint of a savepoint, and return its folder.
 
     Raises:
+        SavepointError: files of it are missing, or are not what they were.
         StoreError: it cannot be copied.
     """
     checkpoint = f"{layout.checkpoints(name, version)}/{new_id()}"
-    store.copy(savepoint, checkpoint)
+    made = read_savepoint(store, savepoint)
+    sizes = store.copy(savepoint, checkpoint)
+    sizes.pop(layout.SAVEPOINT_COMPLETE, None)
+    copied = (len(sizes), sum(sizes.values()))
+    if made is None or copied != (made.files, made.size):
+        store.delete(checkpoint)
+        was = f"{made.files} files of {made.size} bytes" if made else "whole"
+        raise SavepointError(
+            f"savepoint {savepoint} is damaged: it was {was}, and has {copied[0]} files of {copied[1]} "
+            "bytes; remove it, and the latest state before it is taken"
+        )
     store.delete(f"{checkpoint}/{layout.SAVEPOINT_COMPLETE}")
     return checkpoint
 

@@ -14,6 +14,7 @@ with needs_extra("sql", "fsspec", "the store of queries"):
     from spark_events.file_systems import open_file_system
 
 _NEW = ".new"
+_LOOKS = 5
 _COPY_TRIES = 5
 
 
@@ -27,7 +28,7 @@ class Store:
     A file is written all at once: who reads it sees what it was before, or what it is now.
 
     Args:
-        url: a local folder, or a URL as Spark takes it: ``s3a://bucket/queries``, ``hdfs://name/queries``.
+        url: a local folder, or a URL as Spark takes it: ``s3a://bucket/queries``, ``webhdfs://name:9870/queries``.
 
     Raises:
         ConfigError: its file system is not known here, or not installed.
@@ -41,7 +42,9 @@ class Store:
         protocols = (protocol,) if isinstance(protocol, str) else tuple(protocol)
         self._is_local = "file" in protocols
         # A put into an object store is seen all at once; in a file system a whole file gets its name.
-        self._by_rename = self._is_local or "hdfs" in protocols or "webhdfs" in protocols
+        self._is_webhdfs = "webhdfs" in protocols
+        self._is_hdfs = "hdfs" in protocols or self._is_webhdfs
+        self._by_rename = self._is_local or self._is_hdfs
         if self._is_local and "://" not in self.url:
             self.url = self._root
 
@@ -60,7 +63,7 @@ class Store:
             if bucket and not self._by_rename:
                 self._fs.ls(bucket)
             else:
-                self._fs.exists(self._root)
+                self._is_there(self._root)
         except Exception as error:  # each file system has errors of its own
             raise ConfigError(f"store {self.url}: cannot be reached: {_reason(error)}") from error
 
@@ -71,10 +74,10 @@ class Store:
             StoreError: it cannot be read.
         """
         with self._doing("read", path):
-            for name in (path, path + _NEW) if self._by_rename and not self._is_local else (path,):
+            # The new file of HDFS gets its name between two looks: only where all find nothing is there none.
+            for name in [path, path + _NEW] * _LOOKS if self._is_hdfs else [path]:
                 try:
-                    found: bytes = self._fs.cat_file(self._at(name))
-                    return found
+                    return self._whole(self._at(name))
                 except FileNotFoundError:
                     continue
             return None
@@ -135,6 +138,8 @@ class Store:
             names = {str(name).rstrip("/").rsplit("/", 1)[-1] for name in found}
             # An object store may list the folder itself.
             names.discard(self._at(folder).rsplit("/", 1)[-1])
+            if self._is_hdfs:  # whoever wrote it may have been killed before it had its name
+                names = {name.removesuffix(_NEW) for name in names}
             return sorted(name for name in names if not name.endswith(".tmp"))
 
     def sizes(self, folder: str) -> dict[str, int]:
@@ -146,12 +151,17 @@ class Store:
         with self._doing("listed", folder):
             root = self._at(folder)
             try:
-                found = self._fs.find(root, detail=True)
+                # Left to itself, fsspec takes a folder that it cannot list for an empty one.
+                found = self._fs.find(
+                    root, detail=True, **({"on_error": _is_gone} if self._by_rename else {})
+                )
             except FileNotFoundError:
                 return {}
-            return {
-                str(name)[len(root) :].lstrip("/"): int(info.get("size") or 0) for name, info in found.items()
+            sizes = {
+                str(name)[len(root) :].lstrip("/"): info.get("size") or 0 for name, info in found.items()
             }
+            # What ends with a slash is how S3A marks a folder.
+            return {name: int(size) for name, size in sizes.items() if name and not name.endswith("/")}
 
     def copy(self, source: str, target: str) -> dict[str, int]:
         """Copy all files of a folder that nobody writes to; one that is cleaned away meanwhile is left out.
@@ -166,10 +176,10 @@ class Store:
             before = self.sizes(source)
             for name in before:
                 self._copy_file(f"{source}/{name}", f"{target}/{name}")
-            if before == self.sizes(source):
+            if before == self.sizes(source) == self.sizes(target):
                 return before
             self.delete(target)
-        raise StoreError(f"store {self.url}: {source} still changes, and cannot be copied")
+        raise StoreError(f"store {self.url}: {source} still changes, or its copy {target} is never whole")
 
     def delete(self, path: str) -> None:
         """Remove a file or a folder with all that is in it, where it is there.
@@ -188,6 +198,15 @@ class Store:
             except FileNotFoundError:
                 return
 
+    def _whole(self, path: str) -> bytes:
+        if self._is_webhdfs:
+            # fsspec asks for the size first, and takes an answer that tells of an error for the file's bytes,
+            # should it have been replaced in between. This is one request, and errors are errors.
+            answer: bytes = self._fs._call("OPEN", path=path).content
+            return answer
+        found: bytes = self._fs.cat_file(path)
+        return found
+
     def _written_beside(self, path: str, data: bytes) -> str:
         made = self._at(f"{path}.{uuid.uuid4().hex[:8]}.tmp")
         self._make_parent(path)
@@ -204,9 +223,24 @@ class Store:
 
     def _rename(self, made: str, path: str) -> bool:
         """Give a file of HDFS its name, where nothing has it; WebHDFS does not say that a rename failed."""
-        with suppress(OSError):
+        failed: OSError | None = None
+        try:
             self._fs.mv(made, self._at(path))
-        return not self._fs.exists(made)
+        except OSError as error:
+            failed = error
+        if not self._is_there(made):
+            return True
+        if failed is not None and not self._is_there(self._at(path)):
+            raise failed
+        return False
+
+    def _is_there(self, path: str) -> bool:
+        """Return whether there is a file or a folder; fsspec's ``exists`` says no where it cannot tell."""
+        try:
+            self._fs.info(path)
+        except FileNotFoundError:
+            return False
+        return True
 
     def _remove(self, path: str) -> None:
         self._remove_at(self._at(path))
@@ -230,6 +264,12 @@ class Store:
             raise
         except Exception as error:  # each file system has errors of its own
             raise StoreError(f"store {self.url}: {path} cannot be {what}: {_reason(error)}") from error
+
+
+def _is_gone(error: OSError) -> None:
+    """Pass over a folder that was removed since its name was listed; raise what is anything else."""
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 def _reason(error: Any) -> str:

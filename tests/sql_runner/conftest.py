@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from spark_events.file_systems import WEBHDFS
 from spark_events.sql_runner.store import Store
-from tests.servers import SparkCluster, running_spark_cluster
+from tests.servers import Hdfs, SparkCluster, running_hdfs, running_spark_cluster
 from tests.sql_runner.shop import Bench, Shop
 from tests.support import free_port, local_spark
 
@@ -43,6 +44,13 @@ def s3() -> Iterator[str]:
     os.environ.clear()
     os.environ.update(before)
     server.stop()
+
+
+@pytest.fixture(scope="package")
+def hdfs(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
+    with running_hdfs(tmp_path_factory.mktemp("hdfs")) as hdfs, pytest.MonkeyPatch.context() as patch:
+        patch.setenv(WEBHDFS, hdfs.web)
+        yield hdfs
 
 
 @pytest.fixture(scope="package")

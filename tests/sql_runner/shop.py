@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_events.sql_runner.analyst import Analyst
+from spark_events.sql_runner.decision import Action
 from spark_events.sql_runner.definitions import split_statements
 from spark_events.sql_runner.deployed import read_deployed
 from spark_events.sql_runner.deployer import Result
@@ -17,6 +18,7 @@ from spark_events.sql_runner.folder import Manifests
 from spark_events.sql_runner.host import QueryHost
 from spark_events.sql_runner.manifest import parse_manifest
 from spark_events.sql_runner.planner import Planned
+from spark_events.sql_runner.savepoints import all_savepoints
 from spark_events.sql_runner.views import QueryRow
 from spark_events.sql_runner.workspace import Placement, Workspace
 from spark_events.sql_runner.yaml_text import read_yaml, write_yaml
@@ -130,13 +132,14 @@ class Bench:
         shop: the shop.
         spark: hosts the queries, and analyses them.
         session: the application's name.
+        lease_ms: how long it may be silent, in ms.
     """
 
-    def __init__(self, shop: Shop, spark: Any, session: str = "default") -> None:
+    def __init__(self, shop: Shop, spark: Any, session: str = "default", lease_ms: int = 3_000) -> None:
         self.shop = shop
         self.spark = spark
         self.host = f"session-{session}"
-        self.placement = Placement(session=session, poll_ms=50, lease_ms=3_000, timeout_s=120)
+        self.placement = Placement(session=session, poll_ms=50, lease_ms=lease_ms, timeout_s=120)
         self.analyst = Analyst(spark, split_statements(shop.definitions))
         self.workspace = Workspace(shop.store_url, self.placement)
         self.store = self.workspace.store
@@ -144,7 +147,8 @@ class Bench:
     @contextmanager
     def hosting(self) -> Iterator[QueryHost]:
         """Host queries in a thread, as the application does."""
-        host = QueryHost(self.spark, self.store, self.host, single=False, poll_s=0.05, lease_ms=3_000)
+        lease_ms = self.placement.lease_ms
+        host = QueryHost(self.spark, self.store, self.host, single=False, poll_s=0.05, lease_ms=lease_ms)
         thread = threading.Thread(target=host.run, daemon=True)
         thread.start()
         wait_until(lambda: self.workspace.link(self.host).is_alive, "the application is there")
@@ -190,6 +194,33 @@ class Bench:
         found = read_deployed(self.store, name)
         assert found is not None
         return found.meta
+
+    def live_through_savepoints(self) -> None:
+        """Deploy a query with state, reconfigure it, stop it, lose its checkpoint, and start it again."""
+        shop = self.shop
+        code = "execution_output = spark.readStream.table('{}orders').where('price < 5').dropDuplicates(['id']).select('id', 'price')"
+        manifest = shop.manifest(code=code.format(shop.prefix))
+        faster = {**manifest, "trigger": {"processing-time": "200 milliseconds"}}
+        with self.hosting():
+            shop.order(2)
+            for given, action in ((manifest, Action.START), (faster, Action.RESTART)):
+                (result,) = self.deploy(given)
+                assert (result.action, result.failed) == (action, False), result.text
+                shop.wait_ids(shop.cheap_ids())
+            assert len(all_savepoints(self.store, "cheap", 1)) == 1
+            assert not self.stop("cheap", savepoint=True).failed
+            lost = self.meta().checkpoint
+            self.store.delete(lost)
+            again = (shop.folder / "orders" / "000000.json").read_text()
+            (shop.folder / "orders" / "again.json").write_text(again)
+            shop.order(1)
+
+            (result,) = self.deploy(faster)
+
+            assert (result.action, result.failed) == (Action.RESUME, False), result.text
+            assert self.meta().checkpoint != lost
+            self.wait_batch(max(each.batch for each in all_savepoints(self.store, "cheap", 1)) + 2)
+            shop.wait_ids(shop.cheap_ids())
 
     def _read(self, manifests: tuple[dict[str, Any], ...]) -> Manifests:
         texts = [read_yaml(write_yaml(each), f"{each['name']}.yaml") for each in manifests]

@@ -1,4 +1,4 @@
-"""A real Kafka, Delta and Iceberg as what queries read and write."""
+"""A real Kafka, Delta and Iceberg as what queries read and write, and S3 as their store."""
 
 from __future__ import annotations
 
@@ -35,10 +35,14 @@ def broker(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafk
 
 
 @pytest.fixture(scope="module")
-def lake(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def lake(java: str, s3: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     folder, ice = tmp_path_factory.mktemp("lake"), "spark.sql.catalog.ice"
     conf = {
-        "spark.jars": ",".join(map(str, jars("lakehouse"))),
+        "spark.jars": ",".join(map(str, [*jars("lakehouse"), *jars("s3a")])),
+        "spark.hadoop.fs.s3a.endpoint": s3,
+        "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
+        "spark.hadoop.fs.s3a.path.style.access": "true",
+        "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,"
         "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -135,3 +139,10 @@ def test_a_new_version_reads_all_again(bench: Bench, lake: Any, broker: KafkaBro
         before = of_version(2)
         order(lake, broker, range(20, 22))
         wait_until(lambda: of_version(2) == [*before, 20, 21], "each new row comes once", 120)
+
+
+def test_a_store_in_s3(lake: Any, tmp_path: Path) -> None:
+    """What is deployed, Spark's checkpoints and their copies are in a bucket."""
+    shop = Shop(tmp_path, "s3_")
+    shop.store_url = "s3a://queries/store"
+    Bench(shop, lake, lease_ms=60_000).live_through_savepoints()

@@ -13,7 +13,8 @@ from spark_events.sql_runner.decision import Action
 from spark_events.sql_runner.deployed import read_deployed, read_history
 from spark_events.sql_runner.documents import Order
 from spark_events.sql_runner.savepoints import all_savepoints
-from tests.sql_runner.shop import HOST, Bench
+from tests.servers import Hdfs
+from tests.sql_runner.shop import HOST, Bench, Shop
 from tests.support import wait_until
 
 pytestmark = pytest.mark.spark
@@ -150,6 +151,27 @@ def test_where_the_checkpoint_is_gone_the_savepoint_is_copied_back(hosted: Bench
     assert hosted.meta().checkpoint != before
     hosted.shop.wait_ids(hosted.shop.cheap_ids())
     assert layout.SAVEPOINT_COMPLETE not in hosted.store.names(hosted.meta().checkpoint)
+
+
+def test_a_store_in_hdfs(shop: Shop, session: Any, hdfs: Hdfs) -> None:
+    """What is deployed, Spark's checkpoints and their copies are there: Spark by RPC, the runner by WebHDFS."""
+    shop.store_url = f"{hdfs.url}/{shop.prefix}queries"
+    Bench(shop, session, lease_ms=60_000).live_through_savepoints()
+
+
+def test_a_savepoint_that_is_damaged_is_not_gone_on_from(hosted: Bench) -> None:
+    hosted.shop.order(2)
+    hosted.deploy(hosted.shop.manifest())
+    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+    savepoint = hosted.stop("cheap", savepoint=True).savepoint
+    hosted.store.delete(hosted.meta().checkpoint)
+    hosted.store.delete(f"{savepoint}/commits/1")
+
+    (result,) = hosted.deploy(hosted.shop.manifest())
+
+    assert (result.action, result.failed) == (Action.RESUME, True)
+    assert result.text.startswith(f"savepoint {savepoint} is damaged: it was ")
+    assert hosted.store.names("checkpoints/cheap/1") == [], "nothing of it is left to go on from"
 
 
 def test_without_any_state_it_is_an_error_until_a_clean_one_is_asked_for(hosted: Bench) -> None:

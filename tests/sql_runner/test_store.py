@@ -11,11 +11,16 @@ from typing import Any
 import pytest
 
 from spark_events.api import ConfigError
+from spark_events.file_systems import WEBHDFS
 from spark_events.sql_runner.store import Store, StoreError
+from tests.servers import Hdfs
+from tests.support import free_port
 
 
-@pytest.fixture(params=["local", "file URL", "S3"])
+@pytest.fixture(params=["local", "file URL", "S3", "HDFS"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    if request.param == "HDFS":
+        return Store(f"{request.getfixturevalue('hdfs').url}/queries/{uuid.uuid4().hex}")
     if request.param == "S3":
         request.getfixturevalue("s3")
         return Store(f"s3a://queries/{uuid.uuid4().hex}")
@@ -110,7 +115,71 @@ def test_a_relative_folder_is_the_same_for_an_application(tmp_path: Path, monkey
     assert Store("store").spark_url("a") == f"{tmp_path}/store/a"
 
 
+class TestHdfs:
+    """What HDFS cannot do: rename onto a file that is there."""
+
+    @pytest.fixture
+    def store(self, hdfs: Hdfs) -> Store:
+        return Store(f"{hdfs.url}/queries/{uuid.uuid4().hex}")
+
+    def test_a_writer_that_is_killed_before_the_new_file_has_its_name(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        class Killed(BaseException):
+            pass
+
+        def removed_then_killed(path: str) -> None:
+            remove(path)
+            if path == "a/b":
+                raise Killed
+
+        store.write("a/b", b"one")
+        remove = store._remove
+        monkeypatch.setattr(store, "_remove", removed_then_killed)
+        with pytest.raises(Killed):
+            store.write("a/b", b"two")
+        monkeypatch.undo()
+
+        assert store.names("a") == ["b"]
+        assert store.read("a/b") == b"two"
+        store.write("a/b", b"three")
+        assert store.read("a/b") == b"three"
+        assert list(store.sizes("a")) == ["b"]
+
+    def test_a_lease_is_not_taken_where_nobody_knows_whether_it_was(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The server goes away between the rename and the look whether that was done."""
+
+        def gone(*arguments: Any) -> None:
+            raise ConnectionError("the name node is gone")
+
+        assert store.create("locks/1", b"theirs")
+        monkeypatch.setattr(store._fs, "info", gone)
+
+        with pytest.raises(StoreError, match="locks/1 cannot be written: the name node is gone"):
+            store.create("locks/1", b"ours")
+
+
 class TestUnreachable:
+    def test_hdfs_without_its_library(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv(WEBHDFS, raising=False)
+        with pytest.raises(ConfigError, match=r"used: .*; set SPARK_EVENTS_WEBHDFS=HOST:PORT") as caught:
+            Store("hdfs://name:9000/queries")
+
+        assert "\n" not in str(caught.value)
+
+    def test_a_server_of_names_that_is_away(self) -> None:
+        store = Store(f"webhdfs://127.0.0.1:{free_port()}/queries")
+
+        with pytest.raises(ConfigError, match=r"cannot be reached: .*Connection refused"):
+            store.check()
+        for call in (store.sizes, store.names, store.read, store.delete):
+            with pytest.raises(StoreError, match="queries: a cannot be"):
+                call("a")
+        with pytest.raises(StoreError, match="a cannot be listed"):
+            store.copy("a", "b")
+
     def test_a_scheme_that_is_not_known(self) -> None:
         with pytest.raises(
             ConfigError, match="store nope://x: its file system cannot be used: Protocol not known"
@@ -128,6 +197,8 @@ class TestUnreachable:
             Store("s3a://queries/x").check()
         with pytest.raises(StoreError, match="manifests/q cannot be read: EndpointConnectionError"):
             Store("s3a://queries/x").read("manifests/q")
+        with pytest.raises(StoreError, match="savepoints/q cannot be listed: EndpointConnectionError"):
+            Store("s3a://queries/x").sizes("savepoints/q")
 
     def test_a_folder_that_cannot_be_written(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
