@@ -16,6 +16,8 @@ from tests.support import REPO, SHARED_DATA, Collector, PrometheusServer, Pushga
 
 REQUIRE_ALL = "SPARK_EVENTS_REQUIRE_ALL" in os.environ
 OTELCOL = REPO / ".cache" / "otelcol"
+# A JVM that lives for seconds never gains back what it spends on its second compiler.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 def pytest_report_header() -> list[str]:
