@@ -12,6 +12,7 @@ from spark_events.ctas.errors import CommitConflictError, CtasError, NotAtomicEr
 from spark_events.ctas.publisher import Publisher
 from spark_events.ctas.record import Level, Transaction
 from spark_events.ctas.two_phase import TableDefinition, Written
+from spark_events.identifiers import quoted
 
 _TRANSACTIONAL = {"jdbc:postgresql:": "PostgreSQL", "jdbc:derby:": "Derby"}
 
@@ -68,7 +69,7 @@ class JdbcPublisher(Publisher):
     def read(self, transaction: Transaction) -> Any:
         path = transaction.path
         names = (path.catalog, *path.database.split("."), transaction.hidden_name)
-        return self._spark.table(".".join("`" + name.replace("`", "``") + "`" for name in names if name))
+        return self._spark.table(quoted(name for name in names if name))
 
     def publish(self, transaction: Transaction) -> None:
         if self.is_published(transaction):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +38,8 @@ class Owner:
 
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> Owner:
-        """Return what ``to_json`` had."""
+        """Return what its JSON has."""
         return cls(**found)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
-        return asdict(self)
 
     @property
     def is_dead(self) -> bool:

@@ -153,8 +153,7 @@ class Transaction:
 
     def to_json(self) -> str:
         """Return the descriptor that another process can recover from."""
-        found = {one.name: getattr(self, one.name) for one in fields(self)}
-        return orjson.dumps({**found, "owner": self.owner.to_json()}).decode()
+        return orjson.dumps(self).decode()
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Transaction:

@@ -12,6 +12,7 @@ from spark_events.ctas.errors import CommitConflictError, CtasError, NotAtomicEr
 from spark_events.ctas.publisher import TXID, Publisher
 from spark_events.ctas.record import Level, Purpose, TablePath, Transaction
 from spark_events.ctas.two_phase import TableDefinition, Written
+from spark_events.identifiers import quoted
 
 _TYPES_MAY_NOT_CHANGE = "hive.metastore.disallow.incompatible.col.type.changes"
 _STANDS_FOR_ALL = "array<string>"
@@ -164,7 +165,7 @@ class SessionPublisher(Publisher):
         """Let the catalog know the partitions; until then Spark finds them by their folders."""
         if transaction.table["partition_by"] and self._spark.conf.get(_PARTITIONS_IN_CATALOG) == "true":
             self._tables.dropPartitions(transaction.path.database, transaction.path.name)
-            self._tables.addPartitions(_quoted(transaction.path.database, transaction.path.name))
+            self._tables.addPartitions(quoted([transaction.path.database, transaction.path.name]))
 
     def _state(self, path: TablePath, name: str) -> dict[str, Any] | None:
         text = self._tables.state(path.database, name) if self._tables.hasDatabase(path.database) else None
@@ -292,7 +293,7 @@ class HivePublisher(SessionPublisher):
         return Written(found.get("rows"), size, files)
 
     def read(self, transaction: Transaction) -> Any:
-        return self._spark.table(_quoted(transaction.path.database, transaction.hidden_name))
+        return self._spark.table(quoted([transaction.path.database, transaction.hidden_name]))
 
     def _create(self, transaction: Transaction) -> None:
         self._stand_in(transaction)
@@ -306,7 +307,7 @@ class HivePublisher(SessionPublisher):
             self._tables.dropPartitions(transaction.path.database, transaction.hidden_name)
             self._tables.relocate(transaction.path.database, transaction.hidden_name, transaction.location)
             if transaction.table["partition_by"]:
-                self._tables.addPartitions(_quoted(transaction.path.database, transaction.hidden_name))
+                self._tables.addPartitions(quoted([transaction.path.database, transaction.hidden_name]))
 
     def _add_partitions(self, transaction: Transaction) -> None:
         """Do nothing: they came with the table."""
@@ -316,10 +317,6 @@ def _described(transaction: Transaction) -> str:
     fields = {**transaction.table, "database": transaction.path.database}
     fields["properties"] = {**fields["properties"], TXID: transaction.txid}
     return orjson.dumps(fields).decode()
-
-
-def _quoted(*names: str) -> str:
-    return ".".join("`" + name.replace("`", "``") + "`" for name in names)
 
 
 def refuse_view(path: TablePath, purpose: Purpose, previous: Mapping[str, Any] | None) -> None:

@@ -10,6 +10,7 @@ import orjson
 from spark_events.ctas.errors import CtasError
 from spark_events.ctas.record import Purpose, TablePath
 from spark_events.ctas.two_phase import TableDefinition
+from spark_events.identifiers import quoted
 
 _BEGINNINGS = {
     Purpose.CREATE: "CREATE TABLE",
@@ -84,7 +85,7 @@ def create_text(
 
 
 def _columns(names: Sequence[str]) -> str:
-    return ", ".join("`" + name.replace("`", "``") + "`" for name in names)
+    return ", ".join(quoted([name]) for name in names)
 
 
 def _pairs(values: Mapping[str, str]) -> str:

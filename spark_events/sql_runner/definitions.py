@@ -9,8 +9,8 @@ from threading import Lock
 from typing import Any
 
 from spark_events.api import ConfigError
+from spark_events.identifiers import quoted
 from spark_events.sql_runner.jvm import entry_of
-from spark_events.sql_runner.query_data import quoted
 from spark_events.sql_runner.spark_errors import one_line
 
 # What a semicolon may stand in without ending a statement, as Spark's own lexer has it.

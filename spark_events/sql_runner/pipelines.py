@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_events.api import ConfigError
+from spark_events.identifiers import quoted
 from spark_events.sql_runner.analyst import Analyst
 from spark_events.sql_runner.folder import Manifests
 from spark_events.sql_runner.jvm import entry_of
@@ -18,7 +19,6 @@ from spark_events.sql_runner.query_data import (
     WATERMARK_COLUMN,
     WATERMARK_DELAY,
     QueryError,
-    quoted,
     streams_of,
     table_name,
 )

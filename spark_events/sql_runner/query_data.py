@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from spark_events.api import SparkEventsError
+from spark_events.identifiers import quoted
 from spark_events.sql_runner.jvm import entry_of
 from spark_events.sql_runner.manifest import Manifest
 from spark_events.sql_runner.spark_errors import one_line, position
@@ -61,11 +62,6 @@ def _of_sql(session: Any, manifest: Manifest) -> Any:
         raise
     except Exception as error:  # a catalog's and a connector's own, too
         raise analysis_error(error) from error
-
-
-def quoted(parts: Sequence[str]) -> str:
-    """Return the name of a table or a column as SQL has it, by its parts."""
-    return ".".join(f"`{part.replace('`', '``')}`" for part in parts)
 
 
 def analysis_error(error: Exception) -> QueryError:
