@@ -128,7 +128,7 @@ def deployed_names(store: Store) -> list[str]:
         StoreError: the store cannot be listed.
     """
     found = store.names(layout.MANIFESTS)
-    return sorted({name.partition(".yaml")[0] for name in found if ".yaml" in name})
+    return [name.removesuffix(".yaml") for name in found if name.endswith(".yaml")]
 
 
 def write_deployed(store: Store, deployed: Deployed) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,126}$"
+"""What queries and sessions may be called."""
+NAME_RULE = "letters, digits, '.', '_' and '-', at most 127, the first a letter or a digit"
 MANIFESTS = "manifests"
 CHECKPOINTS = "checkpoints"
 SAVEPOINTS = "savepoints"

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from spark_events.api import ConfigError, needs_extra
 from spark_events.api import option_types as types
+from spark_events.sql_runner import layout
 from spark_events.sql_runner import properties as props
 from spark_events.sql_runner.yaml_text import Keys, YamlText
 
@@ -15,8 +16,6 @@ with needs_extra("sql", "pydantic", "reading manifests"):
     from pydantic_core import ErrorDetails, PydanticCustomError
 
 OutputMode = Literal["append", "update", "complete"]
-_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,126}$"
-_NAME_RULE = "letters, digits, '.', '_' and '-', at most 127, the first a letter or a digit"
 _STRICT = ConfigDict(extra="forbid", strict=True, populate_by_name=True, frozen=True)
 
 
@@ -73,8 +72,8 @@ class Manifest(BaseModel):
     model_config = _STRICT
 
     name: str = Field(
-        pattern=_NAME,
-        description=f"Tells the query from all others, in events and in the store: {_NAME_RULE}.",
+        pattern=layout.NAME,
+        description=f"Tells the query from all others, in events and in the store: {layout.NAME_RULE}.",
     )
     description: str = Field("", description="What it is for; each row carries it.")
     target_table: str = Field(
@@ -250,7 +249,7 @@ def _sentence(text: YamlText, details: ErrorDetails) -> str:
         return f"{place}: {name}: is not known; expected {', '.join(allowed)}"
     shown = details["input"]
     if kind == "string_pattern_mismatch":
-        return f"{place}: {name}: {shown!r} is not allowed; expected {_NAME_RULE}"
+        return f"{place}: {name}: {shown!r} is not allowed; expected {layout.NAME_RULE}"
     why = details["msg"].removeprefix("Input should be ").removeprefix("expected ")
     if isinstance(shown, dict):
         return f"{place}: {name + ': ' if name else ''}expected {why}"

@@ -109,7 +109,7 @@ def latest_state(store: Store, name: str, meta: Meta) -> State | None:
         State(each.path, each.batch, is_savepoint=True)
         for each in all_savepoints(store, name, meta.query_version)
     ]
-    if store.names(f"{meta.checkpoint}/{_OFFSETS}"):
+    if any(name.isdigit() for name in store.names(f"{meta.checkpoint}/{_OFFSETS}")):
         found.append(State(meta.checkpoint, last_batch(store, meta.checkpoint), is_savepoint=False))
     # Of two that are as far, the checkpoint, which need not be copied: it is the last.
     return max(enumerate(found), key=lambda each: (each[1].batch, each[0]))[1] if found else None

@@ -13,8 +13,9 @@ from spark_events.api import ConfigError, SparkEventsError, needs_extra
 with needs_extra("sql", "fsspec", "the store of queries"):
     from spark_events.file_systems import open_file_system
 
-_NEW = ".new"
-_LOOKS = 5
+# No name of a query has a tilde.
+_NEW, _MADE = "~new", "~made"
+_LOOKS = 20
 _COPY_TRIES = 5
 
 
@@ -74,13 +75,15 @@ class Store:
             StoreError: it cannot be read.
         """
         with self._doing("read", path):
-            # The new file of HDFS gets its name between two looks: only where all find nothing is there none.
-            for name in [path, path + _NEW] * _LOOKS if self._is_hdfs else [path]:
-                try:
+            for _ in range(_LOOKS):
+                name = self._name_now(path)
+                if name is None:
+                    return None
+                with suppress(FileNotFoundError):
                     return self._whole(self._at(name))
-                except FileNotFoundError:
-                    continue
-            return None
+                if not self._is_hdfs:
+                    return None
+            raise StoreError(f"store {self.url}: {path} is written all the time, and cannot be read")
 
     def write(self, path: str, data: bytes) -> None:
         """Write a file, whether there is one or not.
@@ -135,12 +138,12 @@ class Store:
                 found = self._fs.ls(self._at(folder), detail=False)
             except FileNotFoundError:
                 return []
-            names = {str(name).rstrip("/").rsplit("/", 1)[-1] for name in found}
-            # An object store may list the folder itself.
-            names.discard(self._at(folder).rsplit("/", 1)[-1])
+            paths = {str(path).rstrip("/") for path in found}
+            paths.discard(self._at(folder))  # an object store may list the folder itself
+            names = {path.rsplit("/", 1)[-1] for path in paths}
             if self._is_hdfs:  # whoever wrote it may have been killed before it had its name
                 names = {name.removesuffix(_NEW) for name in names}
-            return sorted(name for name in names if not name.endswith(".tmp"))
+            return sorted(name for name in names if not name.endswith(_MADE))
 
     def sizes(self, folder: str) -> dict[str, int]:
         """Return the size in bytes of each file below a folder, by its path from there.
@@ -198,6 +201,20 @@ class Store:
             except FileNotFoundError:
                 return
 
+    def _name_now(self, path: str) -> str | None:
+        """Return by which name a file is there; None where it is not.
+
+        What is written anew in HDFS has one name or the other, or both; one listing tells which.
+        """
+        if not self._is_hdfs:
+            return path
+        folder, _, name = path.rpartition("/")
+        try:
+            there = {str(found).rsplit("/", 1)[-1] for found in self._fs.ls(self._at(folder), detail=False)}
+        except FileNotFoundError:
+            return None
+        return path if name in there else path + _NEW if name + _NEW in there else None
+
     def _whole(self, path: str) -> bytes:
         if self._is_webhdfs:
             # fsspec asks for the size first, and takes an answer that tells of an error for the file's bytes,
@@ -208,7 +225,7 @@ class Store:
         return found
 
     def _written_beside(self, path: str, data: bytes) -> str:
-        made = self._at(f"{path}.{uuid.uuid4().hex[:8]}.tmp")
+        made = self._at(f"{path}.{uuid.uuid4().hex[:8]}{_MADE}")
         self._make_parent(path)
         self._fs.pipe_file(made, data)
         return made

@@ -38,6 +38,22 @@ def test_a_file_is_what_was_written_last(store: Store) -> None:
     assert store.names("none") == []
 
 
+def test_a_folder_in_one_of_the_same_name(store: Store) -> None:
+    """As the first version of a query that is called 1 has its checkpoints."""
+    store.write("checkpoints/1/1/metadata", b"{}")
+
+    assert store.names("checkpoints/1") == ["1"]
+
+
+@pytest.mark.parametrize("name", ["x.new", "x.tmp"])
+def test_names_that_end_like_files_of_other_programs(store: Store, name: str) -> None:
+    store.write(f"hosts/application-{name}/wanted.json", b"{}")
+    store.write(f"manifests/{name}.yaml", b"")
+
+    assert store.names("hosts") == [f"application-{name}"]
+    assert store.names("manifests") == [f"{name}.yaml"]
+
+
 def test_of_many_that_create_a_file_one_does(store: Store) -> None:
     barrier = threading.Barrier(8)
 
