@@ -51,8 +51,9 @@ smoke35: setup35 ## Run the live tests on PySpark 3.5
 
 connectors: setup41 ## Run the tests of Delta, Iceberg, Kafka and PostgreSQL on PySpark 4.1
 	.ci/get-jars lakehouse postgresql kafka s3a
-	.venv-4.1/bin/python -m pytest tests/lineage/test_connectors.py tests/ctas/test_connectors.py \
-	  tests/ctas/test_crashes.py tests/sql_runner/test_connectors.py -k 'connectors or delta' $(PYTEST_ARGS)
+	# The first of them says which jars their JVM begins with.
+	.venv-4.1/bin/python -m pytest tests/sql_runner/test_connectors.py tests/lineage/test_connectors.py \
+	  tests/ctas/test_connectors.py tests/ctas/test_crashes.py -k 'connectors or delta' $(PYTEST_ARGS)
 
 check: $(READY) ## Lint, types, direction of imports
 	$(BIN)/ruff format --check .

@@ -173,11 +173,13 @@ def _run_session(workspace: Any) -> int:
     from spark_events.sql_runner import layout
 
     host = workspace.placement.host_of("")
-    link = workspace.link(host)
-    if link.is_alive:
+    found = workspace.link(host).look()
+    if found.is_alive:
+        # It has taken its lease before it says anything.
+        which = f": {found.status.application_id}" if found.status else ""
         raise ConfigError(
-            f"{link.described} runs already in {workspace.store.url}: {link.status().application_id}; give "
-            "another --session, or end it with --end"
+            f"{found.link.described} runs already in {workspace.store.url}{which}; give another --session, "
+            "or end it with --end"
         )
     command = workspace.submit_command(host, single=False, conf={})
     # One that nobody was there to take; Ctrl-C while the application comes up is another one.

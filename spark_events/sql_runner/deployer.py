@@ -12,6 +12,7 @@ from spark_events.api.event import now_ms
 from spark_events.runtime.log_once import logger
 from spark_events.sql_runner import launch
 from spark_events.sql_runner import properties as props
+from spark_events.sql_runner.current import Current
 from spark_events.sql_runner.decision import Action
 from spark_events.sql_runner.deployed import (
     Deployed,
@@ -24,7 +25,7 @@ from spark_events.sql_runner.deployed import (
 from spark_events.sql_runner.documents import RUN, STOP, Order
 from spark_events.sql_runner.host_link import DeploymentError, HostLink
 from spark_events.sql_runner.lease import Lease, this_process
-from spark_events.sql_runner.planner import Current, Planned
+from spark_events.sql_runner.planner import Planned
 from spark_events.sql_runner.savepoints import SavepointError, latest_state, restore
 from spark_events.sql_runner.store import Store
 

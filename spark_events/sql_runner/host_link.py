@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from spark_events.api import SparkEventsError
 from spark_events.sql_runner import layout
 from spark_events.sql_runner.documents import (
+    RUN,
     HostStatus,
     Order,
     QueryStatus,
@@ -66,22 +67,13 @@ class HostLink:
         """Whether it has been heard of lately."""
         return self._lease.holder() is not None
 
-    def status(self) -> HostStatus | None:
-        """Return what it has last said."""
+    def look(self) -> HostView:
+        """Return what there is of it now."""
+        orders = read_wanted(self._store, self.host).orders
+        return HostView(self, orders, self.is_alive, self._status())
+
+    def _status(self) -> HostStatus | None:
         return read_status(self._store, self.host)
-
-    def status_of(self, name: str, order: Order) -> QueryStatus | None:
-        """Return what has become of an order; None where it has not been seen yet."""
-        found = self.status()
-        query = found.queries.get(name) if found else None
-        return query if query is not None and query.order == order.id else None
-
-    def is_running(self, name: str, order: Order | None) -> bool:
-        """Tell whether it runs a query, or is about to."""
-        if order is None or order.action != "run" or not self.is_alive:
-            return False
-        found = self.status_of(name, order)
-        return found is None or not found.is_over
 
     def give(self, name: str, order: Order | None) -> None:
         """Give an order for a query; None takes the one away that it has."""
@@ -98,7 +90,7 @@ class HostLink:
         """
         until = time.monotonic() + timeout_s
         while True:
-            found = self.status_of(name, order)
+            found = status_of(self._status(), name, order)
             if found is not None and found.error and not found.started:
                 return Started(found.error)
             if found is not None and (found.started or found.is_over):
@@ -120,7 +112,7 @@ class HostLink:
         """
         until = time.monotonic() + timeout_s
         while True:
-            found = self.status_of(name, order)
+            found = status_of(self._status(), name, order)
             if found is not None and found.is_over:
                 return found
             if time.monotonic() > until:
@@ -149,18 +141,57 @@ class HostLink:
         kind, _, name = self.host.partition("-")
         return f"{kind} {name!r}"
 
-    def why_gone(self) -> str:
-        """Return a sentence on an application that is not alive."""
-        found = self.status()
-        if found is None:
+    def why_gone(self, status: HostStatus | None) -> str:
+        """Return a sentence on an application that is not alive, with what it has last said."""
+        if status is None:
             return f"{self.described} has never run with store {self._store.url}"
         return (
-            f"{self.described} does not run: {found.application_id} on {found.master}, "
-            f"started {moment(found.started_ms)} UTC, is no longer heard of"
+            f"{self.described} does not run: {status.application_id} on {status.master}, "
+            f"started {moment(status.started_ms)} UTC, is no longer heard of"
         )
 
     def _be_alive(self) -> None:
         if not self.is_alive:
             raise DeploymentError(
-                f"{self.why_gone()}; nothing is lost: the order stands, and the state is kept"
+                f"{self.why_gone(self._status())}; nothing is lost: the order stands, and the state is kept"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class HostView:
+    """What there was of an application when it was looked at.
+
+    Attributes:
+        link: to it.
+        orders: what it is to do, by the query's name.
+        is_alive: whether it had been heard of lately.
+        status: what it had last said; None where it never has.
+    """
+
+    link: HostLink
+    orders: Mapping[str, Order]
+    is_alive: bool
+    status: HostStatus | None
+
+    def status_of(self, name: str) -> QueryStatus | None:
+        """Return what has become of its order for a query; None where it has none, or has not seen it yet."""
+        order = self.orders.get(name)
+        return status_of(self.status, name, order) if order is not None else None
+
+    def is_running(self, name: str) -> bool:
+        """Tell whether it runs a query, or is about to."""
+        order = self.orders.get(name)
+        if order is None or order.action != RUN or not self.is_alive:
+            return False
+        found = self.status_of(name)
+        return found is None or not found.is_over
+
+    def why_gone(self) -> str:
+        """Return a sentence on an application that is not alive."""
+        return self.link.why_gone(self.status)
+
+
+def status_of(status: HostStatus | None, name: str, order: Order) -> QueryStatus | None:
+    """Return what has become of an order; None where the application has not seen it yet."""
+    found = status.queries.get(name) if status else None
+    return found if found is not None and found.order == order.id else None

@@ -9,11 +9,10 @@ from typing import Any
 
 from spark_events.api import ConfigError
 from spark_events.runtime.redaction import DEFAULT_REGEX, REDACTED
-from spark_events.sql_runner import layout
 from spark_events.sql_runner.analyst import Analysis, Analyst
+from spark_events.sql_runner.current import Current, Hosts, find_current, look_at_hosts
 from spark_events.sql_runner.decision import Action, Decision, Situation, decide, differences
-from spark_events.sql_runner.deployed import Deployed, deployed_names, last_version, read_deployed
-from spark_events.sql_runner.documents import RUN, Order, read_wanted
+from spark_events.sql_runner.deployed import Deployed, deployed_names, last_version
 from spark_events.sql_runner.folder import Manifests
 from spark_events.sql_runner.host_link import HostLink
 from spark_events.sql_runner.manifest import Manifest
@@ -21,33 +20,7 @@ from spark_events.sql_runner.query_data import QueryError
 from spark_events.sql_runner.savepoints import latest_state
 from spark_events.sql_runner.store import Store
 
-Orders = Mapping[str, Mapping[str, Order]]
-"""The orders of each application, by its name and the query's."""
 _SECRET = re.compile(DEFAULT_REGEX)
-
-
-@dataclass(frozen=True)
-class Current:
-    """What there is of a query now.
-
-    Attributes:
-        deployed: the manifest that is deployed, or on its way there; None where the query is new.
-        recorded: the manifest in the store; None where there is none.
-        order: the last order for it.
-        link: the application that has the order.
-        running: whether it runs.
-    """
-
-    deployed: Deployed | None
-    recorded: Deployed | None
-    order: Order | None
-    link: HostLink
-    running: bool
-
-    @property
-    def pending(self) -> bool:
-        """Whether a deployment was broken off before it was written down."""
-        return self.deployed is not None and self.deployed is not self.recorded
 
 
 @dataclass(frozen=True)
@@ -90,7 +63,7 @@ class Planner:
         self._analyst = analyst
         self._host_of = host_of
         self._link = link
-        self._orders: Orders = {}
+        self._hosts: Hosts = {}
 
     def plan(self, manifests: Manifests, prune: bool, clean: bool = False) -> list[Planned]:
         """Decide for each manifest, and for what is deployed without one.
@@ -105,7 +78,7 @@ class Planner:
             StoreError: the store cannot be read.
         """
         folders: dict[str, str] = {}
-        self._orders = read_orders(self._store)
+        self._hosts = look_at_hosts(self._store, self._link)
         found = [
             self._plan_one(manifest, manifests.places[name], folders, clean)
             for name, manifest in manifests.by_name.items()
@@ -116,7 +89,7 @@ class Planner:
         return found
 
     def _current(self, name: str) -> Current:
-        return find_current(self._store, name, self._host_of(name), self._orders, self._link)
+        return find_current(self._store, name, self._host_of(name), self._hosts, self._link)
 
     def _plan_one(self, manifest: Manifest, place: str, folders: dict[str, str], clean: bool) -> Planned:
         name = manifest.name
@@ -184,43 +157,6 @@ class Planner:
         return Planned(name, Decision(Action.STOP, version, "its manifest is gone"), current)
 
 
-def read_orders(store: Store) -> Orders:
-    """Return the orders that all applications have.
-
-    Raises:
-        StoreError: the store cannot be read.
-    """
-    return {host: read_wanted(store, host).orders for host in store.names(layout.HOSTS)}
-
-
-def find_current(
-    store: Store, name: str, default: str, orders: Orders, link: Callable[[str], HostLink]
-) -> Current:
-    """Return what there is of a query now.
-
-    Args:
-        store: knows what is deployed.
-        name: the query's.
-        default: the application of one that is not deployed.
-        orders: of all applications: a deployment into any of them may have been broken off.
-        link: gives the link to an application, by its name.
-
-    Raises:
-        ConfigError: the manifest in the store, or an order, cannot be understood.
-        StoreError: the store cannot be read.
-    """
-    recorded = read_deployed(store, name)
-    for host, of_host in orders.items():
-        order = of_host.get(name)
-        if order and order.action == RUN and (not recorded or order.id != recorded.meta.deployment):
-            deployed = Deployed.parse(order.deployed, f"the order for {name}")
-            found = link(host)
-            return Current(deployed, recorded, order, found, found.is_running(name, order))
-    host = recorded.meta.host if recorded else default
-    order, found = orders.get(host, {}).get(name), link(host)
-    return Current(recorded, recorded, order, found, found.is_running(name, order))
-
-
 def problems_of_queries(analyst: Analyst, manifests: Manifests) -> list[str]:
     """Return what is wrong with the queries of manifests, each with its file and line.
 
@@ -274,6 +210,7 @@ def refuse_gone(links: Iterable[HostLink], start: str) -> None:
     """
     for link in links:
         if not link.is_single and not link.is_alive:
+            why = link.look().why_gone()
             raise ConfigError(
-                f"{link.why_gone()}; start it with `{start}`: it goes on with the queries that it is to run"
+                f"{why}; start it with `{start}`: it goes on with the queries that it is to run"
             )

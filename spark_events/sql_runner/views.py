@@ -12,11 +12,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from spark_events.api.event import now_ms
+from spark_events.sql_runner.current import Current
 from spark_events.sql_runner.decision import WORDS, Action
 from spark_events.sql_runner.deployed import Deployment
 from spark_events.sql_runner.deployer import Result
 from spark_events.sql_runner.documents import RUN
-from spark_events.sql_runner.planner import Current, Planned
+from spark_events.sql_runner.planner import Planned
 from spark_events.texts import duration, moment
 
 _COLOUR = {Action.FAIL: "red", Action.NOTHING: "dim"}
@@ -54,26 +55,26 @@ class QueryRow:
     @classmethod
     def of(cls, name: str, current: Current) -> QueryRow:
         """Return what there is to say of a query."""
-        order, link = current.order, current.link
+        order, host, where = current.order, current.host, current.link.described
         wanted = order is not None and order.action == RUN
         version = current.deployed.meta.query_version if current.deployed else 0
-        found = link.status_of(name, order) if order is not None else None
+        found = host.status_of(name)
         if found is None:
-            state = ("CREATED" if link.is_alive else "GONE") if wanted else "CANCELED"
-            error = link.why_gone() if state == "GONE" else ""
-            return cls(name, state, wanted, version, link.described, error=error)
-        gone = wanted and found.state != "FINISHED" and not link.is_alive
+            state = ("CREATED" if host.is_alive else "GONE") if wanted else "CANCELED"
+            error = host.why_gone() if state == "GONE" else ""
+            return cls(name, state, wanted, version, where, error=error)
+        gone = wanted and found.state != "FINISHED" and not host.is_alive
         return cls(
             name,
             "GONE" if gone else found.state,
             wanted,
             version,
-            link.described,
+            where,
             found.since_ms,
             found.batch,
             found.batch_ms,
             found.restarts,
-            link.why_gone() if gone else found.error,
+            host.why_gone() if gone else found.error,
         )
 
     @property

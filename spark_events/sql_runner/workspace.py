@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from spark_events.api import ConfigError
 from spark_events.sql_runner import launch, layout
 from spark_events.sql_runner import properties as props
 from spark_events.sql_runner.analyst import Analyst
 from spark_events.sql_runner.command_options import Mode
+from spark_events.sql_runner.current import Current, Hosts, find_current, look_at_hosts
 from spark_events.sql_runner.deployed import Deployed, deployed_names
 from spark_events.sql_runner.deployer import Deployer
 from spark_events.sql_runner.host_link import APPLICATION, SESSION, HostLink
 from spark_events.sql_runner.lease import Lease
-from spark_events.sql_runner.planner import Current, Orders, Planner, find_current, read_orders
+from spark_events.sql_runner.planner import Planner
 from spark_events.sql_runner.store import Store
 
 _DEPLOY_LEASE_MS = 60_000
@@ -36,6 +39,9 @@ class Placement:
         poll_ms: how often they look for orders, in ms.
         lease_ms: how long they may be silent, in ms.
         timeout_s: how long a query may take to start, and to stop, in seconds.
+
+    Raises:
+        ConfigError: a session cannot have this name.
     """
 
     mode: Mode = Mode.SESSION
@@ -47,6 +53,10 @@ class Placement:
     poll_ms: int = 1_000
     lease_ms: int = 30_000
     timeout_s: int = 120
+
+    def __post_init__(self) -> None:
+        if not re.match(layout.NAME, self.session):
+            raise ConfigError.of_value("--session", self.session, layout.NAME_RULE)
 
     def host_of(self, name: str) -> str:
         """Return the application that is to run a query."""
@@ -83,15 +93,15 @@ class Workspace:
             ConfigError: a manifest in the store, or an order, cannot be understood.
             StoreError: the store cannot be read.
         """
-        orders = read_orders(self.store)
-        names = sorted({*deployed_names(self.store), *(name for each in orders.values() for name in each)})
+        hosts = look_at_hosts(self.store, self.link)
+        ordered = (name for host in hosts.values() for name in host.orders)
         return {
-            name: find_current(self.store, name, self._host_with(name, orders), orders, self.link)
-            for name in names
+            name: find_current(self.store, name, self._host_with(name, hosts), hosts, self.link)
+            for name in sorted({*deployed_names(self.store), *ordered})
         }
 
-    def _host_with(self, name: str, orders: Orders) -> str:
-        return next((host for host in orders if name in orders[host]), self.placement.host_of(name))
+    def _host_with(self, name: str, hosts: Hosts) -> str:
+        return next((host for host in hosts if name in hosts[host].orders), self.placement.host_of(name))
 
     def planner(self, analyst: Analyst, guard: Callable[[], None] = lambda: None) -> Planner:
         """Return what decides."""

@@ -92,11 +92,15 @@ def test_all_three_agree(
     ids = {event["eventId"] for event in events}
     app_id = events[0]["attributes"]["app_id"]
     wait_until(
-        lambda: len([r for r in collector.log_records() if r["attributes"].get("app_id") == app_id]) >= len(ids),
+        lambda: (
+            len([r for r in collector.log_records() if r["attributes"].get("app_id") == app_id]) >= len(ids)
+        ),
         "the collector wrote all",
     )
     received = [
-        r["attributes"]["event.id"] for r in collector.log_records() if r["attributes"].get("app_id") == app_id
+        r["attributes"]["event.id"]
+        for r in collector.log_records()
+        if r["attributes"].get("app_id") == app_id
     ]
     assert sorted(received) == sorted(ids)
 

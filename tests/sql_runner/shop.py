@@ -132,22 +132,20 @@ class Bench:
         shop: the shop.
         spark: hosts the queries, and analyses them.
         session: the application's name.
-        lease_ms: how long it may be silent, in ms.
     """
 
-    def __init__(self, shop: Shop, spark: Any, session: str = "default", lease_ms: int = 3_000) -> None:
+    def __init__(self, shop: Shop, spark: Any, session: str = "default") -> None:
         self.shop = shop
         self.spark = spark
         self.host = f"session-{session}"
-        self.placement = Placement(session=session, poll_ms=50, lease_ms=lease_ms, timeout_s=120)
+        self.placement = Placement(session=session, poll_ms=50, timeout_s=120)
         self.analyst = Analyst(spark, split_statements(shop.definitions))
         self.workspace = Workspace(shop.store_url, self.placement)
         self.store = self.workspace.store
 
     @contextmanager
-    def hosting(self) -> Iterator[QueryHost]:
-        """Host queries in a thread, as the application does."""
-        lease_ms = self.placement.lease_ms
+    def hosting(self, lease_ms: int = 30_000) -> Iterator[QueryHost]:
+        """Host queries in a thread, as the application does; a loaded machine may give it no turn for seconds."""
         host = QueryHost(self.spark, self.store, self.host, single=False, poll_s=0.05, lease_ms=lease_ms)
         thread = threading.Thread(target=host.run, daemon=True)
         thread.start()

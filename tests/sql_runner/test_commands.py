@@ -24,7 +24,7 @@ from tests.sql_runner.shop import HOST, Shop
 from tests.support import REPO, App, cli, file_events, of_name, statuses, wait_until
 
 pytestmark = pytest.mark.timeout(900)  # Spark starts several times; a loaded machine takes long for that
-QUIET = ["--poll-ms", "100", "--lease-ms", "5000"]
+QUIET = ["--poll-ms", "100", "--lease-ms", "20000"]
 
 
 def run(shop: Shop, *arguments: str, timeout_s: float = 400) -> subprocess.CompletedProcess[str]:
@@ -324,6 +324,13 @@ class TestWrongOptions:
 
         assert wrong.returncode == 2
         assert "store nope://x: its file system cannot be used" in wrong.stderr
+
+    def test_a_session_that_cannot_be_called_so(self, shop: Shop) -> None:
+        wrong = run(shop, "session", "--session", "a/b")
+
+        assert wrong.returncode == 2
+        assert "--session" in wrong.stderr
+        assert "'a/b' is not allowed; expected letters, digits" in " ".join(wrong.stderr.split())
 
     def test_a_folder_that_is_not_there(self, shop: Shop) -> None:
         assert "nowhere: is no folder" in run(shop, "validate", "nowhere").stderr

@@ -145,4 +145,4 @@ def test_a_store_in_s3(lake: Any, tmp_path: Path) -> None:
     """What is deployed, Spark's checkpoints and their copies are in a bucket."""
     shop = Shop(tmp_path, "s3_")
     shop.store_url = "s3a://queries/store"
-    Bench(shop, lake, lease_ms=60_000).live_through_savepoints()
+    Bench(shop, lake).live_through_savepoints()

@@ -156,7 +156,7 @@ def test_where_the_checkpoint_is_gone_the_savepoint_is_copied_back(hosted: Bench
 def test_a_store_in_hdfs(shop: Shop, session: Any, hdfs: Hdfs) -> None:
     """What is deployed, Spark's checkpoints and their copies are there: Spark by RPC, the runner by WebHDFS."""
     shop.store_url = f"{hdfs.url}/{shop.prefix}queries"
-    Bench(shop, session, lease_ms=60_000).live_through_savepoints()
+    Bench(shop, session).live_through_savepoints()
 
 
 def test_a_savepoint_that_is_damaged_is_not_gone_on_from(hosted: Bench) -> None:
@@ -399,28 +399,29 @@ def test_an_application_that_comes_back_goes_on(bench: Bench) -> None:
 
 
 def test_an_application_that_was_silent_too_long_stops_its_queries(
-    hosted: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another one may run them by then: a store that it cannot reach is simulated."""
     from spark_events.sql_runner import host
     from spark_events.sql_runner.store import StoreError
 
-    hosted.shop.order(1)
-    hosted.deploy(hosted.shop.manifest())
-    real = host.read_wanted
+    with bench.hosting(lease_ms=3_000):
+        bench.shop.order(1)
+        bench.deploy(bench.shop.manifest())
+        real = host.read_wanted
 
-    def fail(*_: Any) -> Any:
-        raise StoreError("away")
+        def fail(*_: Any) -> Any:
+            raise StoreError("away")
 
-    monkeypatch.setattr(host.Lease, "renew", fail)
-    monkeypatch.setattr(host, "read_wanted", fail)
-    wait_until(
-        lambda: not [query for query in active(hosted) if query.name == "cheap"], "the query is stopped"
-    )
-    monkeypatch.undo()
-    assert host.read_wanted is real
-    hosted.shop.order(1)
-    hosted.shop.wait_ids(hosted.shop.cheap_ids())
+        monkeypatch.setattr(host.Lease, "renew", fail)
+        monkeypatch.setattr(host, "read_wanted", fail)
+        wait_until(
+            lambda: not [query for query in active(bench) if query.name == "cheap"], "the query is stopped"
+        )
+        monkeypatch.undo()
+        assert host.read_wanted is real
+        bench.shop.order(1)
+        bench.shop.wait_ids(bench.shop.cheap_ids())
 
 
 def test_a_query_moves_to_another_application_with_its_state(hosted: Bench) -> None:
@@ -450,8 +451,8 @@ def test_an_order_that_is_not_understood_stops_no_other(hosted: Bench) -> None:
 
     link.give("strange", Order("x", "run", deployed))
 
-    wait_until(lambda: link.status_of("strange", Order("x", "run", deployed)), "the order is answered")
-    found = link.status_of("strange", Order("x", "run", deployed))
+    wait_until(lambda: link.look().status_of("strange"), "the order is answered")
+    found = link.look().status_of("strange")
     assert found is not None
     assert found.state == "FAILED"
     assert "order x: its meta is not what a deployment writes" in found.error
