@@ -119,6 +119,23 @@ def test_a_folder_that_changes_while_it_is_copied(store: Store, monkeypatch: pyt
     assert store.names("to") == ["new"]
 
 
+def test_a_copy_that_lacks_a_file_is_made_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """WebHDFS does not say that the rename failed which gives a copy its name."""
+    store.write("from/offsets/0", b"1")
+    store.write("from/commits/0", b"2")
+    copy, lost = store._copy_file, []
+
+    def copy_all_but_one(source: str, target: str) -> None:
+        if lost:
+            copy(source, target)
+        lost.append(source)
+
+    monkeypatch.setattr(store, "_copy_file", copy_all_but_one)
+
+    assert store.copy("from", "to") == {"commits/0": 1, "offsets/0": 1}
+    assert store.sizes("to") == {"commits/0": 1, "offsets/0": 1}
+
+
 def test_what_spark_calls_it(tmp_path: Path, s3: str) -> None:
     assert Store("s3a://queries/x/").spark_url("checkpoints/q") == "s3a://queries/x/checkpoints/q"
     assert Store(f"file://{tmp_path}/x").spark_url("a") == f"file://{tmp_path}/x/a"
