@@ -8,8 +8,9 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from spark_events.file_systems import open_file_system
 from spark_events.spark_conf import spark_home
@@ -26,6 +27,24 @@ def jars(profile: str) -> list[Path]:
     if not (folder / ".complete").exists():
         missing(f"no jars in .cache/jars/{profile}: .ci/get-jars {profile} gets them (needs Maven)")
     return sorted(folder.glob("*.jar"))
+
+
+class _Server(Protocol):
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+S = TypeVar("S", bound=_Server)
+
+
+@contextmanager
+def _running(server: S) -> Iterator[S]:
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
 
 
 def _java() -> str:
@@ -81,19 +100,13 @@ class KafkaBroker:
             return probe.connect_ex((host, int(port))) == 0
 
 
-@contextmanager
-def running_kafka(folder: Path) -> Iterator[KafkaBroker]:
+def running_kafka(folder: Path) -> AbstractContextManager[KafkaBroker]:
     """Give a broker.
 
     Args:
         folder: for its files.
     """
-    broker = KafkaBroker(folder)
-    try:
-        broker.start()
-        yield broker
-    finally:
-        broker.stop()
+    return _running(KafkaBroker(folder))
 
 
 class PostgreSql:
@@ -160,14 +173,11 @@ class PostgreSql:
 def running_postgresql() -> Iterator[PostgreSql]:
     """Give a PostgreSQL in a folder of its own."""
     # pytest's own folders can be entered by their owner alone, and the server runs as another.
-    folder = Path(tempfile.mkdtemp(prefix="postgresql-"))
-    server = PostgreSql(folder)
-    try:
-        server.start()
+    with (
+        tempfile.TemporaryDirectory(prefix="postgresql-") as folder,
+        _running(PostgreSql(Path(folder))) as server,
+    ):
         yield server
-    finally:
-        server.stop()
-        shutil.rmtree(folder)
 
 
 class SparkCluster:
@@ -220,13 +230,11 @@ class SparkCluster:
 @contextmanager
 def running_spark_cluster() -> Iterator[SparkCluster]:
     """Give a standalone cluster with one worker."""
-    with tempfile.TemporaryDirectory(prefix="spark-cluster-") as folder:
-        cluster = SparkCluster(Path(folder))
-        try:
-            cluster.start()
-            yield cluster
-        finally:
-            cluster.stop()
+    with (
+        tempfile.TemporaryDirectory(prefix="spark-cluster-") as folder,
+        _running(SparkCluster(Path(folder))) as cluster,
+    ):
+        yield cluster
 
 
 class Hdfs:
@@ -290,16 +298,10 @@ class Hdfs:
             process.wait(20)
 
 
-@contextmanager
-def running_hdfs(folder: Path) -> Iterator[Hdfs]:
+def running_hdfs(folder: Path) -> AbstractContextManager[Hdfs]:
     """Give an HDFS.
 
     Args:
         folder: for its files.
     """
-    hdfs = Hdfs(folder)
-    try:
-        hdfs.start()
-        yield hdfs
-    finally:
-        hdfs.stop()
+    return _running(Hdfs(folder))
