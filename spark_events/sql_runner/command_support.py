@@ -44,12 +44,12 @@ def refuse_gone_hosts(workspace: Any, hosts: set[str]) -> None:
     Raises:
         ConfigError: one is not.
     """
-    from spark_events.sql_runner.planner import refuse_gone
-
-    command = (
-        f"spark-events sql session --store {workspace.store.url} --session {workspace.placement.session}"
-    )
-    refuse_gone(map(workspace.link, sorted(hosts)), command)
+    start = f"spark-events sql session --store {workspace.store.url} --session {workspace.placement.session}"
+    for link in map(workspace.link, sorted(hosts)):
+        if not link.is_single and not (found := link.look()).is_alive:
+            raise ConfigError(
+                f"{found.why_gone()}; start it with `{start}`: it goes on with the queries that it is to run"
+            )
 
 
 @contextmanager

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spark_events.api import ConfigError
 from spark_events.runtime.redaction import DEFAULT_REGEX, REDACTED
 from spark_events.sql_runner.analyst import Analysis, Analyst
 from spark_events.sql_runner.current import Current, Hosts, find_current, look_at_hosts
@@ -196,21 +195,3 @@ def _shown(configuration: Mapping[str, Any]) -> dict[str, Any]:
         key: _shown(value) if isinstance(value, Mapping) else REDACTED if _SECRET.search(key) else value
         for key, value in configuration.items()
     }
-
-
-def refuse_gone(links: Iterable[HostLink], start: str) -> None:
-    """Make sure that sessions are there.
-
-    Args:
-        links: to the applications that are to run queries.
-        start: the command that starts one.
-
-    Raises:
-        ConfigError: one is not.
-    """
-    for link in links:
-        if not link.is_single and not link.is_alive:
-            why = link.look().why_gone()
-            raise ConfigError(
-                f"{why}; start it with `{start}`: it goes on with the queries that it is to run"
-            )

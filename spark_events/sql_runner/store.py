@@ -29,7 +29,7 @@ class Store:
     A file is written all at once: who reads it sees what it was before, or what it is now.
 
     Args:
-        url: a local folder, or a URL as Spark takes it: ``s3a://bucket/queries``, ``webhdfs://name:9870/queries``.
+        url: a local folder, or a URL as Spark takes it: ``s3a://bucket/queries``, ``hdfs://name/queries``.
 
     Raises:
         ConfigError: its file system is not known here, or not installed.
@@ -42,9 +42,9 @@ class Store:
         protocol = self._fs.protocol
         protocols = (protocol,) if isinstance(protocol, str) else tuple(protocol)
         self._is_local = "file" in protocols
-        # A put into an object store is seen all at once; in a file system a whole file gets its name.
         self._is_webhdfs = "webhdfs" in protocols
         self._is_hdfs = "hdfs" in protocols or self._is_webhdfs
+        # A put into an object store is seen all at once; in a file system a whole file gets its name.
         self._by_rename = self._is_local or self._is_hdfs
         if self._is_local and "://" not in self.url:
             self.url = self._root
