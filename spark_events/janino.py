@@ -36,6 +36,19 @@ def one_unit(package: str, sources: Iterable[str]) -> str:
     return f"package {package};\n" + "".join(imports) + "\n".join(bodies)
 
 
+def for_session(compiled: Any, spark: Any) -> Any:
+    """Return an object of a compiled class whose only constructor takes Spark's own session.
+
+    Args:
+        compiled: the class, as ``compile_java`` returns it.
+        spark: a SparkSession.
+    """
+    gateway = spark.sparkContext._gateway
+    arguments = gateway.new_array(gateway.jvm.java.lang.Object, 1)
+    arguments[0] = spark._jsparkSession
+    return compiled.getConstructors()[0].newInstance(arguments)
+
+
 def java_texts(room: str, names: Iterable[str]) -> list[str]:
     """Return the Java sources of a room.
 

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from spark_events.ctas.errors import CtasError
-from spark_events.janino import compile_java, java_texts, one_unit
+from spark_events.janino import compile_java, for_session, java_texts, one_unit
 
 _PACKAGE = "io.sparkevents.ctas"
 _FROM_LINEAGE = ("Reflect", "Written")
@@ -40,10 +40,7 @@ def entry_of(spark: Any) -> Any:
             "an atomic CREATE TABLE AS SELECT needs a SparkSession with a driver in reach; Spark Connect's "
             "has none: run the statement in the driver, or in a job that spark-submit starts"
         )
-    gateway = spark.sparkContext._gateway
-    arguments = gateway.new_array(gateway.jvm.java.lang.Object, 1)
-    arguments[0] = spark._jsparkSession
-    return _compiled(gateway).getConstructors()[0].newInstance(arguments)
+    return for_session(_compiled(spark.sparkContext._gateway), spark)
 
 
 @cache

@@ -10,7 +10,7 @@ import orjson
 from spark_events.ctas.errors import CtasError
 from spark_events.ctas.record import Purpose, TablePath
 from spark_events.ctas.two_phase import TableDefinition
-from spark_events.identifiers import quoted
+from spark_events.sql_text import literal, quoted
 
 _BEGINNINGS = {
     Purpose.CREATE: "CREATE TABLE",
@@ -76,9 +76,9 @@ def create_text(
     elif sort_by:
         raise CtasError(f"sort_by={list(sort_by)!r} sorts the rows of buckets, so it needs bucket_by")
     if location:
-        parts.append(f"LOCATION {_text(location)}")
+        parts.append(f"LOCATION {literal(location)}")
     if comment:
-        parts.append(f"COMMENT {_text(comment)}")
+        parts.append(f"COMMENT {literal(comment)}")
     if properties:
         parts.append(f"TBLPROPERTIES ({_pairs(properties)})")
     return " ".join([*parts, "AS SELECT 1"])
@@ -89,8 +89,4 @@ def _columns(names: Sequence[str]) -> str:
 
 
 def _pairs(values: Mapping[str, str]) -> str:
-    return ", ".join(f"{_text(key)} = {_text(str(value))}" for key, value in values.items())
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return ", ".join(f"{literal(key)} = {literal(str(value))}" for key, value in values.items())

@@ -9,9 +9,9 @@ from threading import Lock
 from typing import Any
 
 from spark_events.api import ConfigError
-from spark_events.identifiers import quoted
 from spark_events.sql_runner.jvm import entry_of
 from spark_events.sql_runner.spark_errors import one_line
+from spark_events.sql_text import quoted
 
 # What a semicolon may stand in without ending a statement, as Spark's own lexer has it.
 _TOKEN = re.compile(

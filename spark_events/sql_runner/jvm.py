@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from spark_events.janino import compile_java, java_texts, one_unit
+from spark_events.janino import compile_java, for_session, java_texts, one_unit
 
 _PACKAGE = "io.sparkevents.sqlrunner"
 _FROM_LINEAGE = ("Reflect", "Identities")
@@ -15,10 +15,7 @@ _CLASSES = ("Relations", "NormalForm", "GracefulStop", "LaterFileSink", "TargetT
 
 def entry_of(spark: Any) -> Any:
     """Return ``Entry.java`` of a session."""
-    gateway = spark.sparkContext._gateway
-    arguments = gateway.new_array(gateway.jvm.java.lang.Object, 1)
-    arguments[0] = spark._jsparkSession
-    return _compiled(gateway).getConstructors()[0].newInstance(arguments)
+    return for_session(_compiled(spark.sparkContext._gateway), spark)
 
 
 @cache

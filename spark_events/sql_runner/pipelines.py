@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from spark_events.api import ConfigError
-from spark_events.identifiers import quoted
 from spark_events.sql_runner.analyst import Analyst
 from spark_events.sql_runner.folder import Manifests
 from spark_events.sql_runner.jvm import entry_of
@@ -23,6 +22,7 @@ from spark_events.sql_runner.query_data import (
     table_name,
 )
 from spark_events.sql_runner.yaml_text import write_yaml
+from spark_events.sql_text import literal, quoted
 
 _IDENTIFIER = r"(?:`(?:``|[^`])*`|\w+)"
 _NAME = re.compile(rf"{_IDENTIFIER}(?:\s*\.\s*{_IDENTIFIER})*")
@@ -129,7 +129,7 @@ def _flow(analyst: Analyst, manifest: Manifest, sources: dict[str, str]) -> str:
 def _metadata(manifest: Manifest) -> str:
     if not manifest.include_query_metadata:
         return ""
-    name, description = (_literal(text) for text in (manifest.name, manifest.description))
+    name, description = (literal(text) for text in (manifest.name, manifest.description))
     return (
         ",\n  current_timestamp() AS __create_timestamp"
         f",\n  {name} AS __query_name,\n  {description} AS __query_description"
@@ -187,7 +187,3 @@ def _views(statements: Iterable[str]) -> Iterator[str]:
     for statement in statements:
         if _VIEW.match(statement):
             yield _VIEW.sub("CREATE TEMPORARY VIEW ", statement, count=1)
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from spark_events.api import SparkEventsError
-from spark_events.identifiers import quoted
 from spark_events.sql_runner.jvm import entry_of
 from spark_events.sql_runner.manifest import Manifest
 from spark_events.sql_runner.spark_errors import one_line, position
+from spark_events.sql_text import quoted
 
 WATERMARK_COLUMN, WATERMARK_DELAY = "watermark.column", "watermark.delay"
 """The properties of a table whose rows have a time: which column it is, and how late rows may come."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from spark_events.identifiers import quoted
 from spark_events.sql_runner.deployed import Meta
 from spark_events.sql_runner.jvm import entry_of
 from spark_events.sql_runner.manifest import Manifest
 from spark_events.sql_runner.query_data import QueryError, table_name
 from spark_events.sql_runner.spark_errors import one_line
+from spark_events.sql_text import quoted
 
 METADATA_COLUMNS = {
     "__create_timestamp": "TIMESTAMP",
