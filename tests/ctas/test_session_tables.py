@@ -156,8 +156,11 @@ def test_what_cannot_be_replaced(spark: Any) -> None:
     spark.sql("DROP VIEW v")
 
 
-def test_a_location_and_what_is_in_it_already(spark: Any, tmp_path: Path, folders: Folders) -> None:
-    place = tmp_path / "data"
+@pytest.mark.parametrize("folder", ["data", "our data, 50%"])
+def test_a_location_and_what_is_in_it_already(
+    spark: Any, tmp_path: Path, folders: Folders, folder: str
+) -> None:
+    place = tmp_path / folder
     ctas.sql(spark, f"CREATE TABLE t USING parquet LOCATION '{place}' AS {TEN}")
     assert spark.table("t").count() == 10
     assert {path.suffix for path in place.iterdir() if not path.name.startswith((".", "_"))} == {".parquet"}
@@ -167,7 +170,7 @@ def test_a_location_and_what_is_in_it_already(spark: Any, tmp_path: Path, folder
     with pytest.raises(ctas.CtasError, match="has files in it, which are not touched"):
         ctas.sql(spark, f"CREATE TABLE t USING parquet LOCATION '{place}' AS {TEN}")
     assert {path: path.read_bytes() for path in place.iterdir()} == before
-    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+    assert [path.name for path in tmp_path.iterdir()] == [folder]
     assert folders() == []
 
 

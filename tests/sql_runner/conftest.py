@@ -71,7 +71,8 @@ _shops = itertools.count(1)
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
-    return Shop(tmp_path, f"shop{next(_shops)}_")
+    """Give a shop in a folder whose name has to be escaped in a URI."""
+    return Shop(tmp_path / "the shop, 50%", f"shop{next(_shops)}_")
 
 
 @pytest.fixture

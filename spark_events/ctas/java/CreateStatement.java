@@ -101,7 +101,7 @@ public class CreateStatement {
         found.put("table", Reflect.path(table, "identifier.table"));
         found.put("provider", Reflect.get(table, "provider"));
         found.put("managed", Boolean.valueOf("MANAGED".equals(Reflect.path(table, "tableType.name"))));
-        found.put("location", Reflect.text(Reflect.get(storage, "locationUri")));
+        found.put("location", Reflect.location(Reflect.get(storage, "locationUri")));
         found.put("options", Reflect.map(Reflect.get(storage, "properties")));
         found.put("input_format", Reflect.get(storage, "inputFormat"));
         found.put("output_format", Reflect.get(storage, "outputFormat"));

@@ -1,6 +1,5 @@
 package io.sparkevents.ctas;
 
-import java.net.URI;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
@@ -36,12 +35,12 @@ public class SessionTables {
 
     /** Returns the folder of a database. */
     public String databaseLocation(String database) throws Throwable {
-        return new Path((URI) Reflect.path(catalog.getDatabaseMetadata(database), "locationUri")).toString();
+        return Reflect.location(Reflect.path(catalog.getDatabaseMetadata(database), "locationUri"));
     }
 
     /** Returns the folder that a table has when it is given none. */
     public String defaultLocation(String database, String table) throws Throwable {
-        return new Path(catalog.defaultTablePath(identifier(database, table))).toString();
+        return Reflect.location(catalog.defaultTablePath(identifier(database, table)));
     }
 
     public boolean hasDatabase(String database) {
@@ -57,8 +56,7 @@ public class SessionTables {
     private static Map state(CatalogTable table) {
         LinkedHashMap found = new LinkedHashMap();
         found.put("type", Reflect.path(table, "tableType.name"));
-        Object location = Reflect.path(table, "storage.locationUri");
-        found.put("location", location == null ? null : new Path((URI) location).toString());
+        found.put("location", Reflect.location(Reflect.path(table, "storage.locationUri")));
         found.put("txid", Reflect.map(Reflect.get(table, "properties")).get(TXID));
         found.put("provider", Reflect.get(table, "provider"));
         found.put("partition_by", Reflect.list(Reflect.get(table, "partitionColumnNames")));

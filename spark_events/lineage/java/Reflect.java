@@ -2,11 +2,13 @@ package io.sparkevents.lineage;
 
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
+import java.net.URI;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import org.apache.hadoop.fs.Path;
 
 /**
  * Reads parts of Spark's plan nodes by name, because the same part lies in other places from one Spark to the next,
@@ -78,6 +80,11 @@ public class Reflect {
 
     public static String text(Object value) {
         return value == null ? null : String.valueOf(value);
+    }
+
+    /** Returns a URI as Spark takes a location: without its escapes. */
+    public static String location(Object uri) {
+        return uri == null ? null : new Path((URI) uri).toString();
     }
 
     /** Returns the elements of a Scala or Java collection or an array. */

@@ -22,7 +22,7 @@ public final class TargetTable {
         Map found = new HashMap();
         Object table = catalogTable(plan);
         found.put("provider", Reflect.get(table, "provider"));
-        found.put("location", table == null ? null : Reflect.text(Reflect.get(table, "location")));
+        found.put("location", Reflect.location(Reflect.get(table, "location")));
         found.put("options", Reflect.map(Reflect.path(table, "storage.properties")));
         found.put("properties", Reflect.map(Reflect.get(table, "properties")));
         found.put("partitions", Reflect.list(Reflect.get(table, "partitionColumnNames")));
