@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import re
+from functools import partial
 from typing import Any
 
 from fsspec.config import conf
@@ -17,6 +18,8 @@ _S3 = re.compile(r"^s3[an]://")
 _HDFS = re.compile(r"^hdfs://[^/]*")
 WEBHDFS = "SPARK_EVENTS_WEBHDFS"
 """The environment variable with a name node's web address, ``host:9870``, for ``hdfs://``."""
+TIMEOUT_S = 60
+"""How long WebHDFS, for which fsspec has no bound, may say nothing."""
 _WHO = {"user", "kerberos", "token"}
 _HINTS = {
     "s3://": "; pip install 'spark-events[s3]'",
@@ -46,6 +49,8 @@ def open_file_system(url: str, what: str) -> tuple[Any, str]:
         hint = next((hint for scheme, hint in _HINTS.items() if known.startswith(scheme)), "")
         reason = str(error).partition("\n")[0]  # libhdfs tells of each folder in which it is not
         raise ConfigError(f"{what}: its file system cannot be used: {reason}{hint}") from error
+    if known.startswith("webhdfs://"):
+        found.session.request = partial(found.session.request, timeout=TIMEOUT_S)
     return found, str(path)
 
 

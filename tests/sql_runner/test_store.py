@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from spark_events import file_systems
 from spark_events.api import ConfigError
 from spark_events.file_systems import WEBHDFS
 from spark_events.sql_runner.store import Store, StoreError
@@ -212,6 +214,16 @@ class TestUnreachable:
                 call("a")
         with pytest.raises(StoreError, match="a cannot be listed"):
             store.copy("a", "b")
+
+    def test_a_server_of_names_that_says_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(file_systems, "TIMEOUT_S", 0.2)
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            store = Store(f"webhdfs://127.0.0.1:{silent.getsockname()[1]}/queries")
+
+            with pytest.raises(ConfigError, match=r"cannot be reached: .*[Tt]imed out"):
+                store.check()
+            with pytest.raises(StoreError, match=r"a cannot be written: .*[Tt]imed out"):
+                store.write("a", b"")
 
     def test_a_scheme_that_is_not_known(self) -> None:
         with pytest.raises(
