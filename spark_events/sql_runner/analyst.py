@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +14,8 @@ from spark_events.sql_runner.deployed import Deployed
 from spark_events.sql_runner.manifest import Manifest
 from spark_events.sql_runner.prepared import open_session, prepare
 from spark_events.sql_runner.query_data import QueryError
+from spark_events.sql_runner.spark_errors import one_line
+from spark_events.sql_runner.target import make_folder
 
 _QUIET = {
     "spark.ui.enabled": "false",
@@ -43,7 +45,7 @@ class Analysis:
 
 
 class Analyst:
-    """Analyses manifests; nothing is run but the table definitions.
+    """Analyses manifests; nothing is run but the table definitions, and no folder made but those of targets.
 
     Args:
         spark: a session.
@@ -87,6 +89,44 @@ class Analyst:
         found = prepare(session, manifest, None)
         files = found.target.location if found.target.is_files else ""
         return Analysis(found.plan, without_effect, files)
+
+    def analyse_all(self, manifests: Iterable[Manifest]) -> dict[str, Analysis | QueryError]:
+        """Analyse manifests of which one may read what another will write.
+
+        To Spark a table of files is not there before its folder is, and where all queries are new, the one
+        that makes it has not run yet; so the folder of a target is made here where another query misses it.
+
+        Raises:
+            ConfigError: a table definition cannot be run.
+        """
+        found: dict[str, Analysis | QueryError] = {}
+        waiting = list(manifests)
+        while waiting:
+            found.update((each.name, self._analyse(each)) for each in waiting)
+            targets = {each.files for each in found.values() if isinstance(each, Analysis)} - {""}
+            made = {folder for folder in targets if self._make_missed(folder, found)}
+            waiting = [each for each in waiting if isinstance(found[each.name], QueryError)] if made else []
+        return found
+
+    def _make_missed(self, folder: str, found: dict[str, Analysis | QueryError]) -> bool:
+        """Make the folder of a target where a query misses it; where that fails, its error says why."""
+        missed = {
+            name: error
+            for name, error in found.items()
+            if isinstance(error, QueryError) and folder in str(error)
+        }
+        try:
+            return bool(missed) and make_folder(self._spark, folder)
+        except Exception as failure:  # a file system's own
+            for name, error in missed.items():
+                found[name] = QueryError(f"{error}; it cannot be made: {one_line(failure)}", error.line)
+            return False
+
+    def _analyse(self, manifest: Manifest) -> Analysis | QueryError:
+        try:
+            return self.analyse(manifest)
+        except QueryError as error:
+            return error
 
     def session(self, manifest: Manifest) -> Any:
         """Return a session in which the tables of a query are known.

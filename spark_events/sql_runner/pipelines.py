@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -68,17 +68,46 @@ def export_pipeline(analyst: Analyst, manifests: Manifests, folder: Path, storag
         ConfigError: the folder cannot be written, or a table definition cannot be run.
     """
     done = Export()
-    sources: dict[str, str] = {}
-    flows: dict[str, str] = {}
-    for name, manifest in manifests.by_name.items():
-        try:
-            analyst.analyse(manifest)
-            flows[name] = _flow(analyst, manifest, sources)
-        except QueryError as error:
-            done.left_out[name] = str(error)
+    for name, analysed in analyst.analyse_all(manifests.by_name.values()).items():
+        if reason := str(analysed) if isinstance(analysed, QueryError) else _unfit(manifests.by_name[name]):
+            done.left_out[name] = reason
+    left = [name for name in manifests.by_name if name not in done.left_out]
+    sessions = {name: analyst.session(manifests.by_name[name]) for name in left}
+    sources, flows = _flows(sessions, manifests.by_name, done.left_out)
     if flows:
-        _write(done, folder, storage, analyst, sources, flows)
+        _write(done, folder, storage, analyst, sources.texts, flows)
     return done
+
+
+def _flows(
+    sessions: Mapping[str, Any], manifests: Mapping[str, Manifest], left_out: dict[str, str]
+) -> tuple[_Sources, dict[str, str]]:
+    """Return the flows of manifests and the views that they read; adds what can be none to ``left_out``."""
+    left = set(sessions)
+    while True:
+        sources = _Sources({_table(sessions[name], manifests[name].target_table) for name in left})
+        flows = {}
+        for name in sorted(left):
+            try:
+                flows[name] = _flow(sessions[name], manifests[name], sources)
+            except QueryError as error:
+                left_out[name] = str(error)
+        if flows.keys() == left:
+            return sources, flows
+        left = set(flows)  # what reads the target of one that is left out reads it from outside
+
+
+def _unfit(manifest: Manifest) -> str:
+    """Return why a manifest that can be analysed cannot be exported; empty where it can."""
+    if manifest.sql is None:
+        return "is code, and a flow of a pipeline is SQL or a function of its own"
+    if manifest.output_mode != "append":
+        return f"output-mode {manifest.output_mode}: a flow of a pipeline appends"
+    return ""
+
+
+def _table(session: Any, name: str) -> tuple[str, ...] | None:
+    return table_name(session, list(entry_of(session).nameParts(name)))
 
 
 def _write(
@@ -107,17 +136,12 @@ def _write(
         raise ConfigError(f"--output {folder}: cannot be written: {error}") from error
 
 
-def _flow(analyst: Analyst, manifest: Manifest, sources: dict[str, str]) -> str:
-    if manifest.sql is None:
-        raise QueryError("is code, and a flow of a pipeline is SQL or a function of its own")
-    if manifest.output_mode != "append":
-        raise QueryError(f"output-mode {manifest.output_mode}: a flow of a pipeline appends")
-    session = analyst.session(manifest)
+def _flow(session: Any, manifest: Manifest, sources: _Sources) -> str:
     entry = entry_of(session)
     target = quoted(list(entry.nameParts(manifest.target_table))[-1:])
     provider = entry.table(manifest.target_table)["provider"]
     using = f" USING {provider}" if provider else ""
-    query = _with_streams(session, entry, manifest, manifest.sql, sources)
+    query = _with_streams(session, manifest, sources)
     return (
         f"-- {manifest.description or manifest.name}\n"
         f"CREATE STREAMING TABLE {target}{using};\n\n"
@@ -136,8 +160,9 @@ def _metadata(manifest: Manifest) -> str:
     )
 
 
-def _with_streams(session: Any, entry: Any, manifest: Manifest, sql: str, sources: dict[str, str]) -> str:
-    """Return SQL that says STREAM of each table that is one, by the names of the pipeline's views."""
+def _with_streams(session: Any, manifest: Manifest, sources: _Sources) -> str:
+    """Return SQL that says STREAM of each table that is one, by the names that the pipeline has for them."""
+    entry, sql = entry_of(session), manifest.sql or ""
     relations = entry.relations(entry.parse(sql))
     if list(relations.declared()):
         return sql
@@ -145,7 +170,7 @@ def _with_streams(session: Any, entry: Any, manifest: Manifest, sql: str, source
     changes = []
     for name, start in ((tuple(place[0]), place[1]) for place in relations.places()):
         found = _NAME.match(sql, start)
-        view = _source(session, entry, name, name in streams, sources)
+        view = sources.name_of(session, name, name in streams)
         if found and view:
             changes.append((found.span(), ("STREAM " if name in streams else "") + view))
     for (start, end), text in sorted(changes, reverse=True):
@@ -153,34 +178,62 @@ def _with_streams(session: Any, entry: Any, manifest: Manifest, sql: str, source
     return sql
 
 
-def _source(session: Any, entry: Any, name: tuple[str, ...], streaming: bool, sources: dict[str, str]) -> str:
-    """Add the view that reads a table, and return its name; empty for what a pipeline finds by itself."""
-    if table_name(session, name) is None:
-        return ""
-    table = entry.table(quoted(name))
-    if not table["provider"]:
-        return "" if not streaming else quoted(name)
-    view = quoted(name[-1:])
-    sources.setdefault(view, _reader(session, table, name, streaming))
-    return view
+class _Sources:
+    """The views through which flows read what the pipeline does not make itself.
+
+    Args:
+        targets: the tables that it makes, by their whole names.
+
+    Attributes:
+        texts: the Python of each view, by its name.
+    """
+
+    def __init__(self, targets: set[tuple[str, ...] | None]) -> None:
+        self._targets = targets
+        self.texts: dict[str, str] = {}
+
+    def name_of(self, session: Any, name: tuple[str, ...], streaming: bool) -> str:
+        """Return the name by which a flow reads a table; empty for what a pipeline finds by itself."""
+        found = table_name(session, name)
+        if found is None:
+            return ""
+        table = entry_of(session).table(quoted(name))
+        watermark = _watermark(table) if streaming else ""
+        if found in self._targets and watermark:
+            raise QueryError(
+                f"reads {quoted(name)}, which another manifest writes, with a watermark, which a "
+                "pipeline cannot say of its own tables"
+            )
+        view = quoted(name[-1:])
+        if found in self._targets:
+            return view
+        if not table["provider"]:
+            return quoted(name) if streaming else ""
+        function = re.sub(r"\W", "_", name[-1])
+        call = _reader(session, table, name, streaming) + watermark
+        text = f"\n\n@dp.temporary_view(name={name[-1]!r})\ndef {function}():\n    return {call}\n"
+        self.texts.setdefault(view, text)
+        return view
 
 
 def _reader(session: Any, table: Any, name: tuple[str, ...], streaming: bool) -> str:
-    properties = dict(table["properties"])
+    """Return the call that reads a table's source."""
     options = {key: value for key, value in dict(table["options"]).items() if key.lower() != "path"}
     call = f"spark.{'readStream' if streaming else 'read'}.format({table['provider']!r})"
     if options:
         call += f".options(**{options!r})"
     if table["provider"].lower() in OWN_SCHEMA:
-        call += ".load()"
-    else:
-        columns = session.table(quoted(name)).schema.fields
-        schema = ", ".join(f"{quoted([each.name])} {each.dataType.simpleString()}" for each in columns)
-        call += f".schema({schema!r}).load({table['location']!r})"
-    if streaming and WATERMARK_COLUMN in properties:
-        call += f".withWatermark({properties[WATERMARK_COLUMN]!r}, {properties[WATERMARK_DELAY]!r})"
-    function = re.sub(r"\W", "_", name[-1])
-    return f"\n\n@dp.temporary_view(name={name[-1]!r})\ndef {function}():\n    return {call}\n"
+        return call + ".load()"
+    columns = session.table(quoted(name)).schema.fields
+    schema = ", ".join(f"{quoted([each.name])} {each.dataType.simpleString()}" for each in columns)
+    return f"{call}.schema({schema!r}).load({table['location']!r})"
+
+
+def _watermark(table: Any) -> str:
+    properties = dict(table["properties"])
+    if WATERMARK_COLUMN not in properties:
+        return ""
+    return f".withWatermark({properties[WATERMARK_COLUMN]!r}, {properties[WATERMARK_DELAY]!r})"
 
 
 def _views(statements: Iterable[str]) -> Iterator[str]:

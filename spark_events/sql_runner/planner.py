@@ -78,8 +78,9 @@ class Planner:
         """
         folders: dict[str, str] = {}
         self._hosts = look_at_hosts(self._store, self._link)
+        analyses = self._analyst.analyse_all(manifests.by_name.values())
         found = [
-            self._plan_one(manifest, manifests.places[name], folders, clean)
+            self._plan_one(manifest, analyses[name], manifests.places[name], folders, clean)
             for name, manifest in manifests.by_name.items()
         ]
         if prune:
@@ -90,13 +91,19 @@ class Planner:
     def _current(self, name: str) -> Current:
         return find_current(self._store, name, self._host_of(name), self._hosts, self._link)
 
-    def _plan_one(self, manifest: Manifest, place: str, folders: dict[str, str], clean: bool) -> Planned:
+    def _plan_one(
+        self,
+        manifest: Manifest,
+        analysed: Analysis | QueryError,
+        place: str,
+        folders: dict[str, str],
+        clean: bool,
+    ) -> Planned:
         name = manifest.name
         current = self._current(name)
         version = current.deployed.meta.query_version if current.deployed else 0
         try:
-            analysis = self._analyst.analyse(manifest)
-            _refuse_second(analysis, name, folders)
+            analysis = _usable(analysed, name, folders)
         except QueryError as error:
             return Planned(
                 name, Decision(Action.FAIL, version, f"{_line(place, error)}: {error}"), current, manifest
@@ -164,24 +171,28 @@ def problems_of_queries(analyst: Analyst, manifests: Manifests) -> list[str]:
     """
     found: list[str] = []
     folders: dict[str, str] = {}
-    for name, manifest in manifests.by_name.items():
+    for name, analysed in analyst.analyse_all(manifests.by_name.values()).items():
         try:
-            _refuse_second(analyst.analyse(manifest), name, folders)
+            _usable(analysed, name, folders)
         except QueryError as error:
             found.append(f"{_line(manifests.places[name], error)}: {name}: {error}")
     return found
 
 
-def _refuse_second(analysis: Analysis, name: str, folders: dict[str, str]) -> None:
-    """Refuse a second query into one folder: Spark's file sink keeps one log for each, by batch numbers."""
-    if not analysis.files:
-        return
-    first = folders.setdefault(analysis.files, name)
+def _usable(analysed: Analysis | QueryError, name: str, folders: dict[str, str]) -> Analysis:
+    """Return an analysis, unless it is an error, or of a second query into one folder.
+
+    Spark's file sink keeps one log for each folder, by batch numbers.
+    """
+    if isinstance(analysed, QueryError):
+        raise analysed
+    first = folders.setdefault(analysed.files, name) if analysed.files else name
     if first != name:
         raise QueryError(
-            f"its target-table lies in {analysis.files}, into which {first!r} writes, too: Spark's file sink "
+            f"its target-table lies in {analysed.files}, into which {first!r} writes, too: Spark's file sink "
             "takes the rows of one query for a folder; give each a table, or use a format such as Delta"
         )
+    return analysed
 
 
 def _line(place: str, error: QueryError) -> str:

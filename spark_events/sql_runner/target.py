@@ -78,6 +78,17 @@ class Target:
         )
 
 
+def make_folder(session: Any, location: str) -> bool:
+    """Make the folder of a table of files, as Hive's catalog does; return whether it was missing.
+
+    Raises:
+        Py4JJavaError: its file system does not let us.
+    """
+    path = session.sparkContext._gateway.jvm.org.apache.hadoop.fs.Path(location)
+    files = path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
+    return not files.exists(path) and bool(files.mkdirs(path))
+
+
 def with_metadata(data: Any, manifest: Manifest, meta: Meta | None) -> Any:
     """Return rows with the columns that tell of which query they are.
 

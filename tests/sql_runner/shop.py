@@ -26,6 +26,7 @@ from tests.support import wait_until
 
 METADATA = """__create_timestamp TIMESTAMP, __query_name STRING, __query_description STRING,
   __query_id STRING, __query_version INT, __query_create_timestamp TIMESTAMP"""
+COLUMNS = f"id INT, price DOUBLE, {METADATA}"
 HOST = "session-default"
 
 
@@ -45,17 +46,18 @@ class Shop:
         self._rows = 0
         self.definitions = self._definitions()
 
-    def _definitions(self) -> str:
-        def table(name: str, columns: str, more: str = "") -> str:
-            return (
-                f"CREATE TABLE IF NOT EXISTS {self.prefix}{name} ({columns}) USING json {more} "
-                f"LOCATION '{self.folder}/{name}';\n"
-            )
-
+    def table(self, name: str, columns: str, more: str = "", place: str = "") -> str:
+        """Return the definition of a table of files, in a folder of its name or at another place."""
         return (
-            table("orders", "id INT, item STRING, price DOUBLE", "OPTIONS ('maxFilesPerTrigger' = '1')")
-            + table("out", f"id INT, price DOUBLE, {METADATA}")
-            + table("other", f"id INT, price DOUBLE, {METADATA}")
+            f"CREATE TABLE IF NOT EXISTS {self.prefix}{name} ({columns}) USING json {more} "
+            f"LOCATION '{self.folder}/{place or name}';\n"
+        )
+
+    def _definitions(self) -> str:
+        return (
+            self.table("orders", "id INT, item STRING, price DOUBLE", "OPTIONS ('maxFilesPerTrigger' = '1')")
+            + self.table("out", COLUMNS)
+            + self.table("other", COLUMNS)
             + f"CREATE TEMPORARY VIEW {self.prefix}items AS SELECT * FROM VALUES ('tea', 'hot') AS t(item, kind);\n"
         )
 
@@ -82,6 +84,11 @@ class Shop:
         if "code" not in given:
             default["sql"] = f"SELECT id, price FROM {self.prefix}orders WHERE price < 5"
         return {**default, **given}
+
+    def step(self, name: str, source: str, target: str) -> dict[str, Any]:
+        """Return the manifest of a query that reads one table and writes another."""
+        sql = f"SELECT id, price FROM {self.prefix}{source}"
+        return self.manifest(name, sql=sql, target_table=self.prefix + target)
 
     def write(self, folder: str, *manifests: dict[str, Any]) -> Path:
         """Write manifests into a folder of YAML files, and the tables beside it."""
@@ -156,6 +163,10 @@ class Bench:
             host.end()
             thread.join(60)
             assert not thread.is_alive()
+
+    def define(self, more: str) -> None:
+        """Define tables besides those of the shop."""
+        self.analyst = Analyst(self.spark, split_statements(self.shop.definitions + more))
 
     def plan(self, *manifests: dict[str, Any], prune: bool = False, clean: bool = False) -> list[Planned]:
         """Decide."""

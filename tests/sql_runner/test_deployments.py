@@ -14,7 +14,7 @@ from spark_events.sql_runner.deployed import read_deployed, read_history
 from spark_events.sql_runner.documents import Order
 from spark_events.sql_runner.savepoints import all_savepoints
 from tests.servers import Hdfs
-from tests.sql_runner.shop import HOST, Bench, Shop
+from tests.sql_runner.shop import COLUMNS, HOST, Bench, Shop
 from tests.support import wait_until
 
 pytestmark = pytest.mark.spark
@@ -467,6 +467,49 @@ def test_two_queries_into_one_folder_of_files_are_refused(hosted: Bench) -> None
 
     assert actions(results) == [(Action.START, False), (Action.FAIL, True)]
     assert "Spark's file sink takes the rows of one query for a folder" in results[1].text
+
+
+def test_queries_that_read_what_others_write_are_deployed_at_once(hosted: Bench) -> None:
+    """Also where all are new, so that no query has made its folder yet, and in whatever order they come."""
+    shop = hosted.shop
+    hosted.define(shop.table("third", COLUMNS) + shop.table("fourth", COLUMNS))
+    steps = (("a", "third", "fourth"), ("b", "out", "third"), ("c", "orders", "out"))
+
+    results = hosted.deploy(*(shop.step(*names) for names in steps))
+
+    assert actions(results) == [(Action.START, False)] * 3
+    shop.order(2)
+    shop.wait_ids(list(range(20)), "fourth")
+    assert {row["__query_name"] for row in shop.rows("fourth")} == {"a"}
+
+
+def test_a_folder_that_nobody_writes_is_not_made(bench: Bench) -> None:
+    """Nor is that of a target that no query misses, whatever else is wrong."""
+    shop = bench.shop
+    wrong = shop.manifest("wrong", sql="SELECT prise FROM x")
+
+    assert [each.decision.action for each in bench.plan(shop.manifest(), wrong)] == [
+        Action.START,
+        Action.FAIL,
+    ]
+    assert not (shop.folder / "out").exists()
+    (shop.folder / "orders").rmdir()
+    (planned,) = bench.plan(shop.manifest())
+    assert "[PATH_NOT_FOUND]" in planned.decision.reason
+    assert not (shop.folder / "orders").exists()
+
+
+def test_a_folder_that_cannot_be_made(bench: Bench) -> None:
+    shop = bench.shop
+    bench.define(shop.table("third", COLUMNS, place="orders/0.json/third"))
+    (shop.folder / "orders" / "0.json").write_text("{}")
+
+    reads, writes = bench.plan(shop.step("a", "third", "out"), shop.step("b", "orders", "third"))
+
+    assert (reads.decision.action, writes.decision.action) == (Action.FAIL, Action.START)
+    assert "[PATH_NOT_FOUND]" in reads.decision.reason
+    assert "it cannot be made" in reads.decision.reason
+    assert "is not a directory" in reads.decision.reason
 
 
 def test_the_plan_does_nothing(bench: Bench) -> None:
