@@ -67,7 +67,14 @@ class Reporting:
         wait_until(lambda: self.worker.stats.reported.count >= count, f"{count} are delivered", timeout_s)
 
     def close(self, timeout_ms: int = 5_000) -> None:
+        """Close it, and wait for what did not close in time, as if its process had ended."""
         self.registry.close(timeout_ms)
+        self.gone()
+
+    def gone(self) -> None:
+        """Wait until nothing of it runs any more."""
+        thread = self.worker._thread
+        wait_until(lambda: not thread.is_alive(), "its thread has ended")
 
     def balance(self) -> dict[str, int]:
         """Return what became of all events; the sum is what was reported."""

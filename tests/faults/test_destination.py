@@ -106,9 +106,10 @@ def test_hangs_without_an_answer(own_collector: MakeCollector, tmp_path: Path, p
     ids += reporting.emit(100)
     reporting.stored()
     before = time.monotonic()
-    reporting.close(1_000)
+    reporting.registry.close(1_000)
     took = time.monotonic() - before
     collector.go_on()
+    reporting.gone()
     again = Reporting(endpoint, tmp_path / "journal", exporter__protocol=protocol)
     again.delivered(len(ids))
     again.close()
