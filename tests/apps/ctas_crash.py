@@ -31,7 +31,7 @@ HEADS = {
 }
 PARTITIONED = {"memory": "USING parquet PARTITIONED BY (p)", "hive": "USING orc PARTITIONED BY (p)"}
 FORMATS = {**PARTITIONED, "delta": "USING delta"}
-PREFIXES = {"postgresql": "db.public.", "derby": "db.s1."}
+PREFIXES = {"postgresql": "db.public."}
 
 
 class BrokenError(Exception):
@@ -73,8 +73,6 @@ class Cases:
         return [*fault_points.POINTS, *([DURING_WRITE] if self.kills else [])]
 
     def prepare(self) -> None:
-        if self.catalog == "derby":
-            self.spark.sql("CREATE NAMESPACE db.s1")
         for point in [*fault_points.POINTS, DURING_WRITE]:
             name = table(self.catalog, "replace", point)
             ctas.sql(self.spark, f"CREATE TABLE {name} {FORMATS.get(self.catalog, '')} AS {query(OLD)}")

@@ -27,12 +27,6 @@ def configuration(catalog: str, folder: Path, server: PostgreSql | None = None) 
             "spark.hadoop.javax.jdo.option.ConnectionURL": metastore,
             "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
         }
-    if catalog == "derby":
-        conf |= {
-            DATABASE: _JDBC,
-            f"{DATABASE}.url": f"jdbc:derby:;databaseName={folder}/database;create=true",
-            f"{DATABASE}.driver": "org.apache.derby.jdbc.EmbeddedDriver",
-        }
     if catalog == "postgresql":
         assert server is not None
         conf |= {

@@ -67,8 +67,8 @@ public final class Entry {
         return Calls.json(new NormalForm(session).of(analysed));
     }
 
-    public boolean stopAfterBatch(Object query) throws Exception {
-        return GracefulStop.begin(query);
+    public void stopAfterBatch(Object query) throws Exception {
+        GracefulStop.begin(query);
     }
 
     public LaterFileSink laterFileSink(String path, String provider, List partitions, Map options, long after)
