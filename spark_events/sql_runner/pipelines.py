@@ -143,7 +143,7 @@ def _flow(session: Any, manifest: Manifest, sources: _Sources) -> str:
     using = f" USING {provider}" if provider else ""
     query = _with_streams(session, manifest, sources)
     return (
-        f"-- {manifest.description or manifest.name}\n"
+        f"-- {' '.join((manifest.description or manifest.name).split())}\n"
         f"CREATE STREAMING TABLE {target}{using};\n\n"
         f"CREATE FLOW {quoted([manifest.name])} AS INSERT INTO {target} BY NAME\n"
         f"SELECT *{_metadata(manifest)}\nFROM (\n{query.strip()}\n);\n"

@@ -34,7 +34,7 @@ FROM cheap JOIN {shop.prefix}items USING (item)"""
     done = export(
         bench,
         folder,
-        shop.manifest(sql=sql, description="it's cheap"),
+        shop.manifest(sql=sql, description="it's\ncheap"),
         shop.step("again", "out", "other"),
     )
 
@@ -44,7 +44,7 @@ FROM cheap JOIN {shop.prefix}items USING (item)"""
     assert f"FROM STREAM `{shop.prefix}out`\n" in texts["again"]
     run_pipeline(folder)
     assert len(rows(folder, f"{shop.prefix}out")) == len(shop.cheap_ids())
-    assert all('"__query_description":"it\'s cheap"' in row for row in rows(folder, f"{shop.prefix}out"))
+    assert all('"__query_description":"it\'s\\ncheap"' in row for row in rows(folder, f"{shop.prefix}out"))
     assert len(rows(folder, f"{shop.prefix}other")) == len(shop.cheap_ids())
 
 
