@@ -1,0 +1,35 @@
+"""The Spark that a command starts for itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+STARTS = """
+import os
+from spark_events.spark_session import start_session
+
+conf = {"spark.master": "local[1]", "spark.ui.enabled": "false", "spark.log.level": "error"}
+session = start_session("test", conf)
+read = session._jvm.java.lang.System.getProperty
+print(read("mine"), read("spark-events.log.level"), os.environ["SPARK_SUBMIT_OPTS"])
+session._jvm.org.apache.spark.sql.SparkSession.active().sparkContext().log().error("heard")
+session.stop()
+"""
+
+
+@pytest.mark.spark
+def test_it_logs_from_the_level_on_that_is_asked_for(java: str) -> None:
+    """Its first lines, too; and what a person gives to JVMs goes to it, and to those that come later, as it is."""
+    environment = {**os.environ, "SPARK_SUBMIT_OPTS": "-Dmine=1", "SPARK_LOCAL_IP": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", STARTS], env=environment, capture_output=True, text=True, check=False
+    )
+    said = [line for line in done.stderr.splitlines() if not line.startswith(("NOTE: ", "WARNING: Using"))]
+
+    assert done.stdout == "1 ERROR -Dmine=1\n", done.stderr
+    assert len(said) == 1, said
+    assert said[0].endswith("ERROR SparkContext: heard")
