@@ -42,7 +42,10 @@ WANTED = (
 _BATCH = 1_000
 _WAIT_MS = 500
 _BUS_WAIT_MS = 2_000
+_STOP_WAIT_S = 30.0
 _EXIT_WAIT_S = 2.0
+_LATE_EXIT_WAIT_S = 0.2
+_EXIT_LOOK_EVERY_S = 0.02
 _LINEAGE_WAIT_S = 2.0
 
 
@@ -187,9 +190,25 @@ class DriverSource:
 
     def _with_exception(self, record: Record) -> Record:
         """Add what Python raised to an ApplicationEnd that came of ``finally: spark.stop()``."""
-        if self._exit.main_thread_is_raising():
-            self._exit.known.wait(_EXIT_WAIT_S)
+        is_raising = self._exit.main_thread_is_raising()
+        if is_raising or self._state.stopped:
+            self._await_exit(_EXIT_WAIT_S if is_raising else _LATE_EXIT_WAIT_S)
         return {**record, "Exception": self._exit.raised} if self._exit.raised else record
+
+    def _await_exit(self, wait_s: float) -> None:
+        """Wait until it is known how the process ends, or it goes on after Spark has stopped.
+
+        Args:
+            wait_s: how long it may take from there to its end, in seconds: who has caught the exception may
+                go on for days; and where this thread was late, there may have been none.
+        """
+        until = time.monotonic() + _STOP_WAIT_S
+        while not self._exit.known.wait(_EXIT_LOOK_EVERY_S) and not self._stopping.is_set():
+            now = time.monotonic()
+            if self._state.stopped:
+                until = min(until, now + wait_s)
+            if now > until:
+                return
 
     def _end_record(self, time_ms: int) -> Record:
         """Return the ApplicationEnd of a process that ends without ``spark.stop()``."""

@@ -27,9 +27,15 @@ class DriverState:
     """
 
     def __init__(self, spark_context: Any) -> None:
+        self._python = spark_context
         self._jvm = spark_context._jvm
         self._gateway = spark_context._gateway
         self._context = spark_context._jsc.sc()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether ``SparkContext.stop`` has returned."""
+        return self._python._jsc is None
 
     def application_start(self) -> Record:
         """Return the ApplicationStart that was posted before anybody could attach."""

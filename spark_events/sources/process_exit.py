@@ -22,6 +22,7 @@ class ProcessExit:
         self.raised: str | None = None
         self.code: int | None = None
         self.known = threading.Event()
+        self._noting = False
         self._installed = False
 
     def install(self) -> None:
@@ -39,6 +40,7 @@ class ProcessExit:
 
     def note(self, error: BaseException, trace: TracebackType | None) -> None:
         """Remember an exception that nobody handled."""
+        self._noting = True  # formatting it takes a while, and Python takes it as over by now
         self.raised = "".join(traceback.format_exception(type(error), error, trace))
         self.code = 130 if isinstance(error, KeyboardInterrupt) else 1
         self.known.set()
@@ -53,6 +55,8 @@ class ProcessExit:
 
         So it is in ``try: … finally: spark.stop()`` after a failure: Spark sees an orderly stop there.
         """
+        if self._noting:
+            return True
         current: object = sys._current_exceptions().get(_MAIN)  # type: ignore[arg-type]
         if isinstance(current, tuple):  # type, exception and trace, before Python 3.12
             current = current[1]

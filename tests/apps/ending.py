@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 how = sys.argv[1]
@@ -20,6 +21,19 @@ print("ready", flush=True)
 if how == "raise":
     raise ValueError("nobody handles this")
 if how == "finally":
+    try:
+        raise ValueError("nobody handles this")
+    finally:
+        spark.stop()
+if how == "slowly":
+    stop = SparkContext.stop
+
+    def stop_slowly(self):
+        self._jsc.sc().stop()
+        time.sleep(4)
+        stop(self)
+
+    SparkContext.stop = stop_slowly
     try:
         raise ValueError("nobody handles this")
     finally:

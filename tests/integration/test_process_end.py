@@ -32,6 +32,7 @@ CASES = [
     ("attach", "raise", 1, "FAILED", "ValueError"),
     ("run", "raise", 1, "FAILED", "ValueError"),
     ("attach", "finally", 1, "FAILED", "ValueError"),
+    ("attach", "slowly", 1, "FAILED", "ValueError"),
     ("attach", "handled", 0, "FINISHED", None),
     ("attach", "no-stop", 0, "FINISHED", None),
     ("run", "exit-3", 3, "FAILED", None),
