@@ -12,6 +12,12 @@ _LONGEST_TEXT = 32_768
 # "Job aborted due to stage failure: Task 1 in stage 8.0 failed 1 times, most recent failure:
 #  Lost task 1.0 in stage 8.0 (TID 418) (host executor driver): java.lang.RuntimeException: boom"
 _LOST_TASK = re.compile(r"Lost task [^\n]*?\(TID [^)]*\)(?: \([^)\n]*\))*: (?P<inner>.*)", re.DOTALL)
+# Spark's file writer wraps what the first partition throws; of others, what comes after the first row.
+_WRITE_FAILED = re.compile(
+    r"org\.apache\.spark\.SparkException: (?:\[TASK_WRITE_FAILED\] )?Task failed while writing rows"
+    r".*?\nCaused by: (?P<inner>.*)",
+    re.DOTALL,
+)
 _JAVA_HEADER = re.compile(r"(?P<type>(?:[a-z_$][\w$]*\.)+[A-Z][\w$]*)(?:: (?P<message>.*))?", re.DOTALL)
 _PYTHON_TRACEBACK = "Traceback (most recent call last):"
 _PYTHON_ERROR = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
@@ -28,9 +34,11 @@ def parse_failure(text: str, error_class: str | None = None) -> Failure:
         error_class: Spark's error condition where the record names it.
     """
     lost = _LOST_TASK.search(text)
-    thrown = lost.group("inner") if lost else text
-    found_class = _ERROR_CLASS.search(_first_line(thrown)) or _ERROR_CLASS.search(_first_line(text))
-    state = _SQL_STATE.search(thrown) or _SQL_STATE.search(text)
+    thrown, around = lost.group("inner") if lost else text, text
+    if wrapped := _WRITE_FAILED.match(thrown):
+        thrown = around = wrapped.group("inner")
+    found_class = _ERROR_CLASS.search(_first_line(thrown)) or _ERROR_CLASS.search(_first_line(around))
+    state = _SQL_STATE.search(thrown) or _SQL_STATE.search(around)
     exception_type, message = _python_error(text) or _java_error(thrown)
     return Failure(
         message=shorten(_clean(message)),

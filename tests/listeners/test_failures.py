@@ -24,6 +24,17 @@ OLD_STAGE_FAILURE = (
     "in stage 1.0 (TID 1, localhost): java.lang.RuntimeException: got a 3, failing\n\tat x.Y.z(Y.scala:9)"
 )
 SPARK_4 = "org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] boom SQLSTATE: P0001\n\tat a.B.c(B.scala:1)"
+WRITE_FAILED = (
+    "Lost task 0.0 in stage 14.0 (TID 15) (localhost executor driver): org.apache.spark.SparkException: "
+    "[TASK_WRITE_FAILED] Task failed while writing rows to file:/data/x. SQLSTATE: 58030\n\tat a.B.c(B.scala:1)"
+)
+WRITE_FAILED_BY = (
+    f"{WRITE_FAILED}\nCaused by: {SPARK_4}\n\t... 15 more\n\nDriver stacktrace:\n\tat a.B.d(B.scala:2)"
+)
+OLD_WRITE_FAILED_BY = (
+    "Lost task 0.0 in stage 1.0 (TID 1, localhost): org.apache.spark.SparkException: Task failed while writing "
+    "rows.\n\tat a.B.c(B.scala:1)\nCaused by: java.lang.RuntimeException: too much\n\tat x.Y.z(Y.scala:9)\n\t... 8 more"
+)
 PYTHON = (
     "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
     '  File "app.py", line 3, in f\n    raise KeyError("x")\n'
@@ -41,6 +52,15 @@ PLAIN = "somebody pulled the plug"
         (STAGE_FAILURE, "java.lang.ArithmeticException", "/ by zero", None, None),
         (OLD_STAGE_FAILURE, "java.lang.RuntimeException", "got a 3, failing", None, None),
         (SPARK_4, "org.apache.spark.SparkRuntimeException", "boom", "USER_RAISED_EXCEPTION", "P0001"),
+        (WRITE_FAILED_BY, "org.apache.spark.SparkRuntimeException", "boom", "USER_RAISED_EXCEPTION", "P0001"),
+        (OLD_WRITE_FAILED_BY, "java.lang.RuntimeException", "too much", None, None),
+        (
+            WRITE_FAILED,
+            "org.apache.spark.SparkException",
+            "Task failed while writing rows to file:/data/x.",
+            "TASK_WRITE_FAILED",
+            "58030",
+        ),
         (PYTHON, "ValueError", "no customer: 7", None, None),
         (PLAIN, None, PLAIN, None, None),
         ("", None, "", None, None),
