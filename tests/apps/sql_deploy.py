@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,8 @@ class Known:
     def __init__(self, statements: tuple[str, ...], plan: str) -> None:
         self.statements, self._plan = statements, plan
 
-    def analyse(self, manifest: Manifest) -> Analysis:
-        return Analysis(self._plan, (), "")
+    def analyse_all(self, manifests: Iterable[Manifest]) -> dict[str, Analysis]:
+        return {each.name: Analysis(self._plan, (), "") for each in manifests}
 
     def is_same_query(self, deployed: Deployed, manifest: Manifest, plan: str) -> bool:
         return deployed.meta.plan == plan

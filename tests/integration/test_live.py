@@ -265,7 +265,7 @@ def test_collector_has_the_same_events(
     app_id = next(iter(events.values()))["attributes"]["app_id"]
 
     def received() -> dict[str, dict[str, Any]]:
-        mine = [r for r in collector.log_records() if r["attributes"]["app_id"] == app_id]
+        mine = [r for r in collector.log_records() if r["attributes"].get("app_id") == app_id]
         return {record["attributes"]["event.id"]: record for record in mine}
 
     wait_until(lambda: len(received()) >= len(events), "all events are in the collector's file")
