@@ -25,6 +25,11 @@ APPS = REPO / "tests" / "apps"
 Event = dict[str, Any]
 
 
+def without_jvms_words(err: str) -> list[str]:
+    """Return the lines of what came on stderr, but for those of the JVM itself, which are no log."""
+    return [line for line in err.splitlines() if not line.startswith(("NOTE: ", "WARNING: Using"))]
+
+
 def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = 30.0) -> Any:
     """Return the condition's first true value; fail when the time is over."""
     deadline = time.monotonic() + timeout_s

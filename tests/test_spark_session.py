@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests.support import without_jvms_words
+
 STARTS = """
 import os
 from spark_events.spark_session import start_session
@@ -28,7 +30,7 @@ def test_it_logs_from_the_level_on_that_is_asked_for(java: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", STARTS], env=environment, capture_output=True, text=True, check=False
     )
-    said = [line for line in done.stderr.splitlines() if not line.startswith(("NOTE: ", "WARNING: Using"))]
+    said = without_jvms_words(done.stderr)
 
     assert done.stdout == "1 ERROR -Dmine=1\n", done.stderr
     assert len(said) == 1, said

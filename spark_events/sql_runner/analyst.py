@@ -104,8 +104,8 @@ class Analyst:
         while waiting:
             found.update((each.name, self._analyse(each)) for each in waiting)
             targets = {each.files for each in found.values() if isinstance(each, Analysis)} - {""}
-            made = {folder for folder in targets if self._make_missed(folder, found)}
-            waiting = [each for each in waiting if isinstance(found[each.name], QueryError)] if made else []
+            made = [self._make_missed(folder, found) for folder in targets]
+            waiting = [each for each in waiting if any(made) and isinstance(found[each.name], QueryError)]
         return found
 
     def _make_missed(self, folder: str, found: dict[str, Analysis | QueryError]) -> bool:

@@ -14,6 +14,10 @@ bridge.subscribe()
 query = spark.readStream.format("rate").load().writeStream.format("noop").start()
 for _ in range(40):
     spark.range(1).count()
+for _ in range(500):  # within a batch, stop would cancel its job, whose end comes after that of the query
+    if not query.status["isTriggerActive"]:
+        break
+    query.awaitTermination(0.01)
 query.stop()
 bridge.await_bus(10_000)
 held = []

@@ -21,7 +21,7 @@ from spark_events.sql_runner.lease import Lease
 from spark_events.sql_runner.store import Store
 from tests.servers import SparkCluster
 from tests.sql_runner.shop import HOST, Shop
-from tests.support import REPO, App, cli, file_events, of_name, statuses, wait_until
+from tests.support import REPO, App, cli, file_events, of_name, statuses, wait_until, without_jvms_words
 
 pytestmark = pytest.mark.timeout(900)  # Spark starts several times; a loaded machine takes long for that
 QUIET = ["--poll-ms", "100", "--lease-ms", "20000"]
@@ -100,8 +100,7 @@ class TestOneDay:
         wrong = run(shop, "validate", str(folder), *tables(shop))
 
         assert wrong.returncode == 2
-        # The JVM's own words are no log.
-        errors = [x for x in wrong.stderr.splitlines() if not x.startswith(("NOTE: ", "WARNING: Using"))]
+        errors = without_jvms_words(wrong.stderr)
         assert [line.partition(" ")[0] for line in errors] == ["error", "error"], "Spark says nothing"
         place = next(
             n for n, line in enumerate((folder / "cheap.yaml").read_text().splitlines(), 1) if "prise" in line
