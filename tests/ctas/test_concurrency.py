@@ -20,7 +20,10 @@ from tests.support import wait_until
 Folders = Callable[[], list[str]]
 pytestmark = pytest.mark.spark
 RACES = 50
-SLOW = "CASE WHEN id = 9 THEN reflect('java.lang.Thread', 'sleep', 8000L) END"
+SLOW = (  # the row before says that the task has come as far as this
+    "CASE id WHEN 7 THEN reflect('java.lang.System', 'setProperty', 'ctas.test', 'slow') "
+    "WHEN 8 THEN reflect('java.lang.Thread', 'sleep', 8000L) END"
+)
 
 
 def test_races_of_two_sessions(spark: Any) -> None:
@@ -135,7 +138,7 @@ def test_cancelling(spark: Any, folders: Folders, how: str) -> None:
 
     thread = InheritableThread(target=run)
     thread.start()
-    wait_until(lambda: running_tasks(spark) and context.statusTracker().getActiveStageIds(), "it runs")
+    wait_for_slow_task(spark, thread)
     context.cancelJobGroup("a group") if how == "group" else context.cancelJobsWithTag("a-tag")
     thread.join(60)
     assert "cancelled" in str(raised[0])
@@ -151,7 +154,7 @@ def test_a_task_that_goes_on_after_it_was_cancelled_leaves_no_files(spark: Any, 
     raised: list[BaseException] = []
     text = (
         "CREATE TABLE t USING parquet PARTITIONED BY (p) AS SELECT id, "
-        "if(id = 8, reflect('java.lang.Thread', 'sleep', 7000L), '') AS a, id AS p FROM range(0, 10, 1, 1)"
+        f"coalesce({SLOW}, '') AS a, id AS p FROM range(0, 10, 1, 1)"
     )
 
     def run() -> None:
@@ -163,7 +166,7 @@ def test_a_task_that_goes_on_after_it_was_cancelled_leaves_no_files(spark: Any, 
 
     thread = InheritableThread(target=run)
     thread.start()
-    wait_until(lambda: running_tasks(spark) and context.statusTracker().getActiveStageIds(), "it runs")
+    wait_for_slow_task(spark, thread)
     context.cancelJobGroup("not interrupted")
     thread.join(60)
     assert "cancelled" in str(raised[0])
@@ -171,6 +174,13 @@ def test_a_task_that_goes_on_after_it_was_cancelled_leaves_no_files(spark: Any, 
     assert folders() == []
 
 
+def wait_for_slow_task(spark: Any, statement: threading.Thread) -> None:
+    system = spark._jvm.java.lang.System
+    wait_until(lambda: system.getProperty("ctas.test") or not statement.is_alive(), "its slow task runs")
+    assert system.clearProperty("ctas.test") == "slow"
+
+
 def running_tasks(spark: Any) -> int:
-    infos = spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
-    return sum(info.numRunningTasks() for info in infos)
+    """Return how many tasks run, as the scheduler has it; Spark's status store may be 10 s late."""
+    running = spark.sparkContext._jsc.sc().taskScheduler().runningTasksByExecutors()
+    return int(running.apply("driver"))
