@@ -27,6 +27,13 @@ def pytest_report_header() -> list[str]:
     return [", ".join(f"{name} {version(name)}" for name in names), f"collector: {OTELCOL.exists()}"]
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Show in full what failed at first and passed when it ran once more: pytest itself names it only."""
+    for report in terminalreporter.getreports("rerun"):
+        terminalreporter.section(f"failed at first: {report.nodeid} ({report.when})")
+        terminalreporter.write_line(report.longreprtext)
+
+
 def missing(what: str) -> NoReturn:
     """Skip a test for want of something; in CI, fail it."""
     if REQUIRE_ALL:
