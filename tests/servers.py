@@ -84,7 +84,7 @@ class KafkaBroker:
         command = [self._java, "-Xmx256m", "-cp", self._path, "kafka.Kafka", str(self._config)]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
-        wait_until(self._serves, "Kafka serves", 60)
+        wait_until(self._serves, "Kafka serves")
 
     def stop(self) -> None:
         """End it."""
@@ -289,7 +289,7 @@ class Hdfs:
                 return False
             return True
 
-        wait_until(written, "HDFS takes files", 90)
+        wait_until(written, "HDFS takes files")
 
     def stop(self) -> None:
         """End both."""

@@ -30,8 +30,8 @@ def without_jvms_words(err: str) -> list[str]:
     return [line for line in err.splitlines() if not line.startswith(("NOTE: ", "WARNING: Using"))]
 
 
-def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = 30.0) -> Any:
-    """Return the condition's first true value; fail when the time is over."""
+def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = 120.0) -> Any:
+    """Return the condition's first true value; fail when the time is over, which a busy machine must not reach."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
         if value := condition():

@@ -49,10 +49,10 @@ def test_ctrl_c(java: str, tmp_path: Path) -> None:
 
 def test_the_late_commit_of_a_driver_that_was_taken_for_dead_fails(java: str, tmp_path: Path) -> None:
     app = start(tmp_path, "stop")
-    wait_until(lambda: "prepared" in (tmp_path / "stdout.txt").read_text(), "it is prepared", 60)
+    wait_until(lambda: "prepared" in (tmp_path / "stdout.txt").read_text(), "it is prepared")
     (one,) = map(json.loads, command(tmp_path, "list", "--json").stdout.splitlines())
     assert one["state"] == "PREPARED"
-    wait_until(lambda: "rolled back" in command(tmp_path, "recover").stdout, "its lease is over", 90)
+    wait_until(lambda: "rolled back" in command(tmp_path, "recover").stdout, "its lease is over")
     assert tables(tmp_path) == []
     os.killpg(app.process.pid, signal.SIGCONT)
     out = app.end().out

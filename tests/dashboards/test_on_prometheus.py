@@ -65,7 +65,7 @@ def demo(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
             now = time.time()
             return now if server.query(again, now) or process.poll() is not None else None
 
-        at = wait_until(up_again, "it runs again", 120)
+        at = wait_until(up_again, "it runs again")
         process.terminate()
         process.wait(60)
         yield Demo(server, at)

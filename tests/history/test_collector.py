@@ -74,8 +74,8 @@ def test_queue_on_disk(own_collector: Callable[..., Collector]) -> None:
     gateway.start()
     loki.start()
     ids = {event["eventId"] for event in told().events}
-    wait_until(lambda: set(loki.ids()) == ids, "all are handed on", 60)
+    wait_until(lambda: set(loki.ids()) == ids, "all are handed on")
     # What was read is known after the restart, too: the file is not read again.
     write(gateway.folder / "events", Story("other").application(0, "CREATED"), name="b.events.000001.jsonl")
-    wait_until(lambda: len(set(loki.ids())) == len(ids) + 1, "the next one is handed on", 60)
+    wait_until(lambda: len(set(loki.ids())) == len(ids) + 1, "the next one is handed on")
     wait_until(lambda: len(gateway.log_records()) == len(ids) + 1, "it has one more, and no more")

@@ -83,7 +83,7 @@ def test_all_three_agree(
     process = start(tmp_path, *arguments)
     # Scraped while it runs: the last sample before its end has all but the last events.
     restarted = f'spark_query_num_restarts{{query_name="{QUERY}"}}'
-    wait_until(lambda: server.value(restarted) == 1 or process.poll() is not None, "a restart", 120)
+    wait_until(lambda: server.value(restarted) == 1 or process.poll() is not None, "a restart")
     running = server.query(f'spark_query_status{{query_name="{QUERY}"}} == 1')
     assert process.wait(120) == 0, (tmp_path / "out.txt").read_text()
     events = file_events(tmp_path / "kept" / "events")
@@ -145,7 +145,7 @@ def test_ctrl_c(tmp_path: Path) -> None:
     """Ctrl-C in the middle ends it soon, with a word and no traceback, and the events so far are there."""
     process = start(tmp_path, "--out", "kept", "--prometheus-port", "0")
     out = tmp_path / "out.txt"
-    wait_until(lambda: "completed checkpoint 1" in out.read_text(), "the query runs", 120)
+    wait_until(lambda: "completed checkpoint 1" in out.read_text(), "the query runs")
     os.killpg(process.pid, signal.SIGINT)
     started = time.monotonic()
     assert process.wait(40) == 130

@@ -120,7 +120,7 @@ def test_an_application_that_is_killed(daemon: Daemon, tmp_path: Path, java: str
     (tmp_path / "go").touch()
     wait_until(lambda: app.ended, "it is dead")
     last = lambda kind: statuses(file_events(events), kind)[-1]  # noqa: E731
-    wait_until(lambda: last("application") == "FAILED", "it is reported as failed", 60)
+    wait_until(lambda: last("application") == "FAILED", "it is reported as failed")
     assert last("query") == "FAILED"
     assert "counts as FAILED: its log has had no record for" in daemon.said
     assert daemon.end(signal.SIGINT) == 130

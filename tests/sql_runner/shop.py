@@ -129,7 +129,7 @@ class Shop:
 
     def wait_ids(self, expected: list[int], table: str = "out", version: int | None = None) -> None:
         """Wait until a table has the rows, each once."""
-        wait_until(lambda: self.ids(table, version) == expected, f"{table} has {len(expected)} rows", 120)
+        wait_until(lambda: self.ids(table, version) == expected, f"{table} has {len(expected)} rows")
 
 
 class Bench:
@@ -191,12 +191,12 @@ class Bench:
 
     def wait_state(self, state: str, name: str = "cheap") -> QueryRow:
         """Wait until a query is in a state."""
-        wait_until(lambda: self.status(name).state == state, f"{name} is {state}", 120)
+        wait_until(lambda: self.status(name).state == state, f"{name} is {state}")
         return self.status(name)
 
     def wait_batch(self, batch: int, name: str = "cheap") -> None:
         """Wait until a micro-batch has ended."""
-        wait_until(lambda: (self.status(name).batch or 0) >= batch, f"{name} has ended batch {batch}", 120)
+        wait_until(lambda: (self.status(name).batch or 0) >= batch, f"{name} has ended batch {batch}")
 
     def meta(self, name: str = "cheap") -> Any:
         """Return the meta that is written down."""

@@ -36,7 +36,7 @@ def shop(tmp_path: Path, java: str) -> Iterator[Shop]:
     for name in ("cheap", "other"):
         if alive(shop, name):
             run(shop, "stop", name)
-            wait_until(lambda name=name: not alive(shop, name), f"{name} has ended", 60)
+            wait_until(lambda name=name: not alive(shop, name), f"{name} has ended")
 
 
 def alive(shop: Shop, name: str) -> bool:

@@ -99,8 +99,8 @@ def test_kafka_into_kafka_delta_and_iceberg(bench: Bench, lake: Any, broker: Kaf
         assert [result.text for result in results] == ["done"] * 4
         for table in ("lake", "ice.db.lake"):
             rows = lambda table=table: sorted(row.id for row in lake.table(table).collect())  # noqa: E731
-            wait_until(lambda rows=rows: rows() == list(range(5, 10)), f"{table} has the rows", 120)
-        wait_until(lambda: len(messages(lake, broker, "dear")) == 10, "the topic has the messages", 120)
+            wait_until(lambda rows=rows: rows() == list(range(5, 10)), f"{table} has the rows")
+        wait_until(lambda: len(messages(lake, broker, "dear")) == 10, "the topic has the messages")
         found = messages(lake, broker, "dear")
         packed = [json.loads(message.value) for message in found if message.value != b"made"]
         assert sorted(message["id"] for message in packed) == list(range(5, 10))
@@ -127,18 +127,18 @@ def test_a_new_version_reads_all_again(bench: Bench, lake: Any, broker: KafkaBro
     order(lake, broker, range(10))
     with bench.hosting():
         bench.deploy(bench.shop.manifest("v", target_table="lake", sql=sql(8)))
-        wait_until(lambda: set(of_version(1)) == {8, 9}, "version 1 has its rows", 120)
+        wait_until(lambda: set(of_version(1)) == {8, 9}, "version 1 has its rows")
         (result,) = bench.deploy(bench.shop.manifest("v", target_table="lake", sql=sql(7)))
 
         assert (result.action, result.failed) == (Action.REPLACE, False)
-        wait_until(lambda: set(of_version(2)) == {7, 8, 9}, "version 2 has its rows", 120)
+        wait_until(lambda: set(of_version(2)) == {7, 8, 9}, "version 2 has its rows")
         (resumed,) = bench.deploy(
             bench.shop.manifest("v", target_table="lake", sql=sql(7), trigger={"processing-time": "1s"})
         )
         assert (resumed.action, resumed.failed) == (Action.RESTART, False)
         before = of_version(2)
         order(lake, broker, range(20, 22))
-        wait_until(lambda: of_version(2) == [*before, 20, 21], "each new row comes once", 120)
+        wait_until(lambda: of_version(2) == [*before, 20, 21], "each new row comes once")
 
 
 def test_a_store_in_s3(lake: Any, tmp_path: Path) -> None:
