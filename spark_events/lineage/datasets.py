@@ -43,25 +43,32 @@ class Catalogs:
 
     Attributes:
         metastore: the first of ``hive.metastore.uris``; empty where there is no Hive metastore.
-        warehouse: ``spark.sql.warehouse.dir``.
+        warehouse: ``spark.sql.warehouse.dir``, for tables of which no driver says theirs.
     """
 
     metastore: str = ""
     warehouse: str = ""
 
-    def namespace(self, catalog: str) -> str:
-        """Return the namespace in which a table's own name is unique."""
+    def namespace(self, catalog: str, warehouse: str = "") -> str:
+        """Return the namespace in which a table's own name is unique.
+
+        Args:
+            catalog: the table's; empty for Spark's own.
+            warehouse: that of the session that met it; empty where it is not known.
+        """
         if catalog not in ("spark_catalog", ""):
             return f"spark://{catalog}"
         if self.metastore:
             return "hive://" + self.metastore.split(",")[0].split("://")[-1]
-        namespace, name = naming.of_path(self.warehouse or "spark-warehouse")
+        namespace, name = naming.of_path(warehouse or self.warehouse or "spark-warehouse")
         return f"{namespace}{name}" if namespace != "file" else f"file:{name}"
 
-    def name_of(self, table: Mapping[str, Any]) -> Name:
+    def name_of(self, identity: Mapping[str, Any]) -> Name:
         """Return the name of a table as its catalog has it, wherever its data lies."""
+        table = identity["table"]
         qualified = ".".join(str(table[key]) for key in ("database", "table") if table.get(key))
-        return self.namespace(str(table.get("catalog") or "")), qualified
+        warehouse = str(identity.get("warehouse") or "")
+        return self.namespace(str(table.get("catalog") or ""), warehouse), qualified
 
 
 def catalogs_of(conf: Mapping[str, str]) -> Catalogs:
@@ -114,8 +121,8 @@ def _names(identity: Mapping[str, Any], catalogs: Catalogs) -> list[Name]:
         return naming.of_paths([options["basepath"]] if "basepath" in options else map(str, paths))
     if "path" in options:
         return naming.of_paths([options["path"]])
-    if table := identity.get("table"):
-        return [catalogs.name_of(table)]
+    if identity.get("table"):
+        return [catalogs.name_of(identity)]
     return _other_names(kind, options, str(identity.get("tableName") or ""))
 
 
@@ -156,8 +163,8 @@ def _facets(
         config["format"] = short_format(str(identity["format"]))
     if config:
         facets.append(ConfigFacet(config))
-    if table := identity.get("table"):
-        symlink = catalogs.name_of(table)
+    if identity.get("table"):
+        symlink = catalogs.name_of(identity)
         if symlink not in names:
             facets.append(SymlinksFacet((symlink,)))
     return {facet.name: facet for facet in facets}

@@ -95,7 +95,8 @@ def listeners(folder: Path) -> dict[str, str]:
         f"{listener}.openlineage.factory.class": "openlineage",
         f"{listener}.openlineage.transport.type": "file",
         f"{listener}.openlineage.transport.path": str(folder / "openlineage.jsonl"),
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        # Relative, as Spark's default is: below the folder in which the application begins.
+        "spark.sql.warehouse.dir": "warehouse",
     }
 
 

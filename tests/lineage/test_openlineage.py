@@ -81,7 +81,12 @@ def test_what_a_statement_makes_is_said_at_its_end(shop: Shop) -> None:
     assert after["outputFacets"]["outputStatistics"]["rowCount"] == 7
     assert after["name"] == str(shop.folder / "warehouse" / "sums")
     assert after["facets"]["catalog"]["name"] == "spark_catalog"
-    assert after["facets"]["symlinks"]["identifiers"][0]["name"] == "default.sums"
+    (symlink,) = after["facets"]["symlinks"]["identifiers"]
+    assert symlink == {
+        "namespace": f"file:{shop.folder}/warehouse",
+        "name": "default.sums",
+        "type": "TABLE",
+    }
     total = after["facets"]["columnLineage"]["fields"]["total"]["inputFields"]
     assert [(one["name"], one["field"]) for one in total] == [
         (str(shop.folder / "data" / "orders"), "amount")

@@ -202,7 +202,7 @@ public class Identities {
         }
         names.put("database", Reflect.text(database));
         names.put("table", Reflect.text(Reflect.get(identifier, "table")));
-        found.put("table", names);
+        putTable(found, names);
         if (found.get("paths") != null || found.get("options") != null && "jdbc".equals(found.get("format"))) {
             return;
         }
@@ -230,7 +230,13 @@ public class Identities {
         }
         names.put("database", database.toString());
         names.put("table", Reflect.text(Reflect.get(identifier, "name")));
+        putTable(found, names);
+    }
+
+    /** The warehouse is part of a table's name: that of the session, for Spark's default is a folder of its own. */
+    private void putTable(LinkedHashMap found, LinkedHashMap names) {
         found.put("table", names);
+        found.put("warehouse", Reflect.text(Reflect.path(session, "sessionState.conf.warehousePath")));
     }
 
     /** Where a managed table without a location of its own lies. */
