@@ -26,7 +26,9 @@ class DaemonExecutor(Executor):
         self._name = name
         self._waiting: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
-        self._idle = 0
+        # What was taken and has not ended. The queue's size does not tell whether a thread is idle: one that
+        # has just taken work out of it is not yet known to be busy.
+        self._unfinished = 0
         self._lock = threading.Lock()
         self._closed = False
 
@@ -43,7 +45,8 @@ class DaemonExecutor(Executor):
             if self._closed:
                 raise RuntimeError("the executor has been shut down, with its listener")
             self._waiting.put((future, lambda: fn(*args, **kwargs)))  # type: ignore[arg-type]
-            if self._waiting.qsize() > self._idle and len(self._threads) < self._max_workers:
+            self._unfinished += 1
+            if len(self._threads) < min(self._unfinished, self._max_workers):
                 number = len(self._threads)
                 thread = threading.Thread(target=self._work, name=f"{self._name}_{number}", daemon=True)
                 self._threads.append(thread)
@@ -68,18 +71,16 @@ class DaemonExecutor(Executor):
                 work[0].cancel()
 
     def _work(self) -> None:
-        while True:
+        while work := self._waiting.get():
+            _run(*work)
             with self._lock:
-                self._idle += 1
-            work = self._waiting.get()
-            with self._lock:
-                self._idle -= 1
-            if work is None:
-                return
-            future, call = work
-            if not future.set_running_or_notify_cancel():
-                continue
-            try:
-                future.set_result(call())
-            except BaseException as error:  # the future has it
-                future.set_exception(error)
+                self._unfinished -= 1
+
+
+def _run(future: Future[object], call: Callable[[], object]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        future.set_result(call())
+    except BaseException as error:  # the future has it
+        future.set_exception(error)

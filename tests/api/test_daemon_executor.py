@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import queue
 import subprocess
 import sys
 import threading
+from typing import Any
 
 import pytest
 
@@ -28,6 +30,27 @@ def test_as_many_at_once_as_there_are_threads() -> None:
     together = threading.Barrier(3)
     futures = [executor.submit(together.wait, 30) for _ in range(3)]
     assert sorted(future.result(30) for future in futures) == [0, 1, 2]
+    executor.shutdown()
+
+
+def test_a_thread_that_has_just_taken_work_is_not_idle() -> None:
+    taken, go = threading.Event(), threading.Event()
+
+    class HoldsTheFirst(queue.SimpleQueue):  # type: ignore[type-arg]
+        def get(self, *args: Any, **kwargs: Any) -> Any:
+            work = super().get(*args, **kwargs)
+            if not taken.is_set():
+                taken.set()
+                go.wait(60)
+            return work
+
+    executor = DaemonExecutor(2, "io")
+    executor._waiting = HoldsTheFirst()
+    first = executor.submit(str, "first")
+    assert taken.wait(30)
+    assert executor.submit(str, "second").result(30) == "second"
+    go.set()
+    assert first.result(30) == "first"
     executor.shutdown()
 
 
