@@ -196,6 +196,15 @@ def local_spark(name: str, warehouse: Path, conf: Mapping[str, str] | None = Non
         session.stop()
 
 
+def stop_between_batches(query: Any) -> None:
+    """Stop a query: within a batch, that would cancel its job, whose end comes after that of the query."""
+    for _ in range(500):
+        if not query.status["isTriggerActive"]:
+            break
+        query.awaitTermination(0.01)
+    query.stop()
+
+
 def cli(*arguments: str) -> list[str]:
     """Return the command line of ``spark-events``."""
     return [str(Path(sys.executable).with_name("spark-events")), *arguments]

@@ -49,26 +49,22 @@ class Catalogs:
     metastore: str = ""
     warehouse: str = ""
 
-    def namespace(self, catalog: str, warehouse: str = "") -> str:
-        """Return the namespace in which a table's own name is unique.
-
-        Args:
-            catalog: the table's; empty for Spark's own.
-            warehouse: that of the session that met it; empty where it is not known.
-        """
-        if catalog not in ("spark_catalog", ""):
-            return f"spark://{catalog}"
-        if self.metastore:
-            return "hive://" + self.metastore.split(",")[0].split("://")[-1]
-        namespace, name = naming.of_path(warehouse or self.warehouse or "spark-warehouse")
-        return f"{namespace}{name}" if namespace != "file" else f"file:{name}"
-
     def name_of(self, identity: Mapping[str, Any]) -> Name:
         """Return the name of a table as its catalog has it, wherever its data lies."""
         table = identity["table"]
         qualified = ".".join(str(table[key]) for key in ("database", "table") if table.get(key))
-        warehouse = str(identity.get("warehouse") or "")
-        return self.namespace(str(table.get("catalog") or ""), warehouse), qualified
+        return self._namespace(str(table.get("catalog") or ""), identity), qualified
+
+    def _namespace(self, catalog: str, identity: Mapping[str, Any]) -> str:
+        """Return the namespace in which a table's own name is unique."""
+        if catalog not in ("spark_catalog", ""):
+            return f"spark://{catalog}"
+        if self.metastore:
+            return "hive://" + self.metastore.split(",")[0].split("://")[-1]
+        # That of the session that met the table, where a driver told of it.
+        warehouse = str(identity.get("warehouse") or self.warehouse or "spark-warehouse")
+        namespace, name = naming.of_path(warehouse)
+        return f"{namespace}{name}" if namespace != "file" else f"file:{name}"
 
 
 def catalogs_of(conf: Mapping[str, str]) -> Catalogs:

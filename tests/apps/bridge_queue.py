@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 
 from spark_events.sources.bridge import DriverBridge
 from spark_events.sources.driver import WANTED
+from tests.support import stop_between_batches
 
 spark = SparkSession.builder.master("local[1]").appName("bridge").getOrCreate()
 bridge = DriverBridge(spark.sparkContext, 65_536, sys.argv[1] == "oldest", 1_000, WANTED)
@@ -14,11 +15,7 @@ bridge.subscribe()
 query = spark.readStream.format("rate").load().writeStream.format("noop").start()
 for _ in range(40):
     spark.range(1).count()
-for _ in range(500):  # within a batch, stop would cancel its job, whose end comes after that of the query
-    if not query.status["isTriggerActive"]:
-        break
-    query.awaitTermination(0.01)
-query.stop()
+stop_between_batches(query)
 bridge.await_bus(10_000)
 held = []
 while records := bridge.drain(10, 0):

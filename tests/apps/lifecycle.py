@@ -11,6 +11,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import expr
 
+from tests.support import stop_between_batches
+
 work = Path(sys.argv[1])
 spark = SparkSession.builder.master("local[2]").appName("lifecycle").getOrCreate()
 if "--attach" in sys.argv:
@@ -53,11 +55,7 @@ except PySparkException as error:
     assert "4711" in str(error)
 query = start(poisoned=False)
 run_past(query, 4)
-for _ in range(500):  # within a batch, stop would cancel the batch's job
-    if not query.status["isTriggerActive"]:
-        break
-    query.awaitTermination(0.01)
-query.stop()
+stop_between_batches(query)
 
 try:
     spark.range(2).select(expr("raise_error('bad row')")).write.format("noop").mode("overwrite").save()
