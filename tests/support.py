@@ -133,10 +133,10 @@ class App:
         """Whether it has ended."""
         return self.process.poll() is not None
 
-    def wait_for(self, condition: Callable[[], Any], what: str, timeout_s: float = 120) -> None:
+    def wait_for(self, condition: Callable[[], Any], what: str) -> None:
         """Wait for a condition, while the application runs."""
         try:
-            wait_until(lambda: self.ended or condition(), what, timeout_s)
+            wait_until(lambda: self.ended or condition(), what)
         except AssertionError:
             self.kill()
             raise
