@@ -6,12 +6,17 @@ import re
 from collections.abc import Iterable
 from importlib.resources import files
 from typing import Any
+from weakref import WeakKeyDictionary
 
+_compiled: WeakKeyDictionary[Any, dict[tuple[str, str], Any]] = WeakKeyDictionary()
 _HEAD = re.compile(r"^(?:package|import) [^;]+;\n", re.MULTILINE)
 
 
 def compile_java(jvm: Any, source: str, name: str, parent: Any = None) -> Any:
-    """Return a class of some Java source.
+    """Return a class of some Java source; of the same source and name the same class, while the JVM lives.
+
+    Py4j remembers methods by the name of their class, so of two classes of one name it calls those of the
+    first on objects of the second: a second application in one process would fail by that.
 
     Args:
         jvm: py4j's view of the JVM.
@@ -22,10 +27,13 @@ def compile_java(jvm: Any, source: str, name: str, parent: Any = None) -> Any:
     Raises:
         py4j.protocol.Py4JJavaError: the source does not compile there.
     """
-    compiler = jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(parent or jvm.java.lang.Thread.currentThread().getContextClassLoader())
-    compiler.cook(source)
-    return compiler.getClassLoader().loadClass(name)
+    known = _compiled.setdefault(jvm, {})
+    if (name, source) not in known:
+        compiler = jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.setParentClassLoader(parent or jvm.java.lang.Thread.currentThread().getContextClassLoader())
+        compiler.cook(source)
+        known[name, source] = compiler.getClassLoader().loadClass(name)
+    return known[name, source]
 
 
 def one_unit(package: str, sources: Iterable[str]) -> str:

@@ -12,6 +12,9 @@ from spark_events.listeners.job_status import JobStatusTracker
 from spark_events.listeners.status_metrics import StatusMetrics
 from spark_events.listeners.traces import ended_span
 
+OUTCOME_ASSUMED = "SparkEventsOutcomeAssumed"
+"""In an ApplicationEnd: whether the event log cannot tell how the application's Python ended."""
+
 
 class ApplicationListener:
     """Follows one application from its start record to its end record."""
@@ -47,8 +50,9 @@ class ApplicationListener:
         """Take ApplicationEnd. Spark 4 adds the exit code; the driver source, what Python raised."""
         exit_code = record.get("ExitCode") or 0
         thrown = record.get("Exception")
+        assumed = bool(record.get(OUTCOME_ASSUMED))
         if not exit_code and not thrown:
-            self.tracker.change(JobStatus.FINISHED, time_ms)
+            self.tracker.change(JobStatus.FINISHED, time_ms, assumed=assumed)
             self._span(time_ms, None)
             return
         failure = (
@@ -57,7 +61,7 @@ class ApplicationListener:
         self._context.failures.report(
             failure, self.tracker.entity, self.tracker.group, time_ms, can_restart=False, is_global=True
         )
-        self.tracker.change(JobStatus.FAILED, time_ms, failure=failure)
+        self.tracker.change(JobStatus.FAILED, time_ms, failure=failure, assumed=assumed)
         self._span(time_ms, failure)
 
     def on_dead(self, record: dict[str, Any], time_ms: int) -> None:

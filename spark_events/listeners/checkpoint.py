@@ -43,6 +43,8 @@ class CheckpointStats:
     def __init__(self, emitter: Emitter, series: MetricGroup) -> None:
         self._emitter = emitter
         self.metrics = CheckpointMetrics(series)
+        # Of a batch that failed, only the sizes of no state are known.
+        self._sizes_of_failed = (_UNKNOWN, _UNKNOWN)
 
     def completed(
         self,
@@ -61,6 +63,7 @@ class CheckpointStats:
             sizes: as of ``state_sizes``, in bytes.
             owed_ms: how long it was owed, in ms.
         """
+        self._sizes_of_failed = (_UNKNOWN, _UNKNOWN) if progress.get("stateOperators") else (0, 0)
         durations, batch = progress["durationMs"], int(progress["batchId"])
         duration_ms = int(durations.get("triggerExecution", 0))
         event = (
@@ -82,7 +85,7 @@ class CheckpointStats:
     def failed(self, run: Run, batch: int, start_ms: int, end_ms: int, failure: Failure) -> None:
         """Report a batch that was started and did not commit."""
         event = (
-            _event(batch, "FAILED", 0, 0)
+            _event(batch, "FAILED", *self._sizes_of_failed)
             .set_severity(Severity.ERROR)
             .set_body(f"{run.entity.title} failed before checkpoint {batch} completed")
             .set_attribute("durationMs", max(0, end_ms - start_ms))
@@ -110,7 +113,7 @@ def _event(batch: int, status: str, full: int, written: int) -> Any:
         .set_attribute("checkpointId", batch)
         .set_attribute("fullSize", full)
         .set_attribute("checkpointedSize", written)
-        .set_attribute("metadataSize", _UNKNOWN if status == "COMPLETED" else 0)
+        .set_attribute("metadataSize", _UNKNOWN)
         .set_attribute("checkpointStatus", status)
         .set_attribute("isUnaligned", "false")
         .set_attribute("checkpointType", "Checkpoint")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_events.api import Failure
+from spark_events.listeners.long_texts import shorten
 
 _LONGEST_TEXT = 32_768
 # "Job aborted due to stage failure: Task 1 in stage 8.0 failed 1 times, most recent failure:
@@ -41,9 +42,9 @@ def parse_failure(text: str, error_class: str | None = None) -> Failure:
     state = _SQL_STATE.search(thrown) or _SQL_STATE.search(around)
     exception_type, message = _python_error(text) or _java_error(thrown)
     return Failure(
-        message=shorten(_clean(message)),
+        message=shorten(_clean(message), _LONGEST_TEXT),
         exception_type=exception_type,
-        stacktrace=shorten(text),
+        stacktrace=shorten(text, _LONGEST_TEXT),
         error_class=error_class or (found_class.group("name") if found_class else None),
         sql_state=state.group("state") if state else None,
     )
@@ -67,13 +68,6 @@ def thrown_by_task(failure: Failure) -> bool:
     """Tell whether a task threw it, on an executor, and not the driver."""
     text = failure.stacktrace or ""
     return "Lost task" in text or "Executor$TaskRunner" in text
-
-
-def shorten(text: str, longest: int = _LONGEST_TEXT) -> str:
-    """Return at most the first ``longest`` characters, and say how many are left out."""
-    if len(text) <= longest:
-        return text
-    return f"{text[:longest]}… ({len(text) - longest} more characters)"
 
 
 def _java_error(text: str) -> tuple[str | None, str]:

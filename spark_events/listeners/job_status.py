@@ -33,7 +33,12 @@ class JobStatusTracker:
         self.on_change: Callable[[JobStatus, int], None] = lambda status, time_ms: None
 
     def change(
-        self, new: JobStatus, time_ms: int, occasion: str = "", failure: Failure | None = None
+        self,
+        new: JobStatus,
+        time_ms: int,
+        occasion: str = "",
+        failure: Failure | None = None,
+        assumed: bool = False,
     ) -> None:
         """Move to a status.
 
@@ -42,6 +47,7 @@ class JobStatusTracker:
             time_ms: when, in ms since the epoch; never counted as before the last change.
             occasion: what tells this change from an earlier one to the same status, in ids.
             failure: why it failed.
+            assumed: whether it may as well have ended otherwise: the source cannot know.
         """
         if new is self.status:
             return
@@ -53,6 +59,8 @@ class JobStatusTracker:
             event.set_attribute("oldJobStatus", old.value).set_attribute(
                 "durationMs", time_ms - self.since_ms
             )
+        if assumed:
+            event.set_attribute("outcome", "assumed")
         self.status, self.since_ms = new, time_ms
         self.on_change(new, time_ms)
         self._emitter.emit(event, self.entity, self.group, time_ms, ("status", what, occasion), new.value)

@@ -12,6 +12,7 @@ from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure, thrown_by_task
 from spark_events.listeners.job_status import JobStatusTracker
+from spark_events.listeners.long_texts import LONGEST_NAME, cut
 from spark_events.listeners.query_series import AllQuerySeries, QuerySeries
 from spark_events.listeners.query_spans import QuerySpans
 from spark_events.listeners.settings import PHASES_AND_JOBS
@@ -28,7 +29,7 @@ class _Run:
         self, context: ListenerContext, record: dict[str, Any], series: QuerySeries, start_ms: int
     ) -> None:
         self.query_id, self.run_id = str(record["id"]), str(record["runId"])
-        self.name = record.get("name") or self.query_id
+        self.name = _name(record)
         self.series = series
         self.start_ms = start_ms
         self.location: str | None = record.get("checkpointLocation")
@@ -54,6 +55,10 @@ class _Run:
             self.spans.initialized(self.start_ms, end_ms, before, full_size, failure)
 
 
+def _name(record: dict[str, Any]) -> str:
+    return cut(str(record.get("name") or record["id"]), LONGEST_NAME)
+
+
 class QueryListener:
     """Follows the streaming queries of one application."""
 
@@ -67,8 +72,7 @@ class QueryListener:
         """Take QueryStarted; a query whose id is known has been restarted."""
         if str(record["runId"]) in self._runs:
             return
-        name = record.get("name") or str(record["id"])
-        run = _Run(self._context, record, self._series.of(name), time_ms)
+        run = _Run(self._context, record, self._series.of(_name(record)), time_ms)
         before = self._last_run.get(run.query_id)
         self._runs[run.run_id] = self._last_run[run.query_id] = run
         self._context.queries_by_run[run.run_id] = {"query_name": run.name}

@@ -14,6 +14,7 @@ from spark_events.listeners.enrichers import Enrichers
 from spark_events.listeners.executors import ExecutorListener
 from spark_events.listeners.failure_events import FailureEvents
 from spark_events.listeners.job import JobListener
+from spark_events.listeners.long_texts import application_info
 from spark_events.listeners.query import QueryListener
 from spark_events.listeners.restart_counts import RestartCounts
 from spark_events.listeners.scopes import Scopes
@@ -40,6 +41,8 @@ APPLICATION_START = "SparkListenerApplicationStart"
 APPLICATION_END = "SparkListenerApplicationEnd"
 JOB_START = "SparkListenerJobStart"
 EXECUTOR_ADDED = "SparkListenerExecutorAdded"
+APPLICATION_EXIT = "io.sparkevents.ApplicationExit"
+"""The mark of ``spark-events run`` in an event log: how the driver's Python ended."""
 APPLICATION_DEAD = "SparkEventsApplicationDead"
 """The event-log source's own record that a log without an end is no longer written, and for which reason."""
 NESTED_EXECUTION = "SparkEventsNestedExecution"
@@ -165,10 +168,8 @@ class SparkListeners:
         self._registry.log.error(what, f"a {name} record is skipped: {error!r}", error)
 
     def _begin(self, record: dict[str, Any]) -> None:
-        application = ApplicationInfo(
-            str(record.get("App Name") or ""),
-            str(record.get("App ID") or ""),
-            str(record.get("App Attempt ID") or ""),
+        application = application_info(
+            record.get("App Name"), record.get("App ID"), record.get("App Attempt ID")
         )
         context = self._context(application)
         queries = QueryListener(context)

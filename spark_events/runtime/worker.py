@@ -72,6 +72,13 @@ class Worker:
         return f"{self.setup.kind.title} {self.setup.name!r}"
 
     @property
+    def where(self) -> str:
+        """Where it reports to, or why it does not."""
+        if self.error is not None:
+            return f"{self.title} (failed: {describe(self.error)})"
+        return f"{self.title} to {self.destination}" if self.destination else self.title
+
+    @property
     def depth(self) -> int:
         """How many items wait or are in flight."""
         spooled = self.delivery.spool.pending if self.delivery else 0

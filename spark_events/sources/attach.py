@@ -5,13 +5,14 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from spark_events.api import ApplicationInfo, ConfigError
 from spark_events.lineage.extension import job_listeners
 from spark_events.listeners.configuration import read_configuration
+from spark_events.listeners.long_texts import application_info
 from spark_events.listeners.scopes import variables_of
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.translator import SparkListeners
@@ -24,6 +25,10 @@ from spark_events.sources.driver_state import attempt_id
 from spark_events.sources.process_exit import PROCESS_EXIT
 
 _OPEN_WAIT_MS = 10_000
+_NO_REPORTER = (
+    "no reporter is configured: set spark.events.reporter.<name>.factory.class, file_log for example, in "
+    "spark-defaults.conf or by attach(spark, conf=…)"
+)
 _lock = threading.Lock()
 _attachments: dict[str, Attachment] = {}
 
@@ -53,13 +58,30 @@ class Attachment:
             application adds metrics, events and spans of its own.
     """
 
-    def __init__(self, registry: Registry, source: Source) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        source: Source,
+        name: str = "",
+        conf: Mapping[str, str] | None = None,
+        problems: Sequence[str] = (),
+    ) -> None:
         self.registry = registry
         self._source = source
+        self._name = name
+        self._conf = dict(conf or {})
+        self._problems = list(problems)
+
+    def __repr__(self) -> str:
+        workers = self.registry.workers
+        reporters = ", ".join(worker.where for worker in workers) if workers else "no reporter"
+        state = "active" if self.active else "not active"
+        shown = f"<Attachment to {self._name or 'no application'}: {reporters}; {state}>"
+        return self.registry.redact(shown)
 
     @property
     def active(self) -> bool:
-        """Whether the application is still being followed."""
+        """Whether the application is still being followed; never without a reporter."""
         return self._source.running
 
     def wait_closed(self) -> None:
@@ -67,15 +89,39 @@ class Attachment:
         self._source.join()
 
     def close(self) -> None:
-        """Deliver what there is and end; the application counts as ended."""
+        """Deliver what there is and end; the application counts as ended.
+
+        Another ``attach`` to the same application begins anew, with whatever configuration it is given.
+        """
         self._source.stop()
+
+    def _accept(self, conf: Mapping[str, str], strict: bool) -> None:
+        """Take that somebody attaches once more.
+
+        Raises:
+            ConfigError: only with ``strict``; this attachment is not what was asked for.
+        """
+        other = sorted(key for key, value in conf.items() if self._conf.get(key) != value)
+        problems = []
+        if other:
+            problems.append(
+                f"{', '.join(other)}: this application is attached already, with another configuration; "
+                "close() that attachment (attach(spark).close()) and attach again"
+            )
+        if strict:
+            problems += self._problems or self.registry.wait_opened(_OPEN_WAIT_MS)
+            if problems:
+                raise ConfigError.of_all(problems)
+        for problem in problems:
+            logger.error("%s", problem)
 
 
 def attach(spark: Any, *, strict: bool = False, conf: Mapping[str, str] | None = None) -> Attachment:
     """Report on a Spark application, as its own ``spark.*`` configuration says.
 
-    Calling it again for the same application returns the same attachment. It ends by itself, with
-    ``spark.stop()`` or with the process.
+    Calling it again for the same application returns the same attachment; another configuration is then an
+    error, until the attachment is closed. It ends by itself, with ``spark.stop()`` or with the process. Where
+    no reporter is configured, nothing is attached: a later call may bring one.
 
     With a Spark Connect session, it reports on the session's streaming queries: the driver is elsewhere, and
     others may use it, too.
@@ -88,12 +134,14 @@ def attach(spark: Any, *, strict: bool = False, conf: Mapping[str, str] | None =
 
     Raises:
         TypeError: it is neither, or a Spark Connect session of PySpark 3.
-        ConfigError: only with ``strict``; names each key, its value and what is allowed.
+        ConfigError: only with ``strict``; names each key, its value and what is allowed; or no reporter is
+            configured, or the application is attached already with another configuration.
     """
     own = _connect_session(spark) if is_connect(spark) else _spark_context(spark)
     with _lock:
         found = _attachments.get(own.key)
         if found is not None and found.active:
+            found._accept(conf or {}, strict)
             return found
         try:
             attachment = _start(own, {**own.conf(), **(conf or {})}, strict)
@@ -104,6 +152,8 @@ def attach(spark: Any, *, strict: bool = False, conf: Mapping[str, str] | None =
                 raise
             logger.exception("spark-events could not attach; the application goes on without it")
             return Attachment(Registry(()), _Nothing())
+        if not attachment.registry.workers:
+            return attachment
         for ended in [key for key, other in _attachments.items() if not other.active]:
             del _attachments[ended]
         _attachments[own.key] = attachment
@@ -143,7 +193,10 @@ def _start(own: _Attachable, conf: Mapping[str, str], strict: bool) -> Attachmen
     for warning in found.warnings:
         logger.warning("%s", warning)
     if not found.setups:
-        logger.warning("no reporter is configured: set spark.events.reporter.<name>.factory.class")
+        if strict:
+            raise ConfigError(_NO_REPORTER)
+        logger.warning(_NO_REPORTER)
+        return Attachment(Registry(()), _Nothing(), own.key, conf, found.problems)
     driver_scope = settings.scopes.driver.render(variables_of(application))
     registry = Registry(found.setups, found.redactor, driver_scope)
     registry.start()
@@ -156,7 +209,7 @@ def _start(own: _Attachable, conf: Mapping[str, str], strict: bool) -> Attachmen
     source = own.source(application, registry, listeners, settings)
     source.start()
     PROCESS_EXIT.install()
-    return Attachment(registry, source)
+    return Attachment(registry, source, own.key, conf, found.problems)
 
 
 class _Nothing:
@@ -191,9 +244,7 @@ def _spark_context(spark: Any) -> _Attachable:
         raise TypeError(f"attach takes a SparkSession or a SparkContext, not {type(spark).__name__}")
     if context._jsc is None:
         raise TypeError("this SparkContext has been stopped; attach to a running one")
-    application = ApplicationInfo(
-        str(context.appName), str(context.applicationId), attempt_id(context._jsc.sc())
-    )
+    application = application_info(context.appName, context.applicationId, attempt_id(context._jsc.sc()))
     return _Attachable(
         application.id,
         lambda: dict(context.getConf().getAll()),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import Any
 
 import orjson
 
-from spark_events.janino import compile_java
+from spark_events.janino import compile_java, java_texts, one_unit
 
-_CLASS = "io.sparkevents.DriverBridge"
+_PACKAGE = "io.sparkevents"
+_SOURCES = ("RecordTexts", "DriverBridge")
 _QUEUE = "sparkEvents"
 
 
@@ -113,5 +113,5 @@ class DriverBridge:
 
 
 def _compile(jvm: Any) -> Any:
-    source = files(__package__).joinpath("DriverBridge.java").read_text(encoding="utf-8")
-    return compile_java(jvm, source, _CLASS)
+    source = one_unit(_PACKAGE, java_texts("spark_events.sources", _SOURCES))
+    return compile_java(jvm, source, f"{_PACKAGE}.DriverBridge")

@@ -11,6 +11,7 @@ import orjson
 
 from spark_events.api import ApplicationInfo
 from spark_events.api.event import now_ms
+from spark_events.listeners.long_texts import application_info, cut_texts
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.translator import (
     APPLICATION_END,
@@ -54,7 +55,7 @@ def configuration_of(session: Any) -> dict[str, str]:
 
 def application_of(conf: Mapping[str, str]) -> ApplicationInfo:
     """Return the server's application, by a session's configuration."""
-    return ApplicationInfo(conf.get("spark.app.name", ""), conf.get("spark.app.id", ""), "")
+    return application_info(conf.get("spark.app.name"), conf.get("spark.app.id"))
 
 
 class ConnectSource:
@@ -123,7 +124,7 @@ class ConnectSource:
     def _put(self, event: str, fields: Record) -> None:
         """Put down what the listener gets: PySpark's thread does nothing else."""
         try:
-            self._records.put_nowait((now_ms(), {"Event": event, **fields}))
+            self._records.put_nowait((now_ms(), cut_texts({"Event": event, **fields})))
         except queue.Full:
             self._dropped += 1
 
@@ -142,6 +143,7 @@ class ConnectSource:
         finally:
             self._subscribed.set()
             self._registry.close(self._settings.close_timeout_ms)
+            self._listeners.close()
 
     def _follow(self) -> None:
         rounds = 0

@@ -137,6 +137,7 @@ class DriverSource:
             logger.exception("the application cannot be followed any longer; it goes on without")
         finally:
             self._registry.close(self._settings.close_timeout_ms)
+            self._listeners.close()
             self._finish()
 
     def _follow(self) -> None:
@@ -189,11 +190,14 @@ class DriverSource:
             self._listeners.on_record(record)
 
     def _with_exception(self, record: Record) -> Record:
-        """Add what Python raised to an ApplicationEnd that came of ``finally: spark.stop()``."""
+        """Add to an ApplicationEnd that came of ``finally: spark.stop()`` how Python ended then."""
         is_raising = self._exit.main_thread_is_raising()
+        if self._exit.stop_is_known and not is_raising:
+            return record
         if is_raising or self._state.stopped:
             self._await_exit(_EXIT_WAIT_S if is_raising else _LATE_EXIT_WAIT_S)
-        return {**record, "Exception": self._exit.raised} if self._exit.raised else record
+        code = self._exit.code if is_raising else None
+        return {**record, "ExitCode": code or record.get("ExitCode"), "Exception": self._exit.raised}
 
     def _await_exit(self, wait_s: float) -> None:
         """Wait until it is known how the process ends, or it goes on after Spark has stopped.

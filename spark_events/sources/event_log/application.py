@@ -9,8 +9,16 @@ from datetime import datetime, timezone
 from typing import Any
 
 from spark_events.api import ApplicationInfo, Event, JobStatus
+from spark_events.listeners.application import OUTCOME_ASSUMED
+from spark_events.listeners.long_texts import application_info
 from spark_events.listeners.settings import ListenerSettings
-from spark_events.listeners.translator import APPLICATION_END, APPLICATION_START, LOG_START, SparkListeners
+from spark_events.listeners.translator import (
+    APPLICATION_END,
+    APPLICATION_EXIT,
+    APPLICATION_START,
+    LOG_START,
+    SparkListeners,
+)
 from spark_events.sources.event_log.files import EventLog, LogFiles
 from spark_events.sources.event_log.tail import LogTail
 
@@ -103,6 +111,7 @@ class LoggedApplication:
         self.spark_version = log.spark_version
         self.tail = LogTail(files, self._take, resume, resumed)
         self.listeners: SparkListeners | None = None
+        self._exit: dict[str, Any] = {}
         self._ticked_ms = 0
 
     @property
@@ -136,8 +145,13 @@ class LoggedApplication:
             record = self._begin(record)
         listeners = self.listeners
         assert listeners is not None
-        if name == APPLICATION_END and listeners.ended:
+        if name == APPLICATION_EXIT:
+            self._exit = record
             return
+        if name == APPLICATION_END:
+            if listeners.ended:
+                return
+            record = _with_exit(record, self._exit)
         listeners.on_record(record)
         if listeners.clock_ms >= self._ticked_ms + _TICK_MS:
             self._ticked_ms = listeners.clock_ms
@@ -146,13 +160,25 @@ class LoggedApplication:
     def _begin(self, record: dict[str, Any]) -> dict[str, Any]:
         # Before Spark 1.1 an application did not say its id.
         record = {**record, "App ID": record.get("App ID") or self._name}
-        self.application = ApplicationInfo(
-            str(record.get("App Name") or ""), str(record["App ID"]), str(record.get("App Attempt ID") or "")
+        self.application = application_info(
+            record.get("App Name"), record["App ID"], record.get("App Attempt ID")
         )
         self.listeners = self._start(self.application)
         self.tail.reader.sum_metrics(self.listeners.wants_sums)
         self.listeners.on_record({"Event": LOG_START, "Spark Version": self.spark_version})
         return record
+
+
+def _with_exit(end: dict[str, Any], mark: dict[str, Any]) -> dict[str, Any]:
+    """Return an ApplicationEnd with what the mark of ``spark-events run`` says of it.
+
+    Spark's own exit code is 0 whatever Python did; where it is another one, Spark knows.
+    """
+    exit_code, exception = mark.get("exitCode"), mark.get("exception")
+    assumed = not end.get("ExitCode") and exit_code is None
+    if assumed or not end.get("ExitCode"):
+        end = {**end, "ExitCode": exit_code, "Exception": exception}
+    return {**end, OUTCOME_ASSUMED: assumed}
 
 
 def _sentence(event: Event) -> str:

@@ -7,8 +7,10 @@ from typing import Any
 
 import orjson
 
+from spark_events.sources.event_log.long_lines import LongLine
+
 LONGEST = 16 << 20
-"""Longer lines are skipped; parsed, one takes several times its bytes."""
+"""Of longer lines the texts are cut; parsed, a line takes several times its bytes."""
 Lines = Callable[[list[bytes]], None]
 
 
@@ -17,7 +19,7 @@ class LineSplitter:
 
     Args:
         take: takes the lines that a piece has completed.
-        too_long: told of each line that was skipped for its length.
+        too_long: told of each line that was skipped, because it is too long even with its texts cut.
         longest: bytes that a line may have.
     """
 
@@ -27,6 +29,7 @@ class LineSplitter:
         self._longest = longest
         self._pieces: list[bytes] = []
         self._held = 0
+        self._long: LongLine | None = None
         self._skipping = False
 
     def feed(self, data: bytes) -> None:
@@ -43,27 +46,40 @@ class LineSplitter:
 
     def end(self) -> bytes:
         """Return the beginning of a line that has no end yet, and forget it."""
-        rest = b"".join(self._pieces)
-        self._pieces, self._held, self._skipping = [], 0, False
+        rest = self._long.end() if self._long else b"".join(self._pieces)
+        self._forget()
+        self._skipping = False
         return rest
 
     def _complete(self, tail: bytes) -> bytes:
-        if not self._pieces:
+        if self._long is not None:
+            self._long.feed(tail)
+            line = self._long.end()
+        elif self._pieces:
+            line = b"".join((*self._pieces, tail))
+        else:
             return tail
-        self._pieces.append(tail)
-        line = b"".join(self._pieces)
-        self._pieces, self._held = [], 0
+        self._forget()
         return line
 
     def _hold(self, piece: bytes) -> None:
         if self._skipping or not piece:
             return
-        self._held += len(piece)
-        if self._held <= self._longest:
+        if self._long is None:
             self._pieces.append(piece)
-            return
-        self._pieces, self._held, self._skipping = [], 0, True
-        self._too_long()
+            self._held += len(piece)
+            if self._held <= self._longest:
+                return
+            self._long, piece = LongLine(), b"".join(self._pieces)
+            self._pieces = []
+        self._long.feed(piece)
+        if self._long.size > self._longest:
+            self._forget()
+            self._skipping = True
+            self._too_long()
+
+    def _forget(self) -> None:
+        self._pieces, self._held, self._long = [], 0, None
 
 
 class NoRecordError(ValueError):

@@ -10,8 +10,10 @@ from typing import Any
 
 import orjson
 
+from spark_events.listeners import long_texts
 from spark_events.listeners.table_transaction import TABLE_TRANSITION
 from spark_events.listeners.translator import (
+    APPLICATION_EXIT,
     APPLICATION_START,
     EXECUTOR_ADDED,
     JOB_START,
@@ -48,6 +50,7 @@ _WANTED = frozenset(
         QUERY_IDLE,
         QUERY_TERMINATED,
         TABLE_TRANSITION,
+        APPLICATION_EXIT,
         _START,
         _END,
     )
@@ -64,7 +67,7 @@ _MOST_NAMES = 20
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError)
 NOT_JSON = "no JSON in UTF-8"
 NO_RECORD = "JSON, but no record of Spark's"
-TOO_LONG = f"longer than {LONGEST >> 20} MiB"
+TOO_LONG = f"longer than {LONGEST >> 20} MiB, with its texts cut"
 MALFORMED = "a record that lacks what it should have"
 CUT = "cut off at the end of the log"
 
@@ -178,6 +181,8 @@ class RecordReader:
             self._pass_over(name)
             return
         record = load(line)
+        if len(line) > long_texts.LONGEST:
+            record = long_texts.cut_texts(record)
         if name is None:
             name = record.get("Event")
             if not isinstance(name, str):

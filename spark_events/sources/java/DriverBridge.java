@@ -1,6 +1,7 @@
 package io.sparkevents;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.BitSet;
 import java.util.HashMap;
@@ -14,6 +15,7 @@ import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.scheduler.*;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
+import org.apache.spark.sql.streaming.StreamingQueryListener;
 import org.apache.spark.util.JsonProtocol;
 import org.apache.spark.util.ShutdownHookManager;
 
@@ -35,6 +37,7 @@ public class DriverBridge extends SparkListener {
     private final HashMap stages = new HashMap();
     private final HashSet wanted = new HashSet();
     private final ObjectMapper mapper = new ObjectMapper();
+    private final RecordTexts texts;
     private final long maxBytes;
     private final boolean dropOldest;
     private final long shutdownWaitMs;
@@ -49,6 +52,7 @@ public class DriverBridge extends SparkListener {
 
     public DriverBridge(long maxBytes, boolean dropOldest, long shutdownWaitMs, String[] wantedOtherEvents) {
         this.maxBytes = maxBytes;
+        this.texts = new RecordTexts(maxBytes);
         this.dropOldest = dropOldest;
         this.shutdownWaitMs = shutdownWaitMs;
         for (int i = 0; i < wantedOtherEvents.length; i++) {
@@ -201,7 +205,7 @@ public class DriverBridge extends SparkListener {
         LinkedHashMap record = new LinkedHashMap();
         record.put("Event", name);
         record.put("executionId", Long.valueOf(event.executionId()));
-        record.put("description", description.substring(0, Math.min(description.length(), MOST_OF_DESCRIPTION)));
+        record.put("description", RecordTexts.cut(description, MOST_OF_DESCRIPTION));
         record.put("time", Long.valueOf(event.time()));
         addMap(record);
     }
@@ -303,19 +307,58 @@ public class DriverBridge extends SparkListener {
     }
 
     private void add(SparkListenerEvent event) {
-        String name = event.getClass().getName();
-        boolean isLasting = event instanceof SparkListenerApplicationEnd || name.endsWith("QueryStartedEvent")
-            || name.endsWith("QueryTerminatedEvent");
         try {
-            add(JsonProtocol.sparkEventToJsonString(event), !isLasting);
+            add(JsonProtocol.sparkEventToJsonString(event), !isLasting(event));
         } catch (Throwable error) {
-            // Must not reach the listener bus, which would take this listener off for good.
-            countFailed();
+            // Half a surrogate pair in a text, say: what tells of an end is told in our own words then.
+            Map record = ofEnd(event);
+            if (record == null) {
+                countFailed();
+            } else {
+                addJson(record, false);
+            }
         }
     }
 
-    private void add(String json, boolean isRoutine) {
-        String record = System.currentTimeMillis() + " " + json;
+    private static boolean isLasting(SparkListenerEvent event) {
+        String name = event.getClass().getName();
+        return event instanceof SparkListenerApplicationEnd || failed(event) || name.endsWith("QueryStartedEvent")
+            || name.endsWith("QueryTerminatedEvent");
+    }
+
+    private static boolean failed(SparkListenerEvent event) {
+        return event instanceof SparkListenerJobEnd && ((SparkListenerJobEnd) event).jobResult() instanceof JobFailed;
+    }
+
+    /** Returns the record of a failed job or of a query's end as JsonProtocol writes it; null for any other. */
+    private static Map ofEnd(SparkListenerEvent event) {
+        LinkedHashMap record = new LinkedHashMap();
+        record.put("Event", event.getClass().getName());
+        if (failed(event)) {
+            SparkListenerJobEnd job = (SparkListenerJobEnd) event;
+            LinkedHashMap exception = new LinkedHashMap();
+            exception.put("Message", String.valueOf(((JobFailed) job.jobResult()).exception()));
+            LinkedHashMap result = new LinkedHashMap();
+            result.put("Result", "JobFailed");
+            result.put("Exception", exception);
+            record.put("Event", "SparkListenerJobEnd");
+            record.put("Job ID", Integer.valueOf(job.jobId()));
+            record.put("Completion Time", Long.valueOf(job.time()));
+            record.put("Job Result", result);
+            return record;
+        }
+        if (event instanceof StreamingQueryListener.QueryTerminatedEvent) {
+            StreamingQueryListener.QueryTerminatedEvent query = (StreamingQueryListener.QueryTerminatedEvent) event;
+            record.put("id", query.id().toString());
+            record.put("runId", query.runId().toString());
+            record.put("exception", query.exception().isDefined() ? query.exception().get() : null);
+            return record;
+        }
+        return null;
+    }
+
+    private void add(String json, boolean isRoutine) throws IOException {
+        String record = System.currentTimeMillis() + " " + texts.bounded(json);
         synchronized (records) {
             if (!makeRoom(record.length(), isRoutine)) {
                 dropped++;

@@ -1,0 +1,69 @@
+"""Bounds texts that come from users: what is too long is cut in its middle, and says by how much.
+
+The driver bridge does the same in the JVM (``RecordTexts.java``), so that an application has the same events
+live and from its event log.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from spark_events.api import ApplicationInfo
+
+LONGEST = 65_536
+"""Characters of a text in a record of Spark's."""
+LONGEST_NAME = 1_024
+"""Characters of the name of an application or a query, which each of its events carries."""
+_LEFT_OUT = re.compile(r"… \((\d+) characters left out\) …")
+_LONGEST_MARK = 64
+
+
+def head_length(longest: int = LONGEST) -> int:
+    """Return how many of so many characters are kept from the beginning of a text; the rest from its end."""
+    return longest // 4 * 3
+
+
+def joined(head: str, left_out: int, tail: str) -> str:
+    """Return a text without its middle."""
+    return f"{head}… ({left_out} characters left out) …{tail}" if left_out else head + tail
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """Return at most ``longest`` characters of a text, three quarters of them from its beginning.
+
+    The end matters as well: the first cause of an exception is told last.
+    """
+    head = head_length(longest)
+    if len(text) <= longest:
+        return text
+    if len(text) <= longest + _LONGEST_MARK and _LEFT_OUT.match(text, head):
+        return text  # it has been cut already
+    return joined(text[:head], len(text) - longest, text[head - longest :])
+
+
+def application_info(name: object, app_id: object, attempt_id: object = "") -> ApplicationInfo:
+    """Return whose events there will be, as the record of an application's start says it."""
+    return ApplicationInfo(cut(str(name or ""), LONGEST_NAME), str(app_id or ""), str(attempt_id or ""))
+
+
+def cut_texts(value: Any, levels: int = 64) -> Any:
+    """Return a JSON value with all its texts cut, down to some levels; below them nothing is read."""
+    if isinstance(value, str):
+        return cut(value)
+    if isinstance(value, dict) and levels:
+        return {cut(key): cut_texts(each, levels - 1) for key, each in value.items()}
+    if isinstance(value, list) and levels:
+        return [cut_texts(each, levels - 1) for each in value]
+    return value
+
+
+def shorten(text: str, longest: int) -> str:
+    """Return at most the first ``longest`` characters, and say how many are left out, by ``cut`` as well."""
+    if len(text) <= longest:
+        return text
+    rest = text[longest:]
+    left_out = len(rest)
+    if before := _LEFT_OUT.search(rest):
+        left_out += int(before.group(1)) - len(before.group())
+    return f"{text[:longest]}… ({left_out} more characters)"

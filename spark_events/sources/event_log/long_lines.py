@@ -1,0 +1,93 @@
+"""Cuts the long texts of a JSON line while it is read, so that a line of any length needs little memory."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+
+import orjson
+
+from spark_events.listeners.long_texts import LONGEST, head_length, joined
+
+_SLICE = 65_536
+_TEXT = re.compile(rb'(?:[^"\\]+|\\(?:u[0-9a-fA-F]{4}|[^u]))*')
+_HALF_PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}")
+_ESCAPE = 6
+_QUOTE = ord('"')
+
+
+class LongLine:
+    """One line of JSON that comes in pieces.
+
+    Attributes:
+        size: how many bytes of it are kept so far.
+    """
+
+    def __init__(self) -> None:
+        self._kept = bytearray()
+        self._rest = b""
+        self._text: _LongText | None = None
+
+    @property
+    def size(self) -> int:
+        """How many bytes of it are kept so far."""
+        return len(self._kept) + len(self._rest)
+
+    def feed(self, piece: bytes) -> None:
+        """Take the next bytes."""
+        data, at = self._rest + piece, 0
+        while at < len(data):
+            before = at
+            at = self._outside(data, at) if self._text is None else self._within(data, at, self._text)
+            if at == before:  # an escape that is cut in two: the next piece has the rest
+                break
+        self._rest = data[at:]
+
+    def end(self) -> bytes:
+        """Return the line with its long texts cut."""
+        return bytes(self._kept) + self._rest
+
+    def _outside(self, data: bytes, at: int) -> int:
+        quote = data.find(b'"', at)
+        end = len(data) if quote < 0 else quote + 1
+        self._kept += data[at : end - (quote >= 0)]
+        if quote >= 0:
+            self._text = _LongText()
+        return end
+
+    def _within(self, data: bytes, at: int, text: _LongText) -> int:
+        stop = min(at + _SLICE, len(data))
+        match = _TEXT.match(data, at, stop)
+        end = match.end() if match else at
+        if end == stop and _HALF_PAIR.fullmatch(data, max(at, end - _ESCAPE), end):
+            end -= _ESCAPE
+        text.add(data[at:end])
+        if end < len(data) and data[end] == _QUOTE:
+            self._kept += text.end()
+            self._text = None
+            return end + 1
+        return end
+
+
+class _LongText:
+    """A text of which the beginning and the end are kept."""
+
+    def __init__(self) -> None:
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._head = self._tail = ""
+        self._count = 0
+
+    def add(self, raw: bytes) -> None:
+        text: str = json.loads(f'"{self._decode(raw)}"', strict=False)
+        self._count += len(text)
+        more = head_length() - len(self._head)
+        if more > 0:
+            self._head, text = self._head + text[:more], text[more:]
+        self._tail = (self._tail + text)[head_length() - LONGEST :]
+
+    def end(self) -> bytes:
+        whole = joined(self._head, max(0, self._count - LONGEST), self._tail)
+        if not whole.isascii():  # halves of pairs that are alone are no Unicode
+            whole = whole.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return orjson.dumps(whole)
