@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from rich.console import Console
 
 from spark_events.api import ConfigError
 from spark_events.api.option_types import DURATION
+from spark_events.history.plausible import PossibleTimes
 
 _out = Console(highlight=False)
 _err = Console(stderr=True, highlight=False)
@@ -40,6 +42,12 @@ def report(
         typer.Option(help="Add the events to what this folder keeps, and report on all of it."),
     ] = None,
     now: Annotated[bool, typer.Option("--now", help="Take what was heard last to hold until now.")] = False,
+    earliest: Annotated[
+        datetime, typer.Option(help="Events before this day (UTC) have a wrong clock and are left out.")
+    ] = datetime(2009, 1, 1),
+    latest: Annotated[
+        datetime | None, typer.Option(help="So have those after this one; in a day from now by default.")
+    ] = None,
     master: Annotated[str | None, typer.Option(help="The cluster, as for spark-submit.")] = None,
     conf: Annotated[
         list[str] | None, typer.Option(help="key=value, as for spark-submit; repeatable.")
@@ -62,10 +70,21 @@ def report(
         parquet=parquet,
         store=store,
         until_now=now,
+        times=_times(earliest, latest),
         master=master,
         conf=tuple(conf or ()),
     )
     run_report(options, _out, _err)
+
+
+def _times(earliest: datetime, latest: datetime | None) -> PossibleTimes:
+    earliest_ms = int(earliest.replace(tzinfo=timezone.utc).timestamp() * 1_000)
+    times = PossibleTimes(earliest_ms)
+    if latest is not None:
+        times = PossibleTimes(earliest_ms, int(latest.replace(tzinfo=timezone.utc).timestamp() * 1_000))
+    if times.latest_ms <= times.earliest_ms:
+        raise ConfigError(f"--latest {latest}: is not after --earliest {earliest}")
+    return times
 
 
 def _slas(texts: list[str] | tuple[str, ...]) -> dict[str, int]:

@@ -10,6 +10,7 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812
 
 from spark_events.api import JobStatus
+from spark_events.history.plausible import DAY_MS, NUMBERS, PossibleTimes
 from spark_events.history.stored_events import read_stored_events
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ SCHEMA = (
     "exception_type string, message string, labels string, count bigint"
 )
 """Of the facts. ``time_ms`` is since the epoch, ``date`` its day in UTC, ``full_size`` in bytes."""
-DAY_MS = 86_400_000
 _FACT_OF = {
     "JobStatusChangeEvent": STATUS,
     "CheckpointEvent": CHECKPOINT,
@@ -39,6 +39,7 @@ _FACT_OF = {
     "CheckpointOverdueEvent": OVERDUE,
     "RecordsDroppedEvent": LOSS,
     "AllSubtasksStatusChangeEvent": SEEN,
+    "TableTransactionEvent": SEEN,
 }
 _NUMBERS = {
     "checkpoint_id": "checkpointId",
@@ -63,9 +64,9 @@ _LABEL = "failureLabel."
 _MESSAGE_CHARACTERS = 500
 PROBLEMS = {
     "unreadable": "lines that are no JSON, or not such as events are",
-    "unknown": "events of an unknown name",
     "no_id": "events without an id",
     "no_time": "events without a time",
+    "time": "events of a time that cannot be",
     "no_job": "events that do not say whose they are",
     "status": "status changes to an unknown status",
     "duration": "checkpoints without a status or a duration",
@@ -84,7 +85,10 @@ class Reading:
         duplicates: facts that were there already, by their ids.
         problems: how many records were not used, by the keys of ``PROBLEMS``.
         examples: for each of these, a file in which one stands.
-        odd_numbers: values that ought to be numbers and are not; they are taken as missing.
+        odd_numbers: values that ought to be numbers and are not, or not such as can be; they are taken as
+            missing.
+        own: events of names that are not the framework's: those of the users' own code.
+        times: which can be; those of other events are a problem.
     """
 
     records: int = 0
@@ -94,6 +98,8 @@ class Reading:
     problems: dict[str, int] = field(default_factory=dict)
     examples: dict[str, str] = field(default_factory=dict)
     odd_numbers: int = 0
+    own: int = 0
+    times: PossibleTimes = field(default_factory=PossibleTimes)
 
 
 class FactReader:
@@ -102,6 +108,7 @@ class FactReader:
     Args:
         spark: the session.
         paths: as ``read_stored_events`` takes them.
+        times: which can be; from 2009 to a day from now by default.
 
     Attributes:
         facts: of ``SCHEMA``, not yet each once.
@@ -110,13 +117,15 @@ class FactReader:
         ConfigError: there is nothing at a path.
     """
 
-    def __init__(self, spark: SparkSession, paths: Sequence[str]) -> None:
+    def __init__(self, spark: SparkSession, paths: Sequence[str], times: PossibleTimes | None = None) -> None:
+        self._times = times or PossibleTimes()
         self._observed = Observation("reading")
-        rows = _classified(read_stored_events(spark, paths))
+        rows = _classified(read_stored_events(spark, paths), self._times)
         counted = [
             F.count(F.lit(1)).alias("records"),
             F.count(F.when(F.col("problem").isNull() & (F.col("fact") != SEEN), True)).alias("facts"),
             F.coalesce(F.sum("odd_numbers"), F.lit(0)).alias("odd_numbers"),
+            F.count(F.when(F.col("problem").isNull() & F.col("own"), True)).alias("own"),
         ]
         for problem in PROBLEMS:
             is_it = F.col("problem") == problem
@@ -136,6 +145,8 @@ class FactReader:
             problems=problems,
             examples={name: found[f"file_{name}"] for name in problems},
             odd_numbers=found["odd_numbers"],
+            own=found["own"],
+            times=self._times,
         )
 
 
@@ -164,7 +175,7 @@ def _columns_of_schema() -> list[str]:
     return [part.split()[0] for part in SCHEMA.split(", ")]
 
 
-def _classified(events: DataFrame) -> DataFrame:
+def _classified(events: DataFrame, times: PossibleTimes) -> DataFrame:
     attributes = F.col("attributes")
     status = F.coalesce(attributes["newJobStatus"], attributes["checkpointStatus"])
     # Two steps, or each use of a number would parse it once more.
@@ -185,19 +196,26 @@ def _classified(events: DataFrame) -> DataFrame:
         .otherwise(attributes["cause"])  # of a RecordsDroppedEvent
         .alias("labels"),
         _fact_of(F.col("event_name"), attributes["job.kind"]).alias("fact"),
+        (~F.col("event_name").isin(*_FACT_OF)).alias("own"),
     )
-    typed = texts.select("*", *(F.expr(f"try_cast({name}_text as bigint)").alias(name) for name in _NUMBERS))
+    typed = texts.select("*", *(_number(name).alias(name) for name in _NUMBERS))
     odd = sum((F.col(name).isNull() & F.col(f"{name}_text").isNotNull()).cast("int") for name in _NUMBERS)
     return typed.select(
         "*",
         odd.alias("odd_numbers"),
-        _problem().alias("problem"),
-        date_of(F.col("time_ms")).alias("date"),
+        _problem(times).alias("problem"),
+        # A day of whatever time; those that cannot be are a problem.
+        date_of(F.when(F.col("time_ms").between(0, times.latest_ms), F.col("time_ms"))).alias("date"),
     ).withColumn("message", F.substring("message", 1, _MESSAGE_CHARACTERS))
 
 
+def _number(name: str) -> Any:
+    number = F.expr(f"try_cast({name}_text as bigint)")
+    return F.when(number.between(*NUMBERS[name]), number)
+
+
 def _fact_of(name: Any, kind: Any) -> Any:
-    fact = F.lit(None).cast("string")
+    fact = F.lit(SEEN)  # what users' own code reports shows that their application lives
     for event, its in _FACT_OF.items():
         # Spark jobs have statuses, too, and they are many: of them, only the failures are kept.
         passing = (kind == "job") | (kind == "stage")
@@ -215,8 +233,8 @@ def _labels(attributes: Any) -> Any:
     return F.array_join(F.array_sort(shown), ", ")
 
 
-def _problem() -> Any:
-    whose = F.col("app_name").isNull() | (F.col("kind").isNull() & (F.col("fact") != LOSS))
+def _problem(times: PossibleTimes) -> Any:
+    whose = F.col("app_name").isNull() | (F.col("kind").isNull() & ~F.col("fact").isin(LOSS, SEEN))
     whose = whose | ((F.col("kind") == "query") & F.col("query_name").isNull())
     bad_checkpoint = F.col("duration_ms").isNull() | ~F.coalesce(
         F.col("status").isin("COMPLETED", "FAILED"), F.lit(False)
@@ -225,9 +243,9 @@ def _problem() -> Any:
     return (
         F.when(F.col("unreadable"), "unreadable")
         .when(F.col("event_name").isNull() & F.col("event_id").isNull(), "unreadable")
-        .when(F.col("fact").isNull(), "unknown")
         .when(F.col("event_id").isNull(), "no_id")
         .when(F.col("time_ms").isNull(), "no_time")
+        .when(~F.col("time_ms").between(times.earliest_ms, times.latest_ms), "time")
         .when(whose, "no_job")
         .when((F.col("fact") == STATUS) & bad_status, "status")
         .when((F.col("fact") == CHECKPOINT) & bad_checkpoint, "duration")

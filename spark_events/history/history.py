@@ -11,17 +11,21 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from spark_events.api import ConfigError
 from spark_events.history.checkpoints import CheckpointSla, Sla, checkpoint_days
-from spark_events.history.facts import CHECKPOINT, LOSS, SEEN, FactReader, Reading, each_once
+from spark_events.history.facts import CHECKPOINT, LOSS, SEEN, FactReader, Reading, date_of, each_once
 from spark_events.history.failures import failures
+from spark_events.history.plausible import DAY_MS, PossibleTimes
 from spark_events.history.timeline import heard, status_intervals
 from spark_events.history.uptime import uptime, uptime_per_day
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+MOST_DAYS = 800
+"""Of how many days at most there are tables by day."""
+
 
 class Tables(NamedTuple):
-    """The tables; times in them are ms since the epoch, days are UTC's.
+    """The tables; times in them are ms since the epoch, days are UTC's, of the last ``MOST_DAYS``.
 
     Attributes:
         status_intervals: see ``timeline.status_intervals``.
@@ -82,11 +86,19 @@ class History:
         return Tables(
             status_intervals=shown.withColumn("start_ms", F.greatest("start_ms", F.lit(since_ms))),
             uptime=uptime(facts, last_heard, intervals, since_ms, until_ms),
-            uptime_per_day=uptime_per_day(facts, intervals, since_ms, until_ms),
+            uptime_per_day=uptime_per_day(facts, intervals, self.days_since_ms, until_ms),
             checkpoint_sla=of_sla.in_all(),
-            checkpoint_sla_per_day=of_sla.per_day(),
-            failures=failures(facts, since_ms, until_ms),
+            checkpoint_sla_per_day=of_sla.per_day().where(
+                F.col("date") >= date_of(F.lit(self.days_since_ms))
+            ),
+            failures=failures(facts, self.days_since_ms, until_ms),
         )
+
+    @property
+    def days_since_ms(self) -> int:
+        """The begin of the first day that tables have by day: of a longer history, of its last days alone."""
+        since_ms, until_ms = self.window
+        return max(since_ms, (until_ms // DAY_MS + 1 - MOST_DAYS) * DAY_MS)
 
     def losses(self) -> dict[str, int]:
         """Return how many records reporters dropped, by the cause: so much the history may lack."""
@@ -101,6 +113,7 @@ def read_history(
     sla: Sla | None = None,
     since: int | None = None,
     until_now: bool = False,
+    times: PossibleTimes | None = None,
 ) -> tuple[History, Reading]:
     """Read stored events and return their history, in one pass over the files.
 
@@ -110,6 +123,7 @@ def read_history(
         sla: the longest time between two checkpoints; 60 s by default.
         since: what was before is left out: ms before the end, all where it is None.
         until_now: whether what was heard last holds until now; else the end is the last event.
+        times: which can be; from 2009 to a day from now by default.
 
     Returns:
         The history, and how reading went.
@@ -118,7 +132,7 @@ def read_history(
         ConfigError: there is nothing at a path, or no event in it.
     """
     sla = sla or Sla()
-    reader = FactReader(spark, paths)
+    reader = FactReader(spark, paths, times)
     facts = each_once(reader.facts).persist(StorageLevel.MEMORY_AND_DISK)
     window = window_of(facts.select("time_ms"), since, until_now, paths)
     reading = reader.reading()

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
+from spark_events.api import printable
 from spark_events.history.report import MOST_SHOWN, Report, Row
 from spark_events.history.timeline import JOB
 from spark_events.texts import duration, job_name, moment, percent
@@ -21,6 +22,9 @@ _STEPS_MS = tuple(
     size * 1_000 for size in (1, 2, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400)
 )
 _MOST_TICKS = 7
+MOST_ROWS = 2_000
+"""Of a table; the JSON has all."""
+_MOST_DAY_ROWS = 5_000
 
 
 class Segment(NamedTuple):
@@ -89,6 +93,7 @@ def page(report: Report) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(duration=duration, moment=moment, percent=percent)
+    environment.finalize = _finalized
     scale = _Scale(report)
     lanes = list(_lanes(report, scale))
     down = [row for row in report.uptime if row["state"] == "down"]
@@ -96,6 +101,7 @@ def page(report: Report) -> str:
         report=report,
         job_name=job_name,
         most_shown=MOST_SHOWN,
+        most_rows=MOST_ROWS,
         down=down,
         overdue=[row for row in report.checkpoint_sla if row["overdue"]],
         totals=_totals(report),
@@ -184,6 +190,11 @@ def _chart(name: str, sla_ms: int, rows: list[Row], scale: _Scale) -> Chart:
     return Chart(name, points, y(sla_ms), sla, duration(top_ms), duration(bottom_ms))
 
 
+def _finalized(value: object) -> object:
+    """Return what stands in the page in place of a value: no text has control characters."""
+    return printable(value) if type(value) is str else value
+
+
 def _late_gap_ms(row: Row, sla_ms: int) -> int:
     gap_ms: int = row["gap_ms"] or 0
     return gap_ms if gap_ms > sla_ms else 0
@@ -205,10 +216,17 @@ def _totals(report: Report) -> dict[str, Any]:
 
 
 def _days(report: Report) -> list[tuple[str, list[Row]]]:
-    """Return the days with the rows of uptime and of checkpoints joined, where there are several."""
+    """Return the days with the rows of uptime and of checkpoints joined, where there are several.
+
+    Of very many rows, the last days have theirs.
+    """
     sla = {(row["date"], row["app_name"], row["query_name"]): row for row in report.checkpoint_sla_per_day}
     days = []
-    for date, rows in groupby(report.uptime_per_day, key=lambda row: str(row["date"])):
+    rows_of_days = report.uptime_per_day
+    if len(rows_of_days) > _MOST_DAY_ROWS:
+        first_left_out = rows_of_days[-_MOST_DAY_ROWS - 1]["date"]
+        rows_of_days = [row for row in rows_of_days if row["date"] > first_left_out]
+    for date, rows in groupby(rows_of_days, key=lambda row: str(row["date"])):
         joined = [
             {**row, "sla": sla.get((date, row["app_name"], row["query_name"])) if row["query_name"] else None}
             for row in rows

@@ -10,7 +10,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from spark_events.history.facts import PROBLEMS, Reading
-from spark_events.history.history import History, Tables
+from spark_events.history.history import MOST_DAYS, History, Tables
 from spark_events.history.timeline import JOB
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 MOST_SHOWN = 50
 """How many jobs a page draws, the worst first; its tables and the JSON have all."""
+MOST_FAILURES = 10_000
+"""How many errors of a day a report has, the latest ones."""
 _MOST_INTERVALS = 400
 _BINS = 240
 _AT_ONCE = 3
@@ -74,7 +76,8 @@ def collect(history: History, tables: Tables, readings: list[Reading]) -> Report
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         # Of small data, Spark spends its time with planning: of several tables at once.
         frames = (tables.uptime, tables.checkpoint_sla, tables.uptime_per_day, tables.checkpoint_sla_per_day)
-        found = list(pool.map(_rows, (*frames, tables.failures)))
+        latest = tables.failures.orderBy(F.desc("last_ms"), "app_name", "query_name", "error", "labels")
+        found = list(pool.map(_rows, (*frames, latest.limit(MOST_FAILURES))))
         uptime, sla, uptime_per_day, sla_per_day, failures = found
         # Those that are down, then those that were; among equals, by name.
         uptime.sort(key=lambda row: (row["state"] != "down", -row["down_ms"], _name(row)))
@@ -95,7 +98,7 @@ def collect(history: History, tables: Tables, readings: list[Reading]) -> Report
         failures=sorted(failures, key=lambda row: (row["date"], row["last_ms"], _name(row))),
         intervals=sorted(intervals, key=lambda row: row["start_ms"]),
         durations=sorted(durations, key=lambda row: row["time_ms"]),
-        notes=notes_on(readings, history.losses()),
+        notes=[*notes_on(readings, history.losses()), *_left_out(history, failures)],
         records=sum(reading.records for reading in readings),
     )
 
@@ -106,13 +109,27 @@ def notes_on(readings: list[Reading], losses: dict[str, int]) -> list[str]:
     for reading in readings:
         for problem, count in reading.problems.items():
             example = reading.examples.get(problem)
-            notes.append(f"{count:,} skipped: {PROBLEMS[problem]} (one is in {example})")
+            what = PROBLEMS[problem] + (f", {reading.times}" if problem == "time" else "")
+            notes.append(f"{count:,} skipped: {what} (one is in {example})")
         if reading.duplicates:
             notes.append(f"{reading.duplicates:,} repeated: they have the id of another, and count once")
         if reading.odd_numbers:
-            notes.append(f"{reading.odd_numbers:,} values that ought to be numbers are not: taken as missing")
+            notes.append(
+                f"{reading.odd_numbers:,} values are no numbers, or none that can be: taken as missing"
+            )
+        if reading.own:
+            notes.append(f"{reading.own:,} events are your own code's: they show only that it ran")
     for cause, count in losses.items():
         notes.append(f"{count:,} events were dropped by reporters ({cause}): the history may lack them")
+    return notes
+
+
+def _left_out(history: History, failures: list[Row]) -> list[str]:
+    notes = []
+    if history.days_since_ms > history.window.since_ms:
+        notes.append(f"by day, there are the last {MOST_DAYS} days alone")
+    if len(failures) == MOST_FAILURES:
+        notes.append(f"of the failures, there are the last {MOST_FAILURES:,} alone")
     return notes
 
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 from rich.console import Console
-from rich.markup import escape
 
 from spark_events.api import ConfigError
+from spark_events.history.plausible import PossibleTimes
 from spark_events.spark_conf import read_conf
 from spark_events.spark_session import start_session
+from spark_events.texts import plain
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,6 +44,7 @@ class ReportOptions(NamedTuple):
         parquet: the folder of the tables.
         store: the folder that keeps the facts.
         until_now: whether what was heard last holds until now.
+        times: which can be.
         master: the cluster.
         conf: ``key=value``.
     """
@@ -55,6 +57,7 @@ class ReportOptions(NamedTuple):
     parquet: str | None = None
     store: str | None = None
     until_now: bool = False
+    times: PossibleTimes | None = None
     master: str | None = None
     conf: tuple[str, ...] = ()
 
@@ -84,9 +87,9 @@ def run_report(options: ReportOptions, out: Console, err: Console) -> None:
     print_report(report, out)
     for path, data in _files(options, report):
         path.write_bytes(data)
-        out.print(f"written to {escape(str(path))}", soft_wrap=True)
+        out.print(f"written to {plain(str(path))}", soft_wrap=True)
     if options.parquet:
-        out.print(f"tables written to {escape(options.parquet)}", soft_wrap=True)
+        out.print(f"tables written to {plain(options.parquet)}", soft_wrap=True)
 
 
 def _leave_at_ctrl_c(err: Console) -> None:
@@ -114,10 +117,12 @@ def _report(session: SparkSession, options: ReportOptions) -> Report:
     default_ms = by_query.pop("", Sla().default_ms)
     sla = Sla(default_ms, by_query)
     if options.store is None:
-        history, reading = read_history(session, options.paths, sla, options.since_ms, options.until_now)
+        history, reading = read_history(
+            session, options.paths, sla, options.since_ms, options.until_now, options.times
+        )
         readings = [reading]
     else:
-        store = HistoryStore(session, options.store)
+        store = HistoryStore(session, options.store, options.times)
         readings = [store.add(options.paths, sla)] if options.paths else []
         history = store.history(sla, options.since_ms, options.until_now)
     tables = history.tables()

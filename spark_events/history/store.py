@@ -21,6 +21,7 @@ from spark_events.api import ConfigError
 from spark_events.history.checkpoints import Sla, checkpoint_days
 from spark_events.history.facts import CHECKPOINT, SCHEMA, SEEN, FactReader, Reading, each_once
 from spark_events.history.history import History, window_of
+from spark_events.history.plausible import PossibleTimes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,12 +37,14 @@ class HistoryStore:
     Args:
         spark: a classic session.
         path: the folder; made by the first ``add``.
+        times: which can be; from 2009 to a day from now by default. Days of others are left out.
 
     Raises:
         ConfigError: what is there is no store, or one of another version.
     """
 
-    def __init__(self, spark: SparkSession, path: str) -> None:
+    def __init__(self, spark: SparkSession, path: str, times: PossibleTimes | None = None) -> None:
+        self._times = times or PossibleTimes()
         self._spark = spark
         self._path = path.rstrip("/")
         jvm = spark._jvm
@@ -52,7 +55,7 @@ class HistoryStore:
     @property
     def days(self) -> Sequence[str]:
         """The days that it has, as ``2026-11-21``, in order."""
-        return sorted(self._index)
+        return sorted(day for day in self._index if self._times.has_day(day))
 
     def add(self, paths: Sequence[str], sla: Sla | None = None) -> Reading:
         """Add the events at some paths; those that are there already are dropped by their ids.
@@ -68,7 +71,7 @@ class HistoryStore:
             ConfigError: there is nothing at a path, or another process added at the same time.
         """
         before = dict(self._index)
-        reader = FactReader(self._spark, paths)
+        reader = FactReader(self._spark, paths, self._times)
         new = each_once(reader.facts).persist(StorageLevel.MEMORY_AND_DISK)
         touched = [str(row["date"]) for row in new.select("date").distinct().collect()]
         reading = reader.reading()
@@ -98,7 +101,7 @@ class HistoryStore:
         Raises:
             ConfigError: nothing was added yet.
         """
-        if not self._index:
+        if not self.days:
             raise ConfigError(f"{self._path}: the store is empty; give paths of events to add")
         sla = sla or Sla()
         others = self._facts(self.days, "others").persist(StorageLevel.MEMORY_AND_DISK)

@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from spark_events.history.report import Report, Row
-from spark_events.texts import duration, job_name, moment, percent
+from spark_events.texts import duration, job_name, moment, percent, plain
 
 _MOST_ROWS = 40
 _WIDE = 100
@@ -39,7 +38,7 @@ def print_report(report: Report, out: Console) -> None:
     _print("Checkpoints against the SLA, the worst first", _SLA, report.checkpoint_sla, out)
     _print("Failures, the latest first", _FAILURES, _by_error(report.failures), out)
     for note in report.notes:
-        out.print(f"[yellow]note[/] {escape(note)}", soft_wrap=True)
+        out.print(f"[yellow]note[/] {plain(note)}", soft_wrap=True)
 
 
 def _print(title: str, columns: Sequence[_Column], rows: list[Row], out: Console) -> None:
@@ -76,7 +75,7 @@ def _by_error(failures: list[Row]) -> list[Row]:
 
 
 def _name(row: Row) -> str:
-    return escape(job_name(row)) + (" [bold red]overdue[/]" if row.get("overdue") else "")
+    return plain(job_name(row)) + (" [bold red]overdue[/]" if row.get("overdue") else "")
 
 
 def _number(name: str) -> Callable[[Row], str]:
@@ -88,7 +87,7 @@ def _duration(name: str) -> Callable[[Row], str]:
 
 
 def _error(row: Row) -> str:
-    return "\n".join(escape(text) for text in (row["error"], row["labels"], row["message"]) if text)
+    return "\n".join(plain(text) for text in (row["error"], row["labels"], row["message"]) if text)
 
 
 _UPTIME = (
@@ -114,7 +113,7 @@ _SLA = (
 )
 _FAILURES = (
     _Column("count", _number("count")),
-    _Column("what", lambda row: f"{row['kind']} {_name(row)}", number=False),
+    _Column("what", lambda row: f"{plain(row['kind'])} {_name(row)}", number=False),
     _Column("error", _error, number=False),
     _Column("last (UTC)", lambda row: moment(row["last_ms"])),
 )

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from spark_events.history.facts import DAY_MS, date_of
+from spark_events.history.facts import date_of
+from spark_events.history.plausible import DAY_MS
 from spark_events.history.timeline import DOWN, JOB, STARTING, STOPPED, UP, outages, transitions
 
 if TYPE_CHECKING:

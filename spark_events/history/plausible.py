@@ -1,0 +1,51 @@
+"""Which times and numbers of stored events can be: one broken clock must not spoil a fleet's history."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+
+DAY_MS = 86_400_000
+EARLIEST_MS = 1_230_768_000_000
+"""The year 2009, in which Spark began."""
+_LATER_MS = DAY_MS
+_MOST_MS = 10**12
+_MOST = 10**15
+NUMBERS = {
+    "checkpoint_id": (0, 2**62),
+    "duration_ms": (0, _MOST_MS),
+    "owed_ms": (0, _MOST_MS),
+    "full_size": (-1, _MOST),
+    "rows": (0, _MOST),
+    "count": (0, _MOST),
+}
+"""The lowest and the highest that a fact's number may be, so that no sum of them is too large."""
+
+
+@dataclass(frozen=True, slots=True)
+class PossibleTimes:
+    """The times that events may have, in ms since the epoch; those of others are taken as wrong.
+
+    Attributes:
+        earliest_ms: the first of them; 2009 by default.
+        latest_ms: the last of them; in a day from now by default.
+    """
+
+    earliest_ms: int = EARLIEST_MS
+    latest_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000 + _LATER_MS)
+
+    def has_day(self, day: str) -> bool:
+        """Tell whether a day, as ``2026-11-21``, has any of these times."""
+        first, last = (
+            datetime.fromtimestamp(ms / 1_000, timezone.utc).date().isoformat()
+            for ms in (self.earliest_ms, self.latest_ms)
+        )
+        return len(day) == len(first) and first <= day <= last
+
+    def __str__(self) -> str:
+        first, last = (
+            datetime.fromtimestamp(ms / 1_000, timezone.utc).strftime("%Y-%m-%d %H:%M")
+            for ms in (self.earliest_ms, self.latest_ms)
+        )
+        return f"before {first} or after {last} UTC"
