@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from spark_events.api import LineageEdge, LineageGraph
+from spark_events.api import LineageDataset, LineageEdge, LineageGraph, LineageVertex
 from spark_events.lineage.graph import merged
 
 _TAG = "spark-events-lineage-"
@@ -50,9 +50,14 @@ def add_lineage_edges(spark: Any, *edges: LineageEdge, replace: bool = True) -> 
 
     Args:
         spark: a SparkSession.
-        edges: from sources to sinks.
+        edges: from sources to sinks, each a ``LineageVertex`` with the datasets that are read or written.
         replace: they stand in place of what Spark's plan says, as in Flink; otherwise beside it.
+
+    Raises:
+        TypeError: an edge is none, or its source or sink is no vertex.
     """
+    for edge in edges:
+        _demand_vertices(edge)
     context = spark.sparkContext
     tag = f"{_TAG}{next(_numbers)}"
     before = getattr(_of_thread, "tag", None)
@@ -65,6 +70,29 @@ def add_lineage_edges(spark: Any, *edges: LineageEdge, replace: bool = True) -> 
     with _lock:
         _given[tag] = GivenEdges(tuple(edges), replace)
     context.addJobTag(tag)
+
+
+def _demand_vertices(edge: object) -> None:
+    if not isinstance(edge, LineageEdge):
+        raise TypeError(
+            f"add_lineage_edges takes edges, such as TableLineageEdge(source, sink), and not a "
+            f"{type(edge).__name__}"
+        )
+    for name, vertex in (("source", edge.source), ("sink", edge.sink)):
+        if not isinstance(vertex, LineageVertex):
+            given = type(vertex).__name__
+        elif not all(isinstance(dataset, LineageDataset) for dataset in _listed(vertex.datasets)):
+            given = f"LineageVertex of {vertex.datasets!r}"
+        else:
+            continue
+        raise TypeError(
+            f"an edge's {name} is a {given}; expected a LineageVertex with its datasets: "
+            "LineageVertex((LineageDataset(name, namespace),))"
+        )
+
+
+def _listed(datasets: object) -> Iterable[object]:
+    return datasets if isinstance(datasets, list | tuple) else (None,)
 
 
 def edges_of(tags: Iterable[str], job: str) -> GivenEdges | None:

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from spark_events.lineage_logs import drawing
 from spark_events.lineage_logs.data_flow import read
+from spark_events.texts import plain
 
 _out = Console(highlight=False)
 _err = Console(stderr=True, highlight=False)
@@ -27,7 +28,11 @@ class Form(str, enum.Enum):
 def lineage(
     paths: Annotated[list[Path], typer.Argument(help="File logs of jobs, or folders that have some.")],
     of: Annotated[
-        str | None, typer.Option(help="What feeds this table or path, and what it feeds; the end is enough.")
+        str | None,
+        typer.Option(
+            help="What feeds this table or path, and what it feeds; or what this job reads and writes. "
+            "The end of a name is enough."
+        ),
     ] = None,
     columns: Annotated[bool, typer.Option("--columns", help="With --of: which columns make which.")] = False,
     form: Annotated[Form, typer.Option("--as", help="How all of it is drawn.")] = Form.TREE,
@@ -37,10 +42,14 @@ def lineage(
     Exits 2 where there is nothing to read, or no such data.
     """
     flow = read(paths)
-    if flow.skipped:
-        _err.print(f"[yellow]{flow.skipped} line(s) were no events of jobs[/]", soft_wrap=True)
+    for path, count in flow.skipped.items():
+        _warn(f"{path}: {count} line(s) were no events of jobs")
+    for path, reason in flow.torn.items():
+        _warn(f"{path}: cannot be read to its end: {reason}")
     if of is not None:
-        for tree in drawing.trees(flow, flow.find(of), columns):
+        found = flow.find(of)
+        draw = drawing.trees_of_job if isinstance(found, str) else drawing.trees
+        for tree in draw(flow, found, columns):  # type: ignore[arg-type]
             _out.print(tree, soft_wrap=True)
     elif form is Form.TREE:
         _out.print(drawing.table(flow))
@@ -48,3 +57,7 @@ def lineage(
         _out.print(
             drawing.mermaid(flow) if form is Form.MERMAID else drawing.dot(flow), markup=False, soft_wrap=True
         )
+
+
+def _warn(sentence: str) -> None:
+    _err.print(f"[yellow]{plain(sentence)}[/]", soft_wrap=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import gzip
+import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +18,8 @@ from spark_events.api import ConfigError
 Key = tuple[str, str]
 """Namespace and name."""
 _PATTERN = "*.lineage.*.jsonl*"
+_LONGEST_LINE = 64 << 20
+_NOT_AS_WRITTEN = (ValueError, KeyError, TypeError, AttributeError, IndexError)
 
 
 @dataclass(slots=True)
@@ -41,32 +45,47 @@ class DataFlow:
 
     Attributes:
         titles: how data is called: its table's name, or its own.
-        flows: from source to sink; by job the last that was told. A source that is not known is None.
-        skipped: lines that are no events of jobs.
+        flows: from source to sink; by job the last that was told. A source or a sink that is not known is
+            None.
+        skipped: for each file how many of its lines are no events of jobs.
+        torn: the files that cannot be read to their end, with the reason.
     """
 
     titles: dict[Key, str] = field(default_factory=dict)
-    flows: dict[tuple[Key | None, Key], dict[str, Flow]] = field(default_factory=dict)
-    skipped: int = 0
+    flows: dict[tuple[Key | None, Key | None], dict[str, Flow]] = field(default_factory=dict)
+    skipped: Counter[Path] = field(default_factory=Counter)
+    torn: dict[Path, str] = field(default_factory=dict)
 
-    def find(self, name: str) -> Key:
-        """Return the data that a name means: a table, a path, or the end of either.
+    @property
+    def jobs(self) -> list[str]:
+        """The names of all jobs, each once."""
+        return list(dict.fromkeys(job for jobs in self.flows.values() for job in jobs))
+
+    def title(self, data: Key | None) -> str:
+        """Return how some data is called, ``-`` where it is not known."""
+        return "-" if data is None else self.titles[data]
+
+    def find(self, name: str) -> Key | str:
+        """Return the data that a name means, a table or a path, or else the job; the end is enough.
 
         Raises:
-            ConfigError: there is none, or more than one.
+            ConfigError: there is neither, or more than one.
         """
-        exact = [key for key, title in self.titles.items() if name in (title, key[1])]
-        found = exact or [
+        data = [key for key, title in self.titles.items() if name in (title, key[1])] or [
             key for key, title in self.titles.items() if _ends(title, name) or _ends(key[1], name)
         ]
+        jobs = self.jobs
+        found: list[Key | str] = [*data] or [job for job in jobs if job == name]
+        found = found or [job for job in jobs if _ends(job, name)]
         if len(found) == 1:
             return found[0]
         if found:
-            several = ", ".join(sorted(f"{namespace} {name}" for namespace, name in found))
+            several = ", ".join(sorted(each if isinstance(each, str) else " ".join(each) for each in found))
             raise ConfigError(f"--of {name}: more than one: {several}")
-        close = difflib.get_close_matches(name, self.titles.values(), n=3, cutoff=0.4)
+        names = [*self.titles.values(), *jobs]
+        close = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
         hint = f"did you mean {', '.join(close)}?" if close else f"there are {len(self.titles)} others"
-        raise ConfigError(f"--of {name}: no job reads or writes it; {hint}")
+        raise ConfigError(f"--of {name}: no job reads or writes it, and none is called so; {hint}")
 
     def sources_of(self, sink: Key) -> list[tuple[Key, list[Flow]]]:
         """Return what feeds some data, and by which jobs."""
@@ -78,11 +97,32 @@ class DataFlow:
 
     def sinks_of(self, source: Key) -> list[tuple[Key, list[Flow]]]:
         """Return what some data feeds, and by which jobs."""
-        return [(to, list(jobs.values())) for (given, to), jobs in self.flows.items() if given == source]
+        return [
+            (to, list(jobs.values()))
+            for (given, to), jobs in self.flows.items()
+            if given == source and to is not None
+        ]
+
+    def of_job(self, name: str) -> list[tuple[Key | None, Key | None, Flow]]:
+        """Return the sources and sinks of a job, in pairs."""
+        return [(source, sink, jobs[name]) for (source, sink), jobs in self.flows.items() if name in jobs]
+
+
+@dataclass(slots=True)
+class _JobEvent:
+    """An event of a job as its line tells it."""
+
+    job_id: str
+    time_ms: int
+    status: str | None
+    titles: list[tuple[Key, str, bool]]
+    flows: list[tuple[Key | None, Key | None, Flow]]
 
 
 def read(paths: Iterable[Path]) -> DataFlow:
     """Read files, or all file logs of jobs below folders; a job that ran often counts as it ran last.
+
+    Lines that are no such events, and what is torn off, are counted and left out.
 
     Raises:
         ConfigError: a path is not there, or there is no such file below it.
@@ -91,12 +131,15 @@ def read(paths: Iterable[Path]) -> DataFlow:
     runs: dict[str, list[Flow]] = {}
     for path in _files(paths):
         for event in _events(path, flow):
-            if "lineage" in event:
-                told = runs.setdefault(event["jobId"], [])
-                told += _add(flow, event)
-            for one in runs.get(event["jobId"], ()):
-                one.status = event.get("newStatus", one.status)
-                one.time_ms = int(event["timeUnixNano"]) // 1_000_000
+            for data, title, of_table in event.titles:
+                if of_table or data not in flow.titles:
+                    flow.titles[data] = title
+            for source, sink, told in event.flows:
+                flow.flows.setdefault((source, sink), {})[told.job] = told
+                runs.setdefault(event.job_id, []).append(told)
+            for told in runs.get(event.job_id, ()):
+                told.status = event.status or told.status
+                told.time_ms = event.time_ms
     return flow
 
 
@@ -105,7 +148,9 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
         if not path.exists():
             raise ConfigError(f"{path}: is not there")
         files = (
-            [path] if path.is_file() else sorted(path.rglob(_PATTERN), key=lambda one: one.stat().st_mtime_ns)
+            [path]
+            if path.is_file()
+            else sorted(path.rglob(_PATTERN), key=lambda file: file.stat().st_mtime_ns)
         )
         if not files:
             raise ConfigError(
@@ -115,53 +160,75 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
         yield from files
 
 
-def _events(path: Path, flow: DataFlow) -> Iterator[dict[str, Any]]:
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
-        for line in lines:
-            try:
-                event = orjson.loads(line)
-                known = "jobId" in event and "timeUnixNano" in event
-            except (orjson.JSONDecodeError, TypeError):
-                known = False
-            if known:
-                yield event
-            else:
-                flow.skipped += 1
+def _events(path: Path, flow: DataFlow) -> Iterator[_JobEvent]:
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            while line := file.readline(_LONGEST_LINE):
+                try:
+                    yield _job_event(orjson.loads(line))
+                except _NOT_AS_WRITTEN:
+                    flow.skipped[path] += 1
+    except (OSError, EOFError, zlib.error) as error:
+        flow.torn[path] = str(error)
 
 
-def _add(flow: DataFlow, event: dict[str, Any]) -> list[Flow]:
-    graph = event["lineage"]
-    job = f"{event['application']['name']}.{event['jobName']}"
-    sources = [_data(flow, vertex) for vertex in graph["sources"]]
-    sinks = [_data(flow, vertex) for vertex in graph["sinks"]]
-    added: list[Flow] = []
-    fed: set[Key] = set()
-    for edge in graph["relations"]:
+def _job_event(event: Any) -> _JobEvent:
+    """Return what an event tells.
+
+    Raises:
+        ValueError, KeyError, TypeError, AttributeError, IndexError: it is not as the file log writes it.
+    """
+    titles: list[tuple[Key, str, bool]] = []
+    flows: list[tuple[Key | None, Key | None, Flow]] = []
+    if "lineage" in event:
+        graph = event["lineage"]
+        job = f"{_text(event['application']['name'])}.{_text(event['jobName'])}"
+        sources = [_data(vertex, titles) for vertex in graph["sources"]]
+        sinks = [_data(vertex, titles) for vertex in graph["sinks"]]
+        flows = list(_flows(job, sources, sinks, graph["relations"]))
+    status = event.get("newStatus")
+    time_ms = int(event["timeUnixNano"]) // 1_000_000
+    return _JobEvent(_text(event["jobId"]), time_ms, status and _text(status), titles, flows)
+
+
+def _flows(
+    job: str, sources: list[list[Key]], sinks: list[list[Key]], relations: list[dict[str, Any]]
+) -> Iterator[tuple[Key | None, Key | None, Flow]]:
+    """Yield the flows of a job: along its edges, and of what has none, those to or from what is not known."""
+    from_them: set[Key] = set()
+    into_them: set[Key] = set()
+    for edge in relations:
         columns = {
-            column: list(dict.fromkeys(source["column"] for source in inputs))
+            column: list(dict.fromkeys(_text(source["column"]) for source in inputs))
             for column, inputs in edge.get("columns", {}).items()
         }
         for source in sources[edge["source"]]:
             for sink in sinks[edge["sink"]]:
-                fed.add(sink)
-                added.append(_flow(flow, source, sink, Flow(job, columns=columns)))
-    unfed = [key for keys in sinks for key in keys if key not in fed]
-    return added + [_flow(flow, None, sink, Flow(job)) for sink in unfed]
+                from_them.add(source)
+                into_them.add(sink)
+                yield source, sink, Flow(job, columns=columns)
+    for source in (key for keys in sources for key in keys if key not in from_them):
+        yield source, None, Flow(job)
+    for sink in (key for keys in sinks for key in keys if key not in into_them):
+        yield None, sink, Flow(job)
+    if not any(sources) and not any(sinks):
+        yield None, None, Flow(job)
 
 
-def _flow(flow: DataFlow, source: Key | None, sink: Key, one: Flow) -> Flow:
-    flow.flows.setdefault((source, sink), {})[one.job] = one
-    return one
-
-
-def _data(flow: DataFlow, vertex: dict[str, Any]) -> list[Key]:
+def _data(vertex: dict[str, Any], titles: list[tuple[Key, str, bool]]) -> list[Key]:
     keys: list[Key] = []
     for dataset in vertex["datasets"]:
-        key = (dataset["namespace"], dataset["name"])
-        if "table" in dataset or key not in flow.titles:
-            flow.titles[key] = dataset.get("table", "").removeprefix("spark_catalog.") or dataset["name"]
+        key = (_text(dataset["namespace"]), _text(dataset["name"]))
+        table = _text(dataset.get("table", "")).removeprefix("spark_catalog.")
+        titles.append((key, table or key[1], "table" in dataset))
         keys.append(key)
     return keys
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{type(value).__name__}, no text")
+    return value
 
 
 def _ends(title: str, name: str) -> bool:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import datetime, timezone
 
-from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
 
+from spark_events.api import printable
 from spark_events.lineage_logs.data_flow import DataFlow, Flow, Key
+from spark_events.texts import moment, plain
 
 _COLOURS = {"FINISHED": "green", "RUNNING": "green", "FAILED": "bold red", "CANCELED": "yellow"}
+_DEEPEST = 50
 _Around = Callable[[Key], "list[tuple[Key, list[Flow]]]"]
 
 
@@ -22,20 +23,34 @@ def table(flow: DataFlow) -> Table:
         drawn.add_column(heading, overflow="fold")
     for (source, sink), jobs in flow.flows.items():
         for one in jobs.values():
-            from_where = flow.titles[source] if source is not None else "-"
             drawn.add_row(
-                escape(from_where), escape(flow.titles[sink]), escape(one.job), _status(one), _when(one)
+                plain(flow.title(source)), plain(flow.title(sink)), plain(one.job), _status(one), _when(one)
             )
     return drawn
 
 
 def trees(flow: DataFlow, data: Key, with_columns: bool) -> list[Tree]:
     """Return what feeds some data, and what it feeds, each to the end."""
-    title = escape(flow.titles[data])
+    title = plain(flow.titles[data])
     up, down = Tree(f"[bold]{title}[/] is fed by"), Tree(f"[bold]{title}[/] feeds")
-    _grow(up, flow, data, flow.sources_of, with_columns, (data,))
-    _grow(down, flow, data, flow.sinks_of, with_columns, (data,))
+    _grow(up, flow, data, flow.sources_of, with_columns, (data,), set())
+    _grow(down, flow, data, flow.sinks_of, with_columns, (data,), set())
     return [up, down]
+
+
+def trees_of_job(flow: DataFlow, job: str, with_columns: bool) -> list[Tree]:
+    """Return what a job reads, and what it writes."""
+    found = flow.of_job(job)
+    last = found[-1][2]
+    tree = Tree(f"[bold]{plain(job)}[/] {_status(last)} {_when(last)}")
+    for title, ends in (("reads", [each[0] for each in found]), ("writes", [each[1] for each in found])):
+        branch = tree.add(f"[dim]{title}[/]")
+        for data in dict.fromkeys(ends):
+            branch.add(plain(flow.title(data)) if data is not None else "[dim]nothing that is known[/]")
+    if with_columns:
+        for line in _columns([each[2] for each in found]):
+            tree.add(f"[dim]{plain(line)}[/]")
+    return [tree]
 
 
 def mermaid(flow: DataFlow) -> str:
@@ -64,26 +79,37 @@ def _arrows(flow: DataFlow) -> list[tuple[Key, Key, str]]:
         (source, sink, job)
         for (source, sink), jobs in flow.flows.items()
         for job in jobs
-        if source is not None
+        if source is not None and sink is not None
     ]
 
 
 def _grow(
-    tree: Tree, flow: DataFlow, data: Key, around: _Around, with_columns: bool, path: tuple[Key, ...]
+    tree: Tree,
+    flow: DataFlow,
+    data: Key,
+    around: _Around,
+    with_columns: bool,
+    path: tuple[Key, ...],
+    shown: set[Key],
 ) -> None:
     found = around(data)
     if not found and len(path) == 1:
         tree.add("[dim]nothing that is known[/]")
+    shown.add(data)
     for other, jobs in found:
-        by = ", ".join(f"{escape(one.job)} {_status(one)} {_when(one)}" for one in jobs)
-        branch = tree.add(f"{escape(flow.titles[other])}  [dim]by[/] {by}")
+        by = ", ".join(f"{plain(one.job)} {_status(one)} {_when(one)}" for one in jobs)
+        branch = tree.add(f"{plain(flow.titles[other])}  [dim]by[/] {by}")
         if with_columns:
             for line in _columns(jobs):
-                branch.add(f"[dim]{escape(line)}[/]")
+                branch.add(f"[dim]{plain(line)}[/]")
         if other in path:
             branch.add("[dim]… and so on: it goes in a circle[/]")
+        elif other in shown and around(other):
+            branch.add("[dim]… as above[/]")
+        elif len(path) >= _DEEPEST:
+            branch.add("[dim]… and so on: ask for it with --of[/]")
         else:
-            _grow(branch, flow, other, around, with_columns, (*path, other))
+            _grow(branch, flow, other, around, with_columns, (*path, other), shown)
 
 
 def _columns(jobs: Iterable[Flow]) -> list[str]:
@@ -98,16 +124,19 @@ def _columns(jobs: Iterable[Flow]) -> list[str]:
 
 def _status(one: Flow) -> str:
     colour = _COLOURS.get(one.status, "dim")
-    return f"[{colour}]{one.status}[/]"
+    return f"[{colour}]{plain(one.status)}[/]"
 
 
 def _when(one: Flow) -> str:
-    return datetime.fromtimestamp(one.time_ms / 1000, tz=timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+    return moment(one.time_ms)
 
 
 def _quoted(text: str) -> str:
-    return text.replace('"', "#quot;")
+    """Return a label for Mermaid, which takes labels as HTML."""
+    for character, entity in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;")):
+        text = text.replace(character, entity)
+    return printable(text)
 
 
 def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
+    return printable(text).replace("\\", "\\\\").replace('"', '\\"')
