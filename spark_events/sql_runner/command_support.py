@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 
 from spark_events.api import ConfigError
+from spark_events.texts import plain
 
 FAILED, WRONG = 1, 2
 out = Console(highlight=False)
@@ -67,4 +67,4 @@ def store_errors() -> Iterator[None]:
 def warn(warnings: Any) -> None:
     """Print warnings."""
     for warning in warnings:
-        err.print(f"[bold yellow]warning[/] {escape(warning)}", soft_wrap=True)
+        err.print(f"[bold yellow]warning[/] {plain(warning)}", soft_wrap=True)

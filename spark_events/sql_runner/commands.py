@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from spark_events.api import ConfigError
 from spark_events.command_options import Conf, PropertiesFile
@@ -15,6 +14,7 @@ from spark_events.spark_conf import read_conf
 from spark_events.sql_runner import command_options as own
 from spark_events.sql_runner import command_support as support
 from spark_events.sql_runner.deploy_commands import deploy, deploy_one, session
+from spark_events.texts import plain
 
 app = typer.Typer(
     help="Streaming SQL queries from YAML manifests: keep what runs equal to a folder.",
@@ -139,9 +139,9 @@ def stop(
         with workspace.deploying() as guard:
             current = workspace.currents()[name]
             if not current.running:
-                support.out.print(f"{escape(name)} does not run")
+                support.out.print(f"{plain(name)} does not run")
                 return
-            with support.err.status(f"stopping {escape(name)}"):
+            with support.err.status(f"stopping {plain(name)}"):
                 result = workspace.deployer(None, guard).stop(name, current, savepoint)
     views.show_result(result, support.out)
     if result.failed:
@@ -200,12 +200,12 @@ def export_pipeline(
     with support.analyst_of(found, table_definition_path) as analyst:
         done = pipelines.export_pipeline(analyst, manifests, output, storage)
     for name, why in done.left_out.items():
-        support.err.print(f"[bold yellow]left out[/] {escape(name)}: {escape(why)}", soft_wrap=True)
+        support.err.print(f"[bold yellow]left out[/] {plain(name)}: {plain(why)}", soft_wrap=True)
     if done.files:
         support.out.print(
-            f"[green]ok[/] {escape(str(done.files[0]))}: spark-pipelines run --spec it", soft_wrap=True
+            f"[green]ok[/] {plain(str(done.files[0]))}: spark-pipelines run --spec it", soft_wrap=True
         )
-        support.err.print(f"not carried over: {escape(done.not_carried)}", soft_wrap=True)
+        support.err.print(f"not carried over: {plain(done.not_carried)}", soft_wrap=True)
     if done.left_out:
         raise typer.Exit(support.FAILED)
 

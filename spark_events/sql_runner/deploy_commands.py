@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from spark_events.api import ConfigError
 from spark_events.command_options import Conf, PropertiesFile
 from spark_events.spark_conf import parse_assignments, read_conf
 from spark_events.sql_runner import command_options as own
 from spark_events.sql_runner import command_support as support
+from spark_events.texts import plain
 
 
 def deploy(
@@ -142,11 +142,11 @@ def _deploy(
             deployer = workspace.deployer(analyst, guard)
             for each in planned:
                 try:
-                    with support.err.status(f"{escape(each.name)}: {each.decision.action.value}"):
+                    with support.err.status(f"{plain(each.name)}: {each.decision.action.value}"):
                         results.append(deployer.deploy(each))
                 except KeyboardInterrupt:
                     support.err.print(
-                        f"interrupted at {escape(each.name)}: what was ordered is carried out; the next "
+                        f"interrupted at {plain(each.name)}: what was ordered is carried out; the next "
                         "deployment goes on from there",
                         soft_wrap=True,
                     )
@@ -207,14 +207,14 @@ def _end_session(workspace: Any) -> int:
 
     link = workspace.link(workspace.placement.host_of(""))
     if not link.is_alive:
-        support.out.print(f"{escape(link.described)} does not run")
+        support.out.print(f"{plain(link.described)} does not run")
         return 0
     workspace.store.write(layout.end_request(link.host), b"{}")
     try:
-        with support.err.status(f"waiting for {escape(link.described)}"):
+        with support.err.status(f"waiting for {plain(link.described)}"):
             link.wait_gone(workspace.placement.timeout_s)
     except DeploymentError as error:
-        support.err.print(f"[bold red]error[/] {escape(str(error))}", soft_wrap=True)
+        support.err.print(f"[bold red]error[/] {plain(str(error))}", soft_wrap=True)
         return support.FAILED
-    support.out.print(f"{escape(link.described)} has ended; its queries start again with it")
+    support.out.print(f"{plain(link.described)} has ended; its queries start again with it")
     return 0

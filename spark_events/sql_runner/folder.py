@@ -9,6 +9,7 @@ from typing import Any
 
 from spark_events.api import ConfigError
 from spark_events.sql_runner.manifest import Manifest, parse_manifest
+from spark_events.sql_runner.yaml_bounds import MOST_BYTES
 from spark_events.sql_runner.yaml_text import YamlText, read_yaml
 
 _SUFFIXES = (".yaml", ".yml")
@@ -117,6 +118,8 @@ def _filled(value: Any, name: str) -> Any:
 
 def _text_of(path: Path) -> str:
     try:
+        if path.stat().st_size > 4 * MOST_BYTES:  # it may have so many bytes a character
+            raise ConfigError(f"{path}: {path.stat().st_size:,} bytes; a manifest has at most {MOST_BYTES:,}")
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error

@@ -75,6 +75,7 @@ class QueryHost:
             StoreError: the store cannot be reached at the start.
         """
         self._lease.take()
+        self._store.delete(layout.ended(self._name))
         logger.info("application %s hosts queries of %s", self._name, self._store.url)
         try:
             while not self._ending.is_set():
@@ -84,6 +85,8 @@ class QueryHost:
                 self._ending.wait(self._poll_s)
             self._stop_all(at_once=False)
             self._say(renew=False)
+            if self._store.read(layout.end_request(self._name)) is not None:
+                self._store.write(layout.ended(self._name), b"{}")
             self._store.delete(layout.end_request(self._name))
         except LeaseLost:
             # Whoever has the lease now runs the queries: a second run of one must not go on.

@@ -70,7 +70,9 @@ class HostLink:
     def look(self) -> HostView:
         """Return what there is of it now."""
         orders = read_wanted(self._store, self.host).orders
-        return HostView(self, orders, self.is_alive, self._status())
+        alive = self.is_alive
+        ended = not alive and self._store.read(layout.ended(self.host)) is not None
+        return HostView(self, orders, alive, self._status(), ended)
 
     def _status(self) -> HostStatus | None:
         return read_status(self._store, self.host)
@@ -166,12 +168,14 @@ class HostView:
         orders: what it is to do, by the query's name.
         is_alive: whether it had been heard of lately.
         status: what it had last said; None where it never has.
+        ended: whether it is not alive because somebody asked it to end.
     """
 
     link: HostLink
     orders: Mapping[str, Order]
     is_alive: bool
     status: HostStatus | None
+    ended: bool = False
 
     def status_of(self, name: str) -> QueryStatus | None:
         """Return what has become of its order for a query; None where it has none, or has not seen it yet."""
@@ -188,6 +192,8 @@ class HostView:
 
     def why_gone(self) -> str:
         """Return a sentence on an application that is not alive."""
+        if self.ended:
+            return f"{self.link.described} was ended; its queries start again with it"
         return self.link.why_gone(self.status)
 
 

@@ -56,6 +56,11 @@ def status(host: str) -> str:
     return f"{HOSTS}/{host}/status.json"
 
 
+def ended(host: str) -> str:
+    """Return the file that says that an application has ended because somebody asked for it."""
+    return f"{HOSTS}/{host}/ended.json"
+
+
 def end_request(host: str) -> str:
     """Return the file that asks an application to stop its queries and end."""
     return f"{HOSTS}/{host}/end.json"

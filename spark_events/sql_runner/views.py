@@ -8,7 +8,6 @@ from typing import Any
 
 import orjson
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from spark_events.api.event import now_ms
@@ -18,7 +17,7 @@ from spark_events.sql_runner.deployed import Deployment
 from spark_events.sql_runner.deployer import Result
 from spark_events.sql_runner.documents import RUN
 from spark_events.sql_runner.planner import Planned
-from spark_events.texts import duration, moment
+from spark_events.texts import duration, moment, plain
 
 _COLOUR = {Action.FAIL: "red", Action.NOTHING: "dim"}
 _STATE_COLOUR = {"RUNNING": "green", "FINISHED": "green", "FAILED": "red", "RESTARTING": "red", "GONE": "red"}
@@ -30,7 +29,8 @@ class QueryRow:
 
     Attributes:
         name: the query's.
-        state: as ``JobStatus``; GONE where it should run, and its application is gone.
+        state: as ``JobStatus``; where it should run and its application does not: ENDED if somebody asked
+            that to end, GONE if not.
         wanted: whether it is to run.
         version: the version that is deployed.
         application: where it runs.
@@ -58,15 +58,15 @@ class QueryRow:
         order, host, where = current.order, current.host, current.link.described
         wanted = order is not None and order.action == RUN
         version = current.deployed.meta.query_version if current.deployed else 0
-        found = host.status_of(name)
+        found, not_alive = host.status_of(name), "ENDED" if host.ended else "GONE"
         if found is None:
-            state = ("CREATED" if host.is_alive else "GONE") if wanted else "CANCELED"
-            error = host.why_gone() if state == "GONE" else ""
+            state = ("CREATED" if host.is_alive else not_alive) if wanted else "CANCELED"
+            error = host.why_gone() if state == not_alive else ""
             return cls(name, state, wanted, version, where, error=error)
         gone = wanted and found.state != "FINISHED" and not host.is_alive
         return cls(
             name,
-            "GONE" if gone else found.state,
+            not_alive if gone else found.state,
             wanted,
             version,
             where,
@@ -80,7 +80,7 @@ class QueryRow:
     @property
     def is_well(self) -> bool:
         """Whether it does what it is to do."""
-        return not self.wanted or self.state in ("RUNNING", "FINISHED", "CREATED")
+        return not self.wanted or self.state in ("RUNNING", "FINISHED", "CREATED", "ENDED")
 
 
 def print_json(values: Any) -> None:
@@ -107,10 +107,10 @@ def show_plan(planned: Iterable[Planned], console: Console) -> None:
         action = each.decision.action
         version = f", version {each.decision.version}" if each.decision.version else ""
         console.print(
-            f"[bold]{escape(each.name)}[/]{version}: [{_COLOUR.get(action, 'bold')}]{WORDS[action]}[/]",
+            f"[bold]{plain(each.name)}[/]{version}: [{_COLOUR.get(action, 'bold')}]{WORDS[action]}[/]",
             soft_wrap=True,
         )
-        console.print(f"  {escape(each.decision.reason)}", soft_wrap=True)
+        console.print(f"  {plain(each.decision.reason)}", soft_wrap=True)
 
 
 def show_result(result: Result, console: Console) -> None:
@@ -119,8 +119,8 @@ def show_result(result: Result, console: Console) -> None:
     mark = "[red]failed[/]" if result.failed else "[green]ok[/]"
     text = "" if result.text == "done" else f": {result.text}"
     console.print(
-        f"{mark} {escape(result.name)} version {result.version}: {WORDS[result.action]}"
-        f"{escape(savepoint)}{escape(text)}",
+        f"{mark} {plain(result.name)} version {result.version}: {WORDS[result.action]}"
+        f"{plain(savepoint)}{plain(text)}",
         soft_wrap=True,
     )
 
@@ -137,30 +137,31 @@ def show_status(rows: Sequence[QueryRow], console: Console) -> None:
     for row in rows:
         colour = _STATE_COLOUR.get(row.state, "bold")
         cells = {
-            "query": escape(row.name),
-            "state": f"[{colour}]{row.state}[/]",
+            "query": plain(row.name),
+            "state": f"[{colour}]{plain(row.state)}[/]",
             "for": _age(row.since_ms),
             "version": str(row.version),
             "batch": "" if row.batch is None else str(row.batch),
             "ended before": _age(row.batch_ms),
             "restarts": str(row.restarts),
-            "in": escape(row.application),
+            "in": plain(row.application),
         }
         table.add_row(*(cells[name] for name in shown))
     console.print(table)
     for row in rows:
         if row.error:
-            console.print(f"[red]{escape(row.name)}[/]: {escape(row.error)}", soft_wrap=True)
+            colour = "dim" if row.state == "ENDED" else "red"
+            console.print(f"[{colour}]{plain(row.name)}[/]: {plain(row.error)}", soft_wrap=True)
 
 
 def show_history(entries: Iterable[Deployment], console: Console) -> None:
     """Print the history of a query, an entry a paragraph."""
     for entry in entries:
-        what = f"[bold]{escape(entry.action)}[/], version {entry.version}, by {escape(entry.who)}"
+        what = f"[bold]{plain(entry.action)}[/], version {entry.version}, by {plain(entry.who)}"
         console.print(f"{moment(entry.at_ms)} UTC {what}", soft_wrap=True)
         savepoint = f", {entry.savepoint}" if entry.savepoint else ""
         console.print(
-            f"  why: {escape(entry.reason)}\n  result: {escape(entry.result + savepoint)}", soft_wrap=True
+            f"  why: {plain(entry.reason)}\n  result: {plain(entry.result + savepoint)}", soft_wrap=True
         )
 
 

@@ -11,6 +11,11 @@ from spark_events.api import ConfigError, needs_extra
 with needs_extra("sql", "pyyaml", "reading manifests"):
     import yaml
 
+from spark_events.sql_runner.yaml_bounds import demand_bounds
+
+_NO_VALUE = (ValueError, KeyError, AttributeError)
+"""What PyYAML raises on a text that is no value of its type, beside errors of its own."""
+_MERGE = "tag:yaml.org,2002:merge"
 Keys = tuple["str | int", ...]
 
 
@@ -58,10 +63,12 @@ def read_yaml(text: str, file: str) -> YamlText:
         file: its name, for errors.
 
     Raises:
-        ConfigError: it is no YAML, no mapping, or says a key twice; names the file and the line.
+        ConfigError: it is no YAML, no mapping, larger than ``yaml_bounds`` has it, or says a key twice; names
+            the file and the line.
     """
     loader = None
     try:
+        demand_bounds(text, file)
         loader = yaml.SafeLoader(text)
         node = loader.get_single_node()
         if not isinstance(node, yaml.MappingNode):
@@ -70,12 +77,13 @@ def read_yaml(text: str, file: str) -> YamlText:
                 f"{file}:1: {found}; expected a mapping of keys such as name, target-table and sql"
             )
         lines = {keys: (file, line) for keys, line in _lines(node, (), file)}
+        _demand_values(node, loader, file)
         values = loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise ConfigError(f"{file}:{line}: no YAML: {_reason(error)}") from error
     except yaml.YAMLError as error:
-        raise ConfigError(f"{file}:1: no YAML: {error}") from error
+        raise ConfigError(f"{file}:1: no YAML: {' '.join(str(error).split())}") from error
     finally:
         if loader is not None:
             loader.dispose()
@@ -116,6 +124,23 @@ def _lines(node: yaml.Node, above: Keys, file: str) -> Iterator[tuple[Keys, int]
         for index, item in enumerate(node.value):
             yield (*above, index), item.start_mark.line + 1
             yield from _lines(item, (*above, index), file)
+
+
+def _demand_values(node: yaml.Node, loader: yaml.SafeLoader, file: str) -> None:
+    """Demand that each value is one: YAML takes ``2026-13-01`` for a date, and there is none."""
+    if isinstance(node, yaml.ScalarNode):
+        try:
+            if node.tag != _MERGE:
+                loader.construct_object(node)
+        except _NO_VALUE as error:
+            place, kind = f"{file}:{node.start_mark.line + 1}", node.tag.rpartition(":")[2]
+            raise ConfigError(
+                f"{place}: {node.value[:40]!r} is not allowed; expected a YAML {kind}, or a text in quotes"
+            ) from error
+    elif isinstance(node, yaml.CollectionNode):
+        for each in node.value:
+            for part in each if isinstance(each, tuple) else (each,):
+                _demand_values(part, loader, file)
 
 
 def _reason(error: yaml.MarkedYAMLError) -> str:
