@@ -22,7 +22,15 @@ _OURS = (
     *(f"spark.{root}." for root in ("traces", "metrics.scope", "metrics.job", "job-status-changed")),
     "spark.metrics.report",
 )
-_SPARKS = ("spark.metrics.conf", "spark.metrics.namespace")
+_ROOTS = ("events", "traces", "metrics", "job-status-changed")
+_PLACES = ("reporter", "listener")
+_SPARKS = (
+    "spark.metrics.conf",
+    "spark.metrics.namespace",
+    "spark.metrics.staticSources.enabled",
+    "spark.metrics.appStatusSource.enabled",
+    "spark.metrics.executorMetricsSource.enabled",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +125,42 @@ def _unknown_keys(conf: Mapping[str, str]) -> list[str]:
     patterns = [*known, f"{PREFIX}{SLA_OF_QUERY}<query>", *(f"{k.prefix}<name>.<option>" for k in KINDS)]
     problems = []
     for key in conf:
-        if key in known or key.startswith(open_ended):
+        if key in known or key in _SPARKS or key.startswith(open_ended):
             continue
-        close = difflib.get_close_matches(key, known, n=1, cutoff=0.8)
-        suspicious = key.startswith(_OURS) or (key.startswith(METRICS_PREFIX) and close)
-        if suspicious and key not in _SPARKS:
+        meant = _meant(key)
+        if meant is not None and (meant in known or meant.startswith(open_ended)):
+            problems.append(f"{key}: unknown key; did you mean {meant!r}?")
+            continue
+        close = difflib.get_close_matches(meant or key, known, n=1, cutoff=0.8)
+        if meant is not None or key.startswith(_OURS) or (key.startswith(METRICS_PREFIX) and close):
             hint = f"did you mean {close[0]!r}? " if close else ""
-            root = ".".join(key.split(".")[:2]) + "."
+            root = ".".join((meant or key).split(".")[:2]) + "."
             allowed = ", ".join(pattern for pattern in patterns if pattern.startswith(root))
             problems.append(f"{key}: unknown key; {hint}allowed: {allowed}")
     return problems
+
+
+def _meant(key: str) -> str | None:
+    """Return the key of ours that one nearly is, as far as the namespace goes; None where it is no near miss.
+
+    Such as ``spark.event.reporter.file.path`` or ``spark.metrics.reporters.prom.port``, and Flink's keys as
+    they are, without ``spark.`` before them.
+    """
+    words = key.split(".")
+    if _near(words[0], _ROOTS) and len(words) > 2 and _near(words[1], _PLACES):
+        words.insert(0, "spark")
+    root = _near(words[1], _ROOTS) if len(words) > 2 and words[0].lower() == "spark" else None
+    if root is None:
+        return None
+    place = _near(words[2], _PLACES) if len(words) > 3 else None
+    meant = ".".join(("spark", root, place or words[2], *words[3:]))
+    # What is not about reporters, below spark.metrics., may be Spark's own.
+    is_sparks = root == words[1] == "metrics" and place is None
+    return None if is_sparks or meant == key else meant
+
+
+def _near(word: str, words: tuple[str, ...]) -> str | None:
+    return next(iter(difflib.get_close_matches(word.lower(), words, n=1, cutoff=0.8)), None)
 
 
 def within(seconds: float, call: Callable[[], object]) -> object:

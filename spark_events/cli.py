@@ -13,7 +13,6 @@ from typing import Annotated, Any
 import orjson
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from spark_events.api import ConfigError, MissingExtraError, Option, ReporterFactory
@@ -30,7 +29,8 @@ from spark_events.runtime.kinds import KINDS
 from spark_events.runtime.plugins import Plugin, installed, load_class
 from spark_events.spark_conf import read_conf
 from spark_events.sql_runner.commands import app as sql
-from spark_events.submit import submit
+from spark_events.submit import HELP, asks_for_help, submit
+from spark_events.texts import plain
 
 _WRONG = 2
 _UNITS = {"duration": "ms", "size": "bytes"}
@@ -50,7 +50,7 @@ def main() -> None:
         app()
     except ConfigError as error:
         for problem in error.problems:
-            _err.print(f"[bold red]error[/] {escape(problem)}", soft_wrap=True)
+            _err.print(f"[bold red]error[/] {plain(problem)}", soft_wrap=True)
         sys.exit(_WRONG)
 
 
@@ -64,6 +64,9 @@ def main() -> None:
 )
 def run(context: typer.Context) -> None:
     """Submit an application with its reporters attached: run [spark-submit options] app.py [arguments]."""
+    if asks_for_help(context.args):
+        _out.print(HELP, markup=False, soft_wrap=True)
+        sys.stdout.flush()
     submit(context.args)
 
 
@@ -79,16 +82,21 @@ def check(
     if result.reporters:
         _out.print(_checked_table(result, connect))
     for warning in result.warnings:
-        _err.print(f"[bold yellow]warning[/] {escape(warning)}", soft_wrap=True)
+        _err.print(f"[bold yellow]warning[/] {plain(warning)}", soft_wrap=True)
     for problem in result.problems:
-        _err.print(f"[bold red]error[/] {escape(problem)}", soft_wrap=True)
-    source = escape(str(path)) if path else "no spark-defaults.conf"
+        _err.print(f"[bold red]error[/] {plain(problem)}", soft_wrap=True)
+    source = plain(str(path)) if path else "no spark-defaults.conf"
     if result.problems:
         _err.print(
             f"{len(result.problems)} problem(s); read: {source} and {len(conf or ())} --conf", soft_wrap=True
         )
         raise typer.Exit(_WRONG)
     _out.print(f"[green]ok[/] {len(result.reporters)} reporter(s); read: {source}", soft_wrap=True)
+    _out.print(
+        "They report on applications that spark-events run starts, or that call spark_events.attach(spark).",
+        style="dim",
+        soft_wrap=True,
+    )
 
 
 @app.command()
@@ -105,14 +113,14 @@ def plugins(
         return
     for row in rows:
         origin = f"{row['distribution']} {row['version']}  {row['target']}"
-        _out.print(f"[bold]{escape(row['name'])}[/]  {row['kind']}  [dim]{escape(origin)}[/]", soft_wrap=True)
+        _out.print(f"[bold]{plain(row['name'])}[/]  {row['kind']}  [dim]{plain(origin)}[/]", soft_wrap=True)
         if row["problem"]:
-            _out.print(f"    [red]{escape(row['problem'])}[/]", soft_wrap=True)
+            _out.print(f"    [red]{plain(row['problem'])}[/]", soft_wrap=True)
         for option in row["options"]:
             default = "" if option["default"] is None else f" (default {option['default']})"
             must = " [yellow]required[/]" if option["required"] else ""
-            head = f"{option['name']}: {option['type']}{must}{escape(default)}"
-            _out.print(f"    {head} [dim]{escape(option['doc'])}[/]", soft_wrap=True)
+            head = f"{option['name']}: {option['type']}{must}{plain(default)}"
+            _out.print(f"    {head} [dim]{plain(option['doc'])}[/]", soft_wrap=True)
 
 
 @app.command()
@@ -209,7 +217,7 @@ def _checked_table(result: CheckResult, connect: bool) -> Table:
     table = Table("kind", "reporter", "factory", *(["reached"] if connect else []))
     for reporter in result.reporters:
         row = [reporter.kind, reporter.name, reporter.factory]
-        table.add_row(*map(escape, row + ([reporter.reached] if connect else [])))
+        table.add_row(*map(plain, row + ([reporter.reached] if connect else [])))
     return table
 
 

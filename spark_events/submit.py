@@ -24,6 +24,27 @@ _QUESTIONS = frozenset(("--help", "-h", "--version", "--usage-error"))
 _SWITCHES = _QUESTIONS | {"--verbose", "-v", "--supervise"}
 
 
+HELP = """\
+Usage: spark-events run [spark-submit options] app.py [arguments]
+
+Submits a Python application with spark-submit, as it is, and attaches the reporters that spark-defaults.conf
+(or --conf, or --properties-file) names to each SparkContext of it. In client mode; in cluster mode, call
+spark_events.attach(spark) in the application. Without either, those settings do nothing.
+
+  spark-events check --connect           is the configuration right, do the endpoints answer?
+  spark-events run --master yarn app.py  the application, reported on
+
+Exits as the application does, and 2 where the command line is wrong. spark-submit says:
+"""
+_HELP_OPTIONS = ("--help", "-h")
+
+
+def asks_for_help(arguments: Sequence[str]) -> bool:
+    """Tell whether the options, those before the application, ask for help."""
+    options, _ = _split(arguments)
+    return any(option[0] in _HELP_OPTIONS for option in options)
+
+
 def submit(arguments: Sequence[str]) -> None:
     """Become spark-submit; returns only by raising.
 

@@ -1,11 +1,20 @@
-"""Durations, times and shares as people read them."""
+"""Durations, times, shares and names as people read them."""
 
 from __future__ import annotations
 
 import math
 from datetime import datetime, timezone
 
+from rich.markup import escape
+
+from spark_events.api import printable
+
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000))
+
+
+def plain(text: str) -> str:
+    """Return a text of users for a rich console: printable, and no markup; lines stay lines."""
+    return escape(printable(text, but="\n"))
 
 
 def duration(ms: float | None) -> str:
@@ -30,7 +39,10 @@ def moment(ms: int | None) -> str:
     """Return ``2026-11-21 04:38:42`` in UTC; an empty text for None."""
     if ms is None:
         return ""
-    return datetime.fromtimestamp(ms / 1_000, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+    try:
+        return datetime.fromtimestamp(ms / 1_000, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):  # beyond the year 9999
+        return f"{ms} ms"
 
 
 def percent(share: float | None) -> str:

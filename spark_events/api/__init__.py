@@ -52,6 +52,7 @@ from spark_events.api.metric_group import MetricGroup, ReadOnlyGroup
 from spark_events.api.metrics import Counter, Gauge, Histogram, HistogramSnapshot, Meter, Metric, MetricType
 from spark_events.api.names import snake_case
 from spark_events.api.option_types import OptionType, Secret
+from spark_events.api.printable import printable
 from spark_events.api.reporter import (
     EventReporter,
     EventReporterFactory,
@@ -147,6 +148,7 @@ __all__ = [
     "base_unit",
     "needs_extra",
     "option_types",
+    "printable",
     "probe_folder",
     "snake_case",
 ]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import tempfile
 from pathlib import Path
 
 
 def probe_folder(folder: Path) -> str:
-    """Tell whether a folder can be written, or made; nothing is made.
+    """Try whether a folder can be written, or made: a folder and a file are made there, and removed again.
 
     Returns:
         A few words that say so.
@@ -17,8 +18,11 @@ def probe_folder(folder: Path) -> str:
         PermissionError: it cannot.
     """
     existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
-    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
-        raise PermissionError(f"{existing} is no folder that can be written")
+    try:
+        with tempfile.TemporaryDirectory(prefix=".spark-events-probe-", dir=existing) as made:
+            Path(made, "probe").write_bytes(b"probe")
+    except OSError as error:
+        raise PermissionError(f"{existing} is no folder that can be written: {error.strerror}") from error
     return f"{folder} can be written"
 
 

@@ -116,12 +116,18 @@ class ReporterFactory(abc.ABC):
     def probe(self, config: ReporterConfig) -> str:
         """Try what ``open`` would reach, and say in a few words what was reached.
 
-        Called by ``spark-events check --connect``, never in a running application.
+        Called by ``spark-events check --connect``, never in a running application. Where a factory has no
+        probe of its own, a reporter is created, opened and closed.
 
         Raises:
             Exception: whatever says why it cannot be reached.
         """
-        return "nothing to connect to"
+        reporter = self.create(config)
+        try:
+            reporter.open()
+        finally:
+            reporter.close()
+        return f"{reporter.destination or 'it'} was opened and closed"
 
 
 class EventReporterFactory(ReporterFactory):

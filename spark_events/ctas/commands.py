@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 
 from spark_events.api import ConfigError
@@ -20,8 +20,10 @@ from spark_events.ctas.record import Transaction
 from spark_events.ctas.transactions import Recovered, Transactions, transactions_of
 from spark_events.spark_conf import read_conf
 from spark_events.spark_session import start_session
+from spark_events.texts import plain
 
 _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+_WIDEST = 100_000
 app = typer.Typer(
     help="Transactions of CREATE TABLE AS SELECT: those that were left, and what becomes of them.",
     no_args_is_help=True,
@@ -49,14 +51,16 @@ def list_(
             typer.echo(transaction.masked(transactions.secret_keys).to_json())
         return
     if not found:
-        _out.print(f"no transaction in {escape(transactions.journal.folder)}", soft_wrap=True)
+        _out.print(f"no transaction in {plain(transactions.journal.folder)}", soft_wrap=True)
         return
     table = Table(box=None, pad_edge=False)
     for name in ("transaction", "table", "state", "since", "level", "owner", ""):
-        table.add_column(name, overflow="fold")
+        table.add_column(name, no_wrap=True)
     for row in rows:
-        table.add_row(*(escape(cell) for cell in row))
-    _out.print(table)
+        table.add_row(*(plain(cell) for cell in row))
+    # As wide as it is, on a narrow terminal too: a line an id, for a person's grep and copy.
+    whole = _out.options.update(max_width=_WIDEST)
+    _out.print(table, width=Measurement.get(_out, whole, table).maximum, crop=False)
 
 
 @app.command()
@@ -136,6 +140,6 @@ def _show(found: list[Recovered]) -> None:
         _out.print("nothing to do")
     for recovered in found:
         now = recovered.transaction
-        _out.print(f"{now.txid} {escape(str(now.path))}: {escape(recovered.done)}", soft_wrap=True)
+        _out.print(f"{now.txid} {plain(str(now.path))}: {plain(recovered.done)}", soft_wrap=True)
     if any(recovered.failed for recovered in found):
         raise typer.Exit(1)

@@ -29,6 +29,7 @@ class CtasResult:
     Attributes:
         table: the table's full name.
         created: whether it is there because of this statement: False where IF NOT EXISTS found one.
+        replaced: whether it took the place of another table.
         level: how it was all or nothing; None where nothing was done.
         txid: the transaction's id, which stands in the table's properties too; empty where there was none.
         rows: how many rows were written; None where the catalog does not tell.
@@ -43,13 +44,15 @@ class CtasResult:
     rows: int | None = None
     bytes: int | None = None
     files: int | None = None
+    replaced: bool = False
 
     def __str__(self) -> str:
         if not self.created:
             return f"{self.table} was there already"
         rows = "" if self.rows is None else f" with {self.rows} rows"
         level = self.level.value if self.level else ""
-        return f"{self.table} was created{rows} ({level}, transaction {self.txid})"
+        done = "replaced" if self.replaced else "created"
+        return f"{self.table} was {done}{rows} ({level}, transaction {self.txid})"
 
 
 def sql(
@@ -178,9 +181,9 @@ def _run(
     transactions.collect_later(table.transaction)
     if own.committed is False:
         return CtasResult(str(definition.path), False, table.level, table.txid)
-    return CtasResult(
-        str(definition.path), True, table.level, table.txid, written.rows, written.bytes, written.files
-    )
+    sizes = (written.rows, written.bytes, written.files)
+    replaced = table.transaction.previous is not None
+    return CtasResult(str(definition.path), True, table.level, table.txid, *sizes, replaced)
 
 
 @contextmanager

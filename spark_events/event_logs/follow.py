@@ -8,10 +8,10 @@ from pathlib import Path
 from types import FrameType
 
 from rich.console import Console
-from rich.markup import escape
 
 from spark_events.sources.event_log.cursor import Cursors, default_path
 from spark_events.sources.event_log.follow import Follower
+from spark_events.texts import plain
 
 _INTERRUPTED = 130
 
@@ -37,7 +37,7 @@ def run_follow(
     cursors = Cursors(state or default_path(folder))
     follower = Follower(folder, conf, cursors, complete_too)
     for warning in follower.warnings:
-        err.print(f"[bold yellow]warning[/] {escape(warning)}", soft_wrap=True)
+        err.print(f"[bold yellow]warning[/] {plain(warning)}", soft_wrap=True)
     code = 0
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -46,7 +46,7 @@ def run_follow(
         follower.stop()
 
     before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
-    err.print(f"follows {escape(folder)}; cursors in {escape(str(cursors.path))}", soft_wrap=True)
+    err.print(f"follows {plain(folder)}; cursors in {plain(str(cursors.path))}", soft_wrap=True)
     try:
         follower.run()
     finally:

@@ -8,7 +8,6 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.console import Console
-from rich.markup import escape
 
 from spark_events.api import ApplicationInfo, ConfigError, Event
 from spark_events.event_logs.summary import Summary
@@ -20,6 +19,7 @@ from spark_events.sources.event_log.application import without_state
 from spark_events.sources.event_log.files import EventLog, LogFiles
 from spark_events.sources.event_log.replay import LogReplay, ReplayedLog, Tap
 from spark_events.spark_session import start_session
+from spark_events.texts import plain
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,7 +86,7 @@ def run_on_spark(
     finally:
         session.stop()
     summary.print(out)
-    out.print(f"written to {escape(target.path)}", soft_wrap=True)
+    out.print(f"written to {plain(target.path)}", soft_wrap=True)
     return _LOST if summary.unreadable or not summary.logs else 0
 
 

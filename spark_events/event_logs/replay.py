@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -19,6 +18,7 @@ from rich.progress import (
 from spark_events.event_logs.summary import Summary, print_delivered
 from spark_events.sources.event_log.files import LogFiles
 from spark_events.sources.event_log.replay import Replay, StalledError
+from spark_events.texts import plain
 
 LOST = 1
 INTERRUPTED = 130
@@ -41,7 +41,7 @@ def run_replay(paths: Sequence[str], conf: Mapping[str, str], out: Console, err:
     """
     replaying = Replay(conf)
     for warning in replaying.warnings:
-        err.print(f"[bold yellow]warning[/] {escape(warning)}", soft_wrap=True)
+        err.print(f"[bold yellow]warning[/] {plain(warning)}", soft_wrap=True)
     places = [(files, files.find()) for files in map(LogFiles, paths)]
     total = sum(log.size for _, logs in places for log in logs)
     summary, began, code, stopped = Summary(), time.monotonic(), 0, ""
@@ -67,7 +67,7 @@ def run_replay(paths: Sequence[str], conf: Mapping[str, str], out: Console, err:
     if not stopped and not summary.logs:
         stopped = f"there is no event log at {', '.join(paths)}"
     if stopped:
-        err.print(f"[bold red]error[/] {escape(stopped)}", soft_wrap=True)
+        err.print(f"[bold red]error[/] {plain(stopped)}", soft_wrap=True)
     return code or (0 if complete and summary.logs and not summary.unreadable else LOST)
 
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from spark_events.api import JobStatus
 from spark_events.sources.event_log.application import Outcomes
 from spark_events.sources.event_log.records import RecordCounts
 from spark_events.sources.event_log.replay import Delivered, ReplayedLog, lost_sentences
+from spark_events.texts import plain
 
 _KINDS = ("application", "query", "job")
 _MOST_NOTES = 20
@@ -86,7 +86,7 @@ class Summary:
         spark = f", Spark {versions}" if versions else ""
         out.print(
             f"[bold]{_count(len(self.applications), 'application')}[/] in {_count(self.logs, 'event log')}"
-            + escape(spark),
+            + plain(spark),
             soft_wrap=True,
         )
         if self.outcomes.counts:
@@ -98,16 +98,16 @@ class Summary:
             soft_wrap=True,
         )
         for sentence in self.outcomes.failures:
-            out.print(f"[red]failed[/] {escape(sentence)}", soft_wrap=True)
+            out.print(f"[red]failed[/] {plain(sentence)}", soft_wrap=True)
         if self.outcomes.more_failures:
             out.print(f"[red]failed[/] and {self.outcomes.more_failures:,} more", soft_wrap=True)
         lost = counts.lost()
         if lost:
             out.print(f"[yellow]skipped[/] {_count(sum(lost.values()), 'record')}:")
             for reason, count in lost.most_common():
-                out.print(f"  {count:,} {escape(reason)}", soft_wrap=True)
+                out.print(f"  {count:,} {plain(reason)}", soft_wrap=True)
         for note in self.notes:
-            out.print(f"[yellow]note[/] {escape(note)}", soft_wrap=True)
+            out.print(f"[yellow]note[/] {plain(note)}", soft_wrap=True)
         if self.notes_left_out:
             out.print(f"[yellow]note[/] and {self.notes_left_out:,} more", soft_wrap=True)
 
@@ -127,10 +127,10 @@ def print_delivered(delivered: Mapping[str, Delivered], out: Console) -> bool:
     """Print what became of what was reported, and tell whether all of it was delivered."""
     for title, of in delivered.items():
         waiting = f", {of.waiting:,} wait in its journal" if of.waiting else ""
-        out.print(f"{escape(title)}: {of.reported:,} sent{waiting}", soft_wrap=True)
+        out.print(f"{plain(title)}: {of.reported:,} sent{waiting}", soft_wrap=True)
     lost = list(lost_sentences(delivered))
     for sentence in lost:
-        out.print(f"[bold red]lost[/] {escape(sentence)}", soft_wrap=True)
+        out.print(f"[bold red]lost[/] {plain(sentence)}", soft_wrap=True)
     return not lost
 
 

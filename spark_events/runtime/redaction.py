@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from spark_events.api import AttributeValue, ConfigError, Event, Span
+from spark_events.api import AttributeValue, ConfigError, Event, Span, printable
 
 REDACTED = "******"
 KEY_REGEX = "spark.redaction.regex"
@@ -94,7 +94,7 @@ def secret_values(conf: Mapping[str, str], keys: re.Pattern[str]) -> list[str]:
 
 
 class _LogFilter(logging.Filter):
-    """Takes secrets out of log records, their tracebacks included."""
+    """Takes secrets, and what would steer a terminal, out of log records, their tracebacks included."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,12 +102,13 @@ class _LogFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()
-        clean = self.redactor.text(message)
+        clean = printable(self.redactor.text(message))
         if clean != message:
             record.msg, record.args = clean, ()
         if record.exc_info and not record.exc_text:
             # Handlers write this text where there is one.
-            record.exc_text = self.redactor.text(logging.Formatter().formatException(record.exc_info))
+            shown = self.redactor.text(logging.Formatter().formatException(record.exc_info))
+            record.exc_text = printable(shown, but="\n\t")
         return True
 
 

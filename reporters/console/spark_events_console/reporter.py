@@ -7,7 +7,7 @@ from datetime import datetime
 from rich.console import Console
 from rich.text import Text
 
-from spark_events.api import Event, EventReporter, Severity
+from spark_events.api import Event, EventReporter, Severity, printable
 
 _STYLES = {Severity.WARN: "yellow", Severity.ERROR: "bold red", Severity.FATAL: "bold red"}
 _NAME_WIDTH = 27
@@ -48,11 +48,14 @@ class ConsoleEventReporter(EventReporter):
 
 def render(event: Event) -> Text:
     """Return an event as a line: local time, name, what happened, and what is worth a look."""
-    moment = datetime.fromtimestamp(event.observed_time_ms / 1000).strftime("%H:%M:%S.%f")[:-3]
+    try:
+        moment = datetime.fromtimestamp(event.observed_time_ms / 1000).strftime("%H:%M:%S.%f")[:-3]
+    except (OverflowError, ValueError, OSError):  # beyond the year 9999
+        moment = f"{event.observed_time_ms} ms"
     details = " ".join(f"{key}={event.attributes[key]}" for key in _SHOWN if key in event.attributes)
     return Text.assemble(
         (f"{moment} ", "dim"),
-        (f"{event.name:<{_NAME_WIDTH}} ", "cyan"),
-        (event.body.split("\n", 1)[0], _STYLES.get(event.severity, "")),
-        (f"  {details}" if details else "", "dim"),
+        (f"{printable(event.name):<{_NAME_WIDTH}} ", "cyan"),
+        (printable(event.body.split("\n", 1)[0]), _STYLES.get(event.severity, "")),
+        (f"  {printable(details)}" if details else "", "dim"),
     )
