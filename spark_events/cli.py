@@ -30,7 +30,7 @@ from spark_events.runtime.plugins import Plugin, installed, load_class
 from spark_events.spark_conf import read_conf
 from spark_events.sql_runner.commands import app as sql
 from spark_events.submit import HELP, asks_for_help, submit
-from spark_events.texts import plain
+from spark_events.texts import plain, plain_lines
 
 _WRONG = 2
 _UNITS = {"duration": "ms", "size": "bytes"}
@@ -50,7 +50,7 @@ def main() -> None:
         app()
     except ConfigError as error:
         for problem in error.problems:
-            _err.print(f"[bold red]error[/] {plain(problem)}", soft_wrap=True)
+            _err.print(f"[bold red]error[/] {plain_lines(problem)}", soft_wrap=True)
         sys.exit(_WRONG)
 
 
@@ -82,9 +82,9 @@ def check(
     if result.reporters:
         _out.print(_checked_table(result, connect))
     for warning in result.warnings:
-        _err.print(f"[bold yellow]warning[/] {plain(warning)}", soft_wrap=True)
+        _err.print(f"[bold yellow]warning[/] {plain_lines(warning)}", soft_wrap=True)
     for problem in result.problems:
-        _err.print(f"[bold red]error[/] {plain(problem)}", soft_wrap=True)
+        _err.print(f"[bold red]error[/] {plain_lines(problem)}", soft_wrap=True)
     source = plain(str(path)) if path else "no spark-defaults.conf"
     if result.problems:
         _err.print(

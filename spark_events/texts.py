@@ -13,7 +13,12 @@ _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000))
 
 
 def plain(text: str) -> str:
-    """Return a text of users for a rich console: printable, and no markup; lines stay lines."""
+    """Return a name of users for a rich console: one printable line, and no markup."""
+    return escape(printable(text))
+
+
+def plain_lines(text: str) -> str:
+    """Return a message of users for a rich console: printable, and no markup; lines stay lines."""
     return escape(printable(text, but="\n"))
 
 

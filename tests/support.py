@@ -104,7 +104,9 @@ class App:
     Its output goes to files: a pipe that nobody reads would hold it up.
     """
 
-    def __init__(self, command: list[str], conf: Mapping[str, str], folder: Path) -> None:
+    def __init__(
+        self, command: list[str], conf: Mapping[str, str], folder: Path, stdin: int = subprocess.DEVNULL
+    ) -> None:
         conf_dir = folder / "spark-conf"
         conf_dir.mkdir(exist_ok=True)
         lines = [f"{key}  {value}" for key, value in {**_BASE_CONF, **conf}.items()]
@@ -124,7 +126,7 @@ class App:
                 cwd=folder,
                 stdout=out,
                 stderr=err,
-                stdin=subprocess.DEVNULL,
+                stdin=stdin,
                 start_new_session=True,
             )
 

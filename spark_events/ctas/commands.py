@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -53,14 +53,7 @@ def list_(
     if not found:
         _out.print(f"no transaction in {plain(transactions.journal.folder)}", soft_wrap=True)
         return
-    table = Table(box=None, pad_edge=False)
-    for name in ("transaction", "table", "state", "since", "level", "owner", ""):
-        table.add_column(name, no_wrap=True)
-    for row in rows:
-        table.add_row(*(plain(cell) for cell in row))
-    # As wide as it is, on a narrow terminal too: a line an id, for a person's grep and copy.
-    whole = _out.options.update(max_width=_WIDEST)
-    _out.print(table, width=Measurement.get(_out, whole, table).maximum, crop=False)
+    show_transactions(rows, _out)
 
 
 @app.command()
@@ -95,6 +88,17 @@ def abort(
     with _transactions(properties_file, conf) as transactions:
         found = transactions.abort(txid)
     _show([found])
+
+
+def show_transactions(rows: Iterable[Iterable[str]], out: Console) -> None:
+    """Print transactions, one a line on a terminal of any width: ids are copied, and lines are searched."""
+    table = Table(box=None, pad_edge=False)
+    for name in ("transaction", "table", "state", "since", "level", "owner", ""):
+        table.add_column(name, no_wrap=True)
+    for row in rows:
+        table.add_row(*(plain(cell) for cell in row))
+    as_wide = Measurement.get(out, out.options.update(max_width=_WIDEST), table).maximum
+    out.print(table, width=as_wide, crop=False)
 
 
 @contextmanager

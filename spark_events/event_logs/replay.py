@@ -18,7 +18,7 @@ from rich.progress import (
 from spark_events.event_logs.summary import Summary, print_delivered
 from spark_events.sources.event_log.files import LogFiles
 from spark_events.sources.event_log.replay import Replay, StalledError
-from spark_events.texts import plain
+from spark_events.texts import plain, plain_lines
 
 LOST = 1
 INTERRUPTED = 130
@@ -67,7 +67,7 @@ def run_replay(paths: Sequence[str], conf: Mapping[str, str], out: Console, err:
     if not stopped and not summary.logs:
         stopped = f"there is no event log at {', '.join(paths)}"
     if stopped:
-        err.print(f"[bold red]error[/] {plain(stopped)}", soft_wrap=True)
+        err.print(f"[bold red]error[/] {plain_lines(stopped)}", soft_wrap=True)
     return code or (0 if complete and summary.logs and not summary.unreadable else LOST)
 
 

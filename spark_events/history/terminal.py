@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from spark_events.history.report import Report, Row
-from spark_events.texts import duration, job_name, moment, percent, plain
+from spark_events.texts import duration, job_name, moment, percent, plain, plain_lines
 
 _MOST_ROWS = 40
 _WIDE = 100
@@ -87,7 +87,7 @@ def _duration(name: str) -> Callable[[Row], str]:
 
 
 def _error(row: Row) -> str:
-    return "\n".join(plain(text) for text in (row["error"], row["labels"], row["message"]) if text)
+    return "\n".join(plain_lines(text) for text in (row["error"], row["labels"], row["message"]) if text)
 
 
 _UPTIME = (

@@ -12,7 +12,11 @@ from spark_events.listeners.long_texts import shorten
 _LONGEST_TEXT = 32_768
 # "Job aborted due to stage failure: Task 1 in stage 8.0 failed 1 times, most recent failure:
 #  Lost task 1.0 in stage 8.0 (TID 418) (host executor driver): java.lang.RuntimeException: boom"
-_LOST_TASK = re.compile(r"Lost task [^\n]*?\(TID [^)]*\)(?: \([^)\n]*\))*: (?P<inner>.*)", re.DOTALL)
+# Patterns here are bounded: the text is a user's, and the search holds up all of the driver's Python.
+_LOST_TASK = re.compile(
+    r"Lost task [^\n]{0,100}?\(TID [^)\n]{0,40}\)(?: \([^)\n]{0,300}\)){0,5}: (?P<inner>.*)", re.DOTALL
+)
+_MOST_LOST_TASKS = 10
 # Spark's file writer wraps what the first partition throws; of others, what comes after the first row.
 _WRITE_FAILED = re.compile(
     r"org\.apache\.spark\.SparkException: (?:\[TASK_WRITE_FAILED\] )?Task failed while writing rows"
@@ -23,7 +27,7 @@ _JAVA_HEADER = re.compile(r"(?P<type>(?:[a-z_$][\w$]*\.)+[A-Z][\w$]*)(?:: (?P<me
 _PYTHON_TRACEBACK = "Traceback (most recent call last):"
 _PYTHON_ERROR = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
 _ERROR_CLASS = re.compile(r"\[(?P<name>[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]\s*")
-_SQL_STATE = re.compile(r"\s*SQLSTATE: (?P<state>[0-9A-Z]{5})")
+_SQL_STATE = re.compile(r"SQLSTATE: (?P<state>[0-9A-Z]{5})")
 _CANCELLED = re.compile(r"(?:\[SPARK_JOB_CANCELLED\]|Job \d+ (?:was )?cancelled)")
 
 
@@ -34,7 +38,7 @@ def parse_failure(text: str, error_class: str | None = None) -> Failure:
         text: the exception with its stack trace.
         error_class: Spark's error condition where the record names it.
     """
-    lost = _LOST_TASK.search(text)
+    lost = _lost_task(text)
     thrown, around = lost.group("inner") if lost else text, text
     if wrapped := _WRITE_FAILED.match(thrown):
         thrown = around = wrapped.group("inner")
@@ -90,9 +94,24 @@ def _python_error(text: str) -> tuple[str, str] | None:
     return None
 
 
+def _lost_task(text: str) -> re.Match[str] | None:
+    at = -1
+    for _ in range(_MOST_LOST_TASKS):
+        at = text.find("Lost task ", at + 1)
+        if at < 0:
+            break
+        if match := _LOST_TASK.match(text, at):
+            return match
+    return None
+
+
 def _clean(message: str) -> str:
-    without_class = message[match.end() :] if (match := _ERROR_CLASS.match(message)) else message
-    return _SQL_STATE.sub("", without_class).strip()
+    rest = message[match.end() :] if (match := _ERROR_CLASS.match(message)) else message
+    kept, at = [], 0
+    for state in _SQL_STATE.finditer(rest):
+        kept.append(rest[at : state.start()].rstrip())
+        at = state.end()
+    return "".join((*kept, rest[at:])).strip()
 
 
 def _first_line(text: str) -> str:

@@ -39,7 +39,7 @@ def cut(text: str, longest: int = LONGEST) -> str:
         return text
     if len(text) <= longest + _LONGEST_MARK and _LEFT_OUT.match(text, head):
         return text  # it has been cut already
-    return joined(text[:head], len(text) - longest, text[head - longest :])
+    return joined(text[:head], _count(text[head : head - longest]), text[head - longest :])
 
 
 def application_info(name: object, app_id: object, attempt_id: object = "") -> ApplicationInfo:
@@ -58,12 +58,19 @@ def cut_texts(value: Any, levels: int = 64) -> Any:
     return value
 
 
+def whole_characters(text: str) -> str:
+    """Return a text with U+FFFD in place of halves of surrogate pairs that are alone; others become whole."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def shorten(text: str, longest: int) -> str:
     """Return at most the first ``longest`` characters, and say how many are left out, by ``cut`` as well."""
     if len(text) <= longest:
         return text
-    rest = text[longest:]
-    left_out = len(rest)
-    if before := _LEFT_OUT.search(rest):
-        left_out += int(before.group(1)) - len(before.group())
-    return f"{text[:longest]}… ({left_out} more characters)"
+    return f"{text[:longest]}… ({_count(text[longest:])} more characters)"
+
+
+def _count(text: str) -> int:
+    """Return how many characters there are, with those that were left out before."""
+    before = _LEFT_OUT.search(text)
+    return len(text) + (int(before.group(1)) - len(before.group()) if before else 0)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Any
 
+LATEST_MS = (2**63 - 1) // 1_000_000
+"""The last time whose ns a signed 64-bit number holds: the year 2262."""
+
 
 def parse_timestamp_ms(text: str) -> int:
     """Return ms since the epoch of ``2026-11-21T04:38:42.694Z``."""
@@ -15,7 +18,18 @@ def parse_timestamp_ms(text: str) -> int:
 
 
 def record_time_ms(record: dict[str, Any]) -> int | None:
-    """Return when a record's happening was, by the record itself; None where it does not say."""
+    """Return when a record's happening was, by the record itself; None where it does not say.
+
+    Raises:
+        ValueError, TypeError, KeyError: what stands there is no time, or none that can be.
+    """
+    time_ms = _told(record)
+    if time_ms is not None and not 0 <= time_ms <= LATEST_MS:
+        raise ValueError(f"a time of {time_ms} ms since the epoch cannot be")
+    return time_ms
+
+
+def _told(record: dict[str, Any]) -> int | None:
     for key in ("Timestamp", "Submission Time", "Completion Time", "timestamp", "time", "Time"):
         value = record.get(key)
         if isinstance(value, int):

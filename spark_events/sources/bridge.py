@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from spark_events.janino import compile_java, java_texts, one_unit
+from spark_events.sources.record_json import load
 
 _PACKAGE = "io.sparkevents"
 _SOURCES = ("RecordTexts", "DriverBridge")
@@ -80,7 +81,7 @@ class DriverBridge:
         for line in lines:
             received, _, record = line.partition(" ")
             try:
-                records.append((int(received), orjson.loads(record)))
+                records.append((int(received), load(record)))
             except ValueError:
                 self._unread += 1
         return records

@@ -15,9 +15,10 @@ from spark_events.sql_text import quoted
 
 # What a semicolon may stand in without ending a statement, as Spark's own lexer has it.
 _TOKEN = re.compile(
-    r"""--[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:``|[^`])*`|;|[^-/'"`;]+|.""", re.DOTALL
+    r"""--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:``|[^`])*`|;|[^-/'"`;]+|.""",
+    re.DOTALL,
 )
-_COMMENT = re.compile(r"--|/\*(?!\+)")
+_BRACKETED = re.compile(r"/\*(?!\+)")
 # What holds in one session only, and has to run in each.
 _OF_SESSION = re.compile(
     r"(SET|USE|RESET|CREATE\s+(OR\s+REPLACE\s+)?(GLOBAL\s+)?TEMP(ORARY)?|DECLARE|CACHE)\b", re.I
@@ -33,9 +34,14 @@ def split_statements(sql: str) -> list[str]:
             statements.append("".join(parts).strip())
             parts = []
         else:
-            parts.append(" " if _COMMENT.match(token) else token)
+            parts.append(" " if _is_comment(token) else token)
     statements.append("".join(parts).strip())
     return [statement for statement in statements if statement]
+
+
+def _is_comment(token: str) -> bool:
+    # Of one that has no end, Spark says so.
+    return token.startswith("--") or (_BRACKETED.match(token) is not None and token.endswith("*/"))
 
 
 def read_definitions(paths: Iterable[Path]) -> tuple[str, ...]:

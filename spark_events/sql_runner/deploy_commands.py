@@ -14,7 +14,7 @@ from spark_events.command_options import Conf, PropertiesFile
 from spark_events.spark_conf import parse_assignments, read_conf
 from spark_events.sql_runner import command_options as own
 from spark_events.sql_runner import command_support as support
-from spark_events.texts import plain
+from spark_events.texts import plain, plain_lines
 
 
 def deploy(
@@ -214,7 +214,7 @@ def _end_session(workspace: Any) -> int:
         with support.err.status(f"waiting for {plain(link.described)}"):
             link.wait_gone(workspace.placement.timeout_s)
     except DeploymentError as error:
-        support.err.print(f"[bold red]error[/] {plain(str(error))}", soft_wrap=True)
+        support.err.print(f"[bold red]error[/] {plain_lines(str(error))}", soft_wrap=True)
         return support.FAILED
     support.out.print(f"{plain(link.described)} has ended; its queries start again with it")
     return 0

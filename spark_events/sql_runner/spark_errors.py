@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_MORE = re.compile(r"\s*(JVM stacktrace:|SQLSTATE: \w+).*", re.DOTALL)
+_MORE = re.compile(r"(JVM stacktrace:|SQLSTATE: \w+).*", re.DOTALL)
 _CAUSE = re.compile(r"\nCaused by: ([^\n]+)")
 _POSITION = re.compile(r"; line (\d+) pos (\d+)|\(line (\d+), pos (\d+)\)")
 _MOST = 600

@@ -17,7 +17,7 @@ from spark_events.sql_runner.deployed import Deployment
 from spark_events.sql_runner.deployer import Result
 from spark_events.sql_runner.documents import RUN
 from spark_events.sql_runner.planner import Planned
-from spark_events.texts import duration, moment, plain
+from spark_events.texts import duration, moment, plain, plain_lines
 
 _COLOUR = {Action.FAIL: "red", Action.NOTHING: "dim"}
 _STATE_COLOUR = {"RUNNING": "green", "FINISHED": "green", "FAILED": "red", "RESTARTING": "red", "GONE": "red"}
@@ -120,7 +120,7 @@ def show_result(result: Result, console: Console) -> None:
     text = "" if result.text == "done" else f": {result.text}"
     console.print(
         f"{mark} {plain(result.name)} version {result.version}: {WORDS[result.action]}"
-        f"{plain(savepoint)}{plain(text)}",
+        f"{plain(savepoint)}{plain_lines(text)}",
         soft_wrap=True,
     )
 
@@ -151,7 +151,7 @@ def show_status(rows: Sequence[QueryRow], console: Console) -> None:
     for row in rows:
         if row.error:
             colour = "dim" if row.state == "ENDED" else "red"
-            console.print(f"[{colour}]{plain(row.name)}[/]: {plain(row.error)}", soft_wrap=True)
+            console.print(f"[{colour}]{plain(row.name)}[/]: {plain_lines(row.error)}", soft_wrap=True)
 
 
 def show_history(entries: Iterable[Deployment], console: Console) -> None:
@@ -161,7 +161,7 @@ def show_history(entries: Iterable[Deployment], console: Console) -> None:
         console.print(f"{moment(entry.at_ms)} UTC {what}", soft_wrap=True)
         savepoint = f", {entry.savepoint}" if entry.savepoint else ""
         console.print(
-            f"  why: {plain(entry.reason)}\n  result: {plain(entry.result + savepoint)}", soft_wrap=True
+            f"  why: {plain(entry.reason)}\n  result: {plain_lines(entry.result + savepoint)}", soft_wrap=True
         )
 
 

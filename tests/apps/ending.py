@@ -25,6 +25,11 @@ if how == "finally":
         raise ValueError("nobody handles this")
     finally:
         spark.stop()
+if how == "finally-exit-3":
+    try:
+        sys.exit(3)
+    finally:
+        spark.stop()
 if how == "slowly":
     stop = SparkContext.stop
 

@@ -102,3 +102,53 @@ def test_strict_attach_raises_all_mistakes(tmp_path: Path) -> None:
 
     assert run.code == 0, run.err[-3000:]
     assert run.out.splitlines() == ["ConfigError 3", "stopped"]
+
+
+def test_attaching_once_more(tmp_path: Path) -> None:
+    """A second configuration is taken, or it is said that it is not; without a reporter nothing is attached."""
+    script = tmp_path / "again.py"
+    script.write_text(
+        "from pyspark.sql import SparkSession\n"
+        "import spark_events\n"
+        "spark = SparkSession.builder.master('local[1]').appName('again').getOrCreate()\n"
+        "nothing = spark_events.attach(spark)\n"
+        "print(nothing.active, nothing)\n"
+        "try:\n"
+        "    spark_events.attach(spark, strict=True)\n"
+        "except Exception as error:\n"
+        "    print(type(error).__name__, error)\n"
+        f"conf = {{'spark.events.reporter.f.factory.class': 'file_log', 'spark.events.reporter.f.path': {str(tmp_path / 'a')!r}}}\n"
+        "first = spark_events.attach(spark, conf=conf, strict=True)\n"
+        "print(first.active, first)\n"
+        "print(spark_events.attach(spark, conf=conf, strict=True) is first, spark_events.attach(spark) is first)\n"
+        f"other = {{**conf, 'spark.events.reporter.f.path': {str(tmp_path / 'b')!r}}}\n"
+        "print(spark_events.attach(spark, conf=other) is first)\n"
+        "try:\n"
+        "    spark_events.attach(spark, conf=other, strict=True)\n"
+        "except Exception as error:\n"
+        "    print(type(error).__name__, error)\n"
+        "first.close()\n"
+        "second = spark_events.attach(spark, conf=other, strict=True)\n"
+        "print(first.active, second.active, second)\n"
+        "spark.stop()\n"
+        "second.wait_closed()\n"
+    )
+    run = App([sys.executable, str(script)], {}, tmp_path).end()
+
+    assert run.code == 0, run.err[-3000:]
+    lines = run.out.splitlines()
+    assert lines[0].startswith("False <Attachment to local-")
+    assert lines[0].endswith(": no reporter; not active>")
+    assert lines[1].startswith(
+        "ConfigError no reporter is configured: set spark.events.reporter.<name>.factory"
+    )
+    assert lines[2].startswith("True <Attachment to local-")
+    assert f": event reporter 'f' to {tmp_path / 'a'}" in lines[2]
+    assert lines[3] == "True True"
+    assert lines[4] == "True"
+    refused = "spark.events.reporter.f.path: this application is attached already, with another configuration; close()"
+    assert lines[5].startswith(f"ConfigError {refused}")
+    assert run.err.count(refused) == 1
+    assert lines[6].startswith("False True <Attachment to local-")
+    assert f"to {tmp_path / 'b'}" in lines[6]
+    assert statuses(file_events(tmp_path / "b"), "application") == ["CREATED", "RUNNING", "FINISHED"]

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.support import APPS, App, cli, file_events, of_name, statuses, wait_until
+from tests.sources.reading import read
+from tests.support import APPS, App, Event, cli, file_events, of_name, statuses, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 
 
 def conf_for(folder: Path) -> dict[str, str]:
+    (folder / "logs").mkdir(exist_ok=True)
     return {
         "spark.events.reporter.file.factory.class": "file_log",
         "spark.events.reporter.file.path": str(folder / "events"),
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": (folder / "logs").as_uri(),
     }
 
 
@@ -31,6 +37,9 @@ CASES = [
     # way, how, exit code, last status of the application, exception
     ("attach", "raise", 1, "FAILED", "ValueError"),
     ("run", "raise", 1, "FAILED", "ValueError"),
+    ("run", "finally", 1, "FAILED", "ValueError"),
+    ("run", "finally-exit-3", 3, "FAILED", None),
+    ("run", "no-stop", 0, "FINISHED", None),
     ("attach", "finally", 1, "FAILED", "ValueError"),
     ("attach", "slowly", 1, "FAILED", "ValueError"),
     ("attach", "handled", 0, "FINISHED", None),
@@ -56,6 +65,68 @@ def test_end(tmp_path: Path, way: str, how: str, code: int, status: str, excepti
         assert failures[0]["attributes"]["exception.type"] == exception
         assert failures[0]["attributes"]["exception.message"] == "nobody handles this"
         assert "spark_events" not in run.err.split("Traceback")[-1]
+    if way == "run":
+        assert_the_log_says_it_too(tmp_path / "logs", events)
+
+
+def assert_the_log_says_it_too(logs: Path, live: list[Event]) -> None:
+    """Assert that the mark of ``run`` in the event log gives the same statuses and failure of the application."""
+    whole = {event["eventId"]: event["attributes"] for event in live}
+    expected = {key: value for key, value in whole.items() if value["job.kind"] == "application"}
+    told = {event.id: event.attributes for event in of_application(logs)}
+
+    assert told.keys() == expected.keys()
+    for event_id, attributes in expected.items():
+        for key in ("newJobStatus", "exception.type", "exception.message"):
+            assert told[event_id].get(key) == attributes.get(key)
+
+
+def of_application(logs: Path) -> list[Any]:
+    """Return the events of the application itself, from the one log in a folder."""
+    (log,) = logs.glob("[!.]*")
+    return [event for event in read(log).events if event.attributes["job.kind"] == "application"]
+
+
+def test_without_run_the_log_says_that_it_cannot_know(tmp_path: Path) -> None:
+    """Spark writes the same end after a failure as after a success."""
+    App(command_for("attach", "raise"), conf_for(tmp_path), tmp_path).end()
+    last = of_application(tmp_path / "logs")[-1]
+
+    assert last.attributes["newJobStatus"] == "FINISHED"
+    assert last.attributes["outcome"] == "assumed"
+
+
+@pytest.mark.parametrize("way", ["a terminal", "-i"])
+def test_an_exception_at_the_prompt_is_no_failure(tmp_path: Path, way: str) -> None:
+    """Python goes on after it; only what ends the process is its failure."""
+    typed = (
+        "from pyspark.sql import SparkSession\n"
+        "spark = SparkSession.builder.master('local[1]').getOrCreate()\n"
+        "import spark_events; attachment = spark_events.attach(spark)\n"
+        "1/0\n"
+        "spark.range(3).count()\n"
+        "exit()\n"
+    )
+    command = [sys.executable, "-q", *(["-i"] if way == "-i" else [])]
+    stdin: int = subprocess.PIPE
+    terminal = -1
+    if way == "a terminal":
+        terminal, stdin = pty.openpty()
+    run = App(command, conf_for(tmp_path), tmp_path, stdin=stdin)
+    if terminal >= 0:
+        os.close(stdin)
+        os.write(terminal, typed.encode())
+    else:
+        assert run.process.stdin is not None
+        run.process.stdin.write(typed.encode())
+        run.process.stdin.close()
+    done = run.end()
+    events = file_events(tmp_path / "events")
+
+    assert "ZeroDivisionError" in done.err + done.out
+    assert statuses(events, "application") == ["CREATED", "RUNNING", "FINISHED"], done.err[-3000:]
+    assert statuses(events, "job")[-1] == "FINISHED"
+    assert not of_name(events, "JobFailureEvent")
 
 
 @pytest.mark.parametrize("way", ["attach", "run"])

@@ -160,6 +160,22 @@ def test_failed_batch() -> None:
     assert [e.name for e in events[-3:]] == ["CheckpointEvent", "JobFailureEvent", "JobStatusChangeEvent"]
 
 
+@pytest.mark.parametrize(("operators", "size"), [([], 0), ([{"memoryUsedBytes": 400}], -1)])
+def test_sizes_of_a_failed_batch(operators: list[dict[str, int]], size: int) -> None:
+    """They are known only where there is no state, as the batch before tells."""
+    feed = Feed()(
+        r.application_start(),
+        r.query_started(0),
+        r.progress(100, 0, stateOperators=operators),
+        r.batch_begins(200, 1),
+        r.terminated(exception=BOOM),
+    )
+    failed = seen(feed.end(), "CheckpointEvent")[-1].attributes
+
+    assert [failed[f"{name}Size"] for name in ("full", "metadata")] == [size, -1]
+    assert failed["checkpointedSize"] == size
+
+
 def test_query_that_fails_between_batches() -> None:
     """Without a batch in the works, no checkpoint failed."""
     feed = Feed()(r.application_start(), r.query_started(0), r.progress(1, 0), r.terminated(exception=BOOM))

@@ -18,6 +18,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 from spark_events.api import Event, Severity, Span
 
+_LATEST_MS = (2**63 - 1) // 1_000_000
 _BEHIND_SCOPE = b"\0"
 _REPEATED = 8_192
 _LONGEST_REPEATED = 64
@@ -37,14 +38,15 @@ def log_record(event: Event) -> bytes:
 
 def span_message(span: Span) -> bytes:
     """Return a span as OTLP's message."""
+    start_ns, end_ns = _ns(span.start_ms), _ns(span.end_ms)
     message = SpanMessage(
         trace_id=bytes.fromhex(span.trace_id),
         span_id=bytes.fromhex(span.span_id),
         parent_span_id=bytes.fromhex(span.parent_span_id or ""),
         name=text(span.name),
         kind=SpanMessage.SPAN_KIND_INTERNAL,
-        start_time_unix_nano=_ns(span.start_ms),
-        end_time_unix_nano=_ns(span.end_ms),
+        start_time_unix_nano=start_ns or end_ns,
+        end_time_unix_nano=end_ns or start_ns,
     )
     if span.error is not None:
         message.status.CopyFrom(Status(code=Status.STATUS_CODE_ERROR, message=text(span.error)))
@@ -142,8 +144,11 @@ def _set(target: Any, value: Any) -> None:
 
 
 def _ns(time_ms: int) -> int:
-    """OTLP has no times before the epoch, and none after the year 2554."""
-    return min(max(0, time_ms * 1_000_000), 2**64 - 1)
+    """Return a time in ns; 0, OTLP's word for unknown, for one that cannot be.
+
+    That is one before the epoch, and one after the year 2262, of which many receivers make a negative number.
+    """
+    return time_ms * 1_000_000 if 0 <= time_ms <= _LATEST_MS else 0
 
 
 def text(value: str) -> str:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
-
-import orjson
 
 from spark_events.sources.event_log.long_lines import LongLine
 
@@ -80,20 +77,3 @@ class LineSplitter:
 
     def _forget(self) -> None:
         self._pieces, self._held, self._long = [], 0, None
-
-
-class NoRecordError(ValueError):
-    """JSON that is no object."""
-
-
-def load(line: bytes) -> dict[str, Any]:
-    """Return the record of a line.
-
-    Raises:
-        NoRecordError: it is JSON, and no object.
-        ValueError: it is no JSON, or no UTF-8.
-    """
-    record = orjson.loads(line)
-    if type(record) is not dict:
-        raise NoRecordError(f"a {type(record).__name__}, no object")
-    return record

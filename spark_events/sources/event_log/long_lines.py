@@ -8,7 +8,7 @@ import re
 
 import orjson
 
-from spark_events.listeners.long_texts import LONGEST, head_length, joined
+from spark_events.listeners.long_texts import LONGEST, head_length, joined, whole_characters
 
 _SLICE = 65_536
 _TEXT = re.compile(rb'(?:[^"\\]+|\\(?:u[0-9a-fA-F]{4}|[^u]))*')
@@ -60,10 +60,11 @@ class LongLine:
         stop = min(at + _SLICE, len(data))
         match = _TEXT.match(data, at, stop)
         end = match.end() if match else at
-        if end == stop and _HALF_PAIR.fullmatch(data, max(at, end - _ESCAPE), end):
-            end -= _ESCAPE
+        ends = end < len(data) and data[end] == _QUOTE
+        if not ends and _HALF_PAIR.fullmatch(data, max(at, end - _ESCAPE), end):
+            end -= _ESCAPE  # the other half may come next
         text.add(data[at:end])
-        if end < len(data) and data[end] == _QUOTE:
+        if ends:
             self._kept += text.end()
             self._text = None
             return end + 1
@@ -87,7 +88,4 @@ class _LongText:
         self._tail = (self._tail + text)[head_length() - LONGEST :]
 
     def end(self) -> bytes:
-        whole = joined(self._head, max(0, self._count - LONGEST), self._tail)
-        if not whole.isascii():  # halves of pairs that are alone are no Unicode
-            whole = whole.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return orjson.dumps(whole)
+        return orjson.dumps(whole_characters(joined(self._head, max(0, self._count - LONGEST), self._tail)))

@@ -26,8 +26,9 @@ from spark_events.listeners.translator import (
     SQL_EXECUTION_END,
     SQL_EXECUTION_START,
 )
-from spark_events.sources.event_log.lines import LONGEST, NoRecordError, load
+from spark_events.sources.event_log.lines import LONGEST
 from spark_events.sources.event_log.stage_tasks import TASK_END, TASK_START, AllStageTasks
+from spark_events.sources.record_json import NoRecordError, load
 
 Record = dict[str, Any]
 _SUBMITTED, _COMPLETED = "SparkListenerStageSubmitted", "SparkListenerStageCompleted"

@@ -8,7 +8,7 @@ from typing import Any
 
 from spark_events.listeners.stage import ALL_RUNNING, STAGE_TASKS
 from spark_events.listeners.work import SUMS
-from spark_events.sources.event_log.lines import load
+from spark_events.sources.record_json import load
 
 Record = dict[str, Any]
 NOT_ALL_RUNNING = "NOT_ALL_RUNNING_OR_FINISHED"

@@ -337,7 +337,7 @@ public class DriverBridge extends SparkListener {
         if (failed(event)) {
             SparkListenerJobEnd job = (SparkListenerJobEnd) event;
             LinkedHashMap exception = new LinkedHashMap();
-            exception.put("Message", String.valueOf(((JobFailed) job.jobResult()).exception()));
+            exception.put("Message", ((JobFailed) job.jobResult()).exception().getMessage());
             LinkedHashMap result = new LinkedHashMap();
             result.put("Result", "JobFailed");
             result.put("Exception", exception);

@@ -1,0 +1,56 @@
+"""Reads a record of Spark's from its JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+import orjson
+
+from spark_events.listeners.long_texts import whole_characters
+
+
+class NoRecordError(ValueError):
+    """JSON that is no object."""
+
+
+def load(line: bytes | str) -> dict[str, Any]:
+    """Return the record of a line.
+
+    Java's texts may have halves of surrogate pairs, which Spark writes as escapes: they become U+FFFD.
+
+    Raises:
+        NoRecordError: it is JSON, and no object.
+        ValueError: it is no JSON, or no UTF-8.
+    """
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        escape = rb"\u" if isinstance(line, bytes) else r"\u"
+        if escape not in line:  # type: ignore[operator]
+            raise
+        record = _with_halves(line, error)
+    if type(record) is not dict:
+        raise NoRecordError(f"a {type(record).__name__}, no object")
+    return record
+
+
+def _with_halves(line: bytes | str, error: orjson.JSONDecodeError) -> Any:
+    try:
+        return _whole(json.loads(line, parse_constant=_no_json))
+    except (ValueError, RecursionError):
+        raise error from None
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        return whole_characters(value)
+    if isinstance(value, dict):
+        return {whole_characters(key): _whole(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_whole(each) for each in value]
+    return value
+
+
+def _no_json(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
