@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import grpc
+from google.protobuf.message import DecodeError
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
@@ -22,6 +23,7 @@ _OURS = {
     "UNIMPLEMENTED": "it does not serve this signal; see exporter.endpoint",
     "NOT_FOUND": "see exporter.endpoint",
 }
+_LONGEST_DETAILS = 1_000
 _TOO_LARGE = "larger than max"
 _STATUS = "grpc-status-details-bin"
 
@@ -81,7 +83,7 @@ class GrpcTransport(Transport):
     def _answer(self, error: Any) -> Exception:
         """Return what an error of gRPC asks for."""
         code, details = error.code().name, error.details() or ""
-        reason = f"{self.endpoint} (grpc) answered {code}: {details}"
+        reason = f"{self.endpoint} (grpc) answered {code}: {details[:_LONGEST_DETAILS]}"
         if code in _REFUSED or (code == "RESOURCE_EXHAUSTED" and _TOO_LARGE in details):
             return Refused(reason)
         if code in _OURS:
@@ -97,8 +99,16 @@ def _retry_info_ms(error: Any) -> int | None:
     """Return the pause that an answer asks for, in ms, by google.rpc.RetryInfo."""
     for key, value in error.trailing_metadata() or ():
         if key == _STATUS:
-            for detail in Status.FromString(value).details:
-                info = RetryInfo()
-                if detail.Is(RetryInfo.DESCRIPTOR) and detail.Unpack(info):
-                    return int(info.retry_delay.ToMilliseconds())
+            try:
+                return _asked_ms(Status.FromString(value))
+            except (DecodeError, ValueError):  # whatever answered, it is not what gRPC asks for
+                return None
+    return None
+
+
+def _asked_ms(status: Any) -> int | None:
+    for detail in status.details:
+        info = RetryInfo()
+        if detail.Is(RetryInfo.DESCRIPTOR) and detail.Unpack(info):
+            return max(0, int(info.retry_delay.ToMilliseconds()))
     return None

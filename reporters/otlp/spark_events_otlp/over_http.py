@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -25,6 +26,10 @@ _OURS = {
     407: "the proxy wants to know who asks",
 }
 _PROTOBUF = "application/x-protobuf"
+_SECONDS = re.compile(r"[0-9]{1,9}")
+_LONGEST_BODY = 1 << 20
+_PIECE = 4_096
+_LONGEST_REASON = 1_000
 
 
 class HttpTransport(Transport):
@@ -51,15 +56,17 @@ class HttpTransport(Transport):
                 # A redirected POST would become a GET; and ~/.netrc would replace the configured header.
                 allow_redirects=False,
                 auth=lambda prepared: prepared,
+                stream=True,
             )
+            body = _body(answer, self._target.timeout_s)
         except OSError as error:  # of a file of TLS, or of requests, whose errors all are of this kind
             slow = isinstance(error, requests.ReadTimeout)
             raise RetryLater(
                 f"{self.endpoint} (http) cannot be reached: {_cause(error)}", smaller=slow
             ) from None
         if 200 <= answer.status_code < 300:
-            return self._parse(answer.status_code, answer.content)
-        raise self._error(answer)
+            return self._parse(answer.status_code, body)
+        raise self._error(answer, body)
 
     def close(self) -> None:
         """Close the session."""
@@ -86,10 +93,12 @@ class HttpTransport(Transport):
                 f"{self.endpoint} (http) answered {code}, and nothing of OTLP (see exporter.endpoint)",
             ) from None
 
-    def _error(self, answer: requests.Response) -> Exception:
+    def _error(self, answer: requests.Response, body: bytes) -> Exception:
         """Return what an answer other than success asks for."""
         code = answer.status_code
-        reason = f"{self.endpoint} (http) answered {code} {answer.reason or ''}{_message(answer)}"
+        reason = f"{self.endpoint} (http) answered {code} {answer.reason or ''}{_message(answer, body)}"[
+            :_LONGEST_REASON
+        ]
         after_ms = retry_after_ms(answer.headers)
         if code in _RETRYABLE:
             return RetryLater(reason, after_ms)
@@ -103,20 +112,42 @@ class HttpTransport(Transport):
 def retry_after_ms(headers: Mapping[str, str]) -> int | None:
     """Return what the header Retry-After asks for, in ms; it says s, or a date."""
     value = headers.get("Retry-After", "").strip()
-    if value.isdigit():
+    if _SECONDS.fullmatch(value):
         return int(value) * 1000
     try:
         return max(0, int((parsedate_to_datetime(value).timestamp() - time.time()) * 1000))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None
 
 
-def _message(answer: requests.Response) -> str:
+def _body(answer: requests.Response, timeout_s: float) -> bytes:
+    """Return an answer's body, unpacked; of one that goes on and on, the beginning.
+
+    Args:
+        answer: of which only the headers have been read.
+        timeout_s: how long reading it may take, in s.
+
+    Raises:
+        OSError: the connection broke, what came cannot be unpacked, or it takes too long.
+    """
+    until, body = time.monotonic() + timeout_s, bytearray()
+    with answer:
+        # In small pieces: one that is packed can be a thousand times as large.
+        for piece in answer.iter_content(_PIECE):
+            body += piece
+            if len(body) >= _LONGEST_BODY:
+                break
+            if time.monotonic() > until:
+                raise requests.ReadTimeout(f"its answer takes longer than {timeout_s:g} s")
+    return bytes(body)
+
+
+def _message(answer: requests.Response, body: bytes) -> str:
     """Return what the body says, where it is the status message that OTLP asks for."""
     if answer.headers.get("Content-Type") != _PROTOBUF:
         return ""
     try:
-        message = Status.FromString(answer.content).message
+        message = Status.FromString(body).message
     except DecodeError:
         return ""
     return f": {message}" if message else ""

@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import Any, ClassVar
 
 from spark_events.api import Gauge, Histogram, Metric, MetricType, base_unit
+from spark_events_prometheus.naming import bounded_text
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS_END = "# EOF\n"
@@ -41,7 +42,7 @@ class Family(abc.ABC):
         self.exposed = self.exposed_as(name)
         unit = base_unit(first.unit)
         self._unit, self._scale = unit.suffix, float(unit.factor)
-        self._help = first.description or name
+        self._help = bounded_text(first.description or name)
         self._series: dict[Labels, Metric] = {}
         # Scrapes come on threads of their own, while series come and go.
         self._version = 0

@@ -20,7 +20,7 @@ def metric_name(group: MetricGroup, name: str, metric: Metric) -> str:
 
 def labels(variables: Mapping[str, str]) -> dict[str, str]:
     """Return variables as labels; an empty value is the same as none."""
-    return {_label(key): _text(value) for key, value in variables.items() if value != ""}
+    return {_label(key): bounded_text(value) for key, value in variables.items() if value != ""}
 
 
 def _label(name: str) -> str:
@@ -31,6 +31,6 @@ def _label(name: str) -> str:
     return cleaned if re.match(r"[a-zA-Z]", cleaned) else f"_{cleaned.lstrip('_')}"
 
 
-def _text(value: str) -> str:
-    """A lone surrogate in one label would cost the whole scrape; a huge value is in each of them."""
+def bounded_text(value: str) -> str:
+    """Return a text for a scrape: a lone surrogate would cost all of it."""
     return value[:_LONGEST].encode("utf-8", "replace").decode()

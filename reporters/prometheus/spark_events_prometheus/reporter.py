@@ -65,7 +65,7 @@ class SeriesReporter(MetricReporter):
         body, errors = render(families, openmetrics)
         self._read_errors.inc(errors)
         of_errors, _ = render([self._errors], openmetrics)
-        return (body + of_errors + (OPENMETRICS_END if openmetrics else "")).encode()
+        return (body + of_errors + (OPENMETRICS_END if openmetrics else "")).encode("utf-8", "replace")
 
 
 def _address(metric: Metric, name: str, group: MetricGroup) -> tuple[str, Labels]:

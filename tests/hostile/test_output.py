@@ -1,0 +1,228 @@
+"""Every command and page that shows texts of users: nothing of theirs steers a terminal, or is taken as markup."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from spark_events.cli import app
+from spark_events.ctas.commands import show_transactions
+from spark_events.history.report import Report
+from spark_events.runtime.log_once import logger
+from spark_events.runtime.redaction import Redactor, redact_logs
+from spark_events.sql_runner import views
+from spark_events.sql_runner.decision import Action, Decision
+from spark_events.sql_runner.deployed import Deployment
+from spark_events.sql_runner.deployer import Result
+from spark_events.sql_runner.planner import Planned
+from tests.hostile.corpus import TEXTS, TIMES_MS, steering
+from tests.hostile.test_sources import application, log_of
+
+HOUR = 3_600_000
+T0 = 1_795_132_800_000
+each_text = pytest.mark.parametrize("name", TEXTS)
+
+
+def shown(show: Callable[[Console], Any], width: int = 100) -> str:
+    """Return what is printed on a terminal that can do nothing."""
+    out = io.StringIO()
+    show(Console(file=out, width=width, highlight=False, color_system=None))
+    return out.getvalue()
+
+
+def run(*arguments: str) -> str:
+    """Return what a command prints, whatever its exit code is; an exception fails the test."""
+    result = CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        from spark_events.api import ConfigError
+
+        assert isinstance(result.exception, ConfigError), repr(result.exception)
+    return result.output
+
+
+def report_of(text: str, time_ms: int = T0) -> Report:
+    """Return a report in which each text that events bring is this one."""
+    whose = {"app_name": text, "query_name": text}
+    until_ms = time_ms + HOUR
+    uptime = {
+        **whose,
+        "kind": "query",
+        "status": "RUNNING",
+        "state": "up",
+        "status_since_ms": time_ms,
+        **dict.fromkeys(("up_ms", "down_ms", "starting_ms", "stopped_ms", "longest_outage_ms"), 1_000),
+        "uptime_percent": 50.0,
+        "failures": 1,
+        "restarts": 1,
+        "mtbf_ms": None,
+        "mttr_ms": 7,
+        "last_heard_ms": until_ms,
+    }
+    sla = {
+        **whose,
+        "sla_ms": 60_000,
+        **dict.fromkeys(("completed", "failed", "late_by_duration", "late_by_gap", "met"), 1),
+        "overdue": True,
+        "met_percent": 10.0,
+        "worst_duration_ms": 5,
+        "worst_gap_ms": 6,
+        "mean_duration_ms": 5.0,
+    }
+    failure = {
+        **whose,
+        **dict.fromkeys(("kind", "error", "labels", "message"), text),
+        "date": "2026-11-20",
+        "count": 2,
+        "first_ms": time_ms,
+        "last_ms": until_ms,
+    }
+    interval = {**whose, "kind": "query", "status": "RUNNING", "state": "up"}
+    duration = {**whose, "time_ms": time_ms, "duration_ms": 5, "gap_ms": None}
+    return Report(
+        since_ms=time_ms,
+        until_ms=until_ms,
+        sla_ms=60_000,
+        sla_by_query={text: 1_000},
+        uptime=[uptime],
+        uptime_per_day=[{**uptime, "date": "2026-11-20"}, {**uptime, "date": "2026-11-21"}],
+        checkpoint_sla=[sla],
+        checkpoint_sla_per_day=[{**sla, "date": "2026-11-20"}],
+        failures=[failure],
+        intervals=[{**interval, "start_ms": time_ms, "end_ms": until_ms}],
+        durations=[duration],
+        notes=[text],
+        records=1,
+    )
+
+
+@each_text
+def test_report_on_a_terminal(name: str) -> None:
+    from spark_events.history.terminal import print_report
+
+    assert not steering(shown(lambda out: print_report(report_of(TEXTS[name]), out)))
+
+
+@each_text
+def test_report_as_a_page(name: str) -> None:
+    """No markup of users is in it, and no control character."""
+    from spark_events.history.page import page
+
+    html = page(report_of(TEXTS[name]))
+    assert not steering(html)
+    assert "<script" not in html
+    assert len(html) < 40 * len(TEXTS[name]) + 100_000
+
+
+@pytest.mark.parametrize("time_ms", TIMES_MS)
+def test_report_of_a_time_that_cannot_be(time_ms: int) -> None:
+    """A store of an earlier version may have one."""
+    from spark_events.history.page import page
+    from spark_events.history.terminal import print_report
+
+    assert len(page(report_of("x", time_ms))) < 100_000
+    assert "x" in shown(lambda out: print_report(report_of("x", time_ms), out))
+
+
+@each_text
+def test_lineage(tmp_path: Path, name: str) -> None:
+    """All forms of it."""
+    text = TEXTS[name]
+    dataset = {"namespace": text, "name": text, "table": text or "t"}
+    event = {
+        "jobId": text,
+        "jobName": text,
+        "newStatus": text,
+        "timeUnixNano": str(T0 * 1_000_000),
+        "application": {"name": text},
+        "lineage": {
+            "sources": [{"datasets": [{**dataset, "namespace": "in"}]}],
+            "sinks": [{"datasets": [dataset]}],
+            "relations": [{"source": 0, "sink": 0, "columns": {text: [{"column": text}]}}],
+        },
+    }
+    path = tmp_path / "a.lineage.000001.jsonl"
+    path.write_text(json.dumps(event) + "\n")
+    forms = (
+        [],
+        ["--as", "mermaid"],
+        ["--as", "dot"],
+        ["--of", text, "--columns"],
+        ["--of", f"{text}.{text}"],
+    )
+    for arguments in forms:
+        assert not steering(run("lineage", str(path), *arguments))
+
+
+@each_text
+def test_replay(tmp_path: Path, name: str) -> None:
+    """Its summary has names and messages."""
+    path = tmp_path / "app-1"
+    path.write_bytes(log_of(*application(TEXTS[name])))
+    said = run("replay", str(path))
+
+    assert "1 application" in said
+    assert not steering(said)
+
+
+@each_text
+def test_check(tmp_path: Path, name: str) -> None:
+    """Keys and values of a configuration, and paths."""
+    text = TEXTS[name].replace("\0", "")
+    key = "spark.events.reporter.f"
+    conf = ("--conf", f"{key}.factory.class=file_log", "--conf", f"{key}.path={tmp_path}/{text[:200]}")
+    odd = ("--conf", f"{key}.{text}={text}", "--conf", f"spark.events.checkpoint.sla={text}")
+    assert not steering(run("check", "--connect", *conf, *odd))
+
+
+@each_text
+def test_ctas_list(name: str) -> None:
+    """One transaction a line, at any width."""
+    said = shown(lambda out: show_transactions([[TEXTS[name] or "x"] * 7] * 2, out), width=20)
+
+    assert not steering(said)
+    assert len(said.splitlines()) == 3
+
+
+@each_text
+def test_sql_views(name: str) -> None:
+    """Status, plan, result and history."""
+    text = TEXTS[name]
+    row = views.QueryRow(text, text, True, 1, text, T0, 5, T0, 1, text)
+    planned = Planned(text, Decision(Action.FAIL, 1, text), None)
+    deployment = Deployment(T0, text, 1, text, text, text, text)
+
+    def show(out: Console) -> None:
+        views.show_status([row, row], out)
+        views.show_plan([planned], out)
+        views.show_result(Result(text, Action.FAIL, 1, text, True, text), out)
+        views.show_history([deployment], out)
+
+    assert not steering(shown(show))
+
+
+@each_text
+def test_logs(name: str) -> None:
+    """A line of a log is one line, and what it says of users steers nothing; nor does a traceback."""
+    lines = io.StringIO()
+    handler = logging.StreamHandler(lines)
+    redact_logs(Redactor())
+    logger.addHandler(handler)
+    try:
+        logger.error("query %s failed", TEXTS[name])
+        assert len(lines.getvalue().splitlines()) == 1
+        try:
+            raise RuntimeError(TEXTS[name])
+        except RuntimeError:
+            logger.exception("it failed")
+    finally:
+        logger.removeHandler(handler)
+
+    assert not steering(lines.getvalue().replace("\t", ""))
