@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from datetime import datetime, timezone
 
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.markup import escape
+from rich.measure import Measurement
 
 from spark_events.api import printable
 
+_WIDEST = 100_000
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000))
 
 
@@ -20,6 +23,22 @@ def plain(text: str) -> str:
 def plain_lines(text: str) -> str:
     """Return a message of users for a rich console: printable, and no markup; lines stay lines."""
     return escape(printable(text, but="\n"))
+
+
+class AsWide:
+    """Something for a rich console that is as wide as it is, on whatever terminal: print it with ``crop=False``.
+
+    Args:
+        what: a table, a tree.
+    """
+
+    def __init__(self, what: RenderableType) -> None:
+        self._what = what
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        widest = options.update(width=_WIDEST, max_width=_WIDEST)
+        needed = Measurement.get(console, widest, self._what).maximum
+        yield from console.render(self._what, options.update(width=needed, max_width=needed))
 
 
 def duration(ms: float | None) -> str:

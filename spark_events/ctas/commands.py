@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.measure import Measurement
 from rich.table import Table
 
 from spark_events.api import ConfigError
@@ -20,10 +19,9 @@ from spark_events.ctas.record import Transaction
 from spark_events.ctas.transactions import Recovered, Transactions, transactions_of
 from spark_events.spark_conf import read_conf
 from spark_events.spark_session import start_session
-from spark_events.texts import plain
+from spark_events.texts import AsWide, plain
 
 _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
-_WIDEST = 100_000
 app = typer.Typer(
     help="Transactions of CREATE TABLE AS SELECT: those that were left, and what becomes of them.",
     no_args_is_help=True,
@@ -97,8 +95,7 @@ def show_transactions(rows: Iterable[Iterable[str]], out: Console) -> None:
         table.add_column(name, no_wrap=True)
     for row in rows:
         table.add_row(*(plain(cell) for cell in row))
-    as_wide = Measurement.get(out, out.options.update(max_width=_WIDEST), table).maximum
-    out.print(table, width=as_wide, crop=False)
+    out.print(AsWide(table), crop=False)
 
 
 @contextmanager

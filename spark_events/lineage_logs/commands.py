@@ -11,7 +11,7 @@ from rich.console import Console
 
 from spark_events.lineage_logs import drawing
 from spark_events.lineage_logs.data_flow import read
-from spark_events.texts import plain
+from spark_events.texts import AsWide, plain
 
 _out = Console(highlight=False)
 _err = Console(stderr=True, highlight=False)
@@ -50,7 +50,8 @@ def lineage(
         found = flow.find(of)
         draw = drawing.trees_of_job if isinstance(found, str) else drawing.trees
         for tree in draw(flow, found, columns):  # type: ignore[arg-type]
-            _out.print(tree, soft_wrap=True)
+            # Wider than the terminal, or the ends of long chains would have no room.
+            _out.print(AsWide(tree), crop=False)
     elif form is Form.TREE:
         _out.print(drawing.table(flow))
     else:

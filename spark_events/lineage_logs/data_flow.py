@@ -185,14 +185,19 @@ def _job_event(event: Any) -> _JobEvent:
         job = f"{_text(event['application']['name'])}.{_text(event['jobName'])}"
         sources = [_data(vertex, titles) for vertex in graph["sources"]]
         sinks = [_data(vertex, titles) for vertex in graph["sinks"]]
-        flows = list(_flows(job, sources, sinks, graph["relations"]))
+        is_application = event.get("jobKind") == "application"
+        flows = list(_flows(job, sources, sinks, graph["relations"], is_application))
     status = event.get("newStatus")
     time_ms = int(event["timeUnixNano"]) // 1_000_000
     return _JobEvent(_text(event["jobId"]), time_ms, status and _text(status), titles, flows)
 
 
 def _flows(
-    job: str, sources: list[list[Key]], sinks: list[list[Key]], relations: list[dict[str, Any]]
+    job: str,
+    sources: list[list[Key]],
+    sinks: list[list[Key]],
+    relations: list[dict[str, Any]],
+    is_application: bool,
 ) -> Iterator[tuple[Key | None, Key | None, Flow]]:
     """Yield the flows of a job: along its edges, and of what has none, those to or from what is not known."""
     from_them: set[Key] = set()
@@ -211,7 +216,7 @@ def _flows(
         yield source, None, Flow(job)
     for sink in (key for keys in sinks for key in keys if key not in into_them):
         yield None, sink, Flow(job)
-    if not any(sources) and not any(sinks):
+    if not any(sources) and not any(sinks) and not is_application:
         yield None, None, Flow(job)
 
 

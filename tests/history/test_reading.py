@@ -10,8 +10,10 @@ import pytest
 
 from spark_events.api import ConfigError
 from spark_events.history.checkpoints import Sla
-from spark_events.history.history import read_history
+from spark_events.history.history import MOST_DAYS, read_history
+from spark_events.history.plausible import EARLIEST_MS
 from tests.history.story import DAY, HOUR, MIN, T0, Story, write, write_otlp
+from tests.hostile.corpus import TIMES_MS
 
 pytestmark = pytest.mark.spark
 
@@ -253,3 +255,68 @@ def test_columns_are_those_of_the_docs(spark: Any, tmp_path: Path) -> None:
     assert {name: ", ".join(table.columns) for name, table in history.tables()._asdict().items()} == {
         name: listed[name] for name in history.tables()._fields
     }
+
+
+def test_clocks_that_are_wrong(spark: Any, tmp_path: Path) -> None:
+    """41 events whose times cannot be take no place: they are counted, with a file, and the page is small."""
+    from spark_events.history.page import page
+    from spark_events.history.report import collect
+
+    odd = Story("broken", "app-9")
+    for number, time_ms in enumerate([*TIMES_MS, *(2**63 - 1 - n for n in range(30))]):
+        odd.checkpoint(time_ms - T0, 1, checkpointId=number)
+    folder = write(tmp_path / "log", told())
+    odd.events.append({**odd.events[0], "eventId": "last ns", "timeUnixNano": str(2**63 - 1)})
+    (folder / "odd.events.000001.jsonl").write_text("\n".join(odd.lines()))
+
+    history, reading = read_history(spark, [str(folder)])
+    assert reading.problems.keys() <= {"time", "no_time"}
+    assert sum(reading.problems.values()) == len(odd.events)
+    assert reading.examples["time"].endswith("odd.events.000001.jsonl")
+    report = collect(history, history.tables(), [reading])
+    assert [row["app_name"] for row in report.uptime] == ["shop", "shop"]
+    assert any("before 2009-01-01 00:00 or after" in note for note in report.notes)
+    assert len(page(report)) < 60_000
+
+
+def test_very_many_days(spark: Any, tmp_path: Path) -> None:
+    """A clock that is wrong and could be right makes a long history: by day, there are its last days."""
+    from spark_events.history.page import page
+    from spark_events.history.report import collect
+
+    early = Story("early").application(EARLIEST_MS - T0, "CREATED", "RUNNING")
+    folder = write(tmp_path / "log", told(), early)
+    history, reading = read_history(spark, [str(folder)])
+    report = collect(history, history.tables(), [reading])
+
+    assert MOST_DAYS - 1 <= len({row["date"] for row in report.uptime_per_day}) <= MOST_DAYS
+    assert f"by day, there are the last {MOST_DAYS} days alone" in report.notes
+    assert len(page(report)) < 1_500_000
+
+
+def test_numbers_that_cannot_be(spark: Any, tmp_path: Path) -> None:
+    """Their sum would be too large for any table; they are taken as missing."""
+    story = told()
+    for number in range(3):
+        story.checkpoint(HOUR + number, 1, 2**63 - 1, rows=2**63 - 1, fullSize=-5)
+    story.event(HOUR, "RecordsDroppedEvent", cause="queue_full", count=2**63 - 1, total=7)
+    found = figures(spark, write(tmp_path / "log", story))
+    history, reading = read_history(spark, [str(tmp_path / "log")])
+
+    assert found
+    assert history.losses() == {}
+    assert reading.odd_numbers == 7
+
+
+def test_events_that_are_not_the_reports(spark: Any, tmp_path: Path) -> None:
+    """Tables' transactions are the framework's own; what a user's code reports is counted as theirs."""
+    from spark_events.history.report import notes_on
+
+    story = (
+        told().event(HOUR, "TableTransactionEvent", transactionStatus="COMMITTED").event(HOUR, "PricesStale")
+    )
+    _, reading = read_history(spark, [str(write(tmp_path / "log", story))])
+    read_history(spark, [str(tmp_path / "log")])[0].tables().uptime.collect()
+
+    assert (reading.problems, reading.own) == ({}, 1)
+    assert notes_on([reading], {}) == ["1 events are your own code's: they show only that it ran"]

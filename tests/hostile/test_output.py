@@ -185,10 +185,11 @@ def test_check(tmp_path: Path, name: str) -> None:
 @each_text
 def test_ctas_list(name: str) -> None:
     """One transaction a line, at any width."""
-    said = shown(lambda out: show_transactions([[TEXTS[name] or "x"] * 7] * 2, out), width=20)
+    txid = "20261122T003327-b40c087a"
+    said = shown(lambda out: show_transactions([[txid, *[TEXTS[name]] * 6]] * 2, out), width=20)
 
     assert not steering(said)
-    assert len(said.splitlines()) == 3
+    assert [line.split(" ")[0] for line in said.splitlines()[1:]] == [txid] * 2
 
 
 @each_text

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 
 from spark_events.lineage.job_listeners import STATEMENT_CREATED, STATEMENT_ENDED
+from spark_events.lineage_logs.data_flow import read
 from tests.lineage.test_listeners import Told
 from tests.support import cli
 
@@ -51,7 +54,9 @@ def logs(tmp_path: Path) -> Path:
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(cli("lineage", *map(str, arguments)), capture_output=True, text=True)
+    environment = {**os.environ, "COLUMNS": "160"}
+    command = cli("lineage", *map(str, arguments))
+    return subprocess.run(command, capture_output=True, text=True, env=environment)
 
 
 def test_what_feeds_a_table_and_what_it_feeds(logs: Path) -> None:
@@ -95,7 +100,81 @@ def test_a_compressed_file_and_one_with_nonsense(logs: Path) -> None:
     log.unlink()
     done = run(logs, "--of", "shop.totals")
     assert done.returncode == 0, done.stderr
-    assert "2 line(s) were no events of jobs" in done.stderr
+    assert f"{packed}: 2 line(s) were no events of jobs" in done.stderr
+
+
+def event(**fields: Any) -> dict[str, Any]:
+    """Return an event of a job as the file log writes it, with some fields in place of its own."""
+    vertex = {"datasets": [{"namespace": "file", "name": "/d/in"}]}
+    graph = {"sources": [vertex], "sinks": [], "relations": []}
+    whole = {"jobId": "j", "jobName": "reads", "newStatus": "RUNNING", "timeUnixNano": "1000000"}
+    return {**whole, "application": {"name": "shop"}, "lineage": graph, **fields}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"application": None},
+        {"application": {}},
+        {"jobId": ["a", "list"]},
+        {"jobName": 7},
+        {"timeUnixNano": "soon"},
+        {"newStatus": {"a": 1}},
+        {"lineage": {"sources": [], "sinks": []}},
+        {"lineage": {"sources": [], "sinks": [], "relations": [{"source": 3, "sink": 0}]}},
+        {"lineage": {"sources": [{"datasets": [{"name": "x"}]}], "sinks": [], "relations": []}},
+    ],
+    ids=repr,
+)
+def test_a_line_that_lacks_something(logs: Path, wrong: dict[str, Any]) -> None:
+    """It is skipped, counted and named; the others are shown."""
+    path = logs / "more.lineage.000001.jsonl"
+    path.write_text(json.dumps(event(**wrong)) + "\n")
+    flow = read([logs])
+
+    assert flow.skipped == {path: 1}
+    assert len(flow.flows) == 6
+
+
+def test_a_torn_file(logs: Path) -> None:
+    """What can be read of it is shown."""
+    (log,) = logs.iterdir()
+    packed = logs / f"{log.name}.gz"
+    packed.write_bytes(gzip.compress(log.read_bytes() * 50)[:-20])
+    log.unlink()
+    done = run(logs, "--of", "shop.totals")
+    assert done.returncode == 0, done.stderr
+    assert f"{packed}: cannot be read to its end" in done.stderr
+    assert "shop.totals is fed by" in done.stdout
+
+
+def test_a_job_without_a_known_sink(logs: Path) -> None:
+    """It is in the table, and is found by its name."""
+    nothing = {"sources": [], "sinks": [], "relations": []}
+    lines = [event(), event(jobId="k", jobName="knows nothing", lineage=nothing)]
+    (logs / "more.lineage.000001.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    table = " ".join(run(logs).stdout.split())
+    assert "shop.reads" in table
+    assert "shop.knows nothing" in table
+    of_job = [" ".join(line.split()) for line in run(logs, "--of", "reads").stdout.splitlines()]
+    assert of_job[0].startswith("shop.reads RUNNING 1970-01-01")
+    assert of_job[1:] == ["├── reads", "│ └── /d/in", "└── writes", "└── nothing that is known"]
+
+
+def test_a_long_chain_and_many_ways(tmp_path: Path) -> None:
+    """Of 3,000 tables each feeding the next two, what is drawn ends."""
+    lines = []
+    for number in range(3_000):
+        names = [f"/d/{number}", f"/d/{number + 1}", f"/d/{number + 2}"]
+        vertices = [{"datasets": [{"namespace": "file", "name": name}]} for name in names]
+        relations = [{"source": 0, "sink": 0}, {"source": 0, "sink": 1}]
+        graph = {"sources": vertices[:1], "sinks": vertices[1:], "relations": relations}
+        lines.append(json.dumps(event(jobId=str(number), jobName=f"j{number}", lineage=graph)))
+    (tmp_path / "a.lineage.000001.jsonl").write_text("\n".join(lines))
+    done = run(tmp_path, "--of", "/d/0")
+    assert done.returncode == 0, done.stderr
+    assert "… as above" in done.stdout
+    assert "… and so on: ask for it with --of" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -237,3 +237,44 @@ def test_the_examples_are_manifests() -> None:
     folder = REPO / "conf" / "sql-runner"
 
     assert read_folder(folder / "queries", folder / "template.yaml").or_fail().by_name
+
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (BOMB, "m.yaml:5: more than 50,000 values, with each alias"),
+        ("a: &a\n  b: *a\n", "m.yaml:2: *a is within what it stands for"),
+        ("a:\n  " + "[" * 5_000 + "]" * 5_000, "m.yaml:2: more than 50 levels"),
+        ("a: " + "x" * 2_000_000, "m.yaml:1: 2,000,003 characters; a manifest has at most 1,048,576"),
+        (
+            "a: 1\nb: 2026-13-45",
+            "m.yaml:2: '2026-13-45' is not allowed; expected a YAML timestamp, or a text",
+        ),
+        ("a: " + "9" * 5_000, "m.yaml:1: '9999"),
+        ("a: !!bool x", "m.yaml:1: 'x' is not allowed; expected a YAML bool"),
+        ("a: \0", "m.yaml:1: no YAML: unacceptable character #x0000"),
+    ],
+    ids=["bomb", "itself", "nested", "long", "date", "number", "bool", "nul"],
+)
+def test_a_manifest_that_means_no_good(text: str, said: str) -> None:
+    """A bound, with its line, before anything is made of it; for templates as well."""
+    with pytest.raises(ConfigError) as raised:
+        read_yaml(text, "m.yaml")
+    assert str(raised.value).startswith(said)
+
+
+def test_aliases_and_merges_within_bounds() -> None:
+    """What an alias is for goes on working."""
+    text = read_yaml("a: &a {x: 1, y: 2}\nb:\n  <<: *a\n  y: 3\nc: *a\n", "m.yaml")
+    assert text.values == {"a": {"x": 1, "y": 2}, "b": {"x": 1, "y": 3}, "c": {"x": 1, "y": 2}}
+
+
+def test_a_file_of_megabytes_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "big.yaml").write_text("# " + "x" * (5 << 20))
+    found = read_files([tmp_path / "big.yaml"], None)
+    assert found.problems == [f"{tmp_path / 'big.yaml'}: 5,242,882 bytes; a manifest has at most 1,048,576"]
