@@ -11,7 +11,7 @@ from rich.measure import Measurement
 
 from spark_events.api import printable
 
-_WIDEST = 100_000
+_WIDEST = 1_000_000_000
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000))
 
 
@@ -26,7 +26,7 @@ def plain_lines(text: str) -> str:
 
 
 class AsWide:
-    """Something for a rich console that is as wide as it is, on whatever terminal: print it with ``crop=False``.
+    """Something for a rich console that is as wide as it is, on any terminal; printed with ``crop=False``.
 
     Args:
         what: a table, a tree.

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from spark_events.api import ConfigError
+from spark_events.check import check
 from spark_events.launcher import USERS_PYTHON
 from spark_events.submit import submit_command
 from tests.support import REPO, cli, free_port
@@ -242,3 +243,93 @@ class TestSubmit:
     def test_help_is_spark_submits(self) -> None:
         """Questions go to spark-submit."""
         assert submit_command(["--version"])[0][-1] == "--version"
+
+
+NEAR_MISSES = {
+    "spark.event.reporter.f.path": "spark.events.reporter.f.path",
+    "spark.Events.reporter.f.path": "spark.events.reporter.f.path",
+    "spark.events.reporters.f.path": "spark.events.reporter.f.path",
+    "spark.events.repoter.f.path": "spark.events.reporter.f.path",
+    "spark.metric.reporter.p.port": "spark.metrics.reporter.p.port",
+    "spark.metrics.reporters.p.port": "spark.metrics.reporter.p.port",
+    "spark.trace.reporter.t.factory.class": "spark.traces.reporter.t.factory.class",
+    "spark.event.checkpoint.sla": "spark.events.checkpoint.sla",
+    "spark.job-status-change.listener.l.path": "spark.job-status-changed.listener.l.path",
+    "events.reporter.f.path": "spark.events.reporter.f.path",
+}
+SPARKS_OWN = (
+    "spark.eventLog.dir",
+    "spark.metrics.staticSources.enabled",
+    "spark.metrics.conf.*.sink.csv.class",
+    "spark.memory.fraction",
+    "spark.executor.metrics.pollingInterval",
+    "spark.sql.metrics.x",
+    "events.x",
+)
+
+
+@pytest.mark.parametrize("key", [*NEAR_MISSES, *SPARKS_OWN])
+def test_near_misses_of_a_namespace(key: str) -> None:
+    """A key that nobody reads, and that was meant for us; Spark's own are none."""
+    problems = [problem for problem in check({key: "1"}, False).problems if problem.startswith(key)]
+
+    if key in NEAR_MISSES:
+        assert problems == [f"{key}: unknown key; did you mean {NEAR_MISSES[key]!r}?"]
+    else:
+        assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"factory.class": "file_log", "path": "/proc/x"}, "/proc is no folder that can be written"),
+        ({"factory.class": "file_log", "path": "{}/a file/x"}, "a file is no folder that can be written"),
+        (
+            {
+                "factory.class": "tests.plugin_example.spark_events_sqlite:SqliteReporterFactory",
+                "path": "{}/no/x.db",
+            },
+            "unable to open database file",
+        ),
+        ({"factory.class": "tests.plugins:Raising", "in": "open"}, "no open today"),
+    ],
+    ids=["proc", "file", "plugin", "open"],
+)
+def test_connect_tries_what_the_reporter_will_do(tmp_path: Path, options: dict[str, str], said: str) -> None:
+    """Also of a plugin that has no probe of its own."""
+    (tmp_path / "a file").touch()
+    conf = {f"spark.events.reporter.r.{key}": value.format(tmp_path) for key, value in options.items()}
+    (problem,) = check(conf, True).problems
+
+    assert said in problem
+
+
+def test_connect_leaves_nothing_behind(tmp_path: Path) -> None:
+    conf = {
+        "spark.events.reporter.f.factory.class": "file_log",
+        "spark.events.reporter.f.path": str(tmp_path / "events"),
+        "spark.events.reporter.r.factory.class": "tests.plugins:CollectingFactory",
+    }
+    found = check(conf, True)
+
+    assert [each.reached for each in found.reporters] == [
+        f"{tmp_path / 'events'} can be written",
+        "it was opened and closed",
+    ]
+    assert not list(tmp_path.iterdir())
+
+
+def test_help_of_run() -> None:
+    """It says what run adds to spark-submit, and then what spark-submit says."""
+    done = run("run", "--help")
+
+    assert "Usage: spark-events run [spark-submit options] app.py [arguments]" in done.stdout
+    assert "Without either, those settings do nothing." in done.stdout
+    assert "--deploy-mode" in done.stdout + done.stderr
+
+
+def test_check_says_what_the_settings_are_for(tmp_path: Path) -> None:
+    """The settings alone report nothing."""
+    done = run("check", "--properties-file", properties(tmp_path, GOOD.format(path=tmp_path)))
+
+    assert "spark-events run starts, or that call spark_events.attach(spark)" in done.stdout

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from spark_events.api import ReporterConfig
+from spark_events.api import Failure, FailureContext, ReporterConfig
 from spark_events.listeners import settings
+from spark_events.listeners.enrichers import Enrichers
 from spark_events.runtime.kinds import KINDS
+from spark_events.runtime.log_once import OnceLog
 from spark_events.runtime.plugins import installed, load_factory
 from spark_events.runtime.setup import COMMON
 from tests.support import REPO, wait_until
@@ -110,6 +112,16 @@ def test_the_sending_reporter_in_the_docs_works() -> None:
     server.server_close()
 
     assert bodies == [b"id MyEvent body"] * 2
+
+
+def test_the_failure_enricher_in_the_docs_works() -> None:
+    """The example of docs/plugins.md, asked as the framework asks."""
+    enrichers = Enrichers([_example("TeamEnricher")()], OnceLog())
+    failure = Failure("no heap", "java.lang.OutOfMemoryError")
+    labels = enrichers.labels(failure, FailureContext("query", {"app_name": "payments-eu"}))
+    enrichers.close()
+
+    assert labels == {"team": "payments", "runbook": "oom"}
 
 
 def _example(name: str) -> Any:

@@ -86,6 +86,14 @@ def test_the_query_runs_once(spark: Any) -> None:
     assert ran.value == 50
 
 
+def test_a_table_that_was_replaced_was_not_created(spark: Any, folders: Folders) -> None:
+    statement = f"CREATE OR REPLACE TABLE t USING parquet AS {TEN}"
+    first, second = ctas.sql(spark, statement), ctas.sql(spark, statement)
+    assert [(done.created, done.replaced) for done in (first, second)] == [(True, False), (True, True)]
+    assert str(first).startswith("spark_catalog.default.t was created with 10 rows (pointer, transaction ")
+    assert str(second).startswith("spark_catalog.default.t was replaced with 10 rows (pointer, transaction ")
+
+
 def test_if_not_exists_and_a_name_that_is_taken(spark: Any, folders: Folders) -> None:
     ctas.sql(spark, f"CREATE TABLE t USING parquet AS {TEN}")
     done = ctas.sql(spark, "CREATE TABLE IF NOT EXISTS t USING parquet AS SELECT raise_error('run') AS a")

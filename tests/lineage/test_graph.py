@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from spark_events.api import LineageDataset, LineageVertex, TableLineageEdge
+from spark_events.lineage import add_lineage_edges
 from spark_events.lineage.datasets import Catalogs
 from spark_events.lineage.graph import GraphBuilder, merged
 from tests.lineage.shown import shown
@@ -63,3 +67,26 @@ def test_merged_graphs_have_each_thing_once() -> None:
     both = merged((one, one))
     assert both == one
     assert merged(()).sources == ()
+
+
+DATASET = LineageDataset("orders", "mystore://host")
+
+
+@pytest.mark.parametrize(
+    ("edge", "said"),
+    [
+        (DATASET, "takes edges, such as TableLineageEdge(source, sink), and not a LineageDataset"),
+        (
+            TableLineageEdge(DATASET, LineageVertex((DATASET,))),
+            "an edge's source is a LineageDataset; expected",
+        ),  # type: ignore[arg-type]
+        (TableLineageEdge(LineageVertex((DATASET,)), "orders"), "an edge's sink is a str; expected"),  # type: ignore[arg-type]
+        (TableLineageEdge(LineageVertex(DATASET), LineageVertex((DATASET,))), "source is a LineageVertex of"),  # type: ignore[arg-type]
+    ],
+    ids=["dataset", "source", "sink", "vertex"],
+)
+def test_edges_are_checked_at_the_call(edge: Any, said: str) -> None:
+    """Before anything is asked of Spark."""
+    with pytest.raises(TypeError) as raised:
+        add_lineage_edges(None, edge)
+    assert said in str(raised.value)

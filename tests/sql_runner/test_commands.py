@@ -243,6 +243,10 @@ class TestOneDay:
             for log in ("offsets", "commits")
         )
         assert begun == committed
+        status = run(shop, "status")
+        assert status.returncode == 0, "it was ended on purpose"
+        assert "ENDED" in status.stdout
+        assert "session 'default' was ended; its queries start again with it" in status.stdout
 
     def test_all_of_it_was_reported_under_the_manifests_names(self, session: Session) -> None:
         events = file_events(session.events)
