@@ -52,6 +52,16 @@ public class HostileEvents {
         return new SparkListenerJobEnd(job, 1000L, new JobFailed(new RuntimeException(text)));
     }
 
+    public Object jobEndOfManyFrames(int job, int frames) {
+        StackTraceElement[] trace = new StackTraceElement[frames];
+        for (int i = 0; i < frames; i++) {
+            trace[i] = new StackTraceElement("com.shop.Recursion", "again", "Recursion.scala", i);
+        }
+        RuntimeException error = new RuntimeException(text);
+        error.setStackTrace(trace);
+        return new SparkListenerJobEnd(job, 1000L, new JobFailed(error));
+    }
+
     public Object queryEnd(String id) {
         java.util.UUID uuid = java.util.UUID.fromString(id);
         return new StreamingQueryListener.QueryTerminatedEvent(uuid, uuid, Option.apply(text), Option.apply(text));
@@ -73,6 +83,28 @@ def utf16(text: str) -> str:
     return " ".join(str(units[i] | units[i + 1] << 8) for i in range(0, len(units), 2))
 
 
+def events_of(spark: Any, text: str, times: int) -> Any:
+    made = compile_java(spark._jvm, FACTORY, "tests.HostileEvents")
+    gateway = spark.sparkContext._gateway
+    arguments = gateway.new_array(gateway.jvm.java.lang.Object, 2)
+    arguments[0], arguments[1] = utf16(text), times
+    return made.getConstructors()[0].newInstance(arguments)
+
+
+@pytest.mark.spark
+def test_a_stack_trace_of_very_many_frames(spark: Any, bridge: DriverBridge) -> None:
+    """A record of very many parts loses most of them, and says what it is about."""
+    spark.sparkContext._jsc.sc().listenerBus().post(
+        events_of(spark, "deep", 1).jobEndOfManyFrames(4712, 100_000)
+    )
+    bridge.await_bus(60_000)
+    (job,) = [record for _, record in bridge.drain(1_000, 0) if record.get("Job ID") == 4712]
+
+    exception = job["Job Result"]["Exception"]
+    assert exception["Message"] == "deep"
+    assert [frame["Line Number"] for frame in exception["Stack Trace"]] == list(range(100))
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("times", [1, 300_000], ids=["once", "very often"])
 @pytest.mark.parametrize("name", TEXTS)
@@ -80,11 +112,7 @@ def test_the_driver_bridge(spark: Any, bridge: DriverBridge, name: str, times: i
     """A failed job and a failed query end, whatever their exceptions say, and each record is small."""
     text = TEXTS[name]
     times = min(times, 12 * MB // max(1, len(text)))
-    made = compile_java(spark._jvm, FACTORY, "tests.HostileEvents")
-    gateway = spark.sparkContext._gateway
-    arguments = gateway.new_array(gateway.jvm.java.lang.Object, 2)
-    arguments[0], arguments[1] = utf16(text), times
-    events = made.getConstructors()[0].newInstance(arguments)
+    events = events_of(spark, text, times)
     bus = spark.sparkContext._jsc.sc().listenerBus()
     run = "00000000-0000-0000-0000-000000000001"
     failed, dropped = bridge.failed, bridge.dropped

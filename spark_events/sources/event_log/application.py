@@ -174,11 +174,11 @@ def _with_exit(end: dict[str, Any], mark: dict[str, Any]) -> dict[str, Any]:
 
     Spark's own exit code is 0 whatever Python did; where it is another one, Spark knows.
     """
-    exit_code, exception = mark.get("exitCode"), mark.get("exception")
-    assumed = not end.get("ExitCode") and exit_code is None
-    if assumed or not end.get("ExitCode"):
-        end = {**end, "ExitCode": exit_code, "Exception": exception}
-    return {**end, OUTCOME_ASSUMED: assumed}
+    if end.get("ExitCode"):
+        return end
+    exit_code = mark.get("exitCode")
+    how = {"ExitCode": exit_code, "Exception": mark.get("exception")}
+    return {**end, **how, OUTCOME_ASSUMED: exit_code is None}
 
 
 def _sentence(event: Event) -> str:

@@ -3,6 +3,7 @@ package io.sparkevents;
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonStreamContext;
 import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.core.StreamReadConstraints;
 import java.io.IOException;
@@ -53,8 +54,9 @@ public class RecordTexts {
         JsonParser from = factory.createParser(json);
         JsonGenerator to = factory.createGenerator(written);
         for (JsonToken token = from.nextToken(); token != null; token = from.nextToken()) {
-            if (from.getParsingContext().inArray() && from.getParsingContext().getCurrentIndex() >= mostItems
-                && !token.isStructEnd()) {
+            JsonStreamContext context = from.getParsingContext();
+            JsonStreamContext around = token.isStructStart() ? context.getParent() : context;
+            if (around.inArray() && around.getCurrentIndex() >= mostItems && !token.isStructEnd()) {
                 from.skipChildren();
             } else if (token == JsonToken.FIELD_NAME) {
                 to.writeFieldName(cut(from.getCurrentName(), longestText));
