@@ -39,6 +39,7 @@ from spark_events.sql_runner.definitions import split_statements
 from spark_events.sql_runner.manifest import parse_manifest
 from spark_events.sql_runner.spark_errors import one_line
 from spark_events.sql_runner.yaml_text import read_yaml
+from tests.history.test_reading import told
 from tests.hostile.corpus import NUMBERS, TEXTS
 from tests.hostile.test_sources import application, log_of
 from tests.sources.reading import read_bytes
@@ -298,6 +299,47 @@ def fuzz(name: str, examples: int, derandomize: bool) -> None:
 @pytest.mark.parametrize("name", PARSERS)
 def test_a_sample(name: str) -> None:
     fuzz(name, 200, derandomize=True)
+
+
+STORED = [json.loads(line) for line in told().lines()]
+stored = st.one_of(mangled([line.encode() for line in told().lines()]), changed(STORED).map(json_of))
+
+
+def fuzz_stored_events(spark: Any, examples: int, derandomize: bool) -> None:
+    """Spark reads them in one go: a history of the others comes of it, and each line is accounted for."""
+    from spark_events.history.history import read_history
+    from spark_events.history.report import collect
+
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=derandomize,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.lists(stored, min_size=100, max_size=200))
+    def check(lines: list[bytes]) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            whole = [re.sub(rb"[\r\n]", b" ", line) for line in lines]
+            Path(folder, "a.events.000001.jsonl").write_bytes(b"\n".join([*whole, *map(json_of, STORED)]))
+            history, reading = read_history(spark, [folder])
+            report = collect(history, history.tables(), [reading])
+        assert reading.events + sum(reading.problems.values()) == reading.records >= len(STORED)
+        assert "shop" in {row["app_name"] for row in report.uptime}
+
+    check()
+
+
+@pytest.mark.spark
+def test_a_sample_of_stored_events(spark: Any) -> None:
+    fuzz_stored_events(spark, 2, derandomize=True)
+
+
+@pytest.mark.spark
+@pytest.mark.soak
+@pytest.mark.timeout(3_600)
+def test_many_stored_events(spark: Any) -> None:
+    fuzz_stored_events(spark, 100, derandomize=False)
 
 
 @pytest.mark.soak

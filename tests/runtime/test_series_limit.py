@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
+
 import pytest
 
 from spark_events.api import Counter, Gauge, Histogram, Meter, Metric
@@ -114,3 +117,25 @@ def test_many_series_at_once_are_all_announced() -> None:
     registry.close(5_000)
 
     assert len(found) == 30_000
+
+
+def test_groups_that_are_closed_leave_nothing() -> None:
+    """However many metric groups come and go, with a reporter that is told of each."""
+    registry = limited()
+
+    def come_and_go(count: int) -> int:
+        for number in range(count):
+            group = registry.root.add_group("table", f"t{number}")
+            group.register("rows", Counter())
+            group.close()
+        wait_until(lambda: not registry.undelivered, "the reporter was told")
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    after_some = come_and_go(1_000)
+    after_many = come_and_go(20_000)
+    tracemalloc.stop()
+    registry.close(5_000)
+
+    assert after_many - after_some < 200_000

@@ -28,7 +28,7 @@ public class RecordTexts {
         StreamReadConstraints any = StreamReadConstraints.builder().maxStringLength(Integer.MAX_VALUE).build();
         factory = JsonFactory.builder().streamReadConstraints(any).build();
         longest = (int) Math.min(LONGEST, maxBytes / 16);
-        huge = maxBytes / 8;
+        huge = maxBytes / 2;
     }
 
     /** Returns a record with texts of a bounded length; one of very many parts loses most of them as well. */
