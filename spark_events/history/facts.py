@@ -204,8 +204,8 @@ def _classified(events: DataFrame, times: PossibleTimes) -> DataFrame:
         "*",
         odd.alias("odd_numbers"),
         _problem(times).alias("problem"),
-        # A day of whatever time; those that cannot be are a problem.
-        date_of(F.when(F.col("time_ms").between(0, times.latest_ms), F.col("time_ms"))).alias("date"),
+        # Of a time that cannot be, there may be no day either.
+        date_of(F.when(_can_be(times), F.col("time_ms"))).alias("date"),
     ).withColumn("message", F.substring("message", 1, _MESSAGE_CHARACTERS))
 
 
@@ -233,6 +233,10 @@ def _labels(attributes: Any) -> Any:
     return F.array_join(F.array_sort(shown), ", ")
 
 
+def _can_be(times: PossibleTimes) -> Any:
+    return F.col("time_ms").between(times.earliest_ms, times.latest_ms)
+
+
 def _problem(times: PossibleTimes) -> Any:
     whose = F.col("app_name").isNull() | (F.col("kind").isNull() & ~F.col("fact").isin(LOSS, SEEN))
     whose = whose | ((F.col("kind") == "query") & F.col("query_name").isNull())
@@ -245,7 +249,7 @@ def _problem(times: PossibleTimes) -> Any:
         .when(F.col("event_name").isNull() & F.col("event_id").isNull(), "unreadable")
         .when(F.col("event_id").isNull(), "no_id")
         .when(F.col("time_ms").isNull(), "no_time")
-        .when(~F.col("time_ms").between(times.earliest_ms, times.latest_ms), "time")
+        .when(~_can_be(times), "time")
         .when(whose, "no_job")
         .when((F.col("fact") == STATUS) & bad_status, "status")
         .when((F.col("fact") == CHECKPOINT) & bad_checkpoint, "duration")

@@ -24,7 +24,7 @@ _STEPS_MS = tuple(
 _MOST_TICKS = 7
 MOST_ROWS = 2_000
 """Of a table; the JSON has all."""
-_MOST_DAY_ROWS = 5_000
+MOST_DAY_ROWS = 5_000
 
 
 class Segment(NamedTuple):
@@ -102,6 +102,7 @@ def page(report: Report) -> str:
         job_name=job_name,
         most_shown=MOST_SHOWN,
         most_rows=MOST_ROWS,
+        most_day_rows=MOST_DAY_ROWS,
         down=down,
         overdue=[row for row in report.checkpoint_sla if row["overdue"]],
         totals=_totals(report),
@@ -223,13 +224,15 @@ def _days(report: Report) -> list[tuple[str, list[Row]]]:
     sla = {(row["date"], row["app_name"], row["query_name"]): row for row in report.checkpoint_sla_per_day}
     days = []
     rows_of_days = report.uptime_per_day
-    if len(rows_of_days) > _MOST_DAY_ROWS:
-        first_left_out = rows_of_days[-_MOST_DAY_ROWS - 1]["date"]
-        rows_of_days = [row for row in rows_of_days if row["date"] > first_left_out]
+    if len(rows_of_days) > MOST_DAY_ROWS:
+        first_left_out = rows_of_days[-MOST_DAY_ROWS - 1]["date"]
+        whole_days = [row for row in rows_of_days if row["date"] > first_left_out]
+        rows_of_days = whole_days or rows_of_days[-MOST_DAY_ROWS:]
     for date, rows in groupby(rows_of_days, key=lambda row: str(row["date"])):
         joined = [
             {**row, "sla": sla.get((date, row["app_name"], row["query_name"])) if row["query_name"] else None}
             for row in rows
         ]
         days.append((date, joined))
-    return days if len(days) > 1 else []
+    several = len({row["date"] for row in report.uptime_per_day}) > 1
+    return days if several else []

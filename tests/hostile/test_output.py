@@ -131,6 +131,24 @@ def test_report_of_a_time_that_cannot_be(time_ms: int) -> None:
     assert "x" in shown(lambda out: print_report(report_of("x", time_ms), out))
 
 
+@pytest.mark.parametrize(("days", "rows", "drawn"), [(800, 100, 50), (2, 10_000, 1)])
+def test_a_page_of_very_many_rows(days: int, rows: int, drawn: int) -> None:
+    """Its tables have so many, and it says that there are more."""
+    from spark_events.history.page import page
+
+    report = report_of("x")
+    one, of_day, failure = report.uptime[0], report.uptime_per_day[0], report.failures[0]
+    report.uptime = [one] * rows
+    report.failures = [failure] * rows
+    report.uptime_per_day = [{**of_day, "date": f"{2000 + n:04}"} for n in range(days) for _ in range(rows)]
+    html = page(report)
+
+    assert len(html) < 6_000_000
+    assert html.count("<details") == drawn
+    assert html.count("more: --json has all") == 2 * (rows > 2_000)
+    assert "these are the last days'" in html
+
+
 @each_text
 def test_lineage(tmp_path: Path, name: str) -> None:
     """All forms of it."""
