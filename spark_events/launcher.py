@@ -77,11 +77,11 @@ def attach_to_each_context() -> None:
     original_stop = SparkContext.stop
 
     @functools.wraps(original_stop)
-    def stop(self: Any) -> None:
+    def stop(self: Any, *args: Any, **kwargs: Any) -> None:
         mark = _marks.pop(self, None)
         if mark is not None and self._jsc is not None:
             PROCESS_EXIT.note_stop(mark.leave_at_stop())
-        original_stop(self)
+        original_stop(self, *args, **kwargs)
 
     SparkContext.__init__ = initialise
     SparkContext.stop = stop

@@ -54,13 +54,16 @@ class ExitMark:
         """
         if self._class is None or self._context._jsc is None:
             return
-        text = None
-        if error is not None and not isinstance(error, SystemExit):
-            text = cut("".join(traceback.format_exception(type(error), error, error.__traceback__)))
         try:
             arguments = self._context._gateway.new_array(self._context._jvm.java.lang.Object, 2)
-            arguments[0], arguments[1] = exit_code, text
+            arguments[0], arguments[1] = exit_code, _text_of(error)
             mark = self._class.getConstructors()[0].newInstance(arguments)
             self._context._jsc.sc().listenerBus().post(mark)
-        except Exception as problem:  # the JVM may be gone already
+        except Exception as problem:  # the JVM may be gone already; the application ends as it would
             logger.debug("the event log was not told of the end: %r", problem)
+
+
+def _text_of(error: BaseException | None) -> str | None:
+    if error is None or isinstance(error, SystemExit):
+        return None
+    return cut("".join(traceback.format_exception(type(error), error, error.__traceback__)))
