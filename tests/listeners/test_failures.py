@@ -149,3 +149,24 @@ def test_enrichers_are_asked_while_python_ends(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(threading.Thread, "start", refuse)
 
     assert enrichers.labels(parse_failure(PYTHON), FailureContext("job", {})) == {"type": "USER"}
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "text",
+    [
+        " " * 65_000,
+        "\n" * 65_000,
+        "Lost task (TID " * 4_300,
+        "Lost task " * 6_500,
+        "Lost task " + "(TID 1) " * 8_000,
+        "a." * 32_000,
+        "[A" * 32_000,
+        "SQLSTATE: " * 6_500,
+        "org.apache.spark.SparkException: Task failed while writing rows" + "\nCaused by" * 6_000,
+    ],
+    ids=lambda text: text[:12].strip() or "blanks",
+)
+def test_a_message_on_which_a_pattern_could_run_away(text: str) -> None:
+    """The search holds up all of the driver's Python: it was minutes for one of these."""
+    assert parse_failure(text).stacktrace
