@@ -111,7 +111,7 @@ def test_a_stack_trace_of_very_many_frames(spark: Any, bridge: DriverBridge) -> 
 def test_the_driver_bridge(spark: Any, bridge: DriverBridge, name: str, times: int) -> None:
     """A failed job and a failed query end, whatever their exceptions say, and each record is small."""
     text = TEXTS[name]
-    times = min(times, 12 * MB // max(1, len(text)))
+    times = min(times, 3 * MB // max(1, len(text)))
     events = events_of(spark, text, times)
     bus = spark.sparkContext._jsc.sc().listenerBus()
     run = "00000000-0000-0000-0000-000000000001"
