@@ -90,13 +90,12 @@ def of_application(logs: Path) -> list[Any]:
 def test_without_run_the_log_says_that_it_cannot_know(tmp_path: Path) -> None:
     """Spark writes the same end after a failure as after a success."""
     App(command_for("attach", "raise"), conf_for(tmp_path), tmp_path).end()
-
-    def last() -> Any:
-        return of_application(tmp_path / "logs")[-1]
-
     # Python is gone before its JVM, which writes the end.
-    wait_until(lambda: last().attributes["newJobStatus"] == "FINISHED", "the log has its end")
-    assert last().attributes["outcome"] == "assumed"
+    wait_until(lambda: not list((tmp_path / "logs").rglob("*.inprogress")), "the log has its end")
+    last = of_application(tmp_path / "logs")[-1]
+
+    assert last.attributes["newJobStatus"] == "FINISHED"
+    assert last.attributes["outcome"] == "assumed"
 
 
 @pytest.mark.parametrize("way", ["a terminal", "-i"])
