@@ -96,9 +96,8 @@ class HttpTransport(Transport):
     def _error(self, answer: requests.Response, body: bytes) -> Exception:
         """Return what an answer other than success asks for."""
         code = answer.status_code
-        reason = f"{self.endpoint} (http) answered {code} {answer.reason or ''}{_message(answer, body)}"[
-            :_LONGEST_REASON
-        ]
+        said = f"{code} {answer.reason or ''}{_message(answer, body)}"
+        reason = f"{self.endpoint} (http) answered {said[:_LONGEST_REASON]}"
         after_ms = retry_after_ms(answer.headers)
         if code in _RETRYABLE:
             return RetryLater(reason, after_ms)
