@@ -73,7 +73,7 @@ class Driver:
         self.jvm_pid = int(self.context._jvm.java.lang.ProcessHandle.current().pid())
         self.attachment = spark_events.attach(self.spark, strict=True)
         self.bridge = self.attachment._source._bridge
-        self.bridge.unsubscribe()
+        self.bus.removeListener(self.bridge.java)
 
     def run(self, tasks: int) -> None:
         """Run the job, until the last listener has its last event."""
@@ -89,7 +89,7 @@ class Driver:
             yield
         finally:
             if way == "all three":
-                self.bridge.unsubscribe()
+                self.bus.removeListener(self.bridge.java)
 
     def add_callback_listener(self) -> None:
         """Listen by Py4J callbacks from now on."""

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from spark_events.java import ensure_java
+from spark_events.spark.java_runtime import ensure_java
 from tests.pki import Pki
 from tests.support import REPO, SHARED_DATA, Collector, PrometheusServer, Pushgateway
 

@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from spark_events.file_systems import open_file_system
-from spark_events.spark_conf import spark_home
+from spark_events.spark.conf import spark_home
+from spark_events.spark.file_systems import open_file_system
 from tests.conftest import missing
 from tests.support import REPO, free_port, wait_until
 

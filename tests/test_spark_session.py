@@ -12,7 +12,7 @@ from tests.support import without_jvms_words
 
 STARTS = """
 import os
-from spark_events.spark_session import start_session
+from spark_events.spark.session import start_session
 
 conf = {"spark.master": "local[1]", "spark.ui.enabled": "false", "spark.log.level": "error"}
 session = start_session("test", conf)

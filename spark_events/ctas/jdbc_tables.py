@@ -12,7 +12,7 @@ from spark_events.ctas.errors import CommitConflictError, CtasError, NotAtomicEr
 from spark_events.ctas.publisher import Publisher
 from spark_events.ctas.record import Level, Transaction
 from spark_events.ctas.two_phase import TableDefinition, Written
-from spark_events.sql_text import quoted
+from spark_events.spark.sql_text import quoted
 
 _TRANSACTIONAL = {"jdbc:postgresql:": "PostgreSQL", "jdbc:derby:": "Derby"}
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from spark_events.ctas.errors import CtasError
-from spark_events.janino import compile_java, for_session, java_texts, one_unit
+from spark_events.jvm.janino import SHARED, JavaUnit, new
 
-_PACKAGE = "io.sparkevents.ctas"
-_FROM_LINEAGE = ("Reflect", "Written")
 _CLASSES = (
-    "Calls",
-    "Products",
     "Storage",
     "Leases",
     "Execution",
@@ -24,6 +19,7 @@ _CLASSES = (
     "TableTransition",
     "Entry",
 )
+_JAVA = JavaUnit("spark_events.ctas", "io.sparkevents.ctas", _CLASSES, SHARED)
 
 
 def entry_of(spark: Any) -> Any:
@@ -40,10 +36,5 @@ def entry_of(spark: Any) -> Any:
             "an atomic CREATE TABLE AS SELECT needs a SparkSession with a driver in reach; Spark Connect's "
             "has none: run the statement in the driver, or in a job that spark-submit starts"
         )
-    return for_session(_compiled(spark.sparkContext._gateway), spark)
-
-
-@cache
-def _compiled(gateway: Any) -> Any:
-    texts = java_texts("spark_events.lineage", _FROM_LINEAGE) + java_texts("spark_events.ctas", _CLASSES)
-    return compile_java(gateway.jvm, one_unit(_PACKAGE, texts), f"{_PACKAGE}.Entry")
+    gateway = spark.sparkContext._gateway
+    return new(gateway, _JAVA.load(gateway.jvm, "Entry"), spark._jsparkSession)

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from spark_events.api.event import now_ms
-from spark_events.ctas.owner import Owner
+from spark_events.runtime.owner import Owner
 from spark_events.runtime.redaction import REDACTED
 
 _MOST_OF_NAME = 40

@@ -12,7 +12,7 @@ from spark_events.ctas.errors import CommitConflictError, CtasError, NotAtomicEr
 from spark_events.ctas.publisher import TXID, Publisher
 from spark_events.ctas.record import Level, Purpose, TablePath, Transaction
 from spark_events.ctas.two_phase import TableDefinition, Written
-from spark_events.sql_text import quoted
+from spark_events.spark.sql_text import quoted
 
 _TYPES_MAY_NOT_CHANGE = "hive.metastore.disallow.incompatible.col.type.changes"
 _STANDS_FOR_ALL = "array<string>"

@@ -10,7 +10,7 @@ import orjson
 from spark_events.ctas.errors import CtasError
 from spark_events.ctas.record import Purpose, TablePath
 from spark_events.ctas.two_phase import TableDefinition
-from spark_events.sql_text import literal, quoted
+from spark_events.spark.sql_text import literal, quoted
 
 _BEGINNINGS = {
     Purpose.CREATE: "CREATE TABLE",

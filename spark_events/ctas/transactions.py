@@ -13,7 +13,6 @@ from spark_events.ctas.jdbc_tables import JdbcPublisher
 from spark_events.ctas.journal import Journal
 from spark_events.ctas.jvm import entry_of
 from spark_events.ctas.native_tables import NativePublisher
-from spark_events.ctas.owner import Owner
 from spark_events.ctas.publisher import Publisher
 from spark_events.ctas.record import Level, State, TablePath, Transaction, new_txid
 from spark_events.ctas.session_tables import FilesPublisher, HivePublisher, refuse_view
@@ -21,6 +20,7 @@ from spark_events.ctas.settings import read_settings
 from spark_events.ctas.transaction import JournaledTable, first_line
 from spark_events.ctas.two_phase import TableDefinition
 from spark_events.runtime.log_once import logger
+from spark_events.runtime.owner import Owner
 from spark_events.runtime.redaction import read_patterns
 
 _LEASES_PER_LEASE = 4

@@ -1,31 +1,28 @@
-"""Runs the demo."""
+"""Runs the demo's jobs with reporters, and says what to report of them."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from rich.console import Console
-
 from spark_events.api import ConfigError
 from spark_events.api.option_types import DURATION
 from spark_events.demo.jobs import run_batch_job, run_streaming_query
-from spark_events.history.run import ReportOptions, run_report
-from spark_events.java import ensure_java
-from spark_events.spark_session import start_session
+from spark_events.history.run import ReportOptions
+from spark_events.spark.java_runtime import ensure_java
+from spark_events.spark.session import LOOPBACK, QUIET, start_session
 
 APP_NAME = "spark-events-demo"
 _SPARK = {
+    **QUIET,
+    **LOOPBACK,
     "spark.master": "local[2]",
     "spark.app.name": APP_NAME,
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
     "spark.sql.shuffle.partitions": "2",
     # The demo's failure would fill the screen with Spark's own stack traces.
     "spark.log.level": "OFF",
@@ -37,14 +34,12 @@ class DemoOptions:
     """What the command line asks for.
 
     Attributes:
-        out: the folder that keeps the files; None removes them.
         otlp_endpoint: a collector; None sends nothing.
         otlp_protocol: ``grpc`` or ``http``.
         port: of the Prometheus endpoint, or a range.
         sla: of the demo's query.
     """
 
-    out: Path | None
     otlp_endpoint: str | None
     otlp_protocol: str
     port: str
@@ -73,60 +68,63 @@ def demo_conf(options: DemoOptions, folder: Path) -> Mapping[str, str]:
     return conf
 
 
-def run_demo(options: DemoOptions, console: Console) -> None:
-    """Run the demo and print what happens.
+@contextmanager
+def demo_folder(kept: Path | None) -> Iterator[Path]:
+    """Give the folder of the demo's files: the one that keeps them, or one that is removed afterwards."""
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+        yield kept.resolve()
+        return
+    with tempfile.TemporaryDirectory(prefix="spark-events-demo-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def run_demo(options: DemoOptions, folder: Path, tell: Callable[[str], None]) -> None:
+    """Run the demo's jobs, reported on.
+
+    Args:
+        options: what is asked for.
+        folder: of its files.
+        tell: called with each line for a person, in rich's markup.
 
     Raises:
         ConfigError: there is no PySpark or no Java, or an option cannot be used.
+        KeyboardInterrupt: somebody interrupted it; what happened so far is delivered.
     """
     if find_spec("pyspark") is None:
         raise ConfigError("the demo needs PySpark, which is not installed: pip install 'spark-events[spark]'")
     java = ensure_java()
-    if options.out is not None:
-        options.out.mkdir(parents=True, exist_ok=True)
-        _run_in(options.out.resolve(), options, console, java)
-        return
-    with tempfile.TemporaryDirectory(prefix="spark-events-demo-", ignore_cleanup_errors=True) as folder:
-        _run_in(Path(folder), options, console, java)
-
-
-def _run_in(folder: Path, options: DemoOptions, console: Console, java: str) -> None:
     conf = demo_conf(options, folder)
-    console.print(f"[bold]spark-defaults.conf[/] of this run ({java}):")
+    tell(f"[bold]spark-defaults.conf[/] of this run ({java}):")
     for key, value in conf.items():
-        console.print(f"  {key}  {value}", highlight=False, soft_wrap=True)
+        tell(f"  {key}  {value}")
     # Spark would warn of a host name that is a loopback address.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     spark = start_session("demo", {**_SPARK, **conf})
     import spark_events
 
-    interrupted = False
     try:
         attachment = spark_events.attach(spark, strict=True)
         for worker in attachment.registry.workers:
-            console.print(f"{worker.title}: {worker.destination}", highlight=False, soft_wrap=True)
-        console.print(f"\n[bold]As it happens[/], on Spark {spark.version}:")
+            tell(f"{worker.title}: {worker.destination}")
+        tell(f"\n[bold]As it happens[/], on Spark {spark.version}:")
         run_batch_job(spark)
         run_streaming_query(spark, folder / "checkpoint")
-    except KeyboardInterrupt:
-        interrupted = True
     finally:
         spark.stop()
-    attachment.wait_closed()
-    for path in sorted((folder / "events").glob("*.jsonl")) if options.out else ():
-        console.print(f"events: {path}", soft_wrap=True)
-    if interrupted:
-        raise KeyboardInterrupt
-    console.print("\n[bold]What happened[/], by [bold]spark-events report[/] of these events:")
-    _report(folder, options, console)
+        attachment.wait_closed()
 
 
-def _report(folder: Path, options: DemoOptions, console: Console) -> None:
+def report_of_demo(options: DemoOptions, folder: Path, keep: bool) -> ReportOptions:
+    """Return what to ask a report of the demo's events for.
+
+    Args:
+        options: the demo's.
+        folder: of its files.
+        keep: whether that stays; the page of the report outlives it in any case.
+    """
     html = None
     if find_spec("jinja2") is not None:
-        # It outlives the demo's own files.
-        kept = folder if options.out else Path(tempfile.mkdtemp(prefix="spark-events-report-"))
-        html = kept / "report.html"
-    sla_ms = {"": DURATION.parse(options.sla)}
-    paths = (str(folder / "events"),)
-    run_report(ReportOptions(paths, sla_ms, html=html, master="local[2]"), console, Console(stderr=True))
+        html = (folder if keep else Path(tempfile.mkdtemp(prefix="spark-events-report-"))) / "report.html"
+    conf = {"spark.master": "local[2]"}
+    return ReportOptions((str(folder / "events"),), {"": DURATION.parse(options.sla)}, html=html, conf=conf)

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from spark_events.api import printable
-from spark_events.history.report import MOST_SHOWN, Report, Row
+from spark_events.api.formatting import duration, moment, percent
+from spark_events.history.report import MOST_SHOWN, Report, Row, job_name
 from spark_events.history.timeline import JOB
-from spark_events.texts import duration, job_name, moment, percent
 
 WIDTH, LEFT, RIGHT = 1000, 220, 12
 """Of a drawing, in its own units: all of it, of the names on its left, of the margin on its right."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -101,6 +102,11 @@ def collect(history: History, tables: Tables, readings: list[Reading]) -> Report
         notes=[*notes_on(readings, history.losses()), *_left_out(history, failures)],
         records=sum(reading.records for reading in readings),
     )
+
+
+def job_name(row: Mapping[str, str]) -> str:
+    """Return a row's name: the query's, with its application's, or the application's."""
+    return f"{row['app_name']} / {row['query_name']}" if row["query_name"] else row["app_name"]
 
 
 def notes_on(readings: list[Reading], losses: dict[str, int]) -> list[str]:

@@ -1,21 +1,17 @@
-"""Runs a report: starts Spark, reads, computes, prints and writes."""
+"""Makes a report: checks what is asked for, starts Spark, reads, computes, writes files."""
 
 from __future__ import annotations
 
 import os
-import signal
-import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
-from rich.console import Console
 
 from spark_events.api import ConfigError
 from spark_events.history.plausible import PossibleTimes
-from spark_events.spark_conf import read_conf
-from spark_events.spark_session import start_session
-from spark_events.texts import plain
+from spark_events.spark.session import LOOPBACK, QUIET, start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,18 +19,11 @@ if TYPE_CHECKING:
     from spark_events.history.history import Tables
     from spark_events.history.report import Report
 
-_INTERRUPTED = 130
-_SPARK = {
-    "spark.master": "local[*]",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
-}
-"""What the report's own Spark is set to where nobody sets it; it is no cluster's business to watch it."""
+_SPARK = {**QUIET, "spark.master": "local[*]"}
 
 
 class ReportOptions(NamedTuple):
-    """What the command line asks for.
+    """What a report is asked for.
 
     Attributes:
         paths: of stored events.
@@ -45,8 +34,7 @@ class ReportOptions(NamedTuple):
         store: the folder that keeps the facts.
         until_now: whether what was heard last holds until now.
         times: which can be.
-        master: the cluster.
-        conf: ``key=value``.
+        conf: Spark's configuration.
     """
 
     paths: tuple[str, ...]
@@ -58,56 +46,33 @@ class ReportOptions(NamedTuple):
     store: str | None = None
     until_now: bool = False
     times: PossibleTimes | None = None
-    master: str | None = None
-    conf: tuple[str, ...] = ()
+    conf: Mapping[str, str] = {}
 
 
-def run_report(options: ReportOptions, out: Console, err: Console) -> None:
-    """Run a report.
-
-    Args:
-        options: what is asked for.
-        out: gets the tables.
-        err: shows that it works.
+def start_spark(options: ReportOptions) -> SparkSession:
+    """Start the report's own Spark, when what is asked for can be done.
 
     Raises:
-        ConfigError: there is no PySpark, no Java or no Jinja, nothing at a path, or a file cannot be written.
+        ConfigError: there is no PySpark, no Java or no Jinja, or a file cannot be written.
     """
     _check(options)
-    with err.status("starting Spark"):
-        session = start_session("report", _conf(options))
-    _leave_at_ctrl_c(err)
-    try:
-        with err.status("reading events"):
-            report = _report(session, options)
-    finally:
-        session.stop()
-    from spark_events.history.terminal import print_report
-
-    print_report(report, out)
-    for path, data in _files(options, report):
-        path.write_bytes(data)
-        out.print(f"written to {plain(str(path))}", soft_wrap=True)
-    if options.parquet:
-        out.print(f"tables written to {plain(options.parquet)}", soft_wrap=True)
+    # Reporters are for the applications that are reported on.
+    given = {key: value for key, value in options.conf.items() if ".reporter." not in key}
+    conf = {**_SPARK, **given}
+    if conf["spark.master"].startswith("local"):
+        # Spark's own default, 200, is for clusters.
+        conf.setdefault("spark.sql.shuffle.partitions", str(2 * (os.cpu_count() or 1)))
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        conf = {**LOOPBACK, **conf}
+    return start_session("report", conf)
 
 
-def _leave_at_ctrl_c(err: Console) -> None:
-    """End at once at Ctrl-C, in place of PySpark's handler: the JVM is gone by then, each call would fail.
+def make_report(session: SparkSession, options: ReportOptions) -> Report:
+    """Return the report of stored events, and write the tables if ``options.parquet`` says so.
 
-    Nothing is half done by that: files are written at the end, and a store takes what is whole.
+    Raises:
+        ConfigError: there is nothing at a path.
     """
-
-    def leave(number: int, frame: object) -> None:
-        err.show_cursor()
-        err.print("interrupted")
-        os._exit(_INTERRUPTED)
-
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, leave)
-
-
-def _report(session: SparkSession, options: ReportOptions) -> Report:
     from spark_events.history.checkpoints import Sla
     from spark_events.history.history import read_history
     from spark_events.history.report import collect
@@ -138,15 +103,18 @@ def write_tables(tables: Tables, folder: str) -> None:
         frame.coalesce(1).write.mode("overwrite").parquet(f"{folder.rstrip('/')}/{name}")
 
 
-def _files(options: ReportOptions, report: Report) -> list[tuple[Path, bytes]]:
-    files = []
+def write_files(report: Report, options: ReportOptions) -> list[Path]:
+    """Write the page and the JSON as far as they are asked for, and return their paths."""
+    written = []
     if options.json:
-        files.append((options.json, orjson.dumps(report.as_dict(), option=orjson.OPT_INDENT_2)))
+        options.json.write_bytes(orjson.dumps(report.as_dict(), option=orjson.OPT_INDENT_2))
+        written.append(options.json)
     if options.html:
         from spark_events.history.page import page
 
-        files.append((options.html, page(report).encode()))
-    return files
+        options.html.write_text(page(report), encoding="utf-8")
+        written.append(options.html)
+    return written
 
 
 def _check(options: ReportOptions) -> None:
@@ -159,17 +127,3 @@ def _check(options: ReportOptions) -> None:
             import jinja2  # noqa: F401
         except ModuleNotFoundError as error:
             raise ConfigError("--html needs Jinja: pip install 'spark-events[report]'") from error
-
-
-def _conf(options: ReportOptions) -> dict[str, str]:
-    found, _ = read_conf(None, options.conf)
-    # Reporters are for the applications that are reported on.
-    conf = {**_SPARK, **{key: value for key, value in found.items() if ".reporter." not in key}}
-    if options.master:
-        conf["spark.master"] = options.master
-    if conf["spark.master"].startswith("local"):
-        # Spark's own default, 200, is for clusters.
-        conf.setdefault("spark.sql.shuffle.partitions", str(2 * (os.cpu_count() or 1)))
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        conf = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", **conf}
-    return conf

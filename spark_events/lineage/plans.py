@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cache
 from typing import Any
 
 import orjson
 
-from spark_events.janino import compile_java, java_texts, one_unit
+from spark_events.jvm.janino import SHARED, JavaUnit, new
 
-_PACKAGE = "io.sparkevents.lineage."
 _WALKER = (
-    "Reflect",
     "Inputs",
-    "Identities",
     "Remembered",
     "PlanWalker",
     "RowChanges",
     "Statement",
 )
-_LISTENER = (*_WALKER, "Streams", "Written", "LineageListener")
-_PREVIEW = (*_WALKER, "Preview")
+_PACKAGE = "io.sparkevents.lineage"
+_LISTENER = JavaUnit("spark_events.lineage", _PACKAGE, (*_WALKER, "Streams", "LineageListener"), SHARED)
+_PREVIEW = JavaUnit("spark_events.lineage", _PACKAGE, (*_WALKER, "Preview"), SHARED)
 
 
 class LineageListener:
@@ -29,18 +25,13 @@ class LineageListener:
 
     Args:
         spark_context: PySpark's SparkContext.
-        bridge: the compiled driver bridge, which takes its records.
+        sink: a ``java.util.function.Consumer`` of its records, such as the driver bridge.
         budget_ms: how long one plan may be read for its columns, in ms.
     """
 
-    def __init__(self, spark_context: Any, bridge: Any, budget_ms: int) -> None:
+    def __init__(self, spark_context: Any, sink: Any, budget_ms: int) -> None:
         gateway, jvm = spark_context._gateway, spark_context._jvm
-        loader = bridge.getClass().getClassLoader()
-        listener = compile_java(jvm, _java_source(_LISTENER), _PACKAGE + "LineageListener", loader)
-        arguments = gateway.new_array(jvm.java.lang.Object, 2)
-        arguments[0] = bridge
-        arguments[1] = jvm.java.lang.Long.valueOf(str(budget_ms))
-        self._java = listener.getConstructors()[0].newInstance(arguments)
+        self._java = new(gateway, _LISTENER.load(jvm, "LineageListener"), sink, budget_ms)
         self._bus = spark_context._jsc.sc().listenerBus()
 
     def subscribe(self) -> None:
@@ -62,15 +53,6 @@ def read_plan(spark: Any, plan: Any, budget_ms: int) -> dict[str, Any]:
         budget_ms: how long it may be read for its columns, in ms.
     """
     java_session = spark._jsparkSession
-    preview = _compiled_preview(spark.sparkContext._gateway).newInstance()
+    preview = _PREVIEW.load(spark._jvm, "Preview").newInstance()
     found: dict[str, Any] = orjson.loads(preview.read(plan, java_session, budget_ms))
     return found
-
-
-@cache
-def _compiled_preview(gateway: Any) -> Any:
-    return compile_java(gateway.jvm, _java_source(_PREVIEW), _PACKAGE + "Preview")
-
-
-def _java_source(names: Iterable[str]) -> str:
-    return one_unit(_PACKAGE.removesuffix("."), java_texts("spark_events.lineage", names))

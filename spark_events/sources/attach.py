@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from spark_events.api import ApplicationInfo, ConfigError
-from spark_events.lineage.extension import job_listeners
+from spark_events.jobs.extension import job_listeners
 from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.long_texts import application_info
 from spark_events.listeners.scopes import variables_of
@@ -20,9 +20,9 @@ from spark_events.runtime.log_once import logger
 from spark_events.runtime.redaction import redact_logs
 from spark_events.runtime.registry import Registry
 from spark_events.sources.connect import ConnectSource, application_of, configuration_of, is_connect
-from spark_events.sources.driver import DriverSource
-from spark_events.sources.driver_state import attempt_id
-from spark_events.sources.process_exit import PROCESS_EXIT
+from spark_events.sources.driver.process_exit import PROCESS_EXIT
+from spark_events.sources.driver.source import DriverSource
+from spark_events.sources.driver.state import attempt_id
 
 _OPEN_WAIT_MS = 10_000
 _NO_REPORTER = (

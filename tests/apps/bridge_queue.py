@@ -5,8 +5,8 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from spark_events.sources.bridge import DriverBridge
-from spark_events.sources.driver import WANTED
+from spark_events.sources.driver.bridge import DriverBridge
+from spark_events.sources.driver.source import WANTED
 from tests.support import stop_between_batches
 
 spark = SparkSession.builder.master("local[1]").appName("bridge").getOrCreate()

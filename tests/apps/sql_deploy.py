@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from spark_events.sql_runner.analyst import Analysis
-from spark_events.sql_runner.definitions import read_definitions
-from spark_events.sql_runner.deployed import Deployed
-from spark_events.sql_runner.folder import read_files
-from spark_events.sql_runner.manifest import Manifest
-from spark_events.sql_runner.store import Store
-from spark_events.sql_runner.workspace import Placement, Workspace
+from spark_events.sql_runner.analysis.analyst import Analysis
+from spark_events.sql_runner.analysis.definitions import read_definitions
+from spark_events.sql_runner.deploy.workspace import Placement, Workspace
+from spark_events.sql_runner.manifest.folder import read_files
+from spark_events.sql_runner.manifest.manifest import Manifest
+from spark_events.sql_runner.store.deployed import Deployed
+from spark_events.sql_runner.store.store import Store
 
 
 class Known:

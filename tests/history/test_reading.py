@@ -95,7 +95,7 @@ def test_replay_on_spark(spark: Any, tmp_path: Path, form: str) -> None:
     """What ``replay --on-spark`` writes: rows, partitioned by day."""
     from datetime import datetime, timezone
 
-    from spark_events.event_logs.on_spark import SCHEMA
+    from spark_events.sources.event_log.on_spark import SCHEMA
 
     rows = []
     for event in told().events:

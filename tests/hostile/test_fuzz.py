@@ -29,16 +29,16 @@ from spark_events_otlp.transport import Target
 
 from spark_events.api import ConfigError, Refused, RetryLater
 from spark_events.api import option_types as types
-from spark_events.lineage_logs import data_flow
+from spark_events.lineage import data_flow
 from spark_events.listeners.failures import parse_failure
 from spark_events.listeners.long_texts import cut_texts
 from spark_events.sources.event_log.lines import LineSplitter
 from spark_events.sources.record_json import load
-from spark_events.spark_conf import read_properties
-from spark_events.sql_runner.definitions import split_statements
+from spark_events.spark.conf import read_properties
+from spark_events.sql_runner.analysis.definitions import split_statements
+from spark_events.sql_runner.analysis.spark_errors import one_line
 from spark_events.sql_runner.manifest import parse_manifest
-from spark_events.sql_runner.spark_errors import one_line
-from spark_events.sql_runner.yaml_text import read_yaml
+from spark_events.sql_runner.manifest.yaml_text import read_yaml
 from tests.history.test_reading import told
 from tests.hostile.corpus import NUMBERS, TEXTS
 from tests.hostile.test_sources import application, log_of

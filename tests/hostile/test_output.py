@@ -14,15 +14,16 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from spark_events.cli import app
-from spark_events.ctas.commands import show_transactions
+from spark_events.cli.ctas import show_transactions
+from spark_events.cli.sql import views
 from spark_events.history.report import Report
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.redaction import Redactor, redact_logs
-from spark_events.sql_runner import views
-from spark_events.sql_runner.decision import Action, Decision
-from spark_events.sql_runner.deployed import Deployment
-from spark_events.sql_runner.deployer import Result
-from spark_events.sql_runner.planner import Planned
+from spark_events.sql_runner.deploy.decision import Action, Decision
+from spark_events.sql_runner.deploy.deployer import Result
+from spark_events.sql_runner.deploy.planner import Planned
+from spark_events.sql_runner.deploy.query_row import QueryRow
+from spark_events.sql_runner.store.deployed import Deployment
 from tests.hostile.corpus import TEXTS, TIMES_MS, steering
 from tests.hostile.test_sources import application, log_of
 
@@ -105,7 +106,7 @@ def report_of(text: str, time_ms: int = T0) -> Report:
 
 @each_text
 def test_report_on_a_terminal(name: str) -> None:
-    from spark_events.history.terminal import print_report
+    from spark_events.cli.report_tables import print_report
 
     assert not steering(shown(lambda out: print_report(report_of(TEXTS[name]), out)))
 
@@ -124,8 +125,8 @@ def test_report_as_a_page(name: str) -> None:
 @pytest.mark.parametrize("time_ms", TIMES_MS)
 def test_report_of_a_time_that_cannot_be(time_ms: int) -> None:
     """A store of an earlier version may have one."""
+    from spark_events.cli.report_tables import print_report
     from spark_events.history.page import page
-    from spark_events.history.terminal import print_report
 
     assert len(page(report_of("x", time_ms))) < 100_000
     assert "x" in shown(lambda out: print_report(report_of("x", time_ms), out))
@@ -214,7 +215,7 @@ def test_ctas_list(name: str) -> None:
 def test_sql_views(name: str) -> None:
     """Status, plan, result and history."""
     text = TEXTS[name]
-    row = views.QueryRow(text, text, True, 1, text, T0, 5, T0, 1, text)
+    row = QueryRow(text, text, True, 1, text, T0, 5, T0, 1, text)
     planned = Planned(text, Decision(Action.FAIL, 1, text), None)
     deployment = Deployment(T0, text, 1, text, text, text, text)
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from spark_events.janino import compile_java
+from spark_events.jvm.janino import compile_java
 from spark_events.listeners.long_texts import LONGEST, LONGEST_NAME, cut, whole_characters
-from spark_events.sources.bridge import DriverBridge
 from spark_events.sources.connect import _listener
-from spark_events.sources.driver import WANTED
+from spark_events.sources.driver.bridge import DriverBridge
+from spark_events.sources.driver.source import WANTED
 from spark_events.sources.event_log.lines import LineSplitter
 from spark_events.sources.record_json import load
 from tests.hostile.corpus import NUMBERS, TEXTS, TIMES_MS, nested
@@ -75,7 +75,7 @@ def bridge(spark: Any) -> Iterator[DriverBridge]:
     found = DriverBridge(spark.sparkContext, 16 * MB, False, 1_000, WANTED)
     found.subscribe()
     yield found
-    found.unsubscribe()
+    spark.sparkContext._jsc.sc().listenerBus().removeListener(found.java)
 
 
 def utf16(text: str) -> str:

@@ -12,7 +12,7 @@ from spark_events.api import (
     TableLineageEdge,
     TableSinkLineageVertex,
 )
-from spark_events.lineage.job_names import short_name
+from spark_events.jobs.job_names import short_name
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from spark_events.api import (
     JobLineageEvent,
     JobStatus,
 )
+from spark_events.jobs.job_events import QUERY_LINEAGE, STATEMENT_CREATED, STATEMENT_ENDED, JobListeners
 from spark_events.lineage.datasets import Catalogs
-from spark_events.lineage.job_listeners import QUERY_LINEAGE, STATEMENT_CREATED, STATEMENT_ENDED, JobListeners
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.redaction import Redactor

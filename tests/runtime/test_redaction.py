@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from spark_events.api import Event, Span
-from spark_events.check import check
+from spark_events.configuration.check import check
 from spark_events.listeners.configuration import read_configuration
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.redaction import Redactor, redact_logs

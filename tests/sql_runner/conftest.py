@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from spark_events.file_systems import WEBHDFS
-from spark_events.sql_runner.store import Store
+from spark_events.spark.file_systems import WEBHDFS
+from spark_events.sql_runner.store.store import Store
 from tests.servers import Hdfs, SparkCluster, running_hdfs, running_spark_cluster
 from tests.sql_runner.shop import Bench, Shop
 from tests.support import free_port, local_spark

@@ -9,19 +9,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from spark_events.sql_runner.analyst import Analyst
-from spark_events.sql_runner.decision import Action
-from spark_events.sql_runner.definitions import split_statements
-from spark_events.sql_runner.deployed import read_deployed
-from spark_events.sql_runner.deployer import Result
-from spark_events.sql_runner.folder import Manifests
-from spark_events.sql_runner.host import QueryHost
+from spark_events.sql_runner.analysis.analyst import Analyst
+from spark_events.sql_runner.analysis.definitions import split_statements
+from spark_events.sql_runner.deploy.decision import Action
+from spark_events.sql_runner.deploy.deployer import Result
+from spark_events.sql_runner.deploy.planner import Planned
+from spark_events.sql_runner.deploy.query_row import QueryRow
+from spark_events.sql_runner.deploy.workspace import Placement, Workspace
+from spark_events.sql_runner.host.host import QueryHost
 from spark_events.sql_runner.manifest import parse_manifest
-from spark_events.sql_runner.planner import Planned
-from spark_events.sql_runner.savepoints import all_savepoints
-from spark_events.sql_runner.views import QueryRow
-from spark_events.sql_runner.workspace import Placement, Workspace
-from spark_events.sql_runner.yaml_text import read_yaml, write_yaml
+from spark_events.sql_runner.manifest.folder import Manifests
+from spark_events.sql_runner.manifest.yaml_text import read_yaml, write_yaml
+from spark_events.sql_runner.store.deployed import read_deployed
+from spark_events.sql_runner.store.savepoints import all_savepoints
 from tests.support import wait_until
 
 METADATA = """__create_timestamp TIMESTAMP, __query_name STRING, __query_description STRING,

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from spark_events.sql_runner.host_link import APPLICATION, HostLink
-from spark_events.sql_runner.store import Store
+from spark_events.sql_runner.deploy.host_link import APPLICATION, HostLink
+from spark_events.sql_runner.store.store import Store
 from tests.servers import SparkCluster
 from tests.sql_runner.shop import Shop
 from tests.sql_runner.test_commands import QUIET, run, tables

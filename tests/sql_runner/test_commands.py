@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from spark_events.sql_runner import layout
-from spark_events.sql_runner.host_link import HostLink
-from spark_events.sql_runner.lease import Lease
-from spark_events.sql_runner.store import Store
+from spark_events.sql_runner.deploy.host_link import HostLink
+from spark_events.sql_runner.store import layout
+from spark_events.sql_runner.store.lease import Lease
+from spark_events.sql_runner.store.store import Store
 from tests.servers import SparkCluster
 from tests.sql_runner.shop import HOST, Shop
 from tests.support import REPO, App, cli, file_events, of_name, statuses, wait_until, without_jvms_words

@@ -10,9 +10,9 @@ from typing import Any
 import pyspark
 import pytest
 
-from spark_events.sql_runner.analyst import Analyst
-from spark_events.sql_runner.decision import Action
-from spark_events.sql_runner.definitions import split_statements
+from spark_events.sql_runner.analysis.analyst import Analyst
+from spark_events.sql_runner.analysis.definitions import split_statements
+from spark_events.sql_runner.deploy.decision import Action
 from tests.servers import KafkaBroker, jars, running_kafka
 from tests.sql_runner.shop import METADATA, Bench, Shop
 from tests.support import local_spark, wait_until

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from spark_events.sql_runner.decision import Action
+from spark_events.sql_runner.deploy.decision import Action
 from tests.sql_runner.shop import Bench
 from tests.support import APPS
 
@@ -131,7 +131,7 @@ def test_a_deployment_that_was_broken_off_is_written_down_by_the_next(bench: Ben
 def test_the_manifest_is_written_after_the_deployment_alone(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from spark_events.sql_runner import deployer
+    from spark_events.sql_runner.deploy import deployer
 
     seen: list[str] = []
     real = deployer.write_deployed
@@ -150,8 +150,8 @@ def test_the_manifest_is_written_after_the_deployment_alone(
 
 def test_a_savepoint_that_is_not_whole_is_made_again(bench: Bench) -> None:
     """As after an application that was killed while it copied."""
-    from spark_events.sql_runner import layout
-    from spark_events.sql_runner.savepoints import all_savepoints, latest_state, make_savepoint
+    from spark_events.sql_runner.store import layout
+    from spark_events.sql_runner.store.savepoints import all_savepoints, latest_state, make_savepoint
 
     with bench.hosting():
         bench.shop.order(1)

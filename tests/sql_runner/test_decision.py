@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from spark_events.sql_runner.decision import Action, Situation, decide, differences
-from spark_events.sql_runner.savepoints import State
+from spark_events.sql_runner.deploy.decision import Action, Situation, decide, differences
+from spark_events.sql_runner.store.savepoints import State
 
 STATE = State("savepoints/q/3/savepoint-x", 7, is_savepoint=True)
 RUNNING = Situation(

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from spark_events.sql_runner import layout
-from spark_events.sql_runner.decision import Action
-from spark_events.sql_runner.deployed import read_deployed, read_history
-from spark_events.sql_runner.documents import Order
-from spark_events.sql_runner.savepoints import all_savepoints
+from spark_events.sql_runner.deploy.decision import Action
+from spark_events.sql_runner.store import layout
+from spark_events.sql_runner.store.deployed import read_deployed, read_history
+from spark_events.sql_runner.store.documents import Order
+from spark_events.sql_runner.store.savepoints import all_savepoints
 from tests.servers import Hdfs
 from tests.sql_runner.shop import COLUMNS, HOST, Bench, Shop
 from tests.support import wait_until
@@ -402,8 +402,8 @@ def test_an_application_that_was_silent_too_long_stops_its_queries(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another one may run them by then: a store that it cannot reach is simulated."""
-    from spark_events.sql_runner import host
-    from spark_events.sql_runner.store import StoreError
+    from spark_events.sql_runner.host import host
+    from spark_events.sql_runner.store.store import StoreError
 
     with bench.hosting(lease_ms=3_000):
         bench.shop.order(1)

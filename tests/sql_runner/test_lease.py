@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from spark_events.api import ConfigError
-from spark_events.sql_runner.lease import Lease, LeaseLost
-from spark_events.sql_runner.store import Store
+from spark_events.sql_runner.store.lease import Lease, LeaseLost
+from spark_events.sql_runner.store.store import Store
 
 
 class Clock:
@@ -114,8 +114,8 @@ def test_it_is_renewed_as_long_as_it_is_held(tmp_path: Path) -> None:
 def test_a_holder_that_was_killed_is_not_waited_for(tmp_path: Path) -> None:
     code = (
         "import os, signal, sys\n"
-        "from spark_events.sql_runner.lease import Lease\n"
-        "from spark_events.sql_runner.store import Store\n"
+        "from spark_events.sql_runner.store.lease import Lease\n"
+        "from spark_events.sql_runner.store.store import Store\n"
         "Lease(Store(sys.argv[1]), 'x', 'x', 600_000).take()\n"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )

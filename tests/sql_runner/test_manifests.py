@@ -9,10 +9,10 @@ import jsonschema
 import pytest
 
 from spark_events.api import ConfigError
-from spark_events.sql_runner.folder import read_files, read_folder
-from spark_events.sql_runner.manifest import json_schema, parse_manifest
-from spark_events.sql_runner.properties import RestartStrategy
-from spark_events.sql_runner.yaml_text import read_yaml, write_yaml
+from spark_events.sql_runner.manifest.folder import read_files, read_folder
+from spark_events.sql_runner.manifest.manifest import json_schema, parse_manifest
+from spark_events.sql_runner.manifest.properties import RestartStrategy
+from spark_events.sql_runner.manifest.yaml_text import read_yaml, write_yaml
 from tests.support import REPO
 
 GOOD = "name: q\ntarget-table: t\nsql: SELECT 1\n"

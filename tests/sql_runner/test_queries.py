@@ -9,14 +9,14 @@ import pytest
 
 from bench.tpc import load
 from spark_events.api import ConfigError
-from spark_events.sql_runner.analyst import Analyst
-from spark_events.sql_runner.definitions import Definitions, split_statements
-from spark_events.sql_runner.deployed import Deployed, Meta
-from spark_events.sql_runner.fingerprint import fingerprint
-from spark_events.sql_runner.manifest import Manifest, parse_manifest
-from spark_events.sql_runner.planner import problems_of_queries
-from spark_events.sql_runner.query_data import QueryError
-from spark_events.sql_runner.yaml_text import read_yaml, write_yaml
+from spark_events.sql_runner.analysis.analyst import Analyst
+from spark_events.sql_runner.analysis.definitions import Definitions, split_statements
+from spark_events.sql_runner.analysis.fingerprint import fingerprint
+from spark_events.sql_runner.analysis.query_data import QueryError
+from spark_events.sql_runner.deploy.planner import problems_of_queries
+from spark_events.sql_runner.manifest.manifest import Manifest, parse_manifest
+from spark_events.sql_runner.manifest.yaml_text import read_yaml, write_yaml
+from spark_events.sql_runner.store.deployed import Deployed, Meta
 from tests.conftest import missing
 from tests.sql_runner.shop import METADATA, Shop
 
@@ -223,7 +223,7 @@ class TestErrors:
         assert session.catalog.tableExists("shop_orders")
 
     def test_the_line_is_the_files(self, analyst: Analyst, tmp_path: Path) -> None:
-        from spark_events.sql_runner.folder import read_folder
+        from spark_events.sql_runner.manifest.folder import read_folder
 
         (tmp_path / "a.yaml").write_text(
             "name: a\ntarget-table: shop_out\nsql: |\n  SELECT id,\n    prise\n  FROM shop_orders\n"

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from spark_events import file_systems
 from spark_events.api import ConfigError
-from spark_events.file_systems import WEBHDFS
-from spark_events.sql_runner.store import Store, StoreError
+from spark_events.spark import file_systems
+from spark_events.spark.file_systems import WEBHDFS
+from spark_events.sql_runner.store.store import Store, StoreError
 from tests.servers import Hdfs
 from tests.support import free_port
 

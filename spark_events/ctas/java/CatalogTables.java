@@ -1,5 +1,7 @@
 package io.sparkevents.ctas;
 
+import io.sparkevents.jvm.Calls;
+import io.sparkevents.jvm.Reflect;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.spark.sql.connector.catalog.Identifier;

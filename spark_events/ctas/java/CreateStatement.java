@@ -1,5 +1,9 @@
 package io.sparkevents.ctas;
 
+import io.sparkevents.jvm.Calls;
+import io.sparkevents.jvm.Products;
+import io.sparkevents.jvm.Reflect;
+import io.sparkevents.jvm.Written;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;

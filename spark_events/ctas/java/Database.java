@@ -1,5 +1,7 @@
 package io.sparkevents.ctas;
 
+import io.sparkevents.jvm.Calls;
+import io.sparkevents.jvm.Reflect;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;

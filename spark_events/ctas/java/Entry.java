@@ -1,5 +1,7 @@
 package io.sparkevents.ctas;
 
+import io.sparkevents.jvm.Calls;
+import io.sparkevents.jvm.Reflect;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;

@@ -1,5 +1,8 @@
 package io.sparkevents.ctas;
 
+import io.sparkevents.jvm.Calls;
+import io.sparkevents.jvm.Products;
+import io.sparkevents.jvm.Reflect;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;

@@ -1,5 +1,7 @@
 package io.sparkevents.ctas;
 
+import io.sparkevents.jvm.Calls;
+import io.sparkevents.jvm.Reflect;
 import java.util.HashSet;
 import java.util.Iterator;
 import org.apache.spark.SparkContext;

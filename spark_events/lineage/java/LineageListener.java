@@ -1,6 +1,8 @@
 package io.sparkevents.lineage;
 
-import io.sparkevents.DriverBridge;
+import io.sparkevents.jvm.Identities;
+import io.sparkevents.jvm.Reflect;
+import io.sparkevents.jvm.Written;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.ArrayList;
@@ -10,6 +12,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.function.Consumer;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerApplicationEnd;
 import org.apache.spark.scheduler.SparkListenerEvent;
@@ -21,7 +24,7 @@ import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
 
 /**
  * Reads the plan of each statement and of each streaming query when it begins, on a thread of its own, and hands what
- * it found to the bridge. Neither the statement nor the listener bus waits for it.
+ * it found to the bridge as records. Neither the statement nor the listener bus waits for it.
  */
 public class LineageListener extends SparkListener implements Runnable {
     private static final int MOST_WAITING = 1000;
@@ -29,7 +32,7 @@ public class LineageListener extends SparkListener implements Runnable {
     private static final int MOST_OF_TEXT = 65536;
     private static final long STACK_BYTES = 64L << 20;
 
-    private final DriverBridge bridge;
+    private final Consumer sink;
     private final long budgetMs;
     private final LinkedBlockingQueue waiting = new LinkedBlockingQueue();
     private final Remembered remembered = new Remembered();
@@ -42,8 +45,12 @@ public class LineageListener extends SparkListener implements Runnable {
     private volatile long done = 0;
     private boolean ended = false;
 
-    public LineageListener(DriverBridge bridge, long budgetMs) {
-        this.bridge = bridge;
+    /**
+     * @param sink takes the records, each a Map; a Throwable, where one could not be made
+     * @param budgetMs how long one plan may be read for its columns
+     */
+    public LineageListener(Consumer sink, long budgetMs) {
+        this.sink = sink;
         this.budgetMs = budgetMs;
         Thread thread = new Thread(null, this, "spark-events-lineage", STACK_BYTES);
         thread.setDaemon(true);
@@ -103,7 +110,7 @@ public class LineageListener extends SparkListener implements Runnable {
             } catch (InterruptedException interrupted) {
                 return;
             } catch (Throwable error) {
-                bridge.countFailed();
+                sink.accept(error);
             }
             done++;
         }
@@ -122,9 +129,9 @@ public class LineageListener extends SparkListener implements Runnable {
             for (Iterator each = untold.values().iterator(); each.hasNext();) {
                 LinkedHashMap created = (LinkedHashMap) each.next();
                 addLineage(created, null, null);
-                bridge.addRecord(created);
+                sink.accept(created);
             }
-            bridge.addRecord(record("SparkEventsLineageEnded", System.currentTimeMillis()));
+            sink.accept(record("SparkEventsLineageEnded", System.currentTimeMillis()));
             ended = true;
         } else {
             queries.remove(Reflect.text(Reflect.get(event, "runId")));
@@ -159,7 +166,7 @@ public class LineageListener extends SparkListener implements Runnable {
                 running.put(id, null);
             } else {
                 running.put(id, addLineage(record, plan, null));
-                bridge.addRecord(record);
+                sink.accept(record);
             }
         }
     }
@@ -175,7 +182,7 @@ public class LineageListener extends SparkListener implements Runnable {
         Statement part = addLineage(record, plan, null);
         if (part != null && part.hasSinks()) {
             running.put(root, part);
-            bridge.addRecord(record);
+            sink.accept(record);
         }
     }
 
@@ -193,13 +200,13 @@ public class LineageListener extends SparkListener implements Runnable {
         LinkedHashMap created = (LinkedHashMap) untold.remove(id);
         if (created != null) {
             statement = addLineage(created, plan, null);
-            bridge.addRecord(created);
+            sink.accept(created);
         }
         if (statement != null && statement.locate()) {
             LinkedHashMap record = record("SparkEventsStatementLineage", event.time());
             record.put("executionId", id);
             record.put("lineage", statement.record());
-            bridge.addRecord(record);
+            sink.accept(record);
         }
         if (statement != null && !statement.hasSinks()) {
             remembered.remember(statement.walker, statement.plan.output());
@@ -211,7 +218,7 @@ public class LineageListener extends SparkListener implements Runnable {
             statement.wrote(Written.by(plan));
             record.put("written", statement.written());
         }
-        bridge.addRecord(record);
+        sink.accept(record);
     }
 
     /** Takes a query's start, or the running query itself: both know the run's id. */
@@ -228,7 +235,7 @@ public class LineageListener extends SparkListener implements Runnable {
         } catch (Throwable error) {
             record.put("incomplete", "its plan could not be read: " + error);
         }
-        bridge.addRecord(record);
+        sink.accept(record);
     }
 
     private void readStream(LinkedHashMap record, String run, Object stream) {
@@ -253,7 +260,7 @@ public class LineageListener extends SparkListener implements Runnable {
         record.put("bounded", query[3]);
         Statement statement = addLineage(record, plan, (List[]) query[0]);
         if (statement != null && statement.hasSinks() && ((HashSet) query[1]).add(statement.record().toString())) {
-            bridge.addRecord(record);
+            sink.accept(record);
         }
     }
 
@@ -264,7 +271,7 @@ public class LineageListener extends SparkListener implements Runnable {
             LinkedHashMap record = record("SparkEventsQueryTags", System.currentTimeMillis());
             record.put("runId", run);
             record.put("tags", tags);
-            bridge.addRecord(record);
+            sink.accept(record);
         }
     }
 

@@ -1,5 +1,7 @@
 package io.sparkevents.lineage;
 
+import io.sparkevents.jvm.Identities;
+import io.sparkevents.jvm.Reflect;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.IdentityHashMap;

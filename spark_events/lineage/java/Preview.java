@@ -1,6 +1,7 @@
 package io.sparkevents.lineage;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.sparkevents.jvm.Identities;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /** Reads the plan of a statement that is not run. */

@@ -1,5 +1,6 @@
 package io.sparkevents.lineage;
 
+import io.sparkevents.jvm.Reflect;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.LinkedHashMap;

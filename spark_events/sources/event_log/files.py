@@ -14,7 +14,7 @@ from spark_events.api import ConfigError, needs_extra
 with needs_extra("eventlog", "fsspec", "reading event logs"):
     import fsspec
 
-    from spark_events.file_systems import open_file_system
+    from spark_events.spark.file_systems import open_file_system
 
 Known = Callable[[str, int], bool]
 IN_PROGRESS = ".inprogress"

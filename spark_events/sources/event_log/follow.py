@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from spark_events.api import ApplicationInfo, ConfigError, Counter, Gauge
 from spark_events.api.event import now_ms
-from spark_events.lineage.extension import job_listeners
+from spark_events.jobs.extension import job_listeners
 from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.scopes import variables_of
 from spark_events.listeners.translator import SparkListeners

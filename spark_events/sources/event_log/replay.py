@@ -4,72 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from spark_events.api import ApplicationInfo, ConfigError, Event
-from spark_events.lineage.extension import job_listeners
+from spark_events.jobs.extension import job_listeners
 from spark_events.listeners.configuration import Configuration, read_configuration
 from spark_events.listeners.scopes import variables_of
 from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.kinds import METRICS
 from spark_events.runtime.redaction import redact_logs
 from spark_events.runtime.registry import Registry
-from spark_events.runtime.stats import LOSS_CAUSES
 from spark_events.sources.event_log.application import LoggedApplication, Outcomes, iso_time, without_state
 from spark_events.sources.event_log.files import EventLog, LogFiles
-from spark_events.sources.event_log.records import NO_RECORD, NOT_JSON, RecordCounts
+from spark_events.sources.event_log.summary import Delivered, ReplayedLog, Summary
 
 Tap = Callable[[Event], None]
 Start = Callable[[ApplicationInfo, Tap], SparkListeners]
 _WAIT_S = 0.01
 _OPEN_WAIT_MS = 30_000
-
-
-@dataclass(slots=True)
-class ReplayedLog:
-    """What came of one log.
-
-    Attributes:
-        path: of the log.
-        application: whose it is; None where it does not say.
-        spark_version: that wrote it; empty where it does not say.
-        ended: whether the application's end is in it.
-        counts: what became of its lines.
-        outcomes: the last statuses, and how many events there were.
-        notes: what else there is to say, a sentence each.
-        unreadable: whether a part of its bytes could not be read.
-    """
-
-    path: str
-    application: ApplicationInfo | None = None
-    spark_version: str = ""
-    ended: bool = False
-    counts: RecordCounts = field(default_factory=RecordCounts)
-    outcomes: Outcomes = field(default_factory=Outcomes)
-    notes: list[str] = field(default_factory=list)
-    unreadable: bool = False
-
-    @property
-    def is_event_log(self) -> bool:
-        """Whether any line was a record of Spark's."""
-        counts = self.counts
-        strange = counts.skipped[NOT_JSON] + counts.skipped[NO_RECORD] + sum(counts.unknown.values())
-        return self.application is not None or counts.read > strange
-
-
-@dataclass(slots=True)
-class Delivered:
-    """What became of the events and spans of one reporter, over all logs.
-
-    Attributes:
-        reported: how many it delivered.
-        lost: how many it did not, by cause.
-        waiting: how many its journal still holds.
-    """
-
-    reported: int = 0
-    lost: dict[str, int] = field(default_factory=dict)
-    waiting: int = 0
 
 
 class StalledError(Exception):
@@ -146,7 +97,7 @@ class Replay:
 
     Attributes:
         delivered: what became of what was reported, by reporter.
-        last: what came of the log that was read last, also of one that was not read to its end.
+        summary: what came of the logs so far, also of one that was not read to its end.
         warnings: what there is to say of the configuration.
 
     Raises:
@@ -162,24 +113,24 @@ class Replay:
         self._stall_s = found.settings.stall_timeout_ms / 1000
         self.warnings = [*found.warnings, *_left_out(found)]
         self.delivered: dict[str, Delivered] = {}
-        self.last: ReplayedLog | None = None
+        self.summary = Summary()
         self._registry: Registry | None = None
         self._close_ms = found.settings.close_timeout_ms
 
-    def run(self, files: LogFiles, logs: Iterable[EventLog]) -> Iterator[int | ReplayedLog]:
+    def run(self, logs: Iterable[tuple[LogFiles, EventLog]]) -> Iterator[int]:
         """Replay logs, one after the other.
 
         Yields:
-            How many bytes were read, block by block; after each log, what came of it.
+            How many bytes were read, block by block.
 
         Raises:
             ConfigError: a reporter cannot be opened.
             StalledError: a reporter has taken nothing for ``spark.events.eventlog.stall.timeout``.
         """
-        for log in logs:
-            yield from self._run_one(files, log)
+        for files, log in logs:
+            yield from self._run_log(files, log)
 
-    def _run_one(self, files: LogFiles, log: EventLog) -> Iterator[int | ReplayedLog]:
+    def _run_log(self, files: LogFiles, log: EventLog) -> Iterator[int]:
         reading = LogReplay(files, log, self._start)
         try:
             for size in reading.run():
@@ -189,12 +140,11 @@ class Replay:
             if self._registry is not None:
                 self._await(self._registry, lambda registry: not registry.undelivered)
         finally:
-            self.last = reading.result
+            self.summary.add(reading.result)
             if self._registry is not None:
                 registry, self._registry = self._registry, None
                 registry.close(self._close_ms)
                 self._count(registry)
-        yield self.last
 
     def _start(self, application: ApplicationInfo, tap: Tap) -> SparkListeners:
         found = read_configuration(self._conf, application)
@@ -232,14 +182,6 @@ class Replay:
                 if count:
                     of.lost[cause] = of.lost.get(cause, 0) + count
             of.waiting = worker.journaled
-
-
-def lost_sentences(delivered: Mapping[str, Delivered]) -> Iterator[str]:
-    """Say what was lost, a sentence for each reporter and cause."""
-    causes = {**LOSS_CAUSES, "failed": "the reporter raised on them"}
-    for title, of in delivered.items():
-        for cause, count in of.lost.items():
-            yield f"{title}: {count} item(s) lost: {causes.get(cause, cause)}"
 
 
 def _left_out(found: Configuration) -> Iterator[str]:

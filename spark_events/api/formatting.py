@@ -1,0 +1,43 @@
+"""Durations, times and shares as people read them."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timezone
+
+_UNITS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000))
+
+
+def duration(ms: float | None) -> str:
+    """Return ``850 ms``, ``4.5 s``, ``2 min 3 s`` or ``3 d 4 h``; an empty text for None."""
+    if ms is None:
+        return ""
+    if ms < 1_000:
+        return f"{ms:.0f} ms"
+    if ms < 59_950:
+        return f"{ms / 1_000:.1f} s"
+    seconds = round(ms / 1_000)
+    for index, (unit, size_ms) in enumerate(_UNITS):
+        whole, rest = divmod(seconds, size_ms // 1_000)
+        if whole:
+            smaller, its_ms = _UNITS[index + 1] if index + 1 < len(_UNITS) else ("s", 1_000)
+            more = rest // (its_ms // 1_000)
+            return f"{whole} {unit} {more} {smaller}" if more else f"{whole} {unit}"
+    return f"{seconds} s"
+
+
+def moment(ms: int | None) -> str:
+    """Return ``2026-11-21 04:38:42`` in UTC; an empty text for None."""
+    if ms is None:
+        return ""
+    try:
+        return datetime.fromtimestamp(ms / 1_000, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):  # beyond the year 9999
+        return f"{ms} ms"
+
+
+def percent(share: float | None) -> str:
+    """Return ``99.95 %``, never rounded up to 100; an empty text for None."""
+    if share is None:
+        return ""
+    return "100 %" if share == 100 else f"{math.floor(share * 100) / 100:.2f} %"

@@ -1,0 +1,46 @@
+"""The command ``check``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from spark_events.cli.console import WRONG, err, out, plain, print_error, print_warnings, say
+from spark_events.cli.options import Conf, PropertiesFile
+from spark_events.configuration.check import CheckResult
+from spark_events.configuration.check import check as check_conf
+from spark_events.spark.conf import read_conf
+
+
+def check(
+    properties_file: PropertiesFile = None,
+    conf: Conf = None,
+    connect: Annotated[bool, typer.Option("--connect", help="Also try endpoints, ports and paths.")] = False,
+) -> None:
+    """Check a configuration; exits 2 if anything in it is wrong."""
+    given, path = read_conf(properties_file, conf or ())
+    result = check_conf(given, connect)
+    if result.reporters:
+        out.print(_table(result, connect))
+    print_warnings(result.warnings)
+    for problem in result.problems:
+        print_error(problem)
+    source = plain(str(path)) if path else "no spark-defaults.conf"
+    if result.problems:
+        say(f"{len(result.problems)} problem(s); read: {source} and {len(conf or ())} --conf", err)
+        raise typer.Exit(WRONG)
+    say(f"[green]ok[/] {len(result.reporters)} reporter(s); read: {source}")
+    say(
+        "[dim]They report on applications that spark-events run starts, or that call "
+        "spark_events.attach(spark).[/]"
+    )
+
+
+def _table(result: CheckResult, connect: bool) -> Table:
+    table = Table("kind", "reporter", "factory", *(["reached"] if connect else []))
+    for reporter in result.reporters:
+        row = [reporter.kind, reporter.name, reporter.factory]
+        table.add_row(*map(plain, row + ([reporter.reached] if connect else [])))
+    return table

@@ -1,0 +1,86 @@
+"""What all commands print with: two consoles, exit codes, and texts of users made safe for a terminal."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.logging import RichHandler
+from rich.markup import escape
+from rich.measure import Measurement
+
+from spark_events.api import printable
+
+FAILED = 1
+"""The exit code where the command did its work, and not all of it went well."""
+WRONG = 2
+"""The exit code where the command line or the configuration is wrong."""
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells have it."""
+_WIDEST = 1_000_000_000
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+def say(markup: str, console: Console = out) -> None:
+    """Print one line, which a terminal may wrap and a file has as it is."""
+    console.print(markup, soft_wrap=True)
+
+
+def print_json(values: Any) -> None:
+    """Print values as JSON."""
+    sys.stdout.write(orjson.dumps(values, option=orjson.OPT_INDENT_2).decode() + "\n")
+
+
+def print_error(text: str) -> None:
+    """Print what went wrong, or what is wrong with what was given."""
+    say(f"[bold red]error[/] {plain_lines(text)}", err)
+
+
+def print_warnings(texts: Iterable[str]) -> None:
+    """Print what works, and had better be different."""
+    for text in texts:
+        say(f"[bold yellow]warning[/] {plain_lines(text)}", err)
+
+
+def plain(text: str) -> str:
+    """Return a name of users for a rich console: one printable line, and no markup."""
+    return escape(printable(text))
+
+
+def plain_lines(text: str) -> str:
+    """Return a message of users for a rich console: printable, and no markup; lines stay lines."""
+    return escape(printable(text, but="\n"))
+
+
+class AsWide:
+    """Something for a rich console that is as wide as it is, on any terminal; printed with ``crop=False``.
+
+    Args:
+        what: a table, a tree.
+    """
+
+    def __init__(self, what: RenderableType) -> None:
+        self._what = what
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        widest = options.update(width=_WIDEST, max_width=_WIDEST)
+        needed = Measurement.get(console, widest, self._what).maximum
+        yield from console.render(self._what, options.update(width=needed, max_width=needed))
+
+
+def log_to_terminal(level: int = logging.WARNING) -> None:
+    """Let what the framework and its reporters log go to stderr; plain lines where that is no terminal."""
+    logger = logging.getLogger("spark_events")
+    handler: logging.Handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    if err.is_terminal:
+        handler = RichHandler(console=err, show_path=False, markup=False)
+    logger.addHandler(handler)
+    logger.setLevel(level)
+    logger.propagate = False

@@ -1,0 +1,143 @@
+"""The command line of ``ctas``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from spark_events.api import ConfigError
+from spark_events.cli.console import FAILED, AsWide, err, out, plain, say
+from spark_events.cli.options import Conf, PropertiesFile
+from spark_events.ctas.errors import JournalError
+from spark_events.ctas.record import Transaction
+from spark_events.ctas.transactions import Recovered, Transactions, transactions_of
+from spark_events.spark.conf import read_conf
+from spark_events.spark.session import QUIET, start_session
+
+app = typer.Typer(
+    help="Transactions of CREATE TABLE AS SELECT: those that were left, and what becomes of them.",
+    no_args_is_help=True,
+)
+
+
+@app.command("list")
+def list_(
+    properties_file: PropertiesFile = None,
+    conf: Conf = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One descriptor a line.")] = False,
+) -> None:
+    """Show the transactions that the journal knows, the oldest first.
+
+    It starts a Spark session with the configuration that names the warehouse, as all commands here do.
+    Exits 2 where the configuration is wrong.
+    """
+    with _transactions(properties_file, conf) as transactions:
+        found = transactions.journal.all()
+        rows = [_row(transaction, transactions) for transaction in found]
+    if as_json:
+        for transaction in found:
+            typer.echo(transaction.masked(transactions.secret_keys).to_json())
+        return
+    if not found:
+        say(f"no transaction in {plain(transactions.journal.folder)}")
+        return
+    show_transactions(rows, out)
+
+
+@app.command()
+def recover(
+    txids: Annotated[list[str] | None, typer.Argument(help="Which ones; by default all.")] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also those whose owner may be alive; its commit then fails.")
+    ] = False,
+    properties_file: PropertiesFile = None,
+    conf: Conf = None,
+) -> None:
+    """End what was left by drivers that are gone, and remove the files of replaced tables in time.
+
+    A transaction whose commit had begun is committed, any other is rolled back. Exits 2 where there is no
+    such transaction, or the configuration is wrong, 1 where one could not be ended.
+    """
+    with _transactions(properties_file, conf) as transactions:
+        found = transactions.recover(txids or (), force)
+    _show(found)
+
+
+@app.command()
+def abort(
+    txid: Annotated[str, typer.Argument(help="The transaction.")],
+    properties_file: PropertiesFile = None,
+    conf: Conf = None,
+) -> None:
+    """Roll a transaction back, even one whose owner is alive: its commit then fails.
+
+    Exits 2 where there is no such transaction, or it is committed.
+    """
+    with _transactions(properties_file, conf) as transactions:
+        found = transactions.abort(txid)
+    _show([found])
+
+
+def show_transactions(rows: Iterable[Iterable[str]], console: Console) -> None:
+    """Print transactions, one a line on a terminal of any width: ids are copied, and lines are searched."""
+    table = Table(box=None, pad_edge=False)
+    for name in ("transaction", "table", "state", "since", "level", "owner", ""):
+        table.add_column(name, no_wrap=True)
+    for row in rows:
+        table.add_row(*(plain(cell) for cell in row))
+    console.print(AsWide(table), crop=False)
+
+
+@contextmanager
+def _transactions(properties_file: Path | None, conf: list[str] | None) -> Iterator[Transactions]:
+    """Give the transactions of a session of the command's own.
+
+    Raises:
+        ConfigError: Spark cannot be started so, or the journal cannot do what is asked for.
+    """
+    given, _ = read_conf(properties_file, conf or ())
+    with err.status("starting Spark"):
+        session = start_session("ctas", {**QUIET, **given})
+    try:
+        yield transactions_of(session)
+    except JournalError as error:
+        raise ConfigError(str(error)) from error
+    finally:
+        session.stop()
+
+
+def _row(transaction: Transaction, transactions: Transactions) -> list[str]:
+    if transaction.state.terminal:
+        note = (
+            "the files before wait for their readers" if transaction.collect_after_ms else transaction.reason
+        )
+    else:
+        abandoned = transactions.journal.is_abandoned(transaction)
+        note = "its owner is gone: recover ends it" if abandoned else "its owner is alive"
+    since = datetime.fromtimestamp(transaction.at_ms / 1000)
+    return [
+        transaction.txid,
+        str(transaction.path),
+        transaction.state.value,
+        f"{since:%Y-%m-%d %H:%M:%S}",
+        transaction.level.value,
+        str(transaction.owner),
+        note,
+    ]
+
+
+def _show(found: list[Recovered]) -> None:
+    if not found:
+        say("nothing to do")
+    for recovered in found:
+        now = recovered.transaction
+        say(f"{now.txid} {plain(str(now.path))}: {plain(recovered.done)}")
+    if any(recovered.failed for recovered in found):
+        raise typer.Exit(FAILED)

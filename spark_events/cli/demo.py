@@ -1,0 +1,45 @@
+"""The command ``demo``."""
+
+from __future__ import annotations
+
+import logging
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spark_events.cli.console import INTERRUPTED, err, say
+from spark_events.cli.report import run_report
+from spark_events.demo.run import DemoOptions, demo_folder, report_of_demo, run_demo
+
+
+def demo(
+    out_folder: Annotated[Path | None, typer.Option("--out", help="Keep the files in this folder.")] = None,
+    otlp_endpoint: Annotated[str | None, typer.Option(help="Also send to a collector at this URL.")] = None,
+    otlp_protocol: Annotated[str, typer.Option(help="grpc or http.")] = "grpc",
+    prometheus_port: Annotated[
+        str, typer.Option(help="Port or range of the metrics endpoint.")
+    ] = "9249-9260",
+    sla: Annotated[str, typer.Option(help="The longest time between two checkpoints.")] = "5s",
+) -> None:
+    """Run a batch job and a streaming query that fails once, on local Spark, and show their events."""
+    # As for Ctrl-C: the session is stopped, and what happened so far is delivered and shown.
+    signal.signal(signal.SIGTERM, _interrupt)
+    # Py4J's own account of a call that Ctrl-C cut off says nothing to a person.
+    logging.getLogger().addFilter(lambda record: record.module != "java_gateway")
+    options = DemoOptions(otlp_endpoint, otlp_protocol, prometheus_port, sla)
+    try:
+        with demo_folder(out_folder) as folder:
+            run_demo(options, folder, say)
+            for path in sorted((folder / "events").glob("*.jsonl")) if out_folder else ():
+                say(f"events: {path}")
+            say("\n[bold]What happened[/], by [bold]spark-events report[/] of these events:")
+            run_report(report_of_demo(options, folder, keep=out_folder is not None))
+    except KeyboardInterrupt:
+        say("interrupted", err)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,68 @@
+"""The command ``follow``; what it needs is imported when it runs."""
+
+from __future__ import annotations
+
+import logging
+import signal
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spark_events.cli.console import INTERRUPTED, err, log_to_terminal, plain, print_warnings, say
+from spark_events.cli.options import Conf, PropertiesFile
+from spark_events.spark.conf import read_conf
+
+if TYPE_CHECKING:
+    from spark_events.sources.event_log.follow import Follower
+
+
+def follow(
+    folder: Annotated[str, typer.Argument(help="A folder of event logs; local or any fsspec URL.")],
+    properties_file: PropertiesFile = None,
+    conf: Conf = None,
+    state: Annotated[
+        Path | None,
+        typer.Option(help="Where to keep how far each log is read; by default below ~/.local/state."),
+    ] = None,
+    complete_too: Annotated[
+        bool,
+        typer.Option(
+            "--complete-too", help="At the first start, also report logs that are complete by then."
+        ),
+    ] = False,
+) -> None:
+    """Report all applications whose event logs are in a folder, live, until it is stopped.
+
+    A restart goes on where it left off. An application whose log has no end, and is not written for
+    spark.events.eventlog.dead.after, is reported FAILED.
+    """
+    from spark_events.sources.event_log.cursor import Cursors, default_path
+    from spark_events.sources.event_log.follow import Follower
+
+    given, _ = read_conf(properties_file, conf or ())
+    log_to_terminal(logging.INFO)
+    cursors = Cursors(state or default_path(folder))
+    follower = Follower(folder, given, cursors, complete_too)
+    print_warnings(follower.warnings)
+    say(f"follows {plain(folder)}; cursors in {plain(str(cursors.path))}", err)
+    raise typer.Exit(_run_until_signal(follower))
+
+
+def _run_until_signal(follower: Follower) -> int:
+    """Return the exit code: 0 after SIGTERM, 130 after SIGINT."""
+    code = 0
+
+    def end(number: int, frame: FrameType | None) -> None:
+        nonlocal code
+        code = INTERRUPTED if number == signal.SIGINT else 0
+        follower.stop()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        follower.run()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return code

@@ -1,0 +1,52 @@
+"""The command line ``spark-events``."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from spark_events.api import ConfigError
+from spark_events.cli import check, demo, follow, lineage, paths, plugins, replay, report, run
+from spark_events.cli.console import WRONG, print_error
+from spark_events.cli.ctas import app as ctas
+from spark_events.cli.sql.main import app as sql
+
+app = typer.Typer(
+    help="Flink's reporter framework for Apache Spark: metrics, spans and events.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command(
+    context_settings={
+        "allow_extra_args": True,
+        "ignore_unknown_options": True,
+        "allow_interspersed_args": False,
+    },
+    add_help_option=False,
+)(run.run)
+app.command()(check.check)
+app.command()(plugins.plugins)
+app.command()(demo.demo)
+app.command()(paths.paths)
+app.command()(replay.replay)
+app.command()(follow.follow)
+app.command()(report.report)
+app.command()(lineage.lineage)
+app.add_typer(ctas, name="ctas")
+app.add_typer(sql, name="sql")
+
+
+def main() -> None:
+    """Run the command line; a configuration error is one message and exit code 2."""
+    try:
+        app()
+    except ConfigError as error:
+        for problem in error.problems:
+            print_error(problem)
+        sys.exit(WRONG)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""The command ``replay``; what it needs is imported when it runs."""
+
+from __future__ import annotations
+
+import enum
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+
+from spark_events.api import ConfigError
+from spark_events.cli.console import (
+    FAILED,
+    INTERRUPTED,
+    err,
+    log_to_terminal,
+    out,
+    plain,
+    print_error,
+    print_warnings,
+    say,
+)
+from spark_events.cli.options import Conf, PropertiesFile
+from spark_events.spark.conf import read_conf
+
+if TYPE_CHECKING:
+    from spark_events.sources.event_log.on_spark import Target
+
+_AGAIN = "run it again: ids are the same, so that nothing is doubled"
+
+
+class Format(enum.Enum):
+    """In which files the events of a fleet are written."""
+
+    PARQUET = "parquet"
+    JSON = "json"
+
+
+class Mode(enum.Enum):
+    """What to do where there are files already: Spark's save modes."""
+
+    ERROR = "error"
+    OVERWRITE = "overwrite"
+    APPEND = "append"
+
+
+def replay(
+    paths: Annotated[
+        list[str], typer.Argument(help="An event log, a folder of them, or a glob; local or any fsspec URL.")
+    ],
+    properties_file: PropertiesFile = None,
+    conf: Conf = None,
+    on_spark: Annotated[
+        bool,
+        typer.Option(
+            "--on-spark", help="Run as a PySpark job, one task a log, and write the events as files."
+        ),
+    ] = False,
+    output: Annotated[
+        str | None, typer.Option(help="With --on-spark: the folder or URL where the events go.")
+    ] = None,
+    file_format: Annotated[
+        Format, typer.Option("--format", help="With --on-spark: the format of the files.")
+    ] = Format.PARQUET,
+    mode: Annotated[
+        Mode, typer.Option(help="With --on-spark: what to do where the output is there already.")
+    ] = Mode.ERROR,
+    master: Annotated[
+        str | None, typer.Option(help="With --on-spark: the cluster, as for spark-submit.")
+    ] = None,
+) -> None:
+    """Report the events and spans of applications that have run, from their event logs.
+
+    They are those that were, or would have been, reported live, under the same ids: a replay may be repeated.
+    Exits 1 if something was lost or could not be read, 2 on a wrong configuration.
+    """
+    given, _ = read_conf(properties_file, conf or ())
+    log_to_terminal()
+    if on_spark != (output is not None):
+        raise ConfigError("--on-spark and --output go together: events of a fleet are written, not sent")
+    if output is not None:
+        from spark_events.sources.event_log.on_spark import Target
+
+        target = Target(output, file_format.value, mode.value)
+        raise typer.Exit(_replay_on_spark(paths, given, target, master))
+    raise typer.Exit(_replay_here(paths, given))
+
+
+def _replay_on_spark(
+    paths: Sequence[str], conf: Mapping[str, str], target: Target, master: str | None
+) -> int:
+    """Return the exit code: 0, or FAILED where a log could not be read."""
+    from spark_events.cli.replay_summary import print_summary
+    from spark_events.sources.event_log.on_spark import replay_on_spark
+
+    summary = replay_on_spark(paths, conf, {**conf, "spark.master": master} if master else conf, target)
+    print_summary(summary, out)
+    say(f"written to {plain(target.path)}")
+    return FAILED if summary.unreadable or not summary.logs else 0
+
+
+def _replay_here(paths: Sequence[str], conf: Mapping[str, str]) -> int:
+    """Return the exit code: 0, FAILED where something was lost or could not be read, or INTERRUPTED."""
+    from spark_events.cli.replay_summary import print_delivered, print_summary
+    from spark_events.sources.event_log.files import LogFiles
+    from spark_events.sources.event_log.replay import Replay, StalledError
+
+    replaying = Replay(conf)
+    print_warnings(replaying.warnings)
+    logs = [(files, log) for files in map(LogFiles, paths) for log in files.find()]
+    total, began, code, problem = sum(log.size for _, log in logs), time.monotonic(), 0, ""
+    try:
+        with _progress() as progress:
+            task = progress.add_task("", total=total)
+            for size in replaying.run(logs):
+                progress.advance(task, size)
+    except StalledError as error:
+        code, problem = FAILED, f"{error}; {_AGAIN}"
+    except KeyboardInterrupt:
+        code, problem = INTERRUPTED, f"interrupted; {_AGAIN}"
+    summary = replaying.summary
+    print_summary(summary, out)
+    complete = print_delivered(replaying.delivered)
+    say(f"[dim]{total / 1e6:,.1f} MB in {time.monotonic() - began:.1f} s[/]")
+    if not problem and not summary.logs:
+        problem = f"there is no event log at {', '.join(paths)}"
+    if problem:
+        print_error(problem)
+    return code or (0 if complete and summary.logs and not summary.unreadable else FAILED)
+
+
+def _progress() -> Progress:
+    return Progress(
+        TextColumn("replaying"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+        console=err,
+        transient=True,
+        disable=not err.is_terminal,
+    )

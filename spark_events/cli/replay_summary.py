@@ -1,0 +1,77 @@
+"""What a replay prints: applications, versions, last statuses, what was sent, what was skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.console import Console
+from rich.table import Table
+
+from spark_events.api import JobStatus
+from spark_events.cli.console import plain, say
+from spark_events.sources.event_log.application import Outcomes
+from spark_events.sources.event_log.summary import Delivered, Summary, lost_sentences
+
+_KINDS = ("application", "query", "job")
+
+
+def print_summary(summary: Summary, out: Console) -> None:
+    """Print what came of the logs."""
+    versions = ", ".join(
+        version if count == summary.logs else f"{version} ({count})"
+        for version, count in sorted(summary.versions.items())
+    )
+    spark = f", Spark {versions}" if versions else ""
+    out.print(
+        f"[bold]{_count(len(summary.applications), 'application')}[/] in {_count(summary.logs, 'event log')}"
+        + plain(spark),
+        soft_wrap=True,
+    )
+    if summary.outcomes.counts:
+        out.print(_outcomes_table(summary.outcomes))
+    counts = summary.counts
+    out.print(
+        f"{_count(counts.read, 'record')}, {counts.tasks:,} of tasks: "
+        f"{_count(summary.outcomes.events, 'event')}",
+        soft_wrap=True,
+    )
+    for sentence in summary.outcomes.failures:
+        out.print(f"[red]failed[/] {plain(sentence)}", soft_wrap=True)
+    if summary.outcomes.more_failures:
+        out.print(f"[red]failed[/] and {summary.outcomes.more_failures:,} more", soft_wrap=True)
+    lost = counts.lost()
+    if lost:
+        out.print(f"[yellow]skipped[/] {_count(sum(lost.values()), 'record')}:")
+        for reason, count in lost.most_common():
+            out.print(f"  {count:,} {plain(reason)}", soft_wrap=True)
+    for note in summary.notes:
+        out.print(f"[yellow]note[/] {plain(note)}", soft_wrap=True)
+    if summary.notes_left_out:
+        out.print(f"[yellow]note[/] and {summary.notes_left_out:,} more", soft_wrap=True)
+
+
+def _outcomes_table(outcomes: Outcomes) -> Table:
+    found = outcomes.counts
+    statuses = [status.value for status in JobStatus if any(key[1] == status.value for key in found)]
+    table = Table("kind", *statuses)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for kind in _KINDS:
+        if any(key[0] == kind for key in found):
+            table.add_row(kind, *(f"{found[kind, status]:,}" for status in statuses))
+    return table
+
+
+def print_delivered(delivered: Mapping[str, Delivered]) -> bool:
+    """Print what became of what was reported, and tell whether all of it was delivered."""
+    for title, of in delivered.items():
+        waiting = f", {of.waiting:,} wait in its journal" if of.waiting else ""
+        say(f"{plain(title)}: {of.reported:,} sent{waiting}")
+    lost = list(lost_sentences(delivered))
+    for sentence in lost:
+        say(f"[bold red]lost[/] {plain(sentence)}")
+    return not lost
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

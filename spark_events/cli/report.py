@@ -1,0 +1,147 @@
+"""The command line of ``report``; what it needs is imported when it runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spark_events.api import ConfigError
+from spark_events.api.option_types import DURATION
+from spark_events.cli.console import INTERRUPTED, err, out, plain, say
+from spark_events.history.plausible import PossibleTimes
+from spark_events.spark.conf import read_conf
+
+if TYPE_CHECKING:
+    from spark_events.history.run import ReportOptions
+
+
+def report(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Stored events: files, folders or globs on any of Hadoop's file systems; of a file log, of "
+            "replay --on-spark, of a collector's file exporter."
+        ),
+    ] = None,
+    sla: Annotated[
+        list[str] | None,
+        typer.Option(help="The longest time between two checkpoints; query=60s for one query. Repeatable."),
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Leave out what was longer before the end: 7d, 12h.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write the figures as JSON.")] = None,
+    parquet: Annotated[
+        str | None, typer.Option(help="Write the tables as Parquet below this folder.")
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(help="Add the events to what this folder keeps, and report on all of it."),
+    ] = None,
+    now: Annotated[bool, typer.Option("--now", help="Take what was heard last to hold until now.")] = False,
+    earliest: Annotated[
+        datetime, typer.Option(help="Events before this day (UTC) have a wrong clock and are left out.")
+    ] = datetime(2009, 1, 1),
+    latest: Annotated[
+        datetime | None, typer.Option(help="So have those after this one; in a day from now by default.")
+    ] = None,
+    master: Annotated[str | None, typer.Option(help="The cluster, as for spark-submit.")] = None,
+    conf: Annotated[
+        list[str] | None, typer.Option(help="key=value, as for spark-submit; repeatable.")
+    ] = None,
+) -> None:
+    """Report uptime, checkpoints against an SLA and failures from stored events.
+
+    Exits 2 on a wrong configuration, also where there is nothing to read.
+    """
+    from spark_events.history.run import ReportOptions
+
+    if not paths and store is None:
+        raise ConfigError("report needs the PATHs of stored events, or --store with a folder that has some")
+    options = ReportOptions(
+        paths=tuple(paths or ()),
+        sla_ms=_slas(sla or ()),
+        since_ms=None if since is None else _duration("--since", since),
+        html=html,
+        json=json,
+        parquet=parquet,
+        store=store,
+        until_now=now,
+        times=_times(earliest, latest),
+        conf={**read_conf(None, conf or ())[0], **({"spark.master": master} if master else {})},
+    )
+    run_report(options)
+
+
+def run_report(options: ReportOptions) -> None:
+    """Make a report, print it, and write what is asked for.
+
+    Raises:
+        ConfigError: what is asked for cannot be done; says why.
+    """
+    from spark_events.cli.report_tables import print_report
+    from spark_events.history.run import make_report, start_spark, write_files
+
+    with err.status("starting Spark"):
+        session = start_spark(options)
+    _leave_at_ctrl_c()
+    try:
+        with err.status("reading events"):
+            made = make_report(session, options)
+    finally:
+        session.stop()
+    print_report(made, out)
+    for path in write_files(made, options):
+        say(f"written to {plain(str(path))}")
+    if options.parquet:
+        say(f"tables written to {plain(options.parquet)}")
+
+
+def _leave_at_ctrl_c() -> None:
+    """End at once at Ctrl-C, in place of PySpark's handler: the JVM is gone by then, each call would fail.
+
+    Nothing is half done by that: files are written at the end, and a store takes what is whole.
+    """
+
+    def leave(number: int, frame: object) -> None:
+        err.show_cursor()
+        err.print("interrupted")
+        os._exit(INTERRUPTED)
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, leave)
+
+
+def _times(earliest: datetime, latest: datetime | None) -> PossibleTimes:
+    earliest_ms = int(earliest.replace(tzinfo=timezone.utc).timestamp() * 1_000)
+    times = PossibleTimes(earliest_ms)
+    if latest is not None:
+        times = PossibleTimes(earliest_ms, int(latest.replace(tzinfo=timezone.utc).timestamp() * 1_000))
+    if times.latest_ms <= times.earliest_ms:
+        raise ConfigError(f"--latest {latest}: is not after --earliest {earliest}")
+    return times
+
+
+def _slas(texts: list[str] | tuple[str, ...]) -> dict[str, int]:
+    """Return SLAs in ms by query, that of all others under an empty name."""
+    slas: dict[str, int] = {}
+    for text in texts:
+        query, _, sla = text.rpartition("=")
+        slas[query] = _duration("--sla", sla)
+        if not slas[query]:
+            raise ConfigError(f"--sla {text}: an SLA is longer than 0 ms")
+    return slas
+
+
+def _duration(option: str, text: str) -> int:
+    try:
+        return DURATION.parse(text)
+    except ValueError:
+        raise ConfigError(f"{option} {text}: is not allowed; expected {DURATION.allowed}") from None

@@ -1,0 +1,120 @@
+"""The report on a terminal."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from spark_events.api.formatting import duration, moment, percent
+from spark_events.cli.console import plain, plain_lines
+from spark_events.history.report import Report, Row, job_name
+
+_MOST_ROWS = 40
+_WIDE = 100
+_COLOURS = {"up": "green", "down": "bold red", "starting": "yellow", "stopped": "dim"}
+
+
+class _Column(NamedTuple):
+    """A column: title, what stands in it, whether that is a number, whether it needs a wide terminal."""
+
+    title: str
+    cell: Callable[[Row], str]
+    number: bool = True
+    wide: bool = False
+
+
+def print_report(report: Report, out: Console) -> None:
+    """Print what was up and down, which checkpoints were late, and what failed."""
+    span = duration(report.until_ms - report.since_ms)
+    out.print(
+        f"[bold]{moment(report.since_ms)}[/] to [bold]{moment(report.until_ms)}[/] UTC ({span})",
+        soft_wrap=True,
+    )
+    _print("Uptime, the worst first", _UPTIME, report.uptime, out)
+    _print("Checkpoints against the SLA, the worst first", _SLA, report.checkpoint_sla, out)
+    _print("Failures, the latest first", _FAILURES, _by_error(report.failures), out)
+    for note in report.notes:
+        out.print(f"[yellow]note[/] {plain(note)}", soft_wrap=True)
+
+
+def _print(title: str, columns: Sequence[_Column], rows: list[Row], out: Console) -> None:
+    if not rows:
+        return
+    shown = [column for column in columns if out.width >= _WIDE or not column.wide]
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    for column in shown:
+        table.add_column(
+            column.title,
+            justify="right" if column.number else "left",
+            overflow="fold",
+            no_wrap=column.number,
+            min_width=None if column.number else 10,
+        )
+    for row in rows[:_MOST_ROWS]:
+        table.add_row(*(column.cell(row) for column in shown))
+    out.print(table)
+    if len(rows) > _MOST_ROWS:
+        out.print(f"… and {len(rows) - _MOST_ROWS:,} more: --json and --html have all")
+
+
+def _by_error(failures: list[Row]) -> list[Row]:
+    """Join the days of each error; the message is that of the last."""
+    found: dict[tuple[str, ...], Row] = {}
+    counts: dict[tuple[str, ...], int] = defaultdict(int)
+    for row in failures:
+        key = tuple(row[name] for name in ("kind", "app_name", "query_name", "error", "labels"))
+        counts[key] += row["count"]
+        if key not in found or row["last_ms"] >= found[key]["last_ms"]:
+            found[key] = row
+    joined = [{**row, "count": counts[key]} for key, row in found.items()]
+    return sorted(joined, key=lambda row: (-row["last_ms"], -row["count"]))
+
+
+def _name(row: Row) -> str:
+    return plain(job_name(row)) + (" [bold red]overdue[/]" if row.get("overdue") else "")
+
+
+def _number(name: str) -> Callable[[Row], str]:
+    return lambda row: f"{row[name]:,}"
+
+
+def _duration(name: str) -> Callable[[Row], str]:
+    return lambda row: duration(row[name] or None)
+
+
+def _error(row: Row) -> str:
+    return "\n".join(plain_lines(text) for text in (row["error"], row["labels"], row["message"]) if text)
+
+
+_UPTIME = (
+    _Column("application / query", _name, number=False),
+    _Column("status", lambda row: f"[{_COLOURS[row['state']]}]{row['status']}[/]", number=False),
+    _Column("uptime", lambda row: percent(row["uptime_percent"])),
+    _Column("down", _duration("down_ms")),
+    _Column("failures", _number("failures")),
+    _Column("restarts", _number("restarts")),
+    _Column("MTTR", _duration("mttr_ms"), wide=True),
+    _Column("longest\noutage", _duration("longest_outage_ms"), wide=True),
+)
+_SLA = (
+    _Column("application / query", _name, number=False),
+    _Column("SLA", _duration("sla_ms")),
+    _Column("met", lambda row: percent(row["met_percent"])),
+    _Column("completed", _number("completed")),
+    _Column("late by\nduration", _number("late_by_duration")),
+    _Column("late by\ngap", _number("late_by_gap")),
+    _Column("failed", _number("failed"), wide=True),
+    _Column("slowest", _duration("worst_duration_ms"), wide=True),
+    _Column("longest\ngap", _duration("worst_gap_ms"), wide=True),
+)
+_FAILURES = (
+    _Column("count", _number("count")),
+    _Column("what", lambda row: f"{plain(row['kind'])} {_name(row)}", number=False),
+    _Column("error", _error, number=False),
+    _Column("last (UTC)", lambda row: moment(row["last_ms"])),
+)

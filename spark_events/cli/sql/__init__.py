@@ -1,0 +1,1 @@
+"""The commands of ``spark-events sql``."""

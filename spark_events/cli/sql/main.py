@@ -1,0 +1,230 @@
+"""The command line of ``sql``; what needs an extra is imported when a command runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from spark_events.api import ConfigError
+from spark_events.cli.console import FAILED, WRONG, err, out, plain, print_json, print_warnings, say
+from spark_events.cli.options import Conf, PropertiesFile
+from spark_events.cli.sql import options as own
+from spark_events.cli.sql import support
+from spark_events.cli.sql.deploy import deploy, deploy_one, session
+from spark_events.spark.conf import read_conf
+from spark_events.sql_runner.deploy.placement import Mode, Placement
+
+app = typer.Typer(
+    help="Streaming SQL queries from YAML manifests: keep what runs equal to a folder.",
+    no_args_is_help=True,
+)
+app.command()(deploy)
+app.command("deploy-one")(deploy_one)
+app.command()(session)
+
+
+@app.command()
+def validate(
+    folder: own.Folder,
+    template_file: own.Template = None,
+    table_definition_path: own.Definitions = None,
+    syntax_only: Annotated[
+        bool, typer.Option("--syntax-only", help="Read the YAML alone, without a Spark for the queries.")
+    ] = False,
+    properties_file: PropertiesFile = None,
+    conf: Conf = None,
+) -> None:
+    """Check manifests: their YAML, their queries, and whether the rows fit their tables.
+
+    Exits 2 where something is wrong; each error has its file and line.
+    """
+    from spark_events.sql_runner.manifest.folder import read_folder
+
+    manifests = read_folder(folder, template_file)
+    print_warnings(manifests.warnings)
+    found = list(manifests.problems)
+    if not syntax_only and manifests.by_name:
+        found += _query_problems(manifests, table_definition_path, properties_file, conf)
+    if found:
+        raise ConfigError.of_all(found)
+    say(f"[green]ok[/] {len(manifests.by_name)} manifest(s)")
+
+
+@app.command()
+def plan(
+    folder: own.Folder,
+    store: own.StoreUrl,
+    template_file: own.Template = None,
+    table_definition_path: own.Definitions = None,
+    mode: own.RunMode = Mode.SESSION,
+    session: own.Session = "default",
+    prune: own.Prune = False,
+    as_json: own.AsJson = False,
+    properties_file: PropertiesFile = None,
+    conf: Conf = None,
+) -> None:
+    """Say what deploy would do with each query, and why; nothing is done.
+
+    Exits 2 where something stands against it: a query that Spark cannot analyse, a stopped one without a
+    state, a session that does not run.
+    """
+    from spark_events.cli.sql import views
+    from spark_events.sql_runner.deploy.decision import Action
+    from spark_events.sql_runner.deploy.workspace import Workspace
+    from spark_events.sql_runner.manifest.folder import read_folder
+
+    found, _ = read_conf(properties_file, conf or ())
+    manifests = read_folder(folder, template_file).or_fail()
+    print_warnings(manifests.warnings)
+    with support.store_errors():
+        workspace = Workspace(store, Placement(mode, session))
+        with support.analyst_of(found, table_definition_path) as analyst:
+            planned = workspace.planner(analyst).plan(manifests, prune)
+        print_warnings(warning for each in planned for warning in each.warnings)
+        if as_json:
+            print_json(views.plan_values(planned))
+        elif planned:
+            views.show_plan(planned, out)
+        else:
+            say("no manifest, and nothing to stop")
+        hosts = {each.host for each in planned if each.host and each.decision.action is not Action.FAIL}
+        support.refuse_gone_hosts(workspace, hosts)
+    if any(each.decision.action is Action.FAIL for each in planned):
+        raise typer.Exit(WRONG)
+
+
+@app.command()
+def status(store: own.StoreUrl, as_json: own.AsJson = False) -> None:
+    """Show each query: whether it runs, since when, and why it failed.
+
+    Exits 1 where one that is to run does not.
+    """
+    from spark_events.cli.sql import views
+    from spark_events.sql_runner.deploy.workspace import Workspace
+
+    with support.store_errors():
+        rows = list(_rows(Workspace(store, _no_placement())))
+    if as_json:
+        print_json(rows)
+    elif rows:
+        views.show_status(rows, out)
+    else:
+        say("no query is deployed")
+    if not all(row.is_well for row in rows):
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def stop(
+    name: Annotated[str, typer.Argument(help="The query.")],
+    store: own.StoreUrl,
+    savepoint: Annotated[bool, typer.Option("--savepoint", help="Make a savepoint of its state.")] = False,
+    timeout: own.Timeout = 120,
+) -> None:
+    """Stop a query after the micro-batch that it is in; deploy starts it again from its state.
+
+    Exits 1 where it does not stop, 2 where there is no such query.
+    """
+    from spark_events.cli.sql import views
+    from spark_events.sql_runner.deploy.workspace import Workspace
+
+    with support.store_errors():
+        workspace = Workspace(store, _no_placement(timeout))
+        known = workspace.currents()
+        if name not in known:
+            there = ", ".join(known) or "none"
+            raise ConfigError(f"{name!r}: no such query in {workspace.store.url}; there is {there}")
+        with workspace.deploying() as guard:
+            current = workspace.currents()[name]
+            if not current.running:
+                say(f"{plain(name)} does not run")
+                return
+            with err.status(f"stopping {plain(name)}"):
+                result = workspace.deployer(None, guard).stop(name, current, savepoint)
+    views.show_result(result, out)
+    if result.failed:
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def history(
+    name: Annotated[str, typer.Argument(help="The query.")], store: own.StoreUrl, as_json: own.AsJson = False
+) -> None:
+    """Show what was done with a query, when, why and by whom."""
+    from spark_events.cli.sql import views
+    from spark_events.sql_runner.deploy.workspace import Workspace
+    from spark_events.sql_runner.store.deployed import read_history
+
+    with support.store_errors():
+        entries = read_history(Workspace(store, _no_placement()).store, name)
+    if as_json:
+        print_json(entries)
+    elif entries:
+        views.show_history(entries, out)
+    else:
+        raise ConfigError(f"{name!r}: nothing was ever done with such a query in {store}")
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of a manifest, for editors."""
+    from spark_events.sql_runner.manifest.manifest import json_schema
+
+    print_json(json_schema())
+
+
+@app.command("export-pipeline")
+def export_pipeline(
+    folder: own.Folder,
+    output: Annotated[Path, typer.Option("--output", help="The folder that the pipeline is written into.")],
+    storage: Annotated[
+        str, typer.Option("--storage", help="Where the pipeline keeps its checkpoints, as an absolute URL.")
+    ],
+    template_file: own.Template = None,
+    table_definition_path: own.Definitions = None,
+    properties_file: PropertiesFile = None,
+    conf: Conf = None,
+) -> None:
+    """Write manifests as a spec of Spark Declarative Pipelines, for spark-pipelines of PySpark 4.1 and newer.
+
+    What a pipeline cannot do is said. Exits 1 where a manifest is left out.
+    """
+    from spark_events.sql_runner.analysis import pipelines
+    from spark_events.sql_runner.manifest.folder import read_folder
+
+    found, _ = read_conf(properties_file, conf or ())
+    manifests = read_folder(folder, template_file).or_fail()
+    with support.analyst_of(found, table_definition_path) as analyst:
+        done = pipelines.export_pipeline(analyst, manifests, output, storage)
+    for name, why in done.left_out.items():
+        say(f"[bold yellow]left out[/] {plain(name)}: {plain(why)}", err)
+    if done.files:
+        say(f"[green]ok[/] {plain(str(done.files[0]))}: spark-pipelines run --spec it")
+        say(f"not carried over: {plain(done.not_carried)}", err)
+    if done.left_out:
+        raise typer.Exit(FAILED)
+
+
+def _query_problems(
+    manifests: Any, definitions: list[Path] | None, properties_file: Path | None, conf: list[str] | None
+) -> list[str]:
+    from spark_events.sql_runner.deploy.planner import problems_of_queries
+
+    found, _ = read_conf(properties_file, conf or ())
+    with support.analyst_of(found, definitions) as analyst:
+        return problems_of_queries(analyst, manifests)
+
+
+def _no_placement(timeout: int = 120) -> Placement:
+
+    return Placement(timeout_s=timeout)
+
+
+def _rows(workspace: Any) -> Iterator[Any]:
+    from spark_events.sql_runner.deploy.query_row import QueryRow
+
+    for name, current in workspace.currents().items():
+        yield QueryRow.of(name, current)

@@ -1,0 +1,102 @@
+"""What the commands of ``spark-events sql`` show: tables for people, values for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from spark_events.api.event import now_ms
+from spark_events.api.formatting import duration, moment
+from spark_events.cli.console import plain, plain_lines
+from spark_events.sql_runner.deploy.decision import WORDS, Action
+from spark_events.sql_runner.deploy.deployer import Result
+from spark_events.sql_runner.deploy.planner import Planned
+from spark_events.sql_runner.deploy.query_row import QueryRow
+from spark_events.sql_runner.store.deployed import Deployment
+
+_COLOUR = {Action.FAIL: "red", Action.NOTHING: "dim"}
+_STATE_COLOUR = {"RUNNING": "green", "FINISHED": "green", "FAILED": "red", "RESTARTING": "red", "GONE": "red"}
+
+
+def plan_values(planned: Iterable[Planned]) -> list[dict[str, Any]]:
+    """Return decisions as JSON has them."""
+    return [
+        {
+            "name": each.name,
+            "action": each.decision.action.value,
+            "version": each.decision.version,
+            "reason": each.decision.reason,
+        }
+        for each in planned
+    ]
+
+
+def show_plan(planned: Iterable[Planned], console: Console) -> None:
+    """Print decisions, each with its reason below it."""
+    for each in planned:
+        action = each.decision.action
+        version = f", version {each.decision.version}" if each.decision.version else ""
+        console.print(
+            f"[bold]{plain(each.name)}[/]{version}: [{_COLOUR.get(action, 'bold')}]{WORDS[action]}[/]",
+            soft_wrap=True,
+        )
+        console.print(f"  {plain(each.decision.reason)}", soft_wrap=True)
+
+
+def show_result(result: Result, console: Console) -> None:
+    """Print how one deployment went."""
+    savepoint = f", {result.savepoint}" if result.savepoint else ""
+    mark = "[red]failed[/]" if result.failed else "[green]ok[/]"
+    text = "" if result.text == "done" else f": {result.text}"
+    console.print(
+        f"{mark} {plain(result.name)} version {result.version}: {WORDS[result.action]}"
+        f"{plain(savepoint)}{plain_lines(text)}",
+        soft_wrap=True,
+    )
+
+
+def show_status(rows: Sequence[QueryRow], console: Console) -> None:
+    """Print the states of queries, and below them why some have failed."""
+    optional = {
+        "restarts": any(row.restarts for row in rows),
+        "in": len({row.application for row in rows}) > 1,
+    }
+    columns = ("query", "state", "for", "version", "batch", "ended before", "restarts", "in")
+    shown = [name for name in columns if optional.get(name, True)]
+    table = Table(*shown, box=None, pad_edge=False)
+    for row in rows:
+        colour = _STATE_COLOUR.get(row.state, "bold")
+        cells = {
+            "query": plain(row.name),
+            "state": f"[{colour}]{plain(row.state)}[/]",
+            "for": _age(row.since_ms),
+            "version": str(row.version),
+            "batch": "" if row.batch is None else str(row.batch),
+            "ended before": _age(row.batch_ms),
+            "restarts": str(row.restarts),
+            "in": plain(row.application),
+        }
+        table.add_row(*(cells[name] for name in shown))
+    console.print(table)
+    for row in rows:
+        if row.error:
+            colour = "dim" if row.state == "ENDED" else "red"
+            console.print(f"[{colour}]{plain(row.name)}[/]: {plain_lines(row.error)}", soft_wrap=True)
+
+
+def show_history(entries: Iterable[Deployment], console: Console) -> None:
+    """Print the history of a query, an entry a paragraph."""
+    for entry in entries:
+        what = f"[bold]{plain(entry.action)}[/], version {entry.version}, by {plain(entry.who)}"
+        console.print(f"{moment(entry.at_ms)} UTC {what}", soft_wrap=True)
+        savepoint = f", {entry.savepoint}" if entry.savepoint else ""
+        console.print(
+            f"  why: {plain(entry.reason)}\n  result: {plain_lines(entry.result + savepoint)}", soft_wrap=True
+        )
+
+
+def _age(since_ms: int | None) -> str:
+    return "" if since_ms is None else duration(max(0, now_ms() - since_ms))

@@ -1,0 +1,1 @@
+"""All settings together: what may be configured, and whether a configuration is right."""

@@ -1,0 +1,1 @@
+"""Java sources that are compiled in a driver's JVM, and those that several packages share."""

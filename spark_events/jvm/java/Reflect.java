@@ -1,0 +1,190 @@
+package io.sparkevents.jvm;
+
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.net.URI;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * Reads parts of Spark's plan nodes by name, because the same part lies in other places from one Spark to the next,
+ * and because the classes of connectors are not known here. What is not there is null.
+ */
+public class Reflect {
+    private static final HashMap METHODS = new HashMap();
+    private static final Object MISSING = new Object();
+
+    /** Returns what a method without parameters returns; null where there is none, or where it throws. */
+    public static Object get(Object target, String name) {
+        if (target == null) {
+            return null;
+        }
+        Object method = method(target.getClass(), name);
+        if (method == MISSING) {
+            return null;
+        }
+        try {
+            return option(((Method) method).invoke(target, new Object[0]));
+        } catch (Throwable error) {
+            return null;
+        }
+    }
+
+    /** Returns what a method with one parameter returns; null where there is none, or where it throws. */
+    public static Object call(Object target, String name, Object argument) {
+        Method[] methods = target == null ? new Method[0] : target.getClass().getMethods();
+        for (int i = 0; i < methods.length; i++) {
+            Class[] types = methods[i].getParameterTypes();
+            if (methods[i].getName().equals(name) && types.length == 1 && types[0].isInstance(argument)) {
+                try {
+                    methods[i].setAccessible(true);
+                    return option(methods[i].invoke(target, new Object[] {argument}));
+                } catch (Throwable error) {
+                    return null;
+                }
+            }
+        }
+        return null;
+    }
+
+    /** Follows methods one after the other. */
+    public static Object path(Object target, String names) {
+        String[] parts = names.split("\\.");
+        for (int i = 0; i < parts.length; i++) {
+            target = get(target, parts[i]);
+        }
+        return target;
+    }
+
+    /** Returns a field's value, of this class or one above it, private ones too. */
+    public static Object field(Object target, String name) {
+        for (Class owner = target == null ? null : target.getClass(); owner != null; owner = owner.getSuperclass()) {
+            Field[] fields = owner.getDeclaredFields();
+            for (int i = 0; i < fields.length; i++) {
+                if (fields[i].getName().equals(name) || fields[i].getName().endsWith("$$" + name)) {
+                    try {
+                        fields[i].setAccessible(true);
+                        return option(fields[i].get(target));
+                    } catch (Throwable error) {
+                        return null;
+                    }
+                }
+            }
+        }
+        return null;
+    }
+
+    public static String text(Object value) {
+        return value == null ? null : String.valueOf(value);
+    }
+
+    /** Returns a URI as Spark takes a location: without its escapes. */
+    public static String location(Object uri) {
+        return uri == null ? null : new Path((URI) uri).toString();
+    }
+
+    /** Returns the elements of a Scala or Java collection or an array. */
+    public static ArrayList list(Object values) {
+        ArrayList list = new ArrayList();
+        if (values instanceof Object[]) {
+            Object[] array = (Object[]) values;
+            for (int i = 0; i < array.length; i++) {
+                list.add(array[i]);
+            }
+        } else if (values instanceof java.util.Collection) {
+            list.addAll((java.util.Collection) values);
+        } else if (values instanceof scala.collection.Iterable) {
+            scala.collection.Iterator each = ((scala.collection.Iterable) values).iterator();
+            while (each.hasNext()) {
+                list.add(each.next());
+            }
+        }
+        return list;
+    }
+
+    /** Returns a Scala or Java map with texts for keys and values. */
+    public static LinkedHashMap map(Object values) {
+        LinkedHashMap map = new LinkedHashMap();
+        if (values instanceof Map) {
+            for (Iterator each = ((Map) values).entrySet().iterator(); each.hasNext();) {
+                Map.Entry entry = (Map.Entry) each.next();
+                map.put(text(entry.getKey()), text(entry.getValue()));
+            }
+        } else if (values instanceof scala.collection.Map) {
+            scala.collection.Iterator each = ((scala.collection.Map) values).iterator();
+            while (each.hasNext()) {
+                scala.Tuple2 pair = (scala.Tuple2) each.next();
+                map.put(text(pair._1()), text(pair._2()));
+            }
+        }
+        return map;
+    }
+
+    /** Tells whether a class, or one above it, or an interface of theirs has a simple name. */
+    public static boolean isA(Object value, String simpleName) {
+        return value != null && isClass(value.getClass(), simpleName);
+    }
+
+    private static boolean isClass(Class type, String simpleName) {
+        if (type == null) {
+            return false;
+        }
+        if (simpleName(type).equals(simpleName) || isClass(type.getSuperclass(), simpleName)) {
+            return true;
+        }
+        Class[] interfaces = type.getInterfaces();
+        for (int i = 0; i < interfaces.length; i++) {
+            if (isClass(interfaces[i], simpleName)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Class.getSimpleName throws for some of Scala's nested classes. */
+    public static String simpleName(Class type) {
+        String name = type.getName();
+        name = name.substring(name.lastIndexOf('.') + 1);
+        if (name.endsWith("$")) {
+            name = name.substring(0, name.length() - 1);
+        }
+        return name.substring(name.lastIndexOf('$') + 1);
+    }
+
+    private static Object option(Object value) {
+        if (value instanceof scala.Option) {
+            return ((scala.Option) value).isDefined() ? ((scala.Option) value).get() : null;
+        }
+        return value;
+    }
+
+    private static Object method(Class owner, String name) {
+        synchronized (METHODS) {
+            HashMap ofOwner = (HashMap) METHODS.get(owner);
+            if (ofOwner == null) {
+                ofOwner = new HashMap();
+                METHODS.put(owner, ofOwner);
+            }
+            Object method = ofOwner.get(name);
+            if (method == null) {
+                method = find(owner, name);
+                ofOwner.put(name, method);
+            }
+            return method;
+        }
+    }
+
+    private static Object find(Class owner, String name) {
+        try {
+            Method method = owner.getMethod(name, new Class[0]);
+            method.setAccessible(true);
+            return method;
+        } catch (Throwable error) {
+            return MISSING;
+        }
+    }
+}

@@ -1,0 +1,57 @@
+package io.sparkevents.jvm;
+
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.apache.spark.sql.execution.QueryExecution;
+
+/** What a statement has written, by the metrics of its own plan: no job is run for it. */
+public final class Written {
+    private static final int DEEP = 6;
+
+    public static LinkedHashMap by(QueryExecution execution) {
+        LinkedHashMap written = new LinkedHashMap();
+        Object plan = Reflect.get(execution, "executedPlan");
+        for (int i = 0; i < DEEP && plan != null && written.isEmpty(); i++) {
+            Map metrics = metrics(plan);
+            take(written, metrics, "numOutputRows", "rows");
+            take(written, metrics, "numOutputBytes", "bytes");
+            take(written, metrics, "numFiles", "files");
+            if (!metrics.containsKey("numFiles")) {
+                written.clear();
+            }
+            plan = below(plan);
+        }
+        return written;
+    }
+
+    private static Object below(Object plan) {
+        Object inner = Reflect.get(plan, "commandPhysicalPlan");
+        inner = inner == null ? Reflect.get(plan, "executedPlan") : inner;
+        inner = inner == null && Reflect.isA(plan, "QueryStageExec") ? Reflect.get(plan, "plan") : inner;
+        if (inner == null) {
+            Iterator children = Reflect.list(Reflect.get(plan, "children")).iterator();
+            inner = children.hasNext() ? children.next() : null;
+        }
+        return inner;
+    }
+
+    private static Map metrics(Object plan) {
+        LinkedHashMap metrics = new LinkedHashMap();
+        Object found = Reflect.get(plan, "metrics");
+        if (found instanceof scala.collection.Map) {
+            scala.collection.Iterator each = ((scala.collection.Map) found).iterator();
+            while (each.hasNext()) {
+                scala.Tuple2 pair = (scala.Tuple2) each.next();
+                metrics.put(pair._1(), Reflect.get(pair._2(), "value"));
+            }
+        }
+        return metrics;
+    }
+
+    private static void take(Map written, Map metrics, String name, String as) {
+        if (metrics.get(name) instanceof Number) {
+            written.put(as, metrics.get(name));
+        }
+    }
+}

@@ -1,0 +1,105 @@
+"""Compiles the driver bridge in the driver's JVM and fetches its records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from spark_events.jvm.janino import JavaUnit, new
+from spark_events.sources.record_json import load
+
+_JAVA = JavaUnit("spark_events.sources.driver", "io.sparkevents", ("RecordTexts", "DriverBridge"))
+_QUEUE = "sparkEvents"
+
+
+class DriverBridge:
+    """The Python side of ``DriverBridge.java``.
+
+    Args:
+        spark_context: PySpark's SparkContext.
+        max_bytes: what the bridge may hold before it drops records, in bytes of JSON.
+        drop_oldest: what it drops: its oldest records, or else those that come new.
+        shutdown_wait_ms: how long a JVM that shuts down may wait for ``finish``, in ms.
+        wanted: class names of the events that are neither of the scheduler's nor of tasks.
+
+    Attributes:
+        java: the compiled bridge.
+        dropped: records that the bridge could not hold.
+        queue_bytes: what it held at the last ``drain``, in bytes of JSON.
+        queue_depth: how many records that were.
+    """
+
+    def __init__(
+        self,
+        spark_context: Any,
+        max_bytes: int,
+        drop_oldest: bool,
+        shutdown_wait_ms: int,
+        wanted: tuple[str, ...],
+    ) -> None:
+        self._gateway = spark_context._gateway
+        jvm = spark_context._jvm
+        names = self._gateway.new_array(jvm.java.lang.String, len(wanted))
+        for index, name in enumerate(wanted):
+            names[index] = name
+        self._bus = spark_context._jsc.sc().listenerBus()
+        self._counters = self._bus.metrics().metricRegistry()
+        self.java = new(
+            self._gateway, _JAVA.load(jvm, "DriverBridge"), max_bytes, drop_oldest, shutdown_wait_ms, names
+        )
+        self.dropped = 0
+        self.queue_bytes = 0
+        self.queue_depth = 0
+        self._unwritten = 0
+        self._unread = 0
+
+    @property
+    def failed(self) -> int:
+        """Records that Spark could not write as JSON, or that cannot be read as such."""
+        return self._unwritten + self._unread
+
+    def subscribe(self) -> None:
+        """Put the bridge on a listener-bus queue of its own."""
+        self._bus.addToQueue(self.java, _QUEUE)
+
+    def drain(self, max_records: int, wait_ms: int) -> list[tuple[int, dict[str, Any]]]:
+        """Fetch what there is, in one call; waits in the JVM for the first record.
+
+        Returns:
+            For each record the time at which the bridge got it, in ms since the epoch, and the record.
+        """
+        counters, *lines = self.java.drain(max_records, wait_ms).split("\n")
+        counts = orjson.loads(counters)
+        self.dropped, self._unwritten, self.queue_bytes = counts["dropped"], counts["failed"], counts["bytes"]
+        self.queue_depth = counts["records"]
+        records = []
+        for line in lines:
+            received, _, record = line.partition(" ")
+            try:
+                records.append((int(received), load(record)))
+            except ValueError:
+                self._unread += 1
+        return records
+
+    def await_bus(self, timeout_ms: int) -> None:
+        """Wait until all that Spark has posted so far has reached the bridge, or the time is over."""
+        self._bus.waitUntilEmpty(timeout_ms)
+
+    def wake(self) -> None:
+        """End a drain that is waiting in another thread."""
+        self.java.wake()
+
+    def finish(self) -> None:
+        """Tell the JVM that all is delivered."""
+        self.java.finish()
+
+    def waiting_in_spark(self) -> int:
+        """Return how many events wait in Spark's own queue for the bridge."""
+        gauge = self._counters.getGauges().get(f"queue.{_QUEUE}.size")
+        return int(gauge.getValue()) if gauge is not None else 0
+
+    def dropped_by_spark(self) -> int:
+        """Return how many events Spark's own queue for the bridge has dropped."""
+        counter = self._counters.getCounters().get(f"queue.{_QUEUE}.numDroppedEvents")
+        return int(counter.getCount()) if counter is not None else 0

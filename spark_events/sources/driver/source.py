@@ -1,0 +1,246 @@
+"""The live source: a thread that takes records from the driver bridge to the listeners."""
+
+from __future__ import annotations
+
+import threading
+import time
+from itertools import chain
+from typing import Any
+
+from spark_events.api.event import now_ms
+from spark_events.jobs.job_events import LINEAGE_ENDED
+from spark_events.lineage.plans import LineageListener
+from spark_events.listeners.settings import ListenerSettings
+from spark_events.listeners.table_transaction import TABLE_TRANSITION
+from spark_events.listeners.translator import (
+    APPLICATION_END,
+    QUERY_IDLE,
+    QUERY_PROGRESS,
+    QUERY_STARTED,
+    QUERY_TERMINATED,
+    SQL_EXECUTION_END,
+    SQL_EXECUTION_START,
+    SparkListeners,
+)
+from spark_events.runtime.kinds import JOB_LISTENERS
+from spark_events.runtime.log_once import logger
+from spark_events.runtime.registry import Registry
+from spark_events.sources.driver.bridge import DriverBridge
+from spark_events.sources.driver.bridge_metrics import BridgeMetrics
+from spark_events.sources.driver.process_exit import ProcessExit
+from spark_events.sources.driver.state import DriverState, Record
+
+WANTED = (
+    QUERY_STARTED,
+    QUERY_PROGRESS,
+    QUERY_IDLE,
+    QUERY_TERMINATED,
+    SQL_EXECUTION_START,
+    SQL_EXECUTION_END,
+    TABLE_TRANSITION,
+)
+_BATCH = 1_000
+_WAIT_MS = 500
+_BUS_WAIT_MS = 2_000
+_STOP_WAIT_S = 30.0
+_EXIT_WAIT_S = 2.0
+_LATE_EXIT_WAIT_S = 0.2
+_EXIT_LOOK_EVERY_S = 0.02
+_LINEAGE_WAIT_S = 2.0
+
+
+class DriverSource:
+    """Feeds the listeners from a live driver until its application or its process ends.
+
+    Args:
+        spark_context: PySpark's SparkContext.
+        registry: closed at the end.
+        listeners: take the records.
+        settings: bounds and time limits.
+        process_exit: tells how the process ends.
+    """
+
+    def __init__(
+        self,
+        spark_context: Any,
+        registry: Registry,
+        listeners: SparkListeners,
+        settings: ListenerSettings,
+        process_exit: ProcessExit,
+    ) -> None:
+        self._registry = registry
+        self._listeners = listeners
+        self._settings = settings
+        self._exit = process_exit
+        self._state = DriverState(spark_context)
+        self._bridge = DriverBridge(
+            spark_context,
+            settings.bridge_queue_bytes,
+            settings.bridge_drop_oldest,
+            settings.close_timeout_ms,
+            WANTED,
+        )
+        self._lineage: LineageListener | None = None
+        if registry.has_reporters(JOB_LISTENERS):
+            self._lineage = LineageListener(spark_context, self._bridge.java, settings.lineage_budget_ms)
+        self._held: tuple[float, Record] | None = None
+        self._metrics = BridgeMetrics(self._bridge, registry, str(spark_context.appName))
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="spark-events-driver", daemon=True)
+
+    def start(self) -> None:
+        """Subscribe, take what already runs, and go on in a thread of its own."""
+        self._bridge.subscribe()
+        if self._lineage is not None:
+            self._lineage.subscribe()
+        now = now_ms()
+        self._listeners.on_record(self._state.application_start())
+        found = (self._state.executors(), self._state.running_queries(now), self._state.running_jobs())
+        for record in chain.from_iterable(found):
+            self._listeners.on_record(record, now)
+        self._thread.start()
+
+    @property
+    def running(self) -> bool:
+        """Whether the application is still being followed."""
+        return self._thread.is_alive()
+
+    def stop(self) -> None:
+        """End for good because the process ends; returns when all is delivered, or the time is over."""
+        if self._thread.is_alive():
+            self._stopping.set()
+            try:
+                self._bridge.wake()
+            except Exception as error:  # the JVM may be gone already
+                logger.debug("the bridge could not be woken: %r", error)
+        self.join()
+
+    def join(self) -> None:
+        """Wait until all is delivered, or the time is over."""
+        limit_ms = self._settings.close_timeout_ms + _BUS_WAIT_MS + _WAIT_MS
+        self._thread.join(limit_ms / 1000 + 1)
+
+    # -- in the thread -------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        from py4j.protocol import Py4JError  # comes with PySpark, which a machine that only checks may lack
+
+        try:
+            self._follow()
+        except (Py4JError, OSError) as error:  # what py4j raises when the JVM goes away under it
+            if self._listeners.ended or self._stopping.is_set():
+                logger.debug("the driver's JVM is gone: %r", error)
+            else:
+                logger.error("the driver's JVM is gone, the application is taken as failed: %r", error)
+            self._end_without_jvm()
+        except Exception:
+            logger.exception("the application cannot be followed any longer; it goes on without")
+        finally:
+            self._registry.close(self._settings.close_timeout_ms)
+            self._listeners.close()
+            self._finish()
+
+    def _follow(self) -> None:
+        while not self._listeners.ended:
+            last = self._stopping.is_set()
+            if last:
+                self._await_bus()
+            self._take(self._bridge.drain(_BATCH, 0 if last else _WAIT_MS))
+            self._end_when_lineage_has()
+            self._listeners.tick(now_ms())
+            self._metrics.count()
+            self._registry.tick()
+            if last and not self._listeners.ended:
+                self._drain_rest()
+                self._listeners.on_record(self._end_record(now_ms()))
+        self._metrics.count(at_the_end=True)
+
+    def _drain_rest(self) -> None:
+        while records := self._bridge.drain(_BATCH, 0):
+            self._take(records)
+
+    def _take(self, records: list[tuple[int, Record]]) -> None:
+        for received_ms, record in records:
+            name = record.get("Event")
+            if name == QUERY_STARTED:
+                record = self._state.complete_query(record)
+            elif name == APPLICATION_END:
+                record = self._with_exception(record)
+                if self._lineage is not None:
+                    self._held = (time.monotonic() + _LINEAGE_WAIT_S, record)
+                    continue
+            elif name == LINEAGE_ENDED:
+                self._end_held()
+            self._listeners.on_record(record, received_ms)
+        if records:
+            self._metrics.taken(records[-1][0])
+        else:
+            self._metrics.idle()
+
+    def _end_when_lineage_has(self) -> None:
+        """Hand over the ApplicationEnd that waits for plans that are still being read, but not for ever."""
+        if self._held is not None and time.monotonic() > self._held[0]:
+            logger.warning("the last statements' plans were not read in time; their lineage misses")
+            self._end_held()
+
+    def _end_held(self) -> None:
+        if self._held is not None:
+            _, record = self._held
+            self._held = None
+            self._listeners.on_record(record)
+
+    def _with_exception(self, record: Record) -> Record:
+        """Add to an ApplicationEnd that came of ``finally: spark.stop()`` how Python ended then."""
+        is_raising = self._exit.main_thread_is_raising()
+        if self._exit.stop_is_known and not is_raising:
+            return record
+        if is_raising or self._state.stopped:
+            self._await_exit(_EXIT_WAIT_S if is_raising else _LATE_EXIT_WAIT_S)
+        code = self._exit.code if is_raising else None
+        return {**record, "ExitCode": code or record.get("ExitCode"), "Exception": self._exit.raised}
+
+    def _await_exit(self, wait_s: float) -> None:
+        """Wait until it is known how the process ends, or it goes on after Spark has stopped.
+
+        Args:
+            wait_s: how long it may take from there to its end, in seconds: who has caught the exception may
+                go on for days; and where this thread was late, there may have been none.
+        """
+        until = time.monotonic() + _STOP_WAIT_S
+        while not self._exit.known.wait(_EXIT_LOOK_EVERY_S) and not self._stopping.is_set():
+            now = time.monotonic()
+            if self._state.stopped:
+                until = min(until, now + wait_s)
+            if now > until:
+                return
+
+    def _end_record(self, time_ms: int) -> Record:
+        """Return the ApplicationEnd of a process that ends without ``spark.stop()``."""
+        return {
+            "Event": APPLICATION_END,
+            "Timestamp": time_ms,
+            "ExitCode": self._exit.code or 0,
+            "Exception": self._exit.raised,
+        }
+
+    def _end_without_jvm(self) -> None:
+        self._end_held()
+        if not self._listeners.ended:
+            record = self._end_record(now_ms())
+            if not record["ExitCode"]:
+                record["Exception"] = "the driver's JVM ended"
+            self._listeners.on_record(record)
+
+    def _await_bus(self) -> None:
+        try:
+            self._bridge.await_bus(_BUS_WAIT_MS)
+            if self._lineage is not None:
+                self._lineage.await_read(_BUS_WAIT_MS)
+        except Exception as error:  # java.util.concurrent.TimeoutException, by way of py4j
+            logger.warning("Spark's listener bus did not come to rest, the last events may miss: %r", error)
+
+    def _finish(self) -> None:
+        try:
+            self._bridge.finish()
+        except Exception as error:  # the JVM may be gone already
+            logger.debug("the bridge could not be told of the end: %r", error)

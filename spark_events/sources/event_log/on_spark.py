@@ -1,0 +1,198 @@
+"""Replays a fleet's event logs as a PySpark job: one task a log, the events as Parquet or JSON lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from spark_events.api import ApplicationInfo, ConfigError, Event
+from spark_events.listeners.configuration import read_configuration
+from spark_events.listeners.settings import OPTIONS
+from spark_events.listeners.translator import SparkListeners
+from spark_events.runtime.registry import Registry
+from spark_events.sources.event_log.application import without_state
+from spark_events.sources.event_log.files import EventLog, LogFiles
+from spark_events.sources.event_log.replay import LogReplay, Tap
+from spark_events.sources.event_log.summary import ReplayedLog, Summary
+from spark_events.spark.session import start_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCHEMA = (
+    "eventId string, eventName string, time timestamp, severityText string, scope string, body string, "
+    "appName string, appId string, appAttemptId string, sparkVersion string, "
+    "attributes map<string,string>, date date"
+)
+"""Of what is written, partitioned by ``date`` (UTC); variables are among the attributes, as in OTLP."""
+_REDACTION = "spark.redaction."
+_NO_MODULE = re.compile(r"No module named '([\w.]+)'")
+Row = tuple[Any, ...]
+
+
+class Target(NamedTuple):
+    """Where the events go.
+
+    Attributes:
+        path: for Spark.
+        format: ``parquet`` or ``json``.
+        mode: Spark's save mode.
+    """
+
+    path: str
+    format: str
+    mode: str
+
+
+def replay_on_spark(
+    paths: Sequence[str],
+    conf: Mapping[str, str],
+    spark_conf: Mapping[str, str],
+    target: Target,
+) -> Summary:
+    """Replay logs on a cluster.
+
+    Args:
+        paths: logs, folders or globs; executors have to reach them as well.
+        conf: Spark's configuration, of which the listeners' settings are taken.
+        spark_conf: configures the job's own session.
+        target: where the events go.
+
+    Returns:
+        What came of the logs.
+
+    Raises:
+        ConfigError: the configuration is wrong, there is nothing at a path, or the target cannot be used.
+    """
+    found = read_configuration(conf)
+    if found.problems:
+        raise ConfigError.of_all(found.problems)
+    places = [(path, log) for path in paths for log in LogFiles(path).find()]
+    if not places:
+        raise ConfigError(f"there is no event log at {', '.join(paths)}")
+    # What takes longest comes first.
+    places.sort(key=lambda place: -place[1].size)
+    session = start_session("replay", spark_conf)
+    try:
+        return _write(session, places, _settings_of(conf), target)
+    finally:
+        session.stop()
+
+
+def rows_of(path: str, log: EventLog, conf: Mapping[str, str], done: Any) -> Iterator[Row]:
+    """Replay one log, in a task.
+
+    Args:
+        path: as ``LogFiles`` takes it.
+        log: the log.
+        conf: the listeners' settings.
+        done: called with what came of it.
+
+    Yields:
+        A row of ``SCHEMA`` for each event.
+    """
+    events: list[Event] = []
+
+    def start(application: ApplicationInfo, tap: Tap) -> SparkListeners:
+        found = read_configuration(conf, application)
+        registry = Registry((), found.redactor, tap=tap)
+        return SparkListeners(registry, without_state(found.settings), found.enrichers)
+
+    reading = LogReplay(LogFiles(path), log, start, events.append)
+    for _ in reading.run():
+        version = reading.result.spark_version
+        yield from (_row(event, version) for event in events)
+        events.clear()
+    # The last line of a log may lack its end, and gives its events after the last block.
+    yield from (_row(event, reading.result.spark_version) for event in events)
+    done(reading.result)
+
+
+def _write(
+    session: SparkSession,
+    places: list[tuple[str, EventLog]],
+    conf: Mapping[str, str],
+    target: Target,
+) -> Summary:
+    from py4j.protocol import Py4JJavaError
+    from pyspark import AccumulatorParam
+    from pyspark.errors import AnalysisException, PythonException
+
+    class Summaries(AccumulatorParam[Summary]):  # type: ignore[misc]
+        def zero(self, value: Summary) -> Summary:
+            return Summary()
+
+        def addInPlace(self, value1: Summary, value2: Summary) -> Summary:  # noqa: N802 - PySpark's name
+            value1.merge(value2)
+            return value1
+
+    context = session.sparkContext
+    # A task that is run again is counted again; the rows are not doubled by that.
+    total = context.accumulator(Summary(), Summaries())
+
+    def replay(part: Iterable[tuple[str, EventLog]]) -> Iterator[Row]:
+        def done(log: ReplayedLog) -> None:
+            one = Summary()
+            one.add(log)
+            total.add(one)
+
+        for path, log in part:
+            yield from rows_of(path, log, conf, done)
+
+    rows = context.parallelize(places, len(places)).mapPartitions(replay)
+    # Files of a good size, in place of one or more a log.
+    frame = session.createDataFrame(rows, SCHEMA, verifySchema=False).hint("rebalance", "date")
+    try:
+        frame.write.partitionBy("date").mode(target.mode).format(target.format).save(target.path)
+    except AnalysisException as error:
+        raise ConfigError(
+            f"--output {target.path}: {error}; or give --mode overwrite or --mode append"
+        ) from error
+    except (Py4JJavaError, PythonException) as error:
+        missing = _NO_MODULE.search(str(error))
+        if missing is None:
+            raise
+        raise ConfigError(
+            f"the executors' Python has no {missing.group(1)}: install 'spark-events[eventlog]' there, or "
+            "send an environment that has it along (spark.archives, PYSPARK_PYTHON)"
+        ) from error
+    summary: Summary = total.value
+    return summary
+
+
+def _settings_of(conf: Mapping[str, str]) -> dict[str, str]:
+    """Return what listeners read, and no reporters: tasks have none."""
+    known = {prefix + option.name for prefix, options in OPTIONS.items() for option in options}
+    sla = "spark.events.checkpoint.sla."
+    return {
+        key: value
+        for key, value in conf.items()
+        if (key in known and key != "spark.events.reporters") or key.startswith((sla, _REDACTION))
+    }
+
+
+def _row(event: Event, version: str) -> Row:
+    variables = event.variables
+    time = datetime.fromtimestamp(event.observed_time_ms / 1000, timezone.utc)
+    return (
+        event.id,
+        event.name,
+        time,
+        event.severity.name,
+        event.class_scope,
+        event.body,
+        variables.get("app_name"),
+        variables.get("app_id"),
+        variables.get("app_attempt_id"),
+        version,
+        {key: _text(value) for key, value in event.all_attributes.items()},
+        time.date(),
+    )
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,79 @@
+"""Starts a Spark session for a command of ours."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spark_events.api import ConfigError
+from spark_events.spark.java_runtime import ensure_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+"""For a session that a command starts for itself: nobody watches it, and only errors are worth a line."""
+LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+"""For a session on this machine alone."""
+_LOG_LEVEL = "spark.log.level"
+_JVM_OPTIONS = "SPARK_SUBMIT_OPTS"
+
+
+def start_session(command: str, conf: Mapping[str, str]) -> SparkSession:
+    """Start a session.
+
+    Args:
+        command: what needs it, for the error and the application's name.
+        conf: Spark's configuration; without ``spark.master``, Spark's own default holds. With
+            ``spark.log.level``, Spark says nothing below it from its first line on.
+
+    Raises:
+        ConfigError: there is no PySpark or no Java, or Spark cannot be started so.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"{command} needs PySpark: pip install 'spark-events[spark]'") from error
+    ensure_java()
+    level = conf.get(_LOG_LEVEL)
+    builder = SparkSession.builder.appName(f"spark-events {command}")
+    for key, value in conf.items():
+        if key != _LOG_LEVEL:
+            builder = builder.config(key, value)
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkRuntimeError
+
+    if str(conf.get("spark.master", "local")).startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    try:
+        with _log_level(level):
+            session: SparkSession = builder.getOrCreate()
+    except Py4JJavaError as error:
+        raise ConfigError(f"Spark could not be started: {error.java_exception.toString()}") from error
+    except PySparkRuntimeError as error:  # the JVM ended at once, and has said why on stderr
+        raise ConfigError(f"Spark could not be started: {error}") from error
+    if level:  # where a JVM ran already
+        session.sparkContext.setLogLevel(level.upper())
+    return session
+
+
+@contextmanager
+def _log_level(level: str | None) -> Iterator[None]:
+    """Let a JVM that is started meanwhile log from a level on: Spark takes its own after twenty lines."""
+    before = os.environ.get(_JVM_OPTIONS)
+    if level:
+        file = Path(__file__).with_name("quiet-log4j2.properties").as_uri()
+        ours = f"-Dlog4j2.configurationFile={file} -Dspark-events.log.level={level.upper()}"
+        os.environ[_JVM_OPTIONS] = f"{ours} {before or ''}"
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.environ[_JVM_OPTIONS] = before
+        else:
+            os.environ.pop(_JVM_OPTIONS, None)

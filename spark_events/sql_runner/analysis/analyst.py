@@ -1,0 +1,154 @@
+"""Analyses manifests in a Spark of the command's own, to say what is wrong and what has changed."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from spark_events.spark.session import QUIET, start_session
+from spark_events.sql_runner.analysis.definitions import Definitions
+from spark_events.sql_runner.analysis.prepared import open_session, prepare
+from spark_events.sql_runner.analysis.query_data import QueryError
+from spark_events.sql_runner.analysis.spark_errors import one_line
+from spark_events.sql_runner.analysis.target import make_folder
+from spark_events.sql_runner.manifest.manifest import Manifest
+from spark_events.sql_runner.store.deployed import Deployed
+
+_SPARK = {
+    **QUIET,
+    "spark.log.level": "OFF",
+    "spark.master": "local[1]",
+    "spark.eventLog.enabled": "false",
+}
+# What is of the application that will run the queries, and would report this one.
+_NOT_HERE = ("spark.submit.deployMode", "spark.extraListeners", "spark.plugins")
+_WAREHOUSE = "spark.sql.warehouse.dir"
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What Spark makes of a manifest.
+
+    Attributes:
+        plan: the fingerprint of its plan.
+        without_effect: the properties that a session that runs cannot take.
+        files: the folder into which Spark's file sink would write; empty where it would not.
+    """
+
+    plan: str
+    without_effect: tuple[str, ...]
+    files: str
+
+
+class Analyst:
+    """Analyses manifests; nothing is run but the table definitions, and no folder made but those of targets.
+
+    Args:
+        spark: a session.
+        statements: the table definitions.
+    """
+
+    def __init__(self, spark: Any, statements: Sequence[str]) -> None:
+        self._spark = spark
+        self.statements = tuple(statements)
+        self._definitions = Definitions()
+        self.spark_version = str(spark.version)
+
+    @classmethod
+    @contextmanager
+    def start(cls, conf: Mapping[str, str], statements: Sequence[str]) -> Iterator[Analyst]:
+        """Give an analyst with a local Spark, whose tables in memory end with it.
+
+        Args:
+            conf: Spark's configuration, for the catalogs and the connectors that the queries need.
+            statements: the table definitions.
+
+        Raises:
+            ConfigError: Spark cannot be started.
+        """
+        given = {key: value for key, value in conf.items() if key not in _NOT_HERE}
+        with tempfile.TemporaryDirectory(prefix="spark-events-sql-") as warehouse:
+            spark = start_session("sql", {_WAREHOUSE: warehouse, **given, **_SPARK})
+            try:
+                yield cls(spark, statements)
+            finally:
+                spark.stop()
+
+    def analyse(self, manifest: Manifest) -> Analysis:
+        """Analyse a manifest.
+
+        Raises:
+            QueryError: its query or its target cannot be used.
+            ConfigError: a table definition cannot be run.
+        """
+        session, without_effect = self._open(manifest)
+        found = prepare(session, manifest, None)
+        files = found.target.location if found.target.is_files else ""
+        return Analysis(found.plan, without_effect, files)
+
+    def analyse_all(self, manifests: Iterable[Manifest]) -> dict[str, Analysis | QueryError]:
+        """Analyse manifests of which one may read what another will write.
+
+        To Spark a table of files is not there before its folder is, and where all queries are new, the one
+        that makes it has not run yet; so the folder of a target is made here where another query misses it.
+
+        Raises:
+            ConfigError: a table definition cannot be run.
+        """
+        found: dict[str, Analysis | QueryError] = {}
+        waiting = list(manifests)
+        while waiting:
+            found.update((each.name, self._analyse(each)) for each in waiting)
+            targets = {each.files for each in found.values() if isinstance(each, Analysis)} - {""}
+            made = [self._make_missed(folder, found) for folder in targets]
+            waiting = [each for each in waiting if any(made) and isinstance(found[each.name], QueryError)]
+        return found
+
+    def _make_missed(self, folder: str, found: dict[str, Analysis | QueryError]) -> bool:
+        """Make the folder of a target where a query misses it; where that fails, its error says why."""
+        missed = {
+            name: error
+            for name, error in found.items()
+            if isinstance(error, QueryError) and folder in str(error)
+        }
+        try:
+            return bool(missed) and make_folder(self._spark, folder)
+        except Exception as failure:  # a file system's own
+            for name, error in missed.items():
+                found[name] = QueryError(f"{error}; it cannot be made: {one_line(failure)}", error.line)
+            return False
+
+    def _analyse(self, manifest: Manifest) -> Analysis | QueryError:
+        try:
+            return self.analyse(manifest)
+        except QueryError as error:
+            return error
+
+    def session(self, manifest: Manifest) -> Any:
+        """Return a session in which the tables of a query are known.
+
+        Raises:
+            ConfigError: a table definition cannot be run.
+        """
+        return self._open(manifest)[0]
+
+    def is_same_query(self, deployed: Deployed, manifest: Manifest, plan: str) -> bool:
+        """Tell whether what is deployed computes the same as a manifest.
+
+        The fingerprint of another Spark says nothing: what is deployed is then analysed by this one.
+        """
+        if deployed.meta.spark_version == self.spark_version:
+            return deployed.meta.plan == plan
+        before = deployed.manifest
+        if (before.sql, before.code, before.query) == (manifest.sql, manifest.code, manifest.query):
+            return True
+        try:
+            return self.analyse(before).plan == plan
+        except QueryError:
+            return False
+
+    def _open(self, manifest: Manifest) -> tuple[Any, tuple[str, ...]]:
+        return open_session(self._spark, manifest, self._definitions, self.statements)

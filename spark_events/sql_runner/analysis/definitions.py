@@ -1,0 +1,121 @@
+"""Table definitions: SQL files whose statements run before a query is analysed or started."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from spark_events.api import ConfigError
+from spark_events.spark.sql_text import quoted
+from spark_events.sql_runner.analysis.jvm import entry_of
+from spark_events.sql_runner.analysis.spark_errors import one_line
+
+# What a semicolon may stand in without ending a statement, as Spark's own lexer has it.
+_TOKEN = re.compile(
+    r"""--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:``|[^`])*`|;|[^-/'"`;]+|.""",
+    re.DOTALL,
+)
+_BRACKETED = re.compile(r"/\*(?!\+)")
+# What holds in one session only, and has to run in each.
+_OF_SESSION = re.compile(
+    r"(SET|USE|RESET|CREATE\s+(OR\s+REPLACE\s+)?(GLOBAL\s+)?TEMP(ORARY)?|DECLARE|CACHE)\b", re.I
+)
+
+
+def split_statements(sql: str) -> list[str]:
+    """Return the statements of a file without their comments; hints stay."""
+    statements: list[str] = []
+    parts: list[str] = []
+    for token in _TOKEN.findall(sql):
+        if token == ";":
+            statements.append("".join(parts).strip())
+            parts = []
+        else:
+            parts.append(" " if _is_comment(token) else token)
+    statements.append("".join(parts).strip())
+    return [statement for statement in statements if statement]
+
+
+def _is_comment(token: str) -> bool:
+    # Of one that has no end, Spark says so.
+    return token.startswith("--") or (_BRACKETED.match(token) is not None and token.endswith("*/"))
+
+
+def read_definitions(paths: Iterable[Path]) -> tuple[str, ...]:
+    """Return the statements of some files, in their order.
+
+    Raises:
+        ConfigError: one cannot be read.
+    """
+    return tuple(_statements(paths))
+
+
+def _statements(paths: Iterable[Path]) -> Iterator[str]:
+    for path in paths:
+        try:
+            yield from split_statements(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"--table-definition-path {path}: cannot be read: {error}") from error
+
+
+class Definitions:
+    """The definitions that one application has run: each once, but for what holds in one session only."""
+
+    def __init__(self) -> None:
+        self._done: set[str] = set()
+        self._tables: dict[str, str] = {}
+        self._lock = Lock()
+
+    def run(self, session: Any, statements: Iterable[str]) -> None:
+        """Run statements in a session.
+
+        Raises:
+            ConfigError: one cannot be run; says which, and why.
+        """
+        with self._lock:
+            for statement in statements:
+                try:
+                    self._run(session, statement)
+                except ConfigError:
+                    raise
+                except Exception as error:  # a catalog's own, too
+                    raise ConfigError(f"table definition {_shown(statement)}: {one_line(error)}") from error
+
+    def _run(self, session: Any, statement: str) -> None:
+        if _OF_SESSION.match(statement):
+            session.sql(statement)
+            return
+        if statement in self._done:
+            return
+        table = _created(session, statement)
+        if table and table in self._tables:
+            self._make_room(session, table)
+        session.sql(statement)
+        self._done.add(statement)
+        if table:
+            self._done.discard(self._tables.get(table, ""))
+            self._tables[table] = statement
+
+    def _make_room(self, session: Any, table: str) -> None:
+        """Forget a table of a catalog in memory whose definition is another one now."""
+        if session.conf.get("spark.sql.catalogImplementation") != "in-memory":
+            return
+        if session.catalog.tableExists(table) and session.catalog.getTable(table).tableType == "MANAGED":
+            raise ConfigError(
+                f"table definition of {table}: has changed, and Spark keeps the rows of this table in its "
+                "warehouse; give it a LOCATION, or start the application anew"
+            )
+        session.sql(f"DROP TABLE IF EXISTS {table}")
+
+
+def _created(session: Any, statement: str) -> str:
+    """Return the table that a statement makes, as it names it; empty for another statement."""
+    return quoted(list(entry_of(session).createdTable(statement)))
+
+
+def _shown(statement: str) -> str:
+    first = " ".join(statement.split())
+    return repr(first if len(first) <= 80 else f"{first[:77]}...")

@@ -1,0 +1,116 @@
+"""Tells whether a query has changed: by what Spark makes of it, not by its text."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from spark_events.sql_runner.analysis.jvm import entry_of
+from spark_events.sql_runner.manifest.manifest import Manifest
+
+_FORMAT = 1
+# What Spark numbers over the whole life of a driver: columns, whose names come before their numbers, the
+# queries of WITH, expressions that are used twice.
+_NUMBER = re.compile(
+    r"[^\s()\[\],'\"=<>+*/-]*#(?P<column>\d+)L?|\bCTERelation(?:Def|Ref) (?P<cte>\d+)"
+    r"|\bCommonExpressionId\((?P<common>\d+)"
+)
+# Spark 4 gives each watermark a UUID.
+_WATERMARK = re.compile(r"(?<=EventTimeWatermark )[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}, ")
+# What is read; all else in a source's options is how.
+_WHAT_IS_READ = (
+    "path",
+    "subscribe",
+    "subscribepattern",
+    "assign",
+    "topic",
+    "url",
+    "dbtable",
+    "query",
+    "table",
+)
+
+
+def fingerprint(session: Any, manifest: Manifest, data: Any) -> str:
+    """Return what is the same for two queries that compute the same in the same way.
+
+    Comments, white space, upper and lower case, names of what is in between and how fast a source is
+    read change nothing. The sources and their columns, each step, the columns that come out, the target, the
+    output mode and, for ``code``, its syntax tree do.
+
+    Args:
+        session: of the query.
+        manifest: its manifest.
+        data: its DataFrame.
+    """
+    plan = data._jdf.queryExecution().analyzed()
+    form = orjson.loads(entry_of(session).normalForm(plan))
+    warehouse = session.conf.get("spark.sql.warehouse.dir")
+    parts = {
+        "format": _FORMAT,
+        "plan": _renumbered([*(source["output"] for source in form["sources"]), *form["plan"]]),
+        "texts": form["texts"],
+        "sources": [_source(source, warehouse) for source in form["sources"]],
+        "columns": _columns(form["columns"]),
+        "query": manifest.query,
+        "code": ast.dump(ast.parse(manifest.code)) if manifest.code is not None else None,
+    }
+    return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _renumbered(lines: list[str]) -> list[str]:
+    """Number everything anew, in the order in which it comes."""
+    numbers: dict[tuple[str, str], int] = {}
+
+    def renumber(match: re.Match[str]) -> str:
+        kind = str(match.lastgroup)
+        return f"{kind} {numbers.setdefault((kind, match[kind]), len(numbers))}"
+
+    return [_NUMBER.sub(renumber, _WATERMARK.sub("", line)) for line in lines]
+
+
+def _source(source: Mapping[str, Any], warehouse: str) -> dict[str, Any]:
+    """Return what a source is: how fast it is read, or from which brokers, does not make it another one."""
+    options = source.get("options") or {}
+    named = source.get("table")
+    return {
+        "columns": _columns(source["columns"]),
+        "streaming": source["streaming"],
+        "table": named,
+        "format": None if named else source.get("format"),
+        "paths": [_without(path, warehouse) for path in source.get("paths") or ()],
+        "options": {
+            key.lower(): _without(value, warehouse)
+            for key, value in options.items()
+            if key.lower() in _WHAT_IS_READ
+        },
+    }
+
+
+def _without(path: str, warehouse: str) -> str:
+    """Return a path without the warehouse, which is another one where a query is only analysed."""
+    return re.sub("^" + re.escape(_plain(warehouse)), "warehouse:", _plain(path))
+
+
+def _plain(path: str) -> str:
+    return re.sub("^file:/+", "/", path).rstrip("/")
+
+
+def _columns(schema: str) -> list[list[Any]]:
+    """Return names and types; whether a column may be null is another question in each Spark."""
+    return [[field["name"], _type(field["type"])] for field in orjson.loads(schema)["fields"]]
+
+
+def _type(found: Any) -> Any:
+    if not isinstance(found, dict):
+        return found
+    return {
+        key: [[field["name"], _type(field["type"])] for field in value] if key == "fields" else _type(value)
+        for key, value in found.items()
+        if key not in ("containsNull", "valueContainsNull", "nullable", "metadata")
+    }

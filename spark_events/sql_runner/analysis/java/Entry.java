@@ -1,0 +1,92 @@
+package io.sparkevents.sqlrunner;
+
+import io.sparkevents.jvm.Calls;
+import io.sparkevents.jvm.Reflect;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.streaming.OutputMode;
+
+/** What Python calls. */
+public final class Entry {
+    private static final String[] DATASETS = {"org.apache.spark.sql.classic.Dataset$", "org.apache.spark.sql.Dataset$"};
+    private final Object session;
+
+    public Entry(Object session) {
+        this.session = session;
+    }
+
+    public Object parse(String sql) throws Throwable {
+        return Calls.call(Reflect.path(session, "sessionState.sqlParser"), "parsePlan", new Object[] {sql});
+    }
+
+    /** Tells whether a parsed statement does something; Spark would do it as soon as it is asked for its rows. */
+    public boolean isCommand(Object plan) {
+        return Reflect.isA(plan, "Command") || Reflect.isA(plan, "ParsedStatement") || Reflect.isA(plan, "CompoundBody");
+    }
+
+    public Relations relations(Object plan) {
+        Relations found = new Relations(new HashMap());
+        found.apply(plan);
+        return found;
+    }
+
+    /** Returns the data of a parsed query that reads some relations as streams: see Relations. */
+    public Object read(Object plan, Map streams) throws Throwable {
+        Object changed = new Relations(streams).apply(plan);
+        return Calls.call(datasets(), "ofRows", new Object[] {session, changed});
+    }
+
+    /** Returns the parts of a table's name. */
+    public List nameParts(String name) throws Throwable {
+        return Reflect.list(Calls.call(
+            Reflect.path(session, "sessionState.sqlParser"), "parseMultipartIdentifier", new Object[] {name}));
+    }
+
+    public List createdTable(String sql) throws Throwable {
+        return TargetTable.created(parse(sql));
+    }
+
+    public Map table(String name) throws Throwable {
+        return TargetTable.find(session, name);
+    }
+
+    /** Tells whether Spark would store a value of one type in a column of another one, without losing any. */
+    public boolean fits(String given, String wanted) throws Throwable {
+        return TargetTable.fits(given, wanted);
+    }
+
+    /** Throws where Spark cannot run a query as a stream in that output mode. */
+    public void checkStreaming(LogicalPlan analysed, String mode) {
+        OutputMode as = mode.equals("append") ? OutputMode.Append()
+            : mode.equals("update") ? OutputMode.Update() : OutputMode.Complete();
+        UnsupportedOperationChecker.checkForStreaming(analysed, as);
+    }
+
+    public String normalForm(LogicalPlan analysed) throws Throwable {
+        return Calls.json(new NormalForm(session).of(analysed));
+    }
+
+    public void stopAfterBatch(Object query) throws Exception {
+        GracefulStop.begin(query);
+    }
+
+    public LaterFileSink laterFileSink(String path, String provider, List partitions, Map options, long after)
+        throws Throwable {
+        return new LaterFileSink(session, path, provider, partitions, options, after);
+    }
+
+    private static Object datasets() throws Exception {
+        ClassLoader loader = Thread.currentThread().getContextClassLoader();
+        for (int i = 0; i < DATASETS.length; i++) {
+            try {
+                return Class.forName(DATASETS[i], true, loader).getField("MODULE$").get(null);
+            } catch (ClassNotFoundException other) {
+                continue;
+            }
+        }
+        throw new ClassNotFoundException(DATASETS[0]);
+    }
+}

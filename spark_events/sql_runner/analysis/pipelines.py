@@ -1,0 +1,242 @@
+"""Exports manifests to a spec of Spark Declarative Pipelines, where they can be (PySpark 4.1 and newer)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from spark_events.api import ConfigError
+from spark_events.spark.sql_text import literal, quoted
+from spark_events.sql_runner.analysis.analyst import Analyst
+from spark_events.sql_runner.analysis.jvm import entry_of
+from spark_events.sql_runner.analysis.query_data import (
+    OWN_SCHEMA,
+    WATERMARK_COLUMN,
+    WATERMARK_DELAY,
+    QueryError,
+    streams_of,
+    table_name,
+)
+from spark_events.sql_runner.manifest.folder import Manifests
+from spark_events.sql_runner.manifest.manifest import Manifest
+from spark_events.sql_runner.manifest.yaml_text import write_yaml
+
+_IDENTIFIER = r"(?:`(?:``|[^`])*`|\w+)"
+_NAME = re.compile(rf"{_IDENTIFIER}(?:\s*\.\s*{_IDENTIFIER})*")
+_VIEW = re.compile(r"CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+VIEW\s+", re.I)
+_HEAD = '''"""What the flows read, as the table definitions have it; written by spark-events sql."""
+
+from pyspark import pipelines as dp
+from pyspark.sql import SparkSession
+
+spark = SparkSession.active()
+'''
+_NOT_CARRIED = (
+    "__query_id and __query_version (a pipeline has no versions), target-table's LOCATION (the pipeline "
+    "makes the table), trigger and sparkProperties (a pipeline runs when told to, with one configuration)"
+)
+
+
+@dataclass
+class Export:
+    """What was written.
+
+    Attributes:
+        files: the files.
+        left_out: why manifests cannot be exported, by their names.
+        not_carried: what of the others a pipeline has no place for.
+    """
+
+    files: list[Path] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    not_carried: str = _NOT_CARRIED
+
+
+def export_pipeline(analyst: Analyst, manifests: Manifests, folder: Path, storage: str) -> Export:
+    """Write a pipeline into a folder: its spec, a file of sources, and an SQL file for each manifest.
+
+    Args:
+        analyst: has the table definitions.
+        manifests: the manifests.
+        folder: where it is written; what is there under the same names is replaced.
+        storage: where the pipeline keeps its checkpoints, as an absolute URL.
+
+    Raises:
+        ConfigError: the folder cannot be written, or a table definition cannot be run.
+    """
+    done = Export()
+    for name, analysed in analyst.analyse_all(manifests.by_name.values()).items():
+        if reason := str(analysed) if isinstance(analysed, QueryError) else _unfit(manifests.by_name[name]):
+            done.left_out[name] = reason
+    left = [name for name in manifests.by_name if name not in done.left_out]
+    sessions = {name: analyst.session(manifests.by_name[name]) for name in left}
+    sources, flows = _flows(sessions, manifests.by_name, done.left_out)
+    if flows:
+        _write(done, folder, storage, analyst, sources.texts, flows)
+    return done
+
+
+def _flows(
+    sessions: Mapping[str, Any], manifests: Mapping[str, Manifest], left_out: dict[str, str]
+) -> tuple[_Sources, dict[str, str]]:
+    """Return the flows of manifests and the views that they read; adds what can be none to ``left_out``."""
+    left = set(sessions)
+    while True:
+        sources = _Sources({_table(sessions[name], manifests[name].target_table) for name in left})
+        flows = {}
+        for name in sorted(left):
+            try:
+                flows[name] = _flow(sessions[name], manifests[name], sources)
+            except QueryError as error:
+                left_out[name] = str(error)
+        if flows.keys() == left:
+            return sources, flows
+        left = set(flows)  # what reads the target of one that is left out reads it from outside
+
+
+def _unfit(manifest: Manifest) -> str:
+    """Return why a manifest that can be analysed cannot be exported; empty where it can."""
+    if manifest.sql is None:
+        return "is code, and a flow of a pipeline is SQL or a function of its own"
+    if manifest.output_mode != "append":
+        return f"output-mode {manifest.output_mode}: a flow of a pipeline appends"
+    return ""
+
+
+def _table(session: Any, name: str) -> tuple[str, ...] | None:
+    return table_name(session, list(entry_of(session).nameParts(name)))
+
+
+def _write(
+    done: Export, folder: Path, storage: str, analyst: Analyst, sources: dict[str, str], flows: dict[str, str]
+) -> None:
+    spec = {
+        "name": folder.resolve().name,
+        "storage": storage,
+        "libraries": [{"glob": {"include": "transformations/**"}}],
+    }
+    texts = {
+        "spark-pipeline.yml": write_yaml(spec),
+        "transformations/sources.py": _HEAD + "".join(sources.values()),
+    }
+    views = list(_views(analyst.statements))
+    if views:
+        texts["transformations/views.sql"] = "".join(f"{view};\n" for view in views)
+    texts |= {f"transformations/{name}.sql": text for name, text in flows.items()}
+    try:
+        for name, text in texts.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            done.files.append(path)
+    except OSError as error:
+        raise ConfigError(f"--output {folder}: cannot be written: {error}") from error
+
+
+def _flow(session: Any, manifest: Manifest, sources: _Sources) -> str:
+    entry = entry_of(session)
+    target = quoted(list(entry.nameParts(manifest.target_table))[-1:])
+    provider = entry.table(manifest.target_table)["provider"]
+    using = f" USING {provider}" if provider else ""
+    query = _with_streams(session, manifest, sources)
+    return (
+        f"-- {' '.join((manifest.description or manifest.name).split())}\n"
+        f"CREATE STREAMING TABLE {target}{using};\n\n"
+        f"CREATE FLOW {quoted([manifest.name])} AS INSERT INTO {target} BY NAME\n"
+        f"SELECT *{_metadata(manifest)}\nFROM (\n{query.strip()}\n);\n"
+    )
+
+
+def _metadata(manifest: Manifest) -> str:
+    if not manifest.include_query_metadata:
+        return ""
+    name, description = (literal(text) for text in (manifest.name, manifest.description))
+    return (
+        ",\n  current_timestamp() AS __create_timestamp"
+        f",\n  {name} AS __query_name,\n  {description} AS __query_description"
+    )
+
+
+def _with_streams(session: Any, manifest: Manifest, sources: _Sources) -> str:
+    """Return SQL that says STREAM of each table that is one, by the names that the pipeline has for them."""
+    entry, sql = entry_of(session), manifest.sql or ""
+    relations = entry.relations(entry.parse(sql))
+    if list(relations.declared()):
+        return sql
+    streams = {tuple(name) for name in streams_of(session, entry, manifest, relations)}
+    changes = []
+    for name, start in ((tuple(place[0]), place[1]) for place in relations.places()):
+        found = _NAME.match(sql, start)
+        view = sources.name_of(session, name, name in streams)
+        if found and view:
+            changes.append((found.span(), ("STREAM " if name in streams else "") + view))
+    for (start, end), text in sorted(changes, reverse=True):
+        sql = sql[:start] + text + sql[end:]
+    return sql
+
+
+class _Sources:
+    """The views through which flows read what the pipeline does not make itself.
+
+    Args:
+        targets: the tables that it makes, by their whole names.
+
+    Attributes:
+        texts: the Python of each view, by its name.
+    """
+
+    def __init__(self, targets: set[tuple[str, ...] | None]) -> None:
+        self._targets = targets
+        self.texts: dict[str, str] = {}
+
+    def name_of(self, session: Any, name: tuple[str, ...], streaming: bool) -> str:
+        """Return the name by which a flow reads a table; empty for what a pipeline finds by itself."""
+        found = table_name(session, name)
+        if found is None:
+            return ""
+        table = entry_of(session).table(quoted(name))
+        watermark = _watermark(table) if streaming else ""
+        if found in self._targets and watermark:
+            raise QueryError(
+                f"reads {quoted(name)}, which another manifest writes, with a watermark, which a "
+                "pipeline cannot say of its own tables"
+            )
+        view = quoted(name[-1:])
+        if found in self._targets:
+            return view
+        if not table["provider"]:
+            return quoted(name) if streaming else ""
+        function = re.sub(r"\W", "_", name[-1])
+        call = _reader(session, table, name, streaming) + watermark
+        text = f"\n\n@dp.temporary_view(name={name[-1]!r})\ndef {function}():\n    return {call}\n"
+        self.texts.setdefault(view, text)
+        return view
+
+
+def _reader(session: Any, table: Any, name: tuple[str, ...], streaming: bool) -> str:
+    """Return the call that reads a table's source."""
+    options = {key: value for key, value in dict(table["options"]).items() if key.lower() != "path"}
+    call = f"spark.{'readStream' if streaming else 'read'}.format({table['provider']!r})"
+    if options:
+        call += f".options(**{options!r})"
+    if table["provider"].lower() in OWN_SCHEMA:
+        return call + ".load()"
+    columns = session.table(quoted(name)).schema.fields
+    schema = ", ".join(f"{quoted([each.name])} {each.dataType.simpleString()}" for each in columns)
+    return f"{call}.schema({schema!r}).load({table['location']!r})"
+
+
+def _watermark(table: Any) -> str:
+    properties = dict(table["properties"])
+    if WATERMARK_COLUMN not in properties:
+        return ""
+    return f".withWatermark({properties[WATERMARK_COLUMN]!r}, {properties[WATERMARK_DELAY]!r})"
+
+
+def _views(statements: Iterable[str]) -> Iterator[str]:
+    for statement in statements:
+        if _VIEW.match(statement):
+            yield _VIEW.sub("CREATE TEMPORARY VIEW ", statement, count=1)

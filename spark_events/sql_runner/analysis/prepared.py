@@ -1,0 +1,93 @@
+"""A query that is ready: analysed in a session of its own, with rows that fit its target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spark_events.sql_runner.analysis.definitions import Definitions
+from spark_events.sql_runner.analysis.fingerprint import fingerprint
+from spark_events.sql_runner.analysis.jvm import entry_of
+from spark_events.sql_runner.analysis.query_data import analysis_error, query_data
+from spark_events.sql_runner.analysis.target import Target, fitted, with_metadata
+from spark_events.sql_runner.manifest import properties as props
+from spark_events.sql_runner.manifest.manifest import Manifest
+from spark_events.sql_runner.store.deployed import Meta
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A query that can be started.
+
+    Attributes:
+        session: its own.
+        rows: as its target takes them.
+        target: the table.
+        plan: the fingerprint of what the manifest asks for.
+    """
+
+    session: Any
+    rows: Any
+    target: Target
+    plan: str
+
+
+def prepare(session: Any, manifest: Manifest, meta: Meta | None) -> Prepared:
+    """Analyse a query.
+
+    Args:
+        session: from ``open_session``; the same one each time the query is started.
+        manifest: the query's.
+        meta: None where it is only analysed, and not started.
+
+    Raises:
+        QueryError: the query, or its target, cannot be used; says why.
+    """
+    # Catalogs such as Delta's ask for the session of their thread.
+    jvm = session.sparkContext._gateway.jvm
+    jvm.org.apache.spark.sql.SparkSession.setActiveSession(session._jsparkSession)
+    # What files a table has was remembered when the session last looked.
+    session._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
+    data = query_data(session, manifest)
+    target = Target.find(session, manifest.target_table)
+    rows = fitted(with_metadata(data, manifest, meta), target)
+    try:
+        entry_of(session).checkStreaming(rows._jdf.queryExecution().analyzed(), manifest.output_mode)
+    except Exception as error:
+        raise analysis_error(error) from error
+    return Prepared(session, rows, target, fingerprint(session, manifest, data))
+
+
+def open_session(
+    spark: Any, manifest: Manifest, definitions: Definitions, statements: Sequence[str]
+) -> tuple[Any, tuple[str, ...]]:
+    """Open a session for a query, in which its tables are known.
+
+    A query that is restarted keeps it: Spark never forgets a session's listeners.
+
+    Args:
+        spark: any session of the application.
+        manifest: the query's.
+        definitions: those that the application has run.
+        statements: those that the query needs.
+
+    Returns:
+        The session, and the properties that it cannot take, for the application runs already.
+
+    Raises:
+        ConfigError: a table definition cannot be run.
+    """
+    from pyspark.errors import PySparkException
+
+    session = spark.newSession()
+    application = session.sparkContext.getConf()
+    without_effect = []
+    for key, value in props.of_session(manifest.spark_properties).items():
+        try:
+            session.conf.set(key, value)
+        except PySparkException:
+            if application.get(key) != value:
+                without_effect.append(key)
+    definitions.run(session, statements)
+    return session, tuple(without_effect)

@@ -1,0 +1,151 @@
+"""The data of a query: SQL or code as a streaming DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from spark_events.api import SparkEventsError
+from spark_events.spark.sql_text import quoted
+from spark_events.sql_runner.analysis.jvm import entry_of
+from spark_events.sql_runner.analysis.spark_errors import one_line, position
+from spark_events.sql_runner.manifest.manifest import Manifest
+
+WATERMARK_COLUMN, WATERMARK_DELAY = "watermark.column", "watermark.delay"
+"""The properties of a table whose rows have a time: which column it is, and how late rows may come."""
+OWN_SCHEMA = ("kafka", "rate", "rate-micro-batch", "socket")
+"""Sources that know their columns; Spark does not read tables of them as streams by their names."""
+_RESULT = "execution_output"
+
+
+class QueryError(SparkEventsError):
+    """A query that cannot be analysed or started as it is.
+
+    Args:
+        message: what is wrong, and what to do.
+        line: the line of the SQL or the code that it is about, from 1; None where that is not known.
+    """
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+def query_data(session: Any, manifest: Manifest) -> Any:
+    """Return a streaming DataFrame of what a manifest asks for.
+
+    Raises:
+        QueryError: its SQL does not parse or analyse, its code fails, or it reads no stream.
+    """
+    data = _of_sql(session, manifest) if manifest.sql is not None else _of_code(session, manifest)
+    if not data.isStreaming:
+        raise QueryError(
+            "reads no stream, so there is nothing that it could wait for: views and the tables under "
+            "static-tables are read whole; name a table that Spark can read as a stream"
+        )
+    return data
+
+
+def _of_sql(session: Any, manifest: Manifest) -> Any:
+    from pyspark.sql import DataFrame
+
+    entry = entry_of(session)
+    try:
+        parsed = entry.parse(manifest.sql)
+        if entry.isCommand(parsed):
+            raise QueryError("is no query, and is not run; expected a SELECT, whose rows go to target-table")
+        streams = session.sparkContext._gateway.jvm.java.util.HashMap()
+        for name in streams_of(session, entry, manifest, entry.relations(parsed)):
+            streams.put(name, _stream(session, entry, list(name)))
+        return DataFrame(entry.read(parsed, streams), session)
+    except QueryError:
+        raise
+    except Exception as error:  # a catalog's and a connector's own, too
+        raise analysis_error(error) from error
+
+
+def analysis_error(error: Exception) -> QueryError:
+    """Return what Spark has to say of a query, with the line that it is about."""
+    at = position(error)
+    text = one_line(error)
+    if "streamed reading" in text:
+        text += (
+            "; tables of such sources can be read whole at each micro-batch: name them under static-tables"
+        )
+    return QueryError(text, at[0] if at else None)
+
+
+def streams_of(session: Any, entry: Any, manifest: Manifest, relations: Any) -> list[Any]:
+    """Return the names of the relations of a query that are read as streams, as lists of their parts.
+
+    Those are its tables but for ``static-tables``; none, where the query itself says STREAM of some.
+    """
+    if list(relations.declared()):
+        return []
+    static = {table_name(session, list(entry.nameParts(name))) for name in manifest.static_tables}
+    resolved = ((name, table_name(session, list(name))) for name in relations.batches())
+    return [name for name, found in resolved if found is not None and found not in static]
+
+
+def _stream(session: Any, entry: Any, parts: list[str]) -> Any:
+    """Return the plan that reads a table as a stream; None where its name alone is enough for Spark."""
+    name = quoted(parts)
+    table = entry.table(name)
+    properties = dict(table["properties"])
+    column, delay = (properties.get(key) for key in (WATERMARK_COLUMN, WATERMARK_DELAY))
+    if (column is None) != (delay is None):
+        raise QueryError(
+            f"table {name}: expected both TBLPROPERTIES, {WATERMARK_COLUMN} and {WATERMARK_DELAY}"
+        )
+    reader = session.readStream
+    if str(table["provider"]).lower() in OWN_SCHEMA:
+        data = reader.format(table["provider"]).options(**dict(table["options"])).load()
+    elif column is None:
+        return None
+    else:
+        data = reader.table(name)
+    if column is not None:
+        data = data.withWatermark(column, delay)
+    return data.alias(parts[-1])._jdf.queryExecution().logical()
+
+
+def table_name(session: Any, parts: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the whole name of a table; None for a view, a name of WITH, and what is not there."""
+    from pyspark.errors import PySparkException
+
+    try:
+        table = session.catalog.getTable(quoted(parts))
+    except PySparkException:  # analysing the query says it better
+        return None
+    if table.tableType in ("TEMPORARY", "VIEW"):
+        return None
+    return tuple(part.lower() for part in (table.catalog or "", *(table.namespace or ()), table.name))
+
+
+def _of_code(session: Any, manifest: Manifest) -> Any:
+    from pyspark.sql import DataFrame
+
+    scope: dict[str, Any] = {"spark": session, "__name__": f"manifest {manifest.name}"}
+    try:
+        exec(compile(manifest.code or "", f"<code of {manifest.name}>", "exec"), scope)
+    except SystemExit as error:
+        raise QueryError(f"code: ends with sys.exit({error.code!r}); it may only set {_RESULT}") from error
+    except SyntaxError as error:
+        raise QueryError(f"code: {error.msg}", error.lineno) from error
+    except Exception as error:
+        raise QueryError(f"code: {one_line(error)}", _line_of(error, manifest)) from error
+    data = scope.get(_RESULT)
+    # Spark 3.5 and 4 have other classes of DataFrames, all of this one.
+    if not isinstance(data, DataFrame):
+        found = "is not set" if data is None else f"is a {type(data).__name__}"
+        raise QueryError(f"code: {_RESULT} {found}; expected a streaming DataFrame of spark")
+    return data
+
+
+def _line_of(error: BaseException, manifest: Manifest) -> int | None:
+    trace, line = error.__traceback__, None
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == f"<code of {manifest.name}>":
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line

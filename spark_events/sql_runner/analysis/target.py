@@ -1,0 +1,181 @@
+"""The table that takes the rows of a query: whether they fit, and how they get there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from spark_events.spark.sql_text import quoted
+from spark_events.sql_runner.analysis.jvm import entry_of
+from spark_events.sql_runner.analysis.query_data import QueryError, table_name
+from spark_events.sql_runner.analysis.spark_errors import one_line
+from spark_events.sql_runner.manifest.manifest import Manifest
+from spark_events.sql_runner.store.deployed import Meta
+
+METADATA_COLUMNS = {
+    "__create_timestamp": "TIMESTAMP",
+    "__query_name": "STRING",
+    "__query_description": "STRING",
+    "__query_id": "STRING",
+    "__query_version": "INT",
+    "__query_create_timestamp": "TIMESTAMP",
+}
+_KAFKA = "kafka"
+_KAFKA_COLUMNS = ("key", "value", "topic", "partition", "headers")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A table.
+
+    Attributes:
+        name: as the manifest has it.
+        provider: the format of a table of Spark's session catalog; empty for one of another catalog.
+        location: its folder; empty where it has none.
+        options: of the table, as its definition has them.
+        partitions: the columns that its folders are made of.
+        columns: the type of each column, as Spark's DDL has it, by its name; empty where it takes any.
+    """
+
+    name: str
+    provider: str
+    location: str
+    options: dict[str, str]
+    partitions: tuple[str, ...]
+    columns: dict[str, str]
+
+    @property
+    def is_files(self) -> bool:
+        """Whether Spark's file sink writes it."""
+        return self.provider in ("parquet", "orc", "json", "csv", "text", "avro")
+
+    @classmethod
+    def find(cls, session: Any, name: str) -> Target:
+        """Look a table up.
+
+        Raises:
+            QueryError: it is not there, or it is a view.
+        """
+        try:
+            entry = entry_of(session)
+            found = entry.table(name)
+        except Exception as error:
+            raise QueryError(
+                f"target-table {name}: cannot be found: {one_line(error)}; define it in a file of "
+                "--table-definition-path, or in the catalog"
+            ) from error
+        if table_name(session, list(entry.nameParts(name))) is None:
+            raise QueryError(f"target-table {name}: is a view; expected a table")
+        return cls(
+            name,
+            str(found["provider"] or "").lower(),
+            str(found["location"] or ""),
+            {str(key): str(value) for key, value in dict(found["options"]).items()},
+            tuple(map(str, found["partitions"])),
+            {field.name: field.dataType.simpleString() for field in session.table(name).schema.fields}
+            if found["provider"] != _KAFKA
+            else {},
+        )
+
+
+def make_folder(session: Any, location: str) -> bool:
+    """Make the folder of a table of files, as Hive's catalog does; return whether it was missing.
+
+    Raises:
+        Py4JJavaError: its file system does not let us.
+    """
+    path = session.sparkContext._gateway.jvm.org.apache.hadoop.fs.Path(location)
+    files = path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
+    return not files.exists(path) and bool(files.mkdirs(path))
+
+
+def with_metadata(data: Any, manifest: Manifest, meta: Meta | None) -> Any:
+    """Return rows with the columns that tell of which query they are.
+
+    Args:
+        data: the query's DataFrame.
+        manifest: its manifest.
+        meta: None where the query is only analysed.
+    """
+    from pyspark.sql import functions as f
+
+    if not manifest.include_query_metadata:
+        return data
+    values = {
+        "__create_timestamp": f.current_timestamp(),
+        "__query_name": f.lit(manifest.name),
+        "__query_description": f.lit(manifest.description),
+        "__query_id": f.lit(meta.query_id if meta else ""),
+        "__query_version": f.lit(meta.query_version if meta else 0),
+        "__query_create_timestamp": f.lit(f"{meta.query_create_timestamp}Z" if meta else None),
+    }
+    columns = [value.cast(METADATA_COLUMNS[name].lower()).alias(name) for name, value in values.items()]
+    return data.select("*", *columns)
+
+
+def fitted(data: Any, target: Target) -> Any:
+    """Return rows in the order and the types of a table's columns, or packed as messages for Kafka.
+
+    Raises:
+        QueryError: a column is missing, or is not known to the table, or has a type that does not fit.
+    """
+    if target.provider == _KAFKA:
+        return _messages(data)
+    given = {name.lower(): (name, column) for name, column in _fields(data).items()}
+    wanted = {name.lower(): (name, ddl) for name, ddl in target.columns.items()}
+    problems = [f"{name} is missing in the query" for key, (name, _) in wanted.items() if key not in given]
+    unknown = [name for key, (name, _) in given.items() if key not in wanted]
+    problems += [_unknown(name) for name in unknown]
+    entry = entry_of(data.sparkSession)
+    for key, (name, ddl) in wanted.items():
+        if key in given and not entry.fits(given[key][1].dataType.json(), ddl):
+            has = given[key][1].dataType.simpleString()
+            problems.append(f"{name} is {ddl}, and {has} in the query: CAST({name} AS {ddl.upper()})")
+    if problems:
+        raise QueryError(f"target-table {target.name}: the columns do not fit: " + "; ".join(problems))
+    return data.select(
+        *(data[quoted([given[key][0]])].cast(ddl).alias(name) for key, (name, ddl) in wanted.items())
+    )
+
+
+def _unknown(name: str) -> str:
+    if name in METADATA_COLUMNS:
+        return (
+            f"{name} is missing in the table: add {name} {METADATA_COLUMNS[name]}, or set "
+            "include-query-metadata: false"
+        )
+    return f"{name} is no column of the table"
+
+
+def _fields(data: Any) -> dict[str, Any]:
+    names = [name.lower() for name in data.columns]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise QueryError(f"gives two columns the same name: {', '.join(twice)}; name them with AS")
+    return {field.name: field for field in data.schema.fields}
+
+
+def _messages(data: Any) -> Any:
+    """Return rows as Kafka takes them: as JSON in ``value``, unless the query makes a value itself.
+
+    What tells of which query they are is in the JSON, or in the headers of a value that the query made.
+    """
+    from pyspark.sql import functions as f
+
+    fields = _fields(data)
+    if "value" not in fields:
+        kept = [name for name in _KAFKA_COLUMNS if name in fields]
+        packed = [data[quoted([name])] for name in fields if name not in kept]
+        return data.select(*kept, f.to_json(f.struct(*packed)).alias("value"))
+    own = [name for name in METADATA_COLUMNS if name in fields]
+    rest = [data[name] for name in _KAFKA_COLUMNS if name in fields and name != "headers"]
+    if not own:
+        return data
+    headers = [
+        f.struct(f.lit(name).alias("key"), data[name].cast("string").cast("binary").alias("value"))
+        for name in own
+    ]
+    made = f.array(*headers)
+    return data.select(
+        *rest, (f.concat(data["headers"], made) if "headers" in fields else made).alias("headers")
+    )

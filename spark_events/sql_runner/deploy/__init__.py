@@ -1,0 +1,1 @@
+"""A deployer's side: compare, decide, and carry decisions out."""

@@ -1,0 +1,127 @@
+"""What a deployment does with a query, and why: flink-sql-runner's diagram."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spark_events.sql_runner.store.savepoints import State
+
+
+class Action(enum.Enum):
+    """What is done with a query."""
+
+    START = "start"
+    NOTHING = "nothing"
+    RECORD = "record"
+    RESTART = "restart"
+    RESUME = "resume"
+    REPLACE = "replace"
+    STOP = "stop"
+    FAIL = "error"
+
+
+WORDS = {
+    Action.START: "start with a clean state",
+    Action.NOTHING: "nothing",
+    Action.RECORD: "record the deployment that was broken off",
+    Action.RESTART: "stop with a savepoint, and start from it",
+    Action.RESUME: "start from the latest state",
+    Action.REPLACE: "stop with a savepoint, and start the new version with a clean state",
+    Action.STOP: "stop with a savepoint",
+    Action.FAIL: "error",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What there is to decide by.
+
+    Attributes:
+        deployed_version: the version that is deployed, or on its way there; None where the query is new.
+        pending: whether its deployment was broken off after the order and before it was written down.
+        running: whether it runs.
+        query_changed: what has changed of the query; empty where nothing has.
+        configuration_changed: what has changed of its configuration; empty where nothing has.
+        state: from where it would go on; None where there is nothing.
+        next_version: that of a changed query.
+        clean: whether the user wants a clean state.
+    """
+
+    deployed_version: int | None
+    pending: bool
+    running: bool
+    query_changed: str
+    configuration_changed: tuple[str, ...]
+    state: State | None
+    next_version: int
+    clean: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is done with a query, and why.
+
+    Attributes:
+        action: what.
+        version: the version that runs after it.
+        reason: why, for a person.
+    """
+
+    action: Action
+    version: int
+    reason: str
+
+
+def decide(now: Situation) -> Decision:
+    """Decide."""
+    if now.deployed_version is None:
+        return Decision(Action.START, now.next_version, "it is new")
+    if now.clean:
+        action = Action.REPLACE if now.running else Action.START
+        return Decision(action, now.next_version, "a clean state is asked for")
+    if now.query_changed:
+        action = Action.REPLACE if now.running else Action.START
+        state = "it runs" if now.running else "it is stopped"
+        return Decision(action, now.next_version, f"{now.query_changed}; {state}")
+    if now.running:
+        return _of_running(now, now.deployed_version)
+    return _of_stopped(now, now.deployed_version)
+
+
+def _of_running(now: Situation, version: int) -> Decision:
+    if now.configuration_changed:
+        return Decision(Action.RESTART, version, "changed: " + "; ".join(now.configuration_changed))
+    if now.pending:
+        return Decision(Action.RECORD, version, "it runs as asked for, but was not written down as deployed")
+    return Decision(Action.NOTHING, version, "it runs, and has not changed")
+
+
+def _of_stopped(now: Situation, version: int) -> Decision:
+    changed = "; changed: " + "; ".join(now.configuration_changed) if now.configuration_changed else ""
+    if now.state is None:
+        return Decision(
+            Action.FAIL,
+            version,
+            f"it is stopped, and there is no savepoint or checkpoint of version {version} to start from"
+            f"{changed}; deploy-one --clean starts a new version with a clean state",
+        )
+    return Decision(Action.RESUME, version, f"it is stopped; there is {now.state}{changed}")
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str = "") -> tuple[str, ...]:
+    """Return what differs between two mappings, each key with its values before and after."""
+    found: list[str] = []
+    for key in sorted({*before, *after}):
+        old, new = before.get(key), after.get(key)
+        if isinstance(old, Mapping) or isinstance(new, Mapping):
+            found += differences(old or {}, new or {}, f"{prefix}{key}.")
+        elif old != new:
+            found.append(f"{prefix}{key}: {_shown(old)} -> {_shown(new)}")
+    return tuple(found)
+
+
+def _shown(value: Any) -> str:
+    return "unset" if value is None else repr(value) if isinstance(value, str) else str(value)

@@ -1,0 +1,202 @@
+"""A deployer's side of an application that hosts queries: gives orders, and waits for what comes of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from spark_events.api import SparkEventsError
+from spark_events.api.formatting import moment
+from spark_events.sql_runner.store import layout
+from spark_events.sql_runner.store.documents import (
+    RUN,
+    HostStatus,
+    Order,
+    QueryStatus,
+    read_status,
+    read_wanted,
+    write_wanted,
+)
+from spark_events.sql_runner.store.lease import Lease
+from spark_events.sql_runner.store.store import Store
+
+_LOOK_EVERY_S = 0.3
+
+
+class DeploymentError(SparkEventsError):
+    """What was to be done with one query could not be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """How an order to run went.
+
+    Attributes:
+        error: why the query failed; empty where it did not.
+        slow: whether its first micro-batch still runs.
+    """
+
+    error: str = ""
+    slow: bool = False
+
+
+class HostLink:
+    """One application, by its name in the store.
+
+    Args:
+        store: where orders and statuses are.
+        host: its name.
+        guard: called before each order; raises where this deployer may give none any more.
+    """
+
+    def __init__(self, store: Store, host: str, guard: Callable[[], None] = lambda: None) -> None:
+        self.host = host
+        self._store = store
+        self._guard = guard
+        self._lease = Lease(store, layout.host_lease(host), f"application {host}", 0)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it is the application of one query."""
+        return self.host.startswith(layout.APPLICATION)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has been heard of lately."""
+        return self._lease.holder() is not None
+
+    def look(self) -> HostView:
+        """Return what there is of it now."""
+        orders = read_wanted(self._store, self.host).orders
+        alive = self.is_alive
+        ended = not alive and self._store.read(layout.ended(self.host)) is not None
+        return HostView(self, orders, alive, self._status(), ended)
+
+    def _status(self) -> HostStatus | None:
+        return read_status(self._store, self.host)
+
+    def give(self, name: str, order: Order | None) -> None:
+        """Give an order for a query; None takes the one away that it has."""
+        self._guard()
+        wanted = read_wanted(self._store, self.host)
+        if order is not None or name in wanted.orders:
+            write_wanted(self._store, self.host, wanted.with_order(name, order))
+
+    def wait_started(self, name: str, order: Order, timeout_s: float) -> Started:
+        """Wait until a query has passed its first micro-batch, or has nothing to read.
+
+        Raises:
+            DeploymentError: the application is gone, or has not begun in time.
+        """
+        until = time.monotonic() + timeout_s
+        while True:
+            found = status_of(self._status(), name, order)
+            if found is not None and found.error and not found.started:
+                return Started(found.error)
+            if found is not None and (found.started or found.is_over):
+                return Started()
+            if time.monotonic() > until:
+                if found is not None and found.run_id:
+                    return Started(slow=True)
+                raise DeploymentError(
+                    f"{self.described} has not started the query within {timeout_s:.0f} s; its log says why"
+                )
+            self._be_alive()
+            time.sleep(_LOOK_EVERY_S)
+
+    def wait_stopped(self, name: str, order: Order, timeout_s: float) -> QueryStatus:
+        """Wait until an order to stop is carried out.
+
+        Raises:
+            DeploymentError: the application is gone, or it takes too long.
+        """
+        until = time.monotonic() + timeout_s
+        while True:
+            found = status_of(self._status(), name, order)
+            if found is not None and found.is_over:
+                return found
+            if time.monotonic() > until:
+                raise DeploymentError(
+                    f"the query has not stopped within {timeout_s:.0f} s: its micro-batch still runs. It "
+                    "will stop with its savepoint; deploy again then, or give more --timeout"
+                )
+            self._be_alive()
+            time.sleep(_LOOK_EVERY_S)
+
+    def wait_gone(self, timeout_s: float) -> None:
+        """Wait until the application has ended.
+
+        Raises:
+            DeploymentError: it has not.
+        """
+        until = time.monotonic() + timeout_s
+        while self.is_alive:
+            if time.monotonic() > until:
+                raise DeploymentError(f"{self.described} has not ended within {timeout_s:.0f} s")
+            time.sleep(_LOOK_EVERY_S)
+
+    @property
+    def described(self) -> str:
+        """What a person calls it."""
+        kind, _, name = self.host.partition("-")
+        return f"{kind} {name!r}"
+
+    def why_gone(self, status: HostStatus | None) -> str:
+        """Return a sentence on an application that is not alive, with what it has last said."""
+        if status is None:
+            return f"{self.described} has never run with store {self._store.url}"
+        return (
+            f"{self.described} does not run: {status.application_id} on {status.master}, "
+            f"started {moment(status.started_ms)} UTC, is no longer heard of"
+        )
+
+    def _be_alive(self) -> None:
+        if not self.is_alive:
+            raise DeploymentError(
+                f"{self.why_gone(self._status())}; nothing is lost: the order stands, and the state is kept"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class HostView:
+    """What there was of an application when it was looked at.
+
+    Attributes:
+        link: to it.
+        orders: what it is to do, by the query's name.
+        is_alive: whether it had been heard of lately.
+        status: what it had last said; None where it never has.
+        ended: whether it is not alive because somebody asked it to end.
+    """
+
+    link: HostLink
+    orders: Mapping[str, Order]
+    is_alive: bool
+    status: HostStatus | None
+    ended: bool = False
+
+    def status_of(self, name: str) -> QueryStatus | None:
+        """Return what has become of its order for a query; None where it has none, or has not seen it yet."""
+        order = self.orders.get(name)
+        return status_of(self.status, name, order) if order is not None else None
+
+    def is_running(self, name: str) -> bool:
+        """Tell whether it runs a query, or is about to."""
+        order = self.orders.get(name)
+        if order is None or order.action != RUN or not self.is_alive:
+            return False
+        found = self.status_of(name)
+        return found is None or not found.is_over
+
+    def why_gone(self) -> str:
+        """Return a sentence on an application that is not alive."""
+        if self.ended:
+            return f"{self.link.described} was ended; its queries start again with it"
+        return self.link.why_gone(self.status)
+
+
+def status_of(status: HostStatus | None, name: str, order: Order) -> QueryStatus | None:
+    """Return what has become of an order; None where the application has not seen it yet."""
+    found = status.queries.get(name) if status else None
+    return found if found is not None and found.order == order.id else None

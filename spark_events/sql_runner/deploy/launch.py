@@ -1,0 +1,85 @@
+"""Submits the application that hosts queries, with spark-submit."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from spark_events.api import ConfigError
+from spark_events.spark.conf import spark_submit_program
+from spark_events.spark.java_runtime import ensure_java
+
+_APPLICATION = Path(__file__).parents[1] / "host" / "application.py"
+_DRIVER_PYTHON, _WORKER_PYTHON = "spark.pyspark.driver.python", "spark.pyspark.python"
+_PYTHON_VARIABLES = ("PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON")
+_TAIL = 2_000
+
+
+def submit_command(
+    store: str,
+    host: str,
+    *,
+    single: bool,
+    conf: Mapping[str, str],
+    options: Sequence[str],
+    poll_ms: int,
+    lease_ms: int,
+) -> list[str]:
+    """Return spark-submit's command line.
+
+    Args:
+        store: the store's URL.
+        host: the application's name for deployers.
+        single: whether it ends with its one query.
+        conf: Spark's properties.
+        options: of spark-submit, as they were given.
+        poll_ms: how often it looks for orders, in ms.
+        lease_ms: how long it may be silent, in ms.
+
+    Raises:
+        ConfigError: there is no Spark, or no Java for it.
+    """
+    ensure_java()
+    own = {"spark.scheduler.mode": "FAIR", "spark.app.name": host.partition("-")[2] or host}
+    if not any(name in os.environ for name in _PYTHON_VARIABLES) and not _has_python(conf, options):
+        own |= {_DRIVER_PYTHON: sys.executable, _WORKER_PYTHON: sys.executable}
+    properties = [word for key, value in {**own, **conf}.items() for word in ("--conf", f"{key}={value}")]
+    settings = ["--poll-ms", str(poll_ms), "--lease-ms", str(lease_ms)]
+    kind = ["--single"] if single else []
+    application = [str(_APPLICATION), "--store", store, "--host", host, *settings, *kind]
+    return [spark_submit_program(), *properties, *options, *application]
+
+
+def submit(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+    """Start spark-submit so that it goes on when this process ends.
+
+    Args:
+        command: its command line.
+        log: the file that takes its output; what was in it stays.
+
+    Raises:
+        ConfigError: the file cannot be written.
+    """
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        output = log.open("ab")
+    except OSError as error:
+        raise ConfigError(f"--log-dir {log.parent}: cannot be written: {error}") from error
+    with output:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )
+
+
+def tail(log: Path) -> str:
+    """Return the end of what an application has written."""
+    return log.read_bytes()[-_TAIL:].decode(errors="replace")
+
+
+def _has_python(conf: Mapping[str, str], options: Sequence[str]) -> bool:
+    return any(
+        key in conf or any(key in option for option in options) for key in (_DRIVER_PYTHON, _WORKER_PYTHON)
+    )

@@ -1,0 +1,58 @@
+"""Where queries run: in a session, or each in an application of its own."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from spark_events.api import ConfigError
+from spark_events.sql_runner.manifest.names import NAME, NAME_RULE
+from spark_events.sql_runner.store.layout import APPLICATION, SESSION
+
+
+class Mode(enum.Enum):
+    """Where queries run."""
+
+    SESSION = "session"
+    APPLICATION = "application"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where queries run, and with what.
+
+    Attributes:
+        mode: in a session, or each in an application of its own.
+        session: the session's name.
+        master: of applications that are started; empty for Spark's own default.
+        conf: Spark's properties for them, which were given with the command.
+        options: of spark-submit.
+        log_dir: where they write their logs.
+        poll_ms: how often they look for orders, in ms.
+        lease_ms: how long they may be silent, in ms.
+        timeout_s: how long a query may take to start, and to stop, in seconds.
+
+    Raises:
+        ConfigError: a session cannot have this name.
+    """
+
+    mode: Mode = Mode.SESSION
+    session: str = "default"
+    master: str = ""
+    conf: Mapping[str, str] = field(default_factory=dict)
+    options: Sequence[str] = ()
+    log_dir: Path = Path("logs")
+    poll_ms: int = 1_000
+    lease_ms: int = 30_000
+    timeout_s: int = 120
+
+    def __post_init__(self) -> None:
+        if not re.match(NAME, self.session):
+            raise ConfigError.of_value("--session", self.session, NAME_RULE)
+
+    def host_of(self, name: str) -> str:
+        """Return the application that is to run a query."""
+        return SESSION + self.session if self.mode is Mode.SESSION else APPLICATION + name

@@ -1,0 +1,68 @@
+"""How a query is, in one row: whether it runs, since when, and why it failed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spark_events.sql_runner.deploy.current import Current
+from spark_events.sql_runner.store.documents import RUN
+
+
+@dataclass(frozen=True)
+class QueryRow:
+    """What ``status`` says of one query.
+
+    Attributes:
+        name: the query's.
+        state: as ``JobStatus``; where it should run and its application does not: ENDED if somebody asked
+            that to end, GONE if not.
+        wanted: whether it is to run.
+        version: the version that is deployed.
+        application: where it runs.
+        since_ms: since when it is in that state, in ms since the epoch.
+        batch: the last micro-batch that has ended.
+        batch_ms: when it ended, in ms since the epoch.
+        restarts: since it was deployed.
+        error: why it failed last.
+    """
+
+    name: str
+    state: str
+    wanted: bool
+    version: int
+    application: str
+    since_ms: int | None = None
+    batch: int | None = None
+    batch_ms: int | None = None
+    restarts: int = 0
+    error: str = ""
+
+    @classmethod
+    def of(cls, name: str, current: Current) -> QueryRow:
+        """Return what there is to say of a query."""
+        order, host, where = current.order, current.host, current.link.described
+        wanted = order is not None and order.action == RUN
+        version = current.deployed.meta.query_version if current.deployed else 0
+        found, not_alive = host.status_of(name), "ENDED" if host.ended else "GONE"
+        if found is None:
+            state = ("CREATED" if host.is_alive else not_alive) if wanted else "CANCELED"
+            error = host.why_gone() if state == not_alive else ""
+            return cls(name, state, wanted, version, where, error=error)
+        gone = wanted and found.state != "FINISHED" and not host.is_alive
+        return cls(
+            name,
+            not_alive if gone else found.state,
+            wanted,
+            version,
+            where,
+            found.since_ms,
+            found.batch,
+            found.batch_ms,
+            found.restarts,
+            host.why_gone() if gone else found.error,
+        )
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it does what it is to do."""
+        return not self.wanted or self.state in ("RUNNING", "FINISHED", "CREATED", "ENDED")

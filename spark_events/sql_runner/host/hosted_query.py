@@ -1,0 +1,216 @@
+"""One query in the application that hosts it: started, watched, restarted and stopped in its own thread."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from spark_events.api import JobStatus
+from spark_events.api.event import now_ms
+from spark_events.runtime.log_once import logger
+from spark_events.sql_runner.analysis.definitions import Definitions
+from spark_events.sql_runner.analysis.jvm import entry_of
+from spark_events.sql_runner.analysis.prepared import open_session, prepare
+from spark_events.sql_runner.analysis.spark_errors import one_line
+from spark_events.sql_runner.host.start import start_query
+from spark_events.sql_runner.manifest import properties as props
+from spark_events.sql_runner.store.deployed import Deployed
+from spark_events.sql_runner.store.documents import STOP, Order, QueryStatus
+from spark_events.sql_runner.store.savepoints import make_savepoint
+from spark_events.sql_runner.store.store import Store
+
+_LOOK_EVERY_S = 0.2
+_STOP_LOOK_EVERY_S = 0.03
+_IDLE_LOOKS = 2
+
+
+class HostedQuery:
+    """Carries out the orders for one query, the one after the other.
+
+    What its code or its Spark query raises ends here: as its status, never as the application's.
+
+    Args:
+        spark: a session of the application.
+        store: has its checkpoint.
+        definitions: what the application has defined.
+        order: the first order.
+    """
+
+    def __init__(self, spark: Any, store: Store, definitions: Definitions, order: Order) -> None:
+        self._spark = spark
+        self._store = store
+        self._definitions = definitions
+        self._order = order
+        self._deployed = Deployed.parse(order.deployed, f"order {order.id}")
+        self._session: Any = None
+        self._stopping = threading.Event()
+        self._at_once = False
+        self._lock = threading.Lock()
+        self._status = QueryStatus(order.id, JobStatus.CREATED.value, now_ms())
+        if order.action == STOP:
+            self._stopping.set()
+        name = self._deployed.manifest.name
+        # A query that will not stop must not keep the driver's process from ending.
+        self._thread = threading.Thread(target=self._run, name=f"query {name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def order_id(self) -> str:
+        """The id of the order that it carries out."""
+        with self._lock:
+            return self._order.id
+
+    @property
+    def status(self) -> QueryStatus:
+        """What has become of it."""
+        with self._lock:
+            return self._status
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of it runs any more."""
+        return not self._thread.is_alive()
+
+    def stop(self, order: Order | None = None, at_once: bool = False) -> None:
+        """Ask it to stop; returns at once.
+
+        Args:
+            order: the order to do so, which may ask for a savepoint; None where the application ends.
+            at_once: break the micro-batch off.
+        """
+        with self._lock:
+            if order is not None:
+                self._order = order
+                self._status = replace(self._status, order=order.id, started=False)
+            self._at_once = self._at_once or at_once
+            if not self._status.is_over:
+                self._status = self._changed(JobStatus.CANCELLING)
+        self._stopping.set()
+
+    def join(self, timeout_s: float) -> None:
+        """Wait until it is over, or the time is."""
+        self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        try:
+            self._run_and_restart()
+            self._end()
+        except Exception as error:
+            logger.exception("query %s", self._deployed.manifest.name)
+            self._set(JobStatus.FAILED, error=one_line(error))
+
+    def _run_and_restart(self) -> None:
+        strategy = self._deployed.manifest.restart_strategy
+        while not self._stopping.is_set():
+            failure = self._run_once()
+            if failure is None:
+                return
+            logger.error("query %s: %s", self._deployed.manifest.name, failure)
+            if self._stopping.is_set():
+                self._set(JobStatus.CANCELLING, error=failure)
+                return
+            if self.status.restarts >= strategy.attempts:
+                self._set(JobStatus.FAILED, error=failure)
+                return
+            self._set(JobStatus.RESTARTING, error=failure, restarts=self.status.restarts + 1)
+            self._stopping.wait(strategy.delay_ms / 1000)
+
+    def _run_once(self) -> str | None:
+        """Run it until it ends; return why it failed, None where it did not."""
+        try:
+            if self._session is None:
+                self._session, _ = open_session(
+                    self._spark, self._deployed.manifest, self._definitions, self._order.definitions
+                )
+            prepared = prepare(self._session, self._deployed.manifest, self._deployed.meta)
+            query = start_query(prepared, self._deployed, self._store)
+        except Exception as error:
+            return one_line(error)
+        self._set(JobStatus.RUNNING, run_id=str(query.runId))
+        try:
+            return self._watch(query)
+        except Exception as error:  # the JVM is gone, say; where it is not, the query must not run on unseen
+            with suppress(Exception):
+                query.stop()
+            return one_line(error)
+
+    def _watch(self, query: Any) -> str | None:
+        while query.isActive and not self._stopping.is_set():
+            self._note_progress(query)
+            self._stopping.wait(_LOOK_EVERY_S)
+        if query.isActive:
+            self._stop_query(query)
+        self._note_progress(query)
+        failure = query.exception()
+        return one_line(failure) if failure is not None else None
+
+    def _note_progress(self, query: Any) -> None:
+        progress = query.lastProgress
+        if progress is not None and "addBatch" in progress["durationMs"]:
+            if progress["batchId"] != self.status.batch:
+                self._set(None, batch=progress["batchId"], batch_ms=now_ms(), started=True)
+        elif not self.status.started:
+            now = query.status
+            if not now["isTriggerActive"] and now["message"].startswith("Waiting"):
+                self._set(None, started=True)
+
+    def _stop_query(self, query: Any) -> None:
+        """Let the micro-batch end in which the query is, as long as it may take; then stop it."""
+        trigger = self._deployed.manifest.trigger
+        until = time.monotonic() + props.stop_timeout_ms(self._deployed.manifest.spark_properties) / 1000
+        graceful = trigger is None or trigger.continuous is None
+        # Spark 4.3 breaks a batch off that has begun and runs no job yet when it is told that it is the last.
+        if graceful and self._await(lambda: _is_idle(query) or _runs_job(query, self._spark), 1, until):
+            entry_of(self._spark).stopAfterBatch(query._jsq)
+            # Twice, for a trigger that was about to begin is not yet seen the first time.
+            self._await(lambda: _is_idle(query), _IDLE_LOOKS, until)
+        query.stop()
+
+    def _await(self, condition: Callable[[], bool], looks: int, until: float) -> bool:
+        """Wait until a condition holds so many times in a row; False where the time is over before."""
+        held = 0
+        while held < looks:
+            if self._at_once or time.monotonic() > until:
+                return False
+            held = held + 1 if condition() else 0
+            time.sleep(_STOP_LOOK_EVERY_S)
+        return True
+
+    def _end(self) -> None:
+        """Make the savepoint that was asked for, and say how it ended."""
+        if not self._stopping.is_set():
+            if not self.status.is_over:
+                self._set(JobStatus.FINISHED, started=True)
+            return
+        with self._lock:
+            order = self._order
+        made = ""
+        if order.savepoint:
+            name = self._deployed.manifest.name
+            made = make_savepoint(self._store, name, self._deployed.meta, order.savepoint).path
+        self._set(JobStatus.CANCELED, savepoint=made)
+
+    def _set(self, state: JobStatus | None, **changes: Any) -> None:
+        with self._lock:
+            if state is JobStatus.RUNNING and self._stopping.is_set():
+                state = None
+            self._status = replace(self._changed(state) if state else self._status, **changes)
+
+    def _changed(self, state: JobStatus) -> QueryStatus:
+        if state.value == self._status.state:
+            return self._status
+        return replace(self._status, state=state.value, since_ms=now_ms())
+
+
+def _is_idle(query: Any) -> bool:
+    return not query.status["isTriggerActive"]
+
+
+def _runs_job(query: Any, spark: Any) -> bool:
+    """Whether a Spark job of a micro-batch runs; their group is the query's run."""
+    tracker = spark.sparkContext.statusTracker()
+    return not set(tracker.getActiveJobsIds()).isdisjoint(tracker.getJobIdsForGroup(str(query.runId)))

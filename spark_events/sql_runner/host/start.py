@@ -1,0 +1,92 @@
+"""Starts a prepared query: its name, its checkpoint, its trigger, its sink."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from spark_events.sql_runner.analysis.jvm import entry_of
+from spark_events.sql_runner.analysis.prepared import Prepared
+from spark_events.sql_runner.analysis.target import Target
+from spark_events.sql_runner.manifest.manifest import Manifest
+from spark_events.sql_runner.store.deployed import Deployed
+from spark_events.sql_runner.store.savepoints import begin_checkpoint
+from spark_events.sql_runner.store.store import Store
+
+_SINK = "spark-events-sink.json"
+_SINK_LOG = "_spark_metadata"
+_POOL = "spark.scheduler.pool"
+
+
+def start_query(prepared: Prepared, deployed: Deployed, store: Store) -> Any:
+    """Start a query, from its checkpoint.
+
+    Its jobs run in a FAIR pool of its own, where the application has such pools.
+
+    Returns:
+        PySpark's StreamingQuery.
+    """
+    manifest, meta = deployed.manifest, deployed.meta
+    begin_checkpoint(store, meta)
+    # The thread of the query inherits what this thread has.
+    prepared.session.sparkContext.setLocalProperty(_POOL, manifest.name)
+    writer = (
+        prepared.rows.writeStream.queryName(manifest.name)
+        .outputMode(manifest.output_mode)
+        .option("checkpointLocation", store.spark_url(meta.checkpoint))
+    )
+    if manifest.trigger is not None:
+        writer = writer.trigger(**manifest.trigger.options)
+    return _into(writer, prepared, manifest, _batches_before(prepared, meta.checkpoint, store))
+
+
+def _into(writer: Any, prepared: Prepared, manifest: Manifest, after: int) -> Any:
+    target = prepared.target
+    if after:
+        writer._jwrite = writer._jwrite.foreachBatch(_later_sink(prepared, after))
+        return writer.start()
+    if target.provider:
+        options = {key: value for key, value in target.options.items() if key.lower() != "path"}
+        writer = writer.format(target.provider).options(**options)
+    if target.partitions:
+        writer = writer.partitionBy(*target.partitions)
+    return writer.toTable(manifest.target_table)
+
+
+def _batches_before(prepared: Prepared, checkpoint: str, store: Store) -> int:
+    """Return how many micro-batches other queries have written into a folder, when this checkpoint began.
+
+    Spark takes as written what its log of the folder has, by the number of the batch alone.
+    """
+    if not prepared.target.is_files:
+        return 0
+    path = f"{checkpoint}/{_SINK}"
+    known = store.read(path)
+    if known is None:
+        known = orjson.dumps({"batchesBefore": _batches_in(prepared.session, prepared.target)})
+        store.write(path, known)
+    return int(orjson.loads(known)["batchesBefore"])
+
+
+def _batches_in(session: Any, target: Target) -> int:
+    jvm = session._jvm
+    folder = jvm.org.apache.hadoop.fs.Path(target.location, _SINK_LOG)
+    files = folder.getFileSystem(session.sparkContext._jsc.hadoopConfiguration())
+    if not files.exists(folder):
+        return 0
+    names = [status.getPath().getName().partition(".")[0] for status in files.listStatus(folder)]
+    return max((int(name) + 1 for name in names if name.isdigit()), default=0)
+
+
+def _later_sink(prepared: Prepared, after: int) -> Any:
+    target, gateway = prepared.target, prepared.session.sparkContext._gateway
+    partitions = gateway.jvm.java.util.ArrayList()
+    for column in target.partitions:
+        partitions.add(column)
+    options = gateway.jvm.java.util.HashMap()
+    for key, value in target.options.items():
+        options.put(key, value)
+    return entry_of(prepared.session).laterFileSink(
+        target.location, target.provider, partitions, options, after
+    )

@@ -1,0 +1,1 @@
+"""Manifests: YAML files, each of which describes one streaming query."""

@@ -1,0 +1,125 @@
+"""A folder of manifests, with a template that has their defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spark_events.api import ConfigError
+from spark_events.sql_runner.manifest.manifest import Manifest, parse_manifest
+from spark_events.sql_runner.manifest.yaml_bounds import MOST_BYTES
+from spark_events.sql_runner.manifest.yaml_text import YamlText, read_yaml
+
+_SUFFIXES = (".yaml", ".yml")
+_NOT_DEFAULT = ("name", "sql", "code", "meta")
+
+
+@dataclass(frozen=True)
+class Manifests:
+    """What a folder holds.
+
+    Attributes:
+        by_name: the manifests that are right, in the order of their names.
+        places: ``file:line`` of the first line of each query, for errors in it.
+        problems: what is wrong with the others, each with its file and line.
+        warnings: what is ignored, each with its file and line.
+    """
+
+    by_name: dict[str, Manifest]
+    places: dict[str, str]
+    problems: list[str]
+    warnings: list[str]
+
+    def or_fail(self) -> Manifests:
+        """Return it, where nothing is wrong.
+
+        Raises:
+            ConfigError: something is; all of it.
+        """
+        if self.problems:
+            raise ConfigError.of_all(self.problems)
+        return self
+
+
+def read_folder(folder: Path, template: Path | None) -> Manifests:
+    """Read all manifests of a folder and of those in it, but for the template.
+
+    Raises:
+        ConfigError: there is no such folder, no manifest in it, or the template cannot be used.
+    """
+    if not folder.is_dir():
+        raise ConfigError(f"{folder}: is no folder; expected one with a YAML manifest for each query")
+    files = [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in _SUFFIXES and not (template and path.samefile(template))
+    ]
+    if not files:
+        raise ConfigError(f"{folder}: has no manifest; expected a YAML file for each query (*.yaml, *.yml)")
+    return read_files(files, template)
+
+
+def read_files(files: Iterable[Path], template: Path | None) -> Manifests:
+    """Read some manifests.
+
+    Raises:
+        ConfigError: the template cannot be used.
+    """
+    defaults = _read_template(template) if template else None
+    found = Manifests({}, {}, [], [])
+    for path in files:
+        try:
+            _take(found, _with_defaults(read_yaml(_text_of(path), str(path)), defaults))
+        except ConfigError as error:
+            found.problems.extend(error.problems)
+    for name in sorted(found.by_name):
+        found.by_name[name] = found.by_name.pop(name)
+    return found
+
+
+def _take(found: Manifests, text: YamlText) -> None:
+    manifest, warnings = parse_manifest(text)
+    found.warnings.extend(warnings)
+    if manifest.name in found.by_name:
+        raise ConfigError(
+            f"{text.place(('name',))}: name: {manifest.name!r} is also the name in "
+            f"{found.places[manifest.name].rpartition(':')[0]}; expected each name once"
+        )
+    found.by_name[manifest.name] = manifest
+    found.places[manifest.name] = text.place_of_text(("sql",) if manifest.sql is not None else ("code",))
+
+
+def _read_template(path: Path) -> YamlText:
+    template = read_yaml(_text_of(path), str(path))
+    for key in _NOT_DEFAULT:
+        if key in template.values:
+            raise ConfigError(f"{template.place((key,))}: {key}: belongs to a manifest, not to the template")
+    return template
+
+
+def _with_defaults(text: YamlText, defaults: YamlText | None) -> YamlText:
+    if defaults is None:
+        return text
+    name = str(text.values.get("name", ""))
+    own = YamlText(defaults.file, _filled(defaults.values, name), defaults.lines)
+    return text.over(own)
+
+
+def _filled(value: Any, name: str) -> Any:
+    """Put the query's name in place of ``{name}``, and of ``{job_name}`` as flink-sql-runner has it."""
+    if isinstance(value, dict):
+        return {key: _filled(inner, name) for key, inner in value.items()}
+    if isinstance(value, str):
+        return value.replace("{job_name}", name).replace("{name}", name)
+    return value
+
+
+def _text_of(path: Path) -> str:
+    try:
+        if path.stat().st_size > 4 * MOST_BYTES:  # it may have so many bytes a character
+            raise ConfigError(f"{path}: {path.stat().st_size:,} bytes; a manifest has at most {MOST_BYTES:,}")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error

@@ -1,0 +1,168 @@
+"""Reads YAML, and remembers on which line each key stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_events.api import ConfigError, needs_extra
+
+with needs_extra("sql", "pyyaml", "reading manifests"):
+    import yaml
+
+from spark_events.sql_runner.manifest.yaml_bounds import demand_bounds
+
+_NO_VALUE = (ValueError, KeyError, AttributeError)
+"""What PyYAML raises on a text that is no value of its type, beside errors of its own."""
+_MERGE = "tag:yaml.org,2002:merge"
+Keys = tuple["str | int", ...]
+
+
+@dataclass(frozen=True)
+class YamlText:
+    """One YAML document that is a mapping.
+
+    Attributes:
+        file: where it was read.
+        values: what it holds.
+        lines: the file and the line, from 1, of each key and each item of a list.
+        blocks: the keys whose text is a block, which begins on the line after the key.
+    """
+
+    file: str
+    values: dict[str, Any]
+    lines: Mapping[Keys, tuple[str, int]] = field(repr=False)
+    blocks: frozenset[Keys] = field(default=frozenset(), repr=False)
+
+    def place(self, keys: Keys) -> str:
+        """Return ``file:line`` of a key, or of the nearest one above it that is there."""
+        while keys and keys not in self.lines:
+            keys = keys[:-1]
+        file, line = self.lines.get(keys, (self.file, 1))
+        return f"{file}:{line}"
+
+    def place_of_text(self, keys: Keys) -> str:
+        """Return ``file:line`` of the first line of a key's text."""
+        file, _, line = self.place(keys).rpartition(":")
+        return f"{file}:{int(line) + (keys in self.blocks)}"
+
+    def over(self, defaults: YamlText) -> YamlText:
+        """Return this one with what it does not say taken from another; mappings are merged key by key."""
+        lines = {
+            keys: where for keys, where in defaults.lines.items() if not _replaced(self.values, keys)
+        } | dict(self.lines)
+        return YamlText(self.file, _merged(defaults.values, self.values), lines, self.blocks)
+
+
+def read_yaml(text: str, file: str) -> YamlText:
+    """Read one document.
+
+    Args:
+        text: its text.
+        file: its name, for errors.
+
+    Raises:
+        ConfigError: it is no YAML, no mapping, larger than ``yaml_bounds`` has it, or says a key twice; names
+            the file and the line.
+    """
+    loader = None
+    try:
+        demand_bounds(text, file)
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+        if not isinstance(node, yaml.MappingNode):
+            found = "nothing" if node is None else f"a {type(node).__name__.removesuffix('Node').lower()}"
+            raise ConfigError(
+                f"{file}:1: {found}; expected a mapping of keys such as name, target-table and sql"
+            )
+        lines = {keys: (file, line) for keys, line in _lines(node, (), file)}
+        _demand_values(node, loader, file)
+        values = loader.construct_document(node)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise ConfigError(f"{file}:{line}: no YAML: {_reason(error)}") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{file}:1: no YAML: {' '.join(str(error).split())}") from error
+    finally:
+        if loader is not None:
+            loader.dispose()
+    blocks = (key.value for key, value in node.value if getattr(value, "style", None) in ("|", ">"))
+    return YamlText(file, values, lines, frozenset((str(key),) for key in blocks))
+
+
+def write_yaml(values: Mapping[str, Any]) -> str:
+    """Return values as YAML: texts of several lines as blocks, keys in their order."""
+    text: str = yaml.dump(dict(values), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+    return text
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes SQL as a person would."""
+
+
+def _block(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _block)
+
+
+def _lines(node: yaml.Node, above: Keys, file: str) -> Iterator[tuple[Keys, int]]:
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            name = str(key.value)
+            line = key.start_mark.line + 1
+            if name in seen:
+                raise ConfigError(f"{file}:{line}: {name}: is there twice; one of the two has to go")
+            seen.add(name)
+            yield (*above, name), line
+            yield from _lines(value, (*above, name), file)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            yield (*above, index), item.start_mark.line + 1
+            yield from _lines(item, (*above, index), file)
+
+
+def _demand_values(node: yaml.Node, loader: yaml.SafeLoader, file: str) -> None:
+    """Demand that each value is one: YAML takes ``2026-13-01`` for a date, and there is none."""
+    if isinstance(node, yaml.ScalarNode):
+        try:
+            if node.tag != _MERGE:
+                loader.construct_object(node)
+        except _NO_VALUE as error:
+            place, kind = f"{file}:{node.start_mark.line + 1}", node.tag.rpartition(":")[2]
+            raise ConfigError(
+                f"{place}: {node.value[:40]!r} is not allowed; expected a YAML {kind}, or a text in quotes"
+            ) from error
+    elif isinstance(node, yaml.CollectionNode):
+        for each in node.value:
+            for part in each if isinstance(each, tuple) else (each,):
+                _demand_values(part, loader, file)
+
+
+def _reason(error: yaml.MarkedYAMLError) -> str:
+    return " ".join(str(part) for part in (error.context, error.problem) if part)
+
+
+def _merged(defaults: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(defaults)
+    for key, value in own.items():
+        before = merged.get(key)
+        both = isinstance(value, dict) and isinstance(before, dict)
+        merged[key] = _merged(before, value) if both and isinstance(before, dict) else value
+    return merged
+
+
+def _replaced(own: Mapping[str, Any], keys: Keys) -> bool:
+    """Whether what keys lead to in the defaults is not what holds."""
+    here: Any = own
+    for key in keys:
+        if not isinstance(here, dict):
+            return True
+        if key not in here:
+            return False
+        here = here[key]
+    return True

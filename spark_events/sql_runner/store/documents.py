@@ -1,0 +1,166 @@
+"""What deployers and applications tell each other, in the store: what is wanted, and what is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from spark_events.api import JobStatus
+from spark_events.sql_runner.store import layout
+from spark_events.sql_runner.store.store import Store, StoreError
+
+RUN = "run"
+STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What an application is to do with one query.
+
+    Attributes:
+        id: tells it from all other orders; a query that runs under another one is stopped first.
+        action: ``run`` or ``stop``.
+        deployed: the manifest with its meta, as ``Deployed.values`` has it.
+        definitions: the statements that define its tables, in their order.
+        savepoint: of a stop, the id of the savepoint that it makes; empty for none.
+    """
+
+    id: str
+    action: str
+    deployed: dict[str, Any]
+    definitions: tuple[str, ...] = ()
+    savepoint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an application is to do; written by one deployer at a time.
+
+    Attributes:
+        orders: by the query's name.
+    """
+
+    orders: dict[str, Order] = field(default_factory=dict)
+
+    def with_order(self, name: str, order: Order | None) -> Wanted:
+        """Return it with another order for a query; None takes its order away."""
+        orders = {key: value for key, value in self.orders.items() if key != name}
+        return Wanted({**orders, name: order} if order else orders)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryStatus:
+    """What has become of an order.
+
+    Attributes:
+        order: its id.
+        state: as ``JobStatus``.
+        since_ms: since when, in ms since the epoch.
+        started: whether the first micro-batch of this order has passed, or there was nothing to read.
+        run_id: Spark's run id.
+        batch: the last micro-batch that has ended; None before the first.
+        batch_ms: when it ended, in ms since the epoch.
+        restarts: how often the query was restarted since the order.
+        error: why it failed last; empty where it did not.
+        savepoint: the path of the savepoint that the stop has made.
+    """
+
+    order: str
+    state: str
+    since_ms: int
+    started: bool = False
+    run_id: str = ""
+    batch: int | None = None
+    batch_ms: int | None = None
+    restarts: int = 0
+    error: str = ""
+    savepoint: str = ""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the query does not run, and will not by itself."""
+        return JobStatus(self.state).terminal
+
+
+@dataclass(frozen=True, slots=True)
+class HostStatus:
+    """What an application says of itself.
+
+    Attributes:
+        application_id: Spark's.
+        master: where it runs.
+        started_ms: since when, in ms since the epoch.
+        spark_version: Spark's version.
+        queries: by their names.
+    """
+
+    application_id: str
+    master: str
+    started_ms: int
+    spark_version: str
+    queries: dict[str, QueryStatus] = field(default_factory=dict)
+
+
+def read_wanted(store: Store, host: str) -> Wanted:
+    """Return what an application is to do.
+
+    Raises:
+        StoreError: the store cannot be read, or another version of spark-events has written it.
+    """
+    data = store.read(layout.wanted(host))
+    if data is None:
+        return Wanted()
+    with _understanding(store, layout.wanted(host)):
+        return Wanted(
+            {
+                name: Order(**{**order, "definitions": tuple(order["definitions"])})
+                for name, order in orjson.loads(data)["orders"].items()
+            }
+        )
+
+
+def write_wanted(store: Store, host: str, wanted: Wanted) -> None:
+    """Say what an application is to do.
+
+    Raises:
+        StoreError: the store cannot be written.
+    """
+    store.write(layout.wanted(host), orjson.dumps(wanted, option=orjson.OPT_INDENT_2))
+
+
+def read_status(store: Store, host: str) -> HostStatus | None:
+    """Return what an application has last said; None where it never has.
+
+    Raises:
+        StoreError: the store cannot be read, or another version of spark-events has written it.
+    """
+    data = store.read(layout.status(host))
+    if data is None:
+        return None
+    with _understanding(store, layout.status(host)):
+        found = orjson.loads(data)
+        queries = {name: QueryStatus(**query) for name, query in found.pop("queries").items()}
+        return HostStatus(**found, queries=queries)
+
+
+def write_status(store: Store, host: str, status: HostStatus) -> None:
+    """Say what an application runs.
+
+    Raises:
+        StoreError: the store cannot be written.
+    """
+    store.write(layout.status(host), orjson.dumps(status, option=orjson.OPT_INDENT_2))
+
+
+@contextmanager
+def _understanding(store: Store, path: str) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreError(
+            f"store {store.url}: {path} is not what this version of spark-events writes ({error})"
+        ) from error

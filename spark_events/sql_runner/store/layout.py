@@ -1,0 +1,65 @@
+"""Where everything lies in the store."""
+
+from __future__ import annotations
+
+MANIFESTS = "manifests"
+CHECKPOINTS = "checkpoints"
+SAVEPOINTS = "savepoints"
+HISTORY = "history"
+HOSTS = "hosts"
+DEPLOY_LEASE = "locks/deploy"
+SESSION, APPLICATION = "session-", "application-"
+"""What the names of applications that host queries begin with: of many, and of one."""
+SAVEPOINT_PREFIX = "savepoint-"
+SAVEPOINT_COMPLETE = "_metadata"
+"""The file that a savepoint gets last; one without it is not whole."""
+
+
+def manifest(name: str) -> str:
+    """Return the file of the manifest that is deployed."""
+    return f"{MANIFESTS}/{name}.yaml"
+
+
+def checkpoints(name: str, version: int | None = None) -> str:
+    """Return the folder with the checkpoints of a query, or of one of its versions."""
+    return f"{CHECKPOINTS}/{name}" if version is None else f"{CHECKPOINTS}/{name}/{version}"
+
+
+def savepoints(name: str, version: int | None = None) -> str:
+    """Return the folder with the savepoints of a query, or of one of its versions."""
+    return f"{SAVEPOINTS}/{name}" if version is None else f"{SAVEPOINTS}/{name}/{version}"
+
+
+def savepoint(name: str, version: int, savepoint_id: str) -> str:
+    """Return the folder of a savepoint."""
+    return f"{savepoints(name, version)}/{SAVEPOINT_PREFIX}{savepoint_id}"
+
+
+def history(name: str) -> str:
+    """Return the folder with a file for each deployment of a query."""
+    return f"{HISTORY}/{name}"
+
+
+def host_lease(host: str) -> str:
+    """Return the folder of the lease of an application that runs queries."""
+    return f"{HOSTS}/{host}/lease"
+
+
+def wanted(host: str) -> str:
+    """Return the file that says what an application is to run."""
+    return f"{HOSTS}/{host}/wanted.json"
+
+
+def status(host: str) -> str:
+    """Return the file in which an application says what it runs."""
+    return f"{HOSTS}/{host}/status.json"
+
+
+def ended(host: str) -> str:
+    """Return the file that says that an application has ended because somebody asked for it."""
+    return f"{HOSTS}/{host}/ended.json"
+
+
+def end_request(host: str) -> str:
+    """Return the file that asks an application to stop its queries and end."""
+    return f"{HOSTS}/{host}/end.json"

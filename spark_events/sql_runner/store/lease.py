@@ -1,0 +1,216 @@
+"""A lease in the store: of several processes that want it, one has it, as long as it renews it.
+
+Each taking of the lease is a file with the next number, which only one process can create. Who has created
+the newest has the lease, until that says that it was given back, or has not been renewed for too long.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import orjson
+
+from spark_events.api import ConfigError, SparkEventsError
+from spark_events.api.event import now_ms
+from spark_events.runtime.log_once import logger
+from spark_events.runtime.owner import Owner
+from spark_events.sql_runner.store.store import Store, StoreError
+
+
+class LeaseLost(SparkEventsError):  # noqa: N818 - says what happened, and no fault of the caller's
+    """Another process has the lease now: this one was silent for too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who has a lease.
+
+    Attributes:
+        who: user, machine and process, for people.
+        owner: the process, by what its own machine knows it by.
+        since_ms: when it was taken, in ms since the epoch.
+        beat_ms: when it was last renewed, in ms since the epoch.
+        lease_ms: how long it may be silent, in ms.
+        released: whether it was given back.
+    """
+
+    who: str
+    owner: Owner
+    since_ms: int
+    beat_ms: int
+    lease_ms: int
+    released: bool = False
+
+    def is_over(self, now_ms: int) -> bool:
+        """Whether others may take the lease: at once where it is certain that the process is gone."""
+        return self.released or now_ms - self.beat_ms > self.lease_ms or self.owner.is_dead
+
+    @classmethod
+    def parse(cls, data: bytes) -> Holder:
+        """Read what is in a lease's file.
+
+        Raises:
+            StoreError: it is not what a holder writes.
+        """
+        try:
+            found = orjson.loads(data)
+            return cls(**{**found, "owner": Owner.from_json(found["owner"])})
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoreError(f"a lease is not what this version of spark-events writes ({error})") from error
+
+
+class Lease:
+    """One lease.
+
+    Args:
+        store: where it is kept.
+        folder: its own folder there.
+        what: what it is about, for the error.
+        lease_ms: how long its holder may be silent, in ms.
+        clock: gives ms since the epoch.
+    """
+
+    def __init__(
+        self, store: Store, folder: str, what: str, lease_ms: int, clock: Callable[[], int] | None = None
+    ) -> None:
+        self._store = store
+        self._folder = folder
+        self._what = what
+        self._lease_ms = lease_ms
+        self._clock = clock or now_ms
+        self._mine: tuple[int, Holder] | None = None
+
+    def holder(self) -> Holder | None:
+        """Return who has it; None where nobody has.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        _, found = self._newest()
+        return None if found is None or found.is_over(self._clock()) else found
+
+    def take(self) -> None:
+        """Take the lease.
+
+        Raises:
+            ConfigError: somebody else has it; says who, and since when.
+            StoreError: the store cannot be written.
+        """
+        number, found = self._newest()
+        now = self._clock()
+        if found is not None and not found.is_over(now):
+            raise ConfigError(f"{self._what}: {_sentence(found, now)}")
+        owner = Owner.this_process("")
+        mine = Holder(this_process(), owner, now, now, self._lease_ms)
+        if not self._store.create(self._file(number + 1), orjson.dumps(mine)):
+            _, winner = self._newest()
+            who = _sentence(winner, now) if winner else "somebody else was faster"
+            raise ConfigError(f"{self._what}: {who}")
+        self._mine = (number + 1, mine)
+        for older in self._numbers():
+            if older <= number:
+                self._store.delete(self._file(older))
+
+    def renew(self) -> None:
+        """Say that its holder is alive.
+
+        Raises:
+            LeaseLost: another process has it now.
+            StoreError: the store cannot be written.
+        """
+        assert self._mine is not None, "take() comes first"
+        number, mine = self._mine
+        self.check()
+        self._mine = (number, replace(mine, beat_ms=self._clock()))
+        self._store.write(self._file(number), orjson.dumps(self._mine[1]))
+
+    def release(self) -> None:
+        """Give it back, where it is held.
+
+        Raises:
+            StoreError: the store cannot be written; others have to wait until the lease is over.
+        """
+        if self._mine is None:
+            return
+        number, mine = self._mine
+        self._mine = None
+        if max(self._numbers(), default=number) == number:
+            self._store.write(self._file(number), orjson.dumps(replace(mine, released=True)))
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Take it, renew it from a thread as long as the block runs, and give it back.
+
+        Raises:
+            ConfigError: somebody else has it.
+            StoreError: the store cannot be written.
+        """
+        self.take()
+        done = threading.Event()
+
+        def renew() -> None:
+            while not done.wait(self._lease_ms / 3000):
+                try:
+                    self.renew()
+                except StoreError as error:
+                    logger.warning("%s", error)
+                except LeaseLost:
+                    return
+
+        thread = threading.Thread(target=renew, name="lease", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+            self.release()
+
+    def check(self) -> None:
+        """Make sure that it is still held, before something is written that only its holder may write.
+
+        Raises:
+            LeaseLost: another process has it now.
+            StoreError: the store cannot be read.
+        """
+        assert self._mine is not None, "take() comes first"
+        if max(self._numbers(), default=0) > self._mine[0]:
+            raise LeaseLost(f"{self._what}: another process has taken over, for this one was silent too long")
+
+    def _newest(self) -> tuple[int, Holder | None]:
+        while numbers := self._numbers():
+            data = self._store.read(self._file(max(numbers)))
+            if data is not None:
+                return max(numbers), Holder.parse(data)
+            # Its successor has removed it since it was listed: that one is the newest.
+        return 0, None
+
+    def _numbers(self) -> list[int]:
+        names = (name.removesuffix(".json") for name in self._store.names(self._folder))
+        return [int(name) for name in names if name.isdigit()]
+
+    def _file(self, number: int) -> str:
+        return f"{self._folder}/{number:09d}.json"
+
+
+def this_process() -> str:
+    """Return who this is: user, machine and process."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container's user may have no name
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}, process {os.getpid()}"
+
+
+def _sentence(found: Holder, now: int) -> str:
+    held_s, silent_s = (now - found.since_ms) // 1000, (now - found.beat_ms) // 1000
+    return (
+        f"{found.who} has been at it for {held_s} s; last heard of {silent_s} s ago, "
+        f"and taken as gone after {found.lease_ms // 1000} s"
+    )

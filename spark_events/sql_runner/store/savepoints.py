@@ -1,0 +1,159 @@
+"""Savepoints and checkpoints: the state of a query from which it goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import orjson
+
+from spark_events.api import SparkEventsError
+from spark_events.api.event import now_ms
+from spark_events.sql_runner.store import layout
+from spark_events.sql_runner.store.deployed import Meta, new_id
+from spark_events.sql_runner.store.store import Store
+
+_COMMITS, _OFFSETS = "commits", "offsets"
+_SPARK_METADATA = "metadata"
+
+
+class SavepointError(SparkEventsError):
+    """A savepoint is not what it was when it was made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """A copy of a checkpoint, made after a graceful stop; what its ``_metadata`` says.
+
+    Attributes:
+        path: its folder, from the store's.
+        batch: the last micro-batch that is in it; -1 for none.
+        at_ms: when it was made, in ms since the epoch.
+        files: how many files it has.
+        size: their size in bytes.
+        checkpoint: the folder that it is a copy of.
+    """
+
+    path: str
+    batch: int
+    at_ms: int
+    files: int
+    size: int
+    checkpoint: str
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """From where a query goes on.
+
+    Attributes:
+        path: the folder of a checkpoint or a savepoint, from the store's.
+        batch: the last micro-batch that is in it; -1 for none.
+        is_savepoint: whether it has to be copied before it is used.
+    """
+
+    path: str
+    batch: int
+    is_savepoint: bool
+
+    def __str__(self) -> str:
+        return f"{'savepoint' if self.is_savepoint else 'checkpoint'} {self.path}, batch {self.batch}"
+
+
+def make_savepoint(store: Store, name: str, meta: Meta, savepoint_id: str) -> Savepoint:
+    """Copy the checkpoint of a query that has stopped; a savepoint that is whole is left as it is.
+
+    Raises:
+        StoreError: it cannot be copied.
+    """
+    path = layout.savepoint(name, meta.query_version, savepoint_id)
+    if found := read_savepoint(store, path):
+        return found
+    store.delete(path)
+    files = store.copy(meta.checkpoint, path)
+    batch = last_batch(store, path)
+    made = Savepoint(path, batch, now_ms(), len(files), sum(files.values()), meta.checkpoint)
+    store.write(f"{path}/{layout.SAVEPOINT_COMPLETE}", orjson.dumps(made))
+    return made
+
+
+def read_savepoint(store: Store, path: str) -> Savepoint | None:
+    """Return what a savepoint says of itself; None where it is not whole.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    data = store.read(f"{path}/{layout.SAVEPOINT_COMPLETE}")
+    return Savepoint(**orjson.loads(data)) if data is not None else None
+
+
+def all_savepoints(store: Store, name: str, version: int) -> list[Savepoint]:
+    """Return the whole savepoints of a version, the oldest first.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    folder = layout.savepoints(name, version)
+    found = (read_savepoint(store, f"{folder}/{each}") for each in store.names(folder))
+    return sorted((each for each in found if each is not None), key=lambda each: each.at_ms)
+
+
+def latest_state(store: Store, name: str, meta: Meta) -> State | None:
+    """Return from where a version goes on: its checkpoint, or a savepoint that is further.
+
+    A checkpoint in which no micro-batch has begun is no state; Spark writes the first before it reads.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    found = [
+        State(each.path, each.batch, is_savepoint=True)
+        for each in all_savepoints(store, name, meta.query_version)
+    ]
+    if any(name.isdigit() for name in store.names(f"{meta.checkpoint}/{_OFFSETS}")):
+        found.append(State(meta.checkpoint, last_batch(store, meta.checkpoint), is_savepoint=False))
+    # Of two that are as far, the checkpoint, which need not be copied: it is the last.
+    return max(enumerate(found), key=lambda each: (each[1].batch, each[0]))[1] if found else None
+
+
+def restore(store: Store, name: str, version: int, savepoint: str) -> str:
+    """Make a checkpoint of a savepoint, and return its folder.
+
+    Raises:
+        SavepointError: files of it are missing, or are not what they were.
+        StoreError: it cannot be copied.
+    """
+    checkpoint = f"{layout.checkpoints(name, version)}/{new_id()}"
+    made = read_savepoint(store, savepoint)
+    sizes = store.copy(savepoint, checkpoint)
+    sizes.pop(layout.SAVEPOINT_COMPLETE, None)
+    copied = (len(sizes), sum(sizes.values()))
+    if made is None or copied != (made.files, made.size):
+        store.delete(checkpoint)
+        was = f"{made.files} files of {made.size} bytes" if made else "whole"
+        raise SavepointError(
+            f"savepoint {savepoint} is damaged: it was {was}, and has {copied[0]} files of {copied[1]} "
+            "bytes; remove it, and the latest state before it is taken"
+        )
+    store.delete(f"{checkpoint}/{layout.SAVEPOINT_COMPLETE}")
+    return checkpoint
+
+
+def begin_checkpoint(store: Store, meta: Meta) -> None:
+    """Give an empty checkpoint its query's id, so that Spark calls the query by it.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    path = f"{meta.checkpoint}/{_SPARK_METADATA}"
+    if store.read(path) is None:
+        store.write(path, orjson.dumps({"id": meta.query_id}))
+
+
+def last_batch(store: Store, checkpoint: str) -> int:
+    """Return the last micro-batch that a checkpoint has committed; -1 for none.
+
+    Raises:
+        StoreError: the store cannot be listed.
+    """
+    names = store.names(f"{checkpoint}/{_COMMITS}")
+    return max((int(name) for name in names if name.isdigit()), default=-1)

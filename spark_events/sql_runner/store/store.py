@@ -1,0 +1,293 @@
+"""The store: where manifests, checkpoints and savepoints are kept, on any file system that fsspec knows."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from spark_events.api import ConfigError, SparkEventsError, needs_extra
+
+with needs_extra("sql", "fsspec", "the store of queries"):
+    from spark_events.spark.file_systems import open_file_system
+
+# No name of a query has a tilde.
+_NEW, _MADE = "~new", "~made"
+_LOOKS = 20
+_COPY_TRIES = 5
+
+
+class StoreError(SparkEventsError):
+    """The store cannot be read or written now."""
+
+
+class Store:
+    """A folder of any file system.
+
+    A file is written all at once: who reads it sees what it was before, or what it is now.
+
+    Args:
+        url: a local folder, or a URL as Spark takes it: ``s3a://bucket/queries``, ``hdfs://name/queries``.
+
+    Raises:
+        ConfigError: its file system is not known here, or not installed.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
+        self._fs, root = open_file_system(self.url, f"store {url}")
+        self._root = root.rstrip("/")
+        protocol = self._fs.protocol
+        protocols = (protocol,) if isinstance(protocol, str) else tuple(protocol)
+        self._is_local = "file" in protocols
+        self._is_webhdfs = "webhdfs" in protocols
+        self._is_hdfs = "hdfs" in protocols or self._is_webhdfs
+        # A put into an object store is seen all at once; in a file system a whole file gets its name.
+        self._by_rename = self._is_local or self._is_hdfs
+        if self._is_local and "://" not in self.url:
+            self.url = self._root
+
+    def spark_url(self, path: str) -> str:
+        """Return what Spark calls a file or a folder of the store."""
+        return f"{self.url}/{path}"
+
+    def check(self) -> None:
+        """Look whether the store can be reached.
+
+        Raises:
+            ConfigError: it cannot; says why.
+        """
+        bucket = self._root.split("/", 1)[0]
+        try:
+            if bucket and not self._by_rename:
+                self._fs.ls(bucket)
+            else:
+                self._is_there(self._root)
+        except Exception as error:  # each file system has errors of its own
+            raise ConfigError(f"store {self.url}: cannot be reached: {_reason(error)}") from error
+
+    def read(self, path: str) -> bytes | None:
+        """Return what a file holds; None where there is none.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
+        with self._doing("read", path):
+            for _ in range(_LOOKS):
+                name = self._name_now(path)
+                if name is None:
+                    return None
+                with suppress(FileNotFoundError):
+                    return self._whole(self._at(name))
+                if not self._is_hdfs:
+                    return None
+            raise StoreError(f"store {self.url}: {path} is written all the time, and cannot be read")
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file, whether there is one or not.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        with self._doing("written", path):
+            if not self._by_rename:
+                self._fs.pipe_file(self._at(path), data)
+                return
+            made = self._written_beside(path, data)
+            if self._is_local:
+                self._fs.mv(made, self._at(path))
+                return
+            # HDFS renames onto nothing that is there: read() finds the new file by its other name meanwhile.
+            self._remove(path + _NEW)
+            self._fs.mv(made, self._at(path + _NEW))
+            self._remove(path)
+            self._fs.mv(self._at(path + _NEW), self._at(path))
+
+    def create(self, path: str, data: bytes) -> bool:
+        """Write a file that must not be there.
+
+        Returns:
+            Whether it was not: of several that create it at once, one gets True.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        with self._doing("written", path):
+            if not self._by_rename:
+                try:
+                    self._fs.pipe_file(self._at(path), data, mode="create")
+                except FileExistsError:
+                    return False
+                return True
+            made = self._written_beside(path, data)
+            try:
+                return self._link(made, path) if self._is_local else self._rename(made, path)
+            finally:
+                self._remove_at(made)
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of the files and folders in a folder, sorted; none where there is no such folder.
+
+        Raises:
+            StoreError: it cannot be listed.
+        """
+        with self._doing("listed", folder):
+            try:
+                found = self._fs.ls(self._at(folder), detail=False)
+            except FileNotFoundError:
+                return []
+            paths = {str(path).rstrip("/") for path in found}
+            paths.discard(self._at(folder))  # an object store may list the folder itself
+            names = {path.rsplit("/", 1)[-1] for path in paths}
+            if self._is_hdfs:  # whoever wrote it may have been killed before it had its name
+                names = {name.removesuffix(_NEW) for name in names}
+            return sorted(name for name in names if not name.endswith(_MADE))
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """Return the size in bytes of each file below a folder, by its path from there.
+
+        Raises:
+            StoreError: it cannot be listed.
+        """
+        with self._doing("listed", folder):
+            root = self._at(folder)
+            try:
+                # Left to itself, fsspec takes a folder that it cannot list for an empty one.
+                found = self._fs.find(
+                    root, detail=True, **({"on_error": _is_gone} if self._by_rename else {})
+                )
+            except FileNotFoundError:
+                return {}
+            sizes = {
+                str(name)[len(root) :].lstrip("/"): info.get("size") or 0 for name, info in found.items()
+            }
+            # What ends with a slash is how S3A marks a folder.
+            return {name: int(size) for name, size in sizes.items() if name and not name.endswith("/")}
+
+    def copy(self, source: str, target: str) -> dict[str, int]:
+        """Copy all files of a folder that nobody writes to; one that is cleaned away meanwhile is left out.
+
+        Returns:
+            The size in bytes of each file of the copy, by its path from there.
+
+        Raises:
+            StoreError: it cannot be copied.
+        """
+        for _ in range(_COPY_TRIES):
+            before = self.sizes(source)
+            for name in before:
+                self._copy_file(f"{source}/{name}", f"{target}/{name}")
+            if before == self.sizes(source) == self.sizes(target):
+                return before
+            self.delete(target)
+        raise StoreError(f"store {self.url}: {source} still changes, or its copy {target} is never whole")
+
+    def delete(self, path: str) -> None:
+        """Remove a file or a folder with all that is in it, where it is there.
+
+        Raises:
+            StoreError: it cannot be removed.
+        """
+        with self._doing("removed", path):
+            self._remove(path)
+
+    def _copy_file(self, source: str, target: str) -> None:
+        with self._doing("copied", source):
+            self._make_parent(target)
+            try:
+                self._fs.cp_file(self._at(source), self._at(target))
+            except FileNotFoundError:
+                return
+
+    def _name_now(self, path: str) -> str | None:
+        """Return by which name a file is there; None where it is not.
+
+        What is written anew in HDFS has one name or the other, or both; one listing tells which.
+        """
+        if not self._is_hdfs:
+            return path
+        folder, _, name = path.rpartition("/")
+        try:
+            there = {str(found).rsplit("/", 1)[-1] for found in self._fs.ls(self._at(folder), detail=False)}
+        except FileNotFoundError:
+            return None
+        return path if name in there else path + _NEW if name + _NEW in there else None
+
+    def _whole(self, path: str) -> bytes:
+        if self._is_webhdfs:
+            # fsspec asks for the size first, and takes an answer that tells of an error for the file's bytes,
+            # should it have been replaced in between. This is one request, and errors are errors.
+            answer: bytes = self._fs._call("OPEN", path=path).content
+            return answer
+        found: bytes = self._fs.cat_file(path)
+        return found
+
+    def _written_beside(self, path: str, data: bytes) -> str:
+        made = self._at(f"{path}.{uuid.uuid4().hex[:8]}{_MADE}")
+        self._make_parent(path)
+        self._fs.pipe_file(made, data)
+        return made
+
+    def _link(self, made: str, path: str) -> bool:
+        """Give a local file its name, where nothing has it; fsspec's own way looks first, then writes."""
+        try:
+            os.link(made, self._at(path))
+        except FileExistsError:
+            return False
+        return True
+
+    def _rename(self, made: str, path: str) -> bool:
+        """Give a file of HDFS its name, where nothing has it; WebHDFS does not say that a rename failed."""
+        failed: OSError | None = None
+        try:
+            self._fs.mv(made, self._at(path))
+        except OSError as error:
+            failed = error
+        if not self._is_there(made):
+            return True
+        if failed is not None and not self._is_there(self._at(path)):
+            raise failed
+        return False
+
+    def _is_there(self, path: str) -> bool:
+        """Return whether there is a file or a folder; fsspec's ``exists`` says no where it cannot tell."""
+        try:
+            self._fs.info(path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _remove(self, path: str) -> None:
+        self._remove_at(self._at(path))
+
+    def _remove_at(self, path: str) -> None:
+        with suppress(FileNotFoundError):
+            self._fs.rm(path, recursive=True)
+
+    def _make_parent(self, path: str) -> None:
+        if self._by_rename:
+            self._fs.makedirs(self._at(path).rsplit("/", 1)[0], exist_ok=True)
+
+    def _at(self, path: str) -> str:
+        return f"{self._root}/{path}"
+
+    @contextmanager
+    def _doing(self, what: str, path: str) -> Iterator[None]:
+        try:
+            yield
+        except StoreError:
+            raise
+        except Exception as error:  # each file system has errors of its own
+            raise StoreError(f"store {self.url}: {path} cannot be {what}: {_reason(error)}") from error
+
+
+def _is_gone(error: OSError) -> None:
+    """Pass over a folder that was removed since its name was listed; raise what is anything else."""
+    if not isinstance(error, FileNotFoundError):
+        raise error
+
+
+def _reason(error: Any) -> str:
+    return str(error) if isinstance(error, OSError) and str(error) else f"{type(error).__name__}: {error}"

@@ -1,0 +1,126 @@
+"""The driver's Python of ``spark-events run``: runs an application, and attaches to each SparkContext."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+from spark_events.runtime.log_once import logger
+from spark_events.sources.attach import attach
+from spark_events.sources.driver.exit_mark import ExitMark
+from spark_events.sources.driver.process_exit import INTERRUPTED, PROCESS_EXIT, exit_code_of
+
+USERS_PYTHON = "SPARK_EVENTS_DRIVER_PYTHON"
+"""The variable that says which interpreter the user asked for."""
+_marks: dict[Any, ExitMark] = {}
+
+
+def main() -> None:
+    """Run ``spark-events-python app.py [arguments]``."""
+    _become_users_python()
+    if len(sys.argv) < 2:
+        sys.exit("usage: spark-events-python app.py [arguments]; see spark-events run --help")
+    del sys.argv[0]
+    attach_to_each_context()
+    run_application(sys.argv[0])
+
+
+def run_application(path: str) -> None:
+    """Run a Python file as ``__main__``, as the interpreter itself would."""
+    sys.path[0] = str(Path(path).resolve().parent)
+    module = types.ModuleType("__main__")
+    module.__file__ = path
+    module.__builtins__ = __builtins__  # type: ignore[attr-defined]
+    sys.modules["__main__"] = module
+    code = compile(Path(path).read_bytes(), path, "exec")
+    try:
+        exec(code, module.__dict__)
+    except SystemExit as stop:
+        PROCESS_EXIT.note_exit_code(stop.code)
+        _leave_marks(exit_code_of(stop.code))
+        raise
+    except KeyboardInterrupt as stop:
+        _leave_marks(INTERRUPTED, stop)
+        raise
+    except Exception as error:
+        # Without this frame, the traceback is the one that the user would see without us.
+        trace = error.__traceback__.tb_next if error.__traceback__ else None
+        _leave_marks(1, error.with_traceback(trace))
+        sys.excepthook(type(error), error, trace)
+        sys.exit(1)
+    _leave_marks(0)
+
+
+def attach_to_each_context() -> None:
+    """Attach to each SparkContext as soon as it is there."""
+    from pyspark import SparkContext
+
+    original = SparkContext.__init__
+
+    @functools.wraps(original)
+    def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        _use_our_python_for_local_workers(self)
+        PROCESS_EXIT.forget_stop()
+        try:
+            attach(self)
+            _marks[self] = ExitMark(self)
+        except Exception:
+            logger.exception("spark-events could not attach; the application goes on without it")
+
+    original_stop = SparkContext.stop
+
+    @functools.wraps(original_stop)
+    def stop(self: Any, *args: Any, **kwargs: Any) -> None:
+        mark = _marks.pop(self, None)
+        if mark is not None and self._jsc is not None:
+            PROCESS_EXIT.note_stop(mark.leave_at_stop())
+        original_stop(self, *args, **kwargs)
+
+    SparkContext.__init__ = initialise
+    SparkContext.stop = stop
+
+
+def _leave_marks(exit_code: int, error: BaseException | None = None) -> None:
+    """Tell the event logs of applications that still run how the process ends."""
+    for mark in list(_marks.values()):
+        mark.leave(exit_code, error)
+
+
+def _use_our_python_for_local_workers(context: Any) -> None:
+    """Local workers would else run whatever ``python3`` is, which may be another version than this."""
+    if "PYSPARK_PYTHON" not in os.environ and str(context.master).startswith("local"):
+        context.pythonExec = sys.executable
+
+
+def _become_users_python() -> None:
+    """Go on in the interpreter that the user asked for, if it is another one."""
+    wanted = os.environ.pop(USERS_PYTHON, None)
+    if wanted is None:
+        return
+    found = shutil.which(wanted)
+    if found is None:
+        sys.exit(f"spark-events: the driver's Python {wanted!r} is not found")
+    # Not by samefile: the interpreters of two environments are often links to one file.
+    if os.path.abspath(found) == os.path.abspath(sys.executable):
+        return
+    asked = subprocess.run([found, "-c", "import spark_events"], capture_output=True, text=True, check=False)
+    if asked.returncode == 0:
+        os.execv(found, [found, "-m", "spark_events.submit.driver_python", *sys.argv[1:]])
+    logger.error(
+        "the driver's Python %s has no spark-events, so this application is not reported on: "
+        "%s -m pip install spark-events",
+        found,
+        found,
+    )
+    os.execv(found, [found, *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

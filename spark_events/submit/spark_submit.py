@@ -1,0 +1,150 @@
+"""``spark-events run``: spark-submit as it is, with a driver's Python that attaches by itself.
+
+Spark runs a Python application with the interpreter that ``spark.pyspark.driver.python`` names. Giving it
+``spark-events-python`` there leaves everything else to spark-submit: its options, the application's name,
+exit codes and signals.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from spark_events.api import ConfigError
+from spark_events.spark.conf import default_properties_file, read_properties, spark_submit_program
+from spark_events.submit.driver_python import USERS_PYTHON
+
+DRIVER_PYTHON = "spark.pyspark.driver.python"
+LAUNCHER = "spark-events-python"
+# spark-submit's options that take no value; all others do.
+_QUESTIONS = frozenset(("--help", "-h", "--version", "--usage-error"))
+_SWITCHES = _QUESTIONS | {"--verbose", "-v", "--supervise"}
+
+
+HELP = """\
+Usage: spark-events run [spark-submit options] app.py [arguments]
+
+Submits a Python application with spark-submit, as it is, and attaches the reporters that spark-defaults.conf
+(or --conf, or --properties-file) names to each SparkContext of it. In client mode; in cluster mode, call
+spark_events.attach(spark) in the application. Without either, those settings do nothing.
+
+  spark-events check --connect           is the configuration right, do the endpoints answer?
+  spark-events run --master yarn app.py  the application, reported on
+
+Exits as the application does, and 2 where the command line is wrong. spark-submit says:
+"""
+_HELP_OPTIONS = ("--help", "-h")
+
+
+def asks_for_help(arguments: Sequence[str]) -> bool:
+    """Tell whether the options, those before the application, ask for help."""
+    options, _ = _split(arguments)
+    return any(option[0] in _HELP_OPTIONS for option in options)
+
+
+def submit(arguments: Sequence[str]) -> None:
+    """Become spark-submit; returns only by raising.
+
+    Args:
+        arguments: as for spark-submit: options, the application, its own arguments.
+
+    Raises:
+        ConfigError: there is no application, no Spark, or it is no Python application in client mode.
+    """
+    if not arguments:
+        raise ConfigError(
+            "no application; expected: spark-events run [spark-submit options] app.py [arguments]"
+        )
+    command, environment = submit_command(arguments)
+    try:
+        os.execvpe(command[0], command, environment)
+    except OSError as error:
+        raise ConfigError(f"{command[0]} cannot be run: {error.strerror}") from error
+
+
+def submit_command(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return spark-submit's command line and environment.
+
+    Raises:
+        ConfigError: as for ``submit``.
+    """
+    options, application = _split(arguments)
+    _refuse_other_languages(options, application)
+    _refuse_cluster_mode(options)
+    environment = dict(os.environ)
+    # Theirs would push ours aside; the launcher goes on in it.
+    theirs = [option for option in options if _conf_of(option)[0] == DRIVER_PYTHON]
+    users = _conf_of(theirs[-1])[1] if theirs else None
+    users = users or os.environ.get("PYSPARK_DRIVER_PYTHON") or os.environ.get("PYSPARK_PYTHON")
+    if users:
+        environment[USERS_PYTHON] = users
+    kept = [word for option in options if option not in theirs for word in option]
+    return [
+        spark_submit_program(),
+        "--conf",
+        f"{DRIVER_PYTHON}={_launcher()}",
+        *kept,
+        *application,
+    ], environment
+
+
+def _split(arguments: Sequence[str]) -> tuple[list[tuple[str, ...]], list[str]]:
+    """Return spark-submit's options, each with its value, and the application with its arguments."""
+    options: list[tuple[str, ...]] = []
+    rest = list(arguments)
+    while rest and rest[0].startswith("-"):
+        alone = rest[0] in _SWITCHES or "=" in rest[0] or len(rest) == 1
+        width = 1 if alone else 2
+        options.append(tuple(rest[:width]))
+        del rest[:width]
+    return options, rest
+
+
+def _value_of(option: tuple[str, ...], *names: str) -> str | None:
+    name, _, inline = option[0].partition("=")
+    if name not in names:
+        return None
+    return option[1] if len(option) == 2 else inline
+
+
+def _conf_of(option: tuple[str, ...]) -> tuple[str, str]:
+    key, _, value = (_value_of(option, "--conf", "-c") or "").partition("=")
+    return key, value
+
+
+def _refuse_cluster_mode(options: Sequence[tuple[str, ...]]) -> None:
+    given = [_value_of(option, "--deploy-mode") for option in options]
+    in_conf = [value for key, value in map(_conf_of, options) if key == "spark.submit.deployMode"]
+    files = [Path(path) for option in options if (path := _value_of(option, "--properties-file"))]
+    properties = files[-1] if files else default_properties_file()
+    in_file = read_properties(properties).get("spark.submit.deployMode") if properties else None
+    chosen = next(filter(None, (*reversed(given), *reversed(in_conf), in_file)), "client")
+    if chosen == "cluster":
+        raise ConfigError(
+            "deploy mode 'cluster': spark-events run works in client mode; in cluster mode, call "
+            "spark_events.attach(spark) in the application"
+        )
+
+
+def _refuse_other_languages(options: Sequence[tuple[str, ...]], application: Sequence[str]) -> None:
+    asking = any(option[0] in _QUESTIONS for option in options)
+    if asking or (application and application[0].endswith(".py")):
+        return
+    given = repr(application[0]) if application else "nothing"
+    raise ConfigError(
+        f"the application is {given}; expected a Python file (*.py). For jars, Scala, R and SQL, let Spark "
+        "write its event log (spark.eventLog.enabled=true)"
+    )
+
+
+def _launcher() -> str:
+    beside = Path(sys.executable).with_name(LAUNCHER)
+    found = str(beside) if beside.is_file() else shutil.which(LAUNCHER)
+    if not found:
+        raise ConfigError(
+            f"{LAUNCHER} is not installed beside {sys.executable}: pip install spark-events there"
+        )
+    return found
