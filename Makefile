@@ -11,7 +11,7 @@ JAVA_MAJOR := $(shell java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/
 EXTRAS := all$(shell [ "$(JAVA_MAJOR)" -ge 17 ] 2>/dev/null || echo ,java)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup35 setup41 demo test soak smoke35 connectors check format dashboards bench clean
+.PHONY: help setup setup35 setup41 demo test soak smoke35 connectors check format dashboards settings bench clean
 
 help: ## Say what there is to do
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -67,6 +67,9 @@ format: $(READY) ## Format the code
 
 dashboards: $(READY) ## Write grafana/dashboards from grafana/source
 	$(BIN)/python -m grafana.source
+
+settings: $(READY) ## Write the tables of settings into docs/ and conf/spark-defaults.conf
+	$(BIN)/python -m spark_events.configuration.documentation
 
 bench: $(READY) ## Measure cost, latency, delivery, scrapes, replay, history, lineage and ctas, and write bench/RESULTS.md
 	$(BIN)/python -m bench.overhead

@@ -12,8 +12,8 @@ import pytest
 
 from spark_events.api import ConfigError
 from spark_events.configuration.check import check
-from spark_events.submit import submit_command
 from spark_events.submit.driver_python import USERS_PYTHON
+from spark_events.submit.spark_submit import submit_command
 from tests.support import REPO, cli, free_port
 
 GOOD = "spark.events.reporter.file.factory.class file_log\nspark.events.reporter.file.path {path}\n"

@@ -45,7 +45,7 @@ def read_configuration(conf: Mapping[str, str], application: ApplicationInfo | N
     """
     setups, errors = read_all_setups(conf, application)
     settings, wrong_settings = read_settings(conf)
-    enrichers, wrong_enrichers = load_enrichers(conf)
+    enrichers, wrong_enrichers = load_enrichers(settings.failure_enrichers)
     keys, texts, wrong_patterns = read_patterns(conf)
     secrets = [value for setup in setups for value in _secrets_of(setup)]
     redactor = Redactor([*secrets, *secret_values(conf, keys)], texts)

@@ -7,24 +7,27 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from spark_events.api import ConfigError, Failure, FailureContext, FailureEnricher
-from spark_events.api import option_types as types
+from spark_events.listeners.settings import ListenerSettings
 from spark_events.runtime.log_once import OnceLog, logger
 from spark_events.runtime.plugins import installed, load_class
+from spark_events.runtime.settings import key_of
 
 ENTRY_POINTS = "spark_events.failure_enrichers"
-KEY = "spark.events.failure.enrichers"
+KEY = key_of(ListenerSettings, "failure_enrichers")
 _TIMEOUT_S = 1.0
 
 
-def load_enrichers(conf: Mapping[str, str]) -> tuple[list[FailureEnricher], list[ConfigError]]:
-    """Make the enrichers that ``spark.events.failure.enrichers`` lists, or all that are installed.
+def load_enrichers(listed: Sequence[str] | None) -> tuple[list[FailureEnricher], list[ConfigError]]:
+    """Make the enrichers that are listed, or all that are installed.
+
+    Args:
+        listed: names of entry points, or ``module:Class``; None for all.
 
     Returns:
         The enrichers, and one error for each that is unknown or cannot be made.
     """
     plugins = installed(ENTRY_POINTS)
-    listed = conf.get(KEY)
-    names = list(plugins) if listed is None else list(types.LIST.parse(listed))
+    names = list(plugins) if listed is None else listed
     enrichers: list[FailureEnricher] = []
     errors: list[ConfigError] = []
     for name in names:

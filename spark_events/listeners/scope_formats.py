@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from spark_events.api import Option, OptionType
+from spark_events.api import OptionType
+from spark_events.runtime.settings import setting
 
 _VARIABLE = re.compile(r"<([^<>]*)>")
 _EVERYWHERE = ("host", "app_name", "app_id", "app_attempt_id")
@@ -24,11 +26,14 @@ class ScopeFormat:
 
     def render(self, variables: Mapping[str, str]) -> tuple[str, ...]:
         """Return the scope's components; one that comes out empty, as that of no query, is left out."""
-        filled = (_VARIABLE.sub(lambda found: variables.get(found.group(1), ""), part) for part in self.parts)
+        filled = (
+            _VARIABLE.sub(lambda variable: variables.get(variable.group(1), ""), part) for part in self.parts
+        )
         return tuple(part for part in filled if part)
 
 
-def _option(scope: str, default: str, *own: str) -> Option[ScopeFormat]:
+def _scope(scope: str, default: str, doc: str, *own: str) -> Any:
+    """Declare the format of a scope, with the variables that it has besides those of all."""
     allowed = (*_EVERYWHERE, *own)
 
     def parse(text: str) -> ScopeFormat:
@@ -41,32 +46,36 @@ def _option(scope: str, default: str, *own: str) -> Option[ScopeFormat]:
         return ScopeFormat(parts)
 
     variables = ", ".join(f"<{name}>" for name in allowed)
-    kind = OptionType("scope format", f"texts and variables between dots, of {variables}", parse)
-    return Option(f"scope.{scope}", kind, parse(default), f"what names in the scope {scope} begin with")
-
-
-DRIVER = _option("driver", "<app_name>.driver")
-APPLICATION = _option("application", "<app_name>")
-QUERY = _option("query", "<app_name>.query.<query_name>", "query_name")
-JOB = _option("job", "<app_name>.job.<job_id>", "query_name", "job_id")
-STAGE = _option("stage", "<app_name>.stage.<stage_id>", "query_name", "stage_id", "stage_attempt")
-OPTIONS = (DRIVER, APPLICATION, QUERY, JOB, STAGE)
+    option_type = OptionType("scope format", f"texts and variables between dots, of {variables}", parse)
+    return setting(f"spark.metrics.scope.{scope}", option_type, parse(default), doc)
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeFormats:
-    """The formats of all scopes.
+    """The formats of all scopes: of the framework itself, and of what it reports on."""
 
-    Attributes:
-        driver: of the framework itself.
-        application: of the application.
-        query: of a streaming query.
-        job: of a Spark job.
-        stage: of a stage attempt.
-    """
-
-    driver: ScopeFormat = DRIVER.default
-    application: ScopeFormat = APPLICATION.default
-    query: ScopeFormat = QUERY.default
-    job: ScopeFormat = JOB.default
-    stage: ScopeFormat = STAGE.default
+    driver: ScopeFormat = _scope(
+        "driver",
+        "<app_name>.driver",
+        "what dotted names of the framework's own metrics begin with. Variables here and below: `<host>`, "
+        "`<app_name>`, `<app_id>`, `<app_attempt_id>`",
+    )
+    application: ScopeFormat = _scope("application", "<app_name>", "the same of an application's metrics")
+    query: ScopeFormat = _scope(
+        "query", "<app_name>.query.<query_name>", "of a streaming query's; also `<query_name>`", "query_name"
+    )
+    job: ScopeFormat = _scope(
+        "job",
+        "<app_name>.job.<job_id>",
+        "of a Spark job's; also `<query_name>`, `<job_id>`",
+        "query_name",
+        "job_id",
+    )
+    stage: ScopeFormat = _scope(
+        "stage",
+        "<app_name>.stage.<stage_id>",
+        "of a stage's; also `<query_name>`, `<stage_id>`, `<stage_attempt>`",
+        "query_name",
+        "stage_id",
+        "stage_attempt",
+    )

@@ -1,82 +1,20 @@
-"""The keys that the listeners read, below ``spark.events.``, ``spark.metrics.`` and ``spark.traces.``."""
+"""The settings of the listeners, below ``spark.events.``, ``spark.metrics.`` and ``spark.traces.``."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from spark_events.api import ConfigError, Option, ReporterConfig
+from spark_events.api import ConfigError, ReporterConfig
 from spark_events.api import option_types as types
-from spark_events.listeners import scope_formats
 from spark_events.listeners.scope_formats import ScopeFormats
 from spark_events.listeners.trace_context import ENVIRONMENT, TRACEPARENT, TraceParent, parse_traceparent
 from spark_events.runtime.log_once import logger
-from spark_events.runtime.setup import METRICS_DELIMITER
+from spark_events.runtime.settings import Declared, declared_in, read_declared, setting, setting_of_each
 
-PREFIX = "spark.events."
-SLA = Option.optional(
-    "checkpoint.sla", types.at_least(1, types.DURATION), "the longest time between two checkpoints of a query"
-)
-SLA_OF_QUERY = SLA.name + "."
-STATE_DIR = Option.optional(
-    "state.dir", types.STRING, "a local folder in which restarts are counted across drivers"
-)
-CLOSE_TIMEOUT = Option("close.timeout", types.DURATION, 5_000, "how long the end of an application may wait")
-BRIDGE_QUEUE = Option(
-    "bridge.queue.bytes", types.at_least(65_536, types.SIZE), 16 << 20, "what the driver bridge may hold"
-)
-BRIDGE_DROP = Option(
-    "bridge.drop.policy",
-    types.DROP_POLICY,
-    "oldest",
-    "what a full driver bridge drops: its oldest records, or those that come new",
-)
-DEAD_AFTER = Option(
-    "eventlog.dead.after",
-    types.at_least(1, types.DURATION),
-    3_600_000,
-    "how long an event log without an end may rest until its application counts as FAILED",
-)
-POLL_INTERVAL = Option(
-    "eventlog.poll.interval",
-    types.at_least(1, types.DURATION),
-    2_000,
-    "how often followed event logs are looked at",
-)
-STALL_TIMEOUT = Option(
-    "eventlog.stall.timeout",
-    types.at_least(1, types.DURATION),
-    300_000,
-    "how long a replay waits for a reporter that takes nothing",
-)
-ENRICHERS = Option.optional("failure.enrichers", types.LIST, "the failure enrichers to ask; all by default")
-LINEAGE_BUDGET = Option(
-    "lineage.budget",
-    types.at_least(1, types.DURATION),
-    5_000,
-    "how long the plan of one statement may be read for the lineage of its columns",
-)
-REPORTERS = Option.optional("reporters", types.LIST, "the event reporters to start; all by default")
-METRICS_PREFIX = "spark.metrics."
 STATE, CURRENT_TIME, TOTAL_TIME = "STATE", "CURRENT_TIME", "TOTAL_TIME"
 """What there may be for each status, as in Flink's ``metrics.job.status.enable``."""
-STATUS_METRICS: Option[tuple[str, ...]] = Option(
-    "job.status.enable",
-    types.some_of(STATE, CURRENT_TIME, TOTAL_TIME),
-    (CURRENT_TIME,),
-    "which metrics there are for each status of an application or a query, as in Flink",
-)
-GRACE = Option(
-    "grace", types.DURATION, 300_000, "how long the metrics of what has ended stay: jobs, stages, queries"
-)
-JOB_AFTER = Option(
-    "job.after", types.DURATION, 10_000, "how long a job or a stage runs before it has metrics of its own"
-)
-TRACES_PREFIX = "spark.traces."
-PARENT = Option.optional("parent", TRACEPARENT, "the span that the application is a part of")
-SAMPLING = Option("sampling.ratio", types.RATIO, 1.0, "which share of all traces is reported")
 ONE_SPAN, WITH_OPERATORS, PHASES_AND_JOBS, AND_STAGES = (
     "SPAN_PER_CHECKPOINT",
     "SPAN_PER_CHECKPOINT_WITH_TASKS",
@@ -85,73 +23,124 @@ ONE_SPAN, WITH_OPERATORS, PHASES_AND_JOBS, AND_STAGES = (
 )
 """Flink's levels of detail, each with all of the one before it."""
 DETAIL_LEVELS = (ONE_SPAN, WITH_OPERATORS, PHASES_AND_JOBS, AND_STAGES)
-DETAIL_LEVEL = Option(
-    "checkpoint.span-detail-level",
-    types.choice(*DETAIL_LEVELS),
-    ONE_SPAN,
-    "how much the spans of a checkpoint tell, as in Flink",
-)
-OPTIONS: Mapping[str, tuple[Option[Any], ...]] = {
-    PREFIX: (
-        SLA,
-        STATE_DIR,
-        CLOSE_TIMEOUT,
-        BRIDGE_QUEUE,
-        BRIDGE_DROP,
-        DEAD_AFTER,
-        POLL_INTERVAL,
-        STALL_TIMEOUT,
-        ENRICHERS,
-        LINEAGE_BUDGET,
-        REPORTERS,
-    ),
-    METRICS_PREFIX: (STATUS_METRICS, GRACE, JOB_AFTER, METRICS_DELIMITER, *scope_formats.OPTIONS),
-    TRACES_PREFIX: (PARENT, SAMPLING, DETAIL_LEVEL),
-}
-"""All keys of the framework, by what they begin with."""
+_SLA = types.at_least(1, types.DURATION)
 
 
 @dataclass(frozen=True, slots=True)
 class ListenerSettings:
-    """What is configured for the listeners.
+    """What is configured for the listeners; durations are in ms, sizes in bytes."""
 
-    Attributes:
-        sla_ms: the longest time between two checkpoints, in ms; None watches none.
-        sla_ms_of_query: the same for single queries, by name.
-        state_dir: where restarts are counted; None forgets them with the driver.
-        close_timeout_ms: how long closing may take, in ms.
-        bridge_queue_bytes: the bound of the driver bridge's queue, in bytes.
-        bridge_drop_oldest: what it drops: its oldest records, or else those that come new.
-        dead_after_ms: how long an event log without an end may rest, in ms.
-        poll_interval_ms: how often followed event logs are looked at, in ms.
-        stall_timeout_ms: how long a replay waits for a reporter that takes nothing, in ms.
-        status_metrics: which metrics there are for each status.
-        scopes: what names of metrics begin with.
-        grace_ms: how long the metrics of what has ended stay, in ms.
-        job_after_ms: how long a job or a stage runs before it has metrics, in ms.
-        trace_parent: the span that the application is a part of; None where there is none.
-        sampling_ratio: which share of all traces is reported, from 0 to 1.
-        detail_level: how much the spans of a checkpoint tell.
-        lineage_budget_ms: how long one plan may be read for its columns, in ms.
-    """
+    sla_ms: int | None = setting(
+        "spark.events.checkpoint.sla",
+        _SLA,
+        None,
+        "the longest time between two checkpoints of a query",
+        example="60s",
+    )
+    sla_ms_of_query: Mapping[str, int] = setting_of_each(
+        "spark.events.checkpoint.sla.", "<query name>", _SLA, "the same for one query", example="6h"
+    )
+    failure_enrichers: tuple[str, ...] | None = setting(
+        "spark.events.failure.enrichers",
+        types.LIST,
+        None,
+        "names of failure enrichers, or `module:Class`",
+        default_text="all installed",
+        example="type",
+    )
+    lineage_budget_ms: int = setting(
+        "spark.events.lineage.budget",
+        types.at_least(1, types.DURATION),
+        5_000,
+        "how long the plan of one statement may be read for the [lineage](lineage.md) of its columns",
+    )
+    state_dir: str | None = setting(
+        "spark.events.state.dir",
+        types.STRING,
+        None,
+        "a local folder in which restarts are counted across drivers",
+        example="/var/lib/spark-events",
+    )
+    dead_after_ms: int = setting(
+        "spark.events.eventlog.dead.after",
+        types.at_least(1, types.DURATION),
+        3_600_000,
+        "of `follow`: how long an event log without an end may rest until its application counts as FAILED",
+    )
+    poll_interval_ms: int = setting(
+        "spark.events.eventlog.poll.interval",
+        types.at_least(1, types.DURATION),
+        2_000,
+        "of `follow`: how often the logs are looked at",
+    )
+    stall_timeout_ms: int = setting(
+        "spark.events.eventlog.stall.timeout",
+        types.at_least(1, types.DURATION),
+        300_000,
+        "of `replay`: how long it waits for a reporter that takes nothing",
+    )
+    close_timeout_ms: int = setting(
+        "spark.events.close.timeout",
+        types.DURATION,
+        5_000,
+        "how long the end of an application may wait for its reporters",
+    )
+    status_metrics: tuple[str, ...] = setting(
+        "spark.metrics.job.status.enable",
+        types.some_of(STATE, CURRENT_TIME, TOTAL_TIME),
+        (CURRENT_TIME,),
+        "any of STATE, CURRENT_TIME, TOTAL_TIME: which gauges each status of an application or a query has",
+    )
+    job_after_ms: int = setting(
+        "spark.metrics.job.after",
+        types.DURATION,
+        10_000,
+        "how long a Spark job or a stage runs before it has metrics of its own: of those that are over "
+        "sooner there may be thousands",
+    )
+    grace_ms: int = setting(
+        "spark.metrics.grace",
+        types.DURATION,
+        300_000,
+        "how long the metrics of a job, a stage, or a query that was stopped or came to its end stay. Those "
+        "of a query that failed stay until it is restarted; of many, the last hundred",
+    )
+    detail_level: str = setting(
+        "spark.traces.checkpoint.span-detail-level",
+        types.choice(*DETAIL_LEVELS),
+        ONE_SPAN,
+        "how much is told of each checkpoint: see [spans](spans.md)",
+    )
+    trace_parent: TraceParent | None = setting(
+        "spark.traces.parent",
+        TRACEPARENT,
+        None,
+        "a W3C `traceparent`: the application is a part of that trace",
+        default_text="`TRACEPARENT` of the environment",
+        example="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+    )
+    sampling_ratio: float = setting(
+        "spark.traces.sampling.ratio", types.RATIO, 1.0, "which share of all traces is reported, from 0 to 1"
+    )
+    bridge_queue_bytes: int = setting(
+        "spark.events.bridge.queue.bytes",
+        types.at_least(65_536, types.SIZE),
+        16 << 20,
+        "what the driver bridge may hold before it drops records",
+    )
+    bridge_drop_policy: str = setting(
+        "spark.events.bridge.drop.policy",
+        types.DROP_POLICY,
+        "oldest",
+        "what it then drops: `oldest` or `newest`; routine records before those that tell of a beginning or "
+        "an end",
+    )
+    scopes: ScopeFormats = ScopeFormats()
 
-    sla_ms: int | None = None
-    sla_ms_of_query: Mapping[str, int] = field(default_factory=dict)
-    state_dir: str | None = None
-    close_timeout_ms: int = CLOSE_TIMEOUT.default
-    bridge_queue_bytes: int = BRIDGE_QUEUE.default
-    bridge_drop_oldest: bool = True
-    dead_after_ms: int = DEAD_AFTER.default
-    poll_interval_ms: int = POLL_INTERVAL.default
-    stall_timeout_ms: int = STALL_TIMEOUT.default
-    status_metrics: tuple[str, ...] = STATUS_METRICS.default
-    scopes: ScopeFormats = ScopeFormats()  # noqa: RUF009 - it is immutable
-    grace_ms: int = GRACE.default
-    job_after_ms: int = JOB_AFTER.default
-    trace_parent: TraceParent | None = None
-    sampling_ratio: float = SAMPLING.default
-    detail_level: str = DETAIL_LEVEL.default
-    lineage_budget_ms: int = LINEAGE_BUDGET.default
+    @property
+    def bridge_drop_oldest(self) -> bool:
+        """Whether a full bridge drops its oldest records, or else those that come new."""
+        return self.bridge_drop_policy == "oldest"
 
     def detailed(self, level: str) -> bool:
         """Tell whether the spans of checkpoints are as detailed as a level says, or more."""
@@ -162,47 +151,23 @@ class ListenerSettings:
         return self.sla_ms_of_query.get(query_name, self.sla_ms)
 
 
+def declared_settings() -> Iterator[Declared]:
+    """Return the declarations of all settings of the listeners."""
+    for settings_class in (ListenerSettings, ScopeFormats):
+        yield from declared_in(settings_class).values()
+
+
 def read_settings(conf: Mapping[str, str]) -> tuple[ListenerSettings, list[ConfigError]]:
     """Read the listeners' keys; a wrong value counts as absent.
 
     Returns:
         The settings, and one error for each wrong value.
     """
-    config, metrics, traces = (ReporterConfig.below(prefix, conf) for prefix in OPTIONS)
-    errors: list[ConfigError] = []
-
-    def read(option: Option[types.T], config: ReporterConfig = config) -> types.T:
-        try:
-            return config.get(option)
-        except ConfigError as error:
-            errors.append(error)
-            return option.default
-
-    of_query = {
-        key.removeprefix(SLA_OF_QUERY): read(Option.optional(key, SLA.type))  # type: ignore[arg-type]
-        for key in config.values
-        if key.startswith(SLA_OF_QUERY)
-    }
-    settings = ListenerSettings(
-        sla_ms=read(SLA),
-        sla_ms_of_query={name: sla for name, sla in of_query.items() if sla is not None},
-        state_dir=read(STATE_DIR),
-        close_timeout_ms=read(CLOSE_TIMEOUT),
-        bridge_queue_bytes=read(BRIDGE_QUEUE),
-        bridge_drop_oldest=read(BRIDGE_DROP) == "oldest",
-        dead_after_ms=read(DEAD_AFTER),
-        poll_interval_ms=read(POLL_INTERVAL),
-        stall_timeout_ms=read(STALL_TIMEOUT),
-        status_metrics=read(STATUS_METRICS, metrics),
-        scopes=ScopeFormats(*(read(option, metrics) for option in scope_formats.OPTIONS)),
-        grace_ms=read(GRACE, metrics),
-        job_after_ms=read(JOB_AFTER, metrics),
-        trace_parent=read(PARENT, traces) or _parent_of_environment(),
-        sampling_ratio=read(SAMPLING, traces),
-        detail_level=read(DETAIL_LEVEL, traces),
-        lineage_budget_ms=read(LINEAGE_BUDGET),
-    )
-    return settings, errors
+    config = ReporterConfig("", conf)
+    values, errors = read_declared(ListenerSettings, config)
+    scopes, wrong_scopes = read_declared(ScopeFormats, config)
+    values["trace_parent"] = values["trace_parent"] or _parent_of_environment()
+    return ListenerSettings(**values, scopes=ScopeFormats(**scopes)), errors + wrong_scopes
 
 
 def _parent_of_environment() -> TraceParent | None:

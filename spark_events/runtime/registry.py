@@ -254,7 +254,7 @@ def _limit(worker: Worker) -> SeriesLimit:
     setup = worker.setup
 
     def tell(method: str, metric: Metric, name: str, group: MetricGroup) -> None:
-        view = ReporterGroupView(group, setup.variables_for(group.variables), setup.delimiter)
+        view = ReporterGroupView(group, setup.variables_for(group.variables), setup.settings.delimiter)
         worker.offer(Item(method, (metric, name, view)))
 
-    return SeriesLimit(worker.title, setup.max_series, setup.max_series_of_metric, tell)
+    return SeriesLimit(worker.title, setup.settings.max_series, setup.settings.max_series_of_metric, tell)

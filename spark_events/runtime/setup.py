@@ -12,65 +12,104 @@ from spark_events.api import ApplicationInfo, ConfigError, Option, ReporterConfi
 from spark_events.api import option_types as types
 from spark_events.api.sending import JOURNAL_DIR, JOURNAL_FSYNC, JOURNAL_MAX_AGE, JOURNAL_MAX_BYTES
 from spark_events.runtime.bounded_queue import QueueBounds
-from spark_events.runtime.filters import Filter, Pattern, parse_patterns
+from spark_events.runtime.filters import Filter, parse_patterns
 from spark_events.runtime.journal import Bounds
 from spark_events.runtime.kinds import METRICS, Kind
 from spark_events.runtime.plugins import installed, load_factory
+from spark_events.runtime.settings import declared_in, key_of, read_declared, setting
 
-FACTORY = Option.optional("factory.class", types.STRING, "an entry point's name, or module:Class")
-INTERVAL = Option(
-    "interval", types.at_least(1, types.DURATION), 10_000, "how often a pushing metric reporter reports"
-)
-DELIMITER = Option("scope.delimiter", types.STRING, ".", "joins the components of a scope")
-METRICS_DELIMITER = replace(DELIMITER, doc="scope.delimiter of reporters that do not set it")
-"""Flink's ``metrics.scope.delimiter``; the same name as the reporters' own, below ``spark.metrics.``."""
-EXCLUDED: Option[tuple[str, ...]] = Option(
-    "scope.variables.excludes", types.LIST, (), "variables that are left out"
-)
-ADDITIONAL: Option[Mapping[str, str]] = Option(
-    "scope.variables.additional", types.MAP, {}, "variables that are added to all that is reported"
-)
-INCLUDES = Option("filter.includes", types.STRING, "*", "what is reported: <scope>[:<name>[,<name>]];…")
-EXCLUDES = Option("filter.excludes", types.STRING, "", "what is not reported; wins over filter.includes")
-QUEUE_SIZE = Option(
-    "queue.size", types.at_least(1, types.INT), 10_000, "how many items wait before some are dropped"
-)
-QUEUE_BYTES = Option(
-    "queue.bytes",
-    types.at_least(65_536, types.SIZE),
-    16 << 20,
-    "how much memory they may take, roughly, before some are dropped",
-)
-DROP_POLICY = Option(
-    "drop.policy",
-    types.DROP_POLICY,
-    "oldest",
-    "what a full queue or journal drops: the oldest items, or those that come new",
-)
-MAX_SERIES = Option(
-    "max.series",
-    types.at_least(1, types.INT),
-    20_000,
-    "how many series a metric reporter has; more of a metric go into one",
-)
-MAX_SERIES_OF_METRIC = Option(
-    "max.series.per.metric", types.at_least(1, types.INT), 2_000, "how many series one metric has"
-)
-COMMON: tuple[Option[Any], ...] = (
-    FACTORY,
-    INTERVAL,
-    DELIMITER,
-    EXCLUDED,
-    ADDITIONAL,
-    INCLUDES,
-    EXCLUDES,
-    QUEUE_SIZE,
-    QUEUE_BYTES,
-    DROP_POLICY,
-    MAX_SERIES,
-    MAX_SERIES_OF_METRIC,
-)
-_LISTENERS = (FACTORY, QUEUE_SIZE, QUEUE_BYTES, DROP_POLICY)
+
+@dataclass(frozen=True)
+class ReporterSettings:
+    """The options that all reporters have besides their own; durations are in ms, sizes in bytes."""
+
+    factory_class: str | None = setting(
+        "factory.class",
+        types.STRING,
+        None,
+        "an entry point's name (`spark-events plugins` lists them), or `module:Class`",
+        example="file_log",
+    )
+    interval_ms: int = setting(
+        "interval", types.at_least(1, types.DURATION), 10_000, "for reporters that push metrics: how often"
+    )
+    delimiter: str = setting(
+        "scope.delimiter",
+        types.STRING,
+        ".",
+        "joins the components of a scope; `spark.metrics.scope.delimiter` sets it for all metric reporters",
+    )
+    additional_variables: Mapping[str, str] = setting(
+        "scope.variables.additional", types.MAP, {}, "`key:value,key:value`, added to all that is reported"
+    )
+    excluded_variables: tuple[str, ...] = setting(
+        "scope.variables.excludes", types.LIST, (), "names of variables that are left out, separated by `;`"
+    )
+    includes: str = setting(
+        "filter.includes",
+        types.STRING,
+        "*",
+        "what is reported: `<scope>[:<name>[,<name>][:<type>[,<type>]]]`, several separated by `;`; `*` is "
+        "any text; only metrics have a type",
+    )
+    excludes: str = setting(
+        "filter.excludes",
+        types.STRING,
+        "",
+        "what is not reported, in the same form; wins over filter.includes",
+    )
+    queue_size: int = setting(
+        "queue.size",
+        types.at_least(1, types.INT),
+        10_000,
+        "how many items wait before some are dropped and counted",
+    )
+    queue_bytes: int = setting(
+        "queue.bytes",
+        types.at_least(65_536, types.SIZE),
+        16 << 20,
+        "how much memory they may take, roughly, before some are dropped and counted",
+    )
+    drop_policy: str = setting(
+        "drop.policy",
+        types.DROP_POLICY,
+        "oldest",
+        "what a full queue or journal drops: `oldest` or `newest`; routine items before those that tell of a "
+        "failure or an end",
+    )
+    max_series: int = setting(
+        "max.series",
+        types.at_least(1, types.INT),
+        20_000,
+        "of metric reporters: how many series they have. More counters and histograms of one metric go into "
+        'one series with `otel.metric.overflow="true"`; more gauges are left out. Both are warned of and '
+        "counted, `spark_reporter_series_above_limit`",
+    )
+    max_series_of_metric: int = setting(
+        "max.series.per.metric", types.at_least(1, types.INT), 2_000, "the same for each metric"
+    )
+
+    @property
+    def drop_oldest(self) -> bool:
+        """Whether what is full drops what is oldest, or else what comes new."""
+        return self.drop_policy == "oldest"
+
+
+@dataclass(frozen=True)
+class SharedSettings:
+    """What is set for all metric reporters at once."""
+
+    delimiter: str = setting(
+        "spark.metrics.scope.delimiter",
+        types.STRING,
+        ".",
+        "scope.delimiter of metric reporters that do not set it",
+    )
+
+
+FACTORY = declared_in(ReporterSettings)["factory_class"].option
+_OPTIONS = {name: declared.option for name, declared in declared_in(ReporterSettings).items()}
+_OF_LISTENERS = ("factory_class", "queue_size", "queue_bytes", "drop_policy")
 
 
 @dataclass(frozen=True)
@@ -82,14 +121,8 @@ class ReporterSetup:
         name: the reporter's name in the configuration.
         factory: creates it.
         config: its own options.
+        settings: the options that all reporters have.
         filter: what it gets to see.
-        additional: variables that are added for it.
-        excluded: variables that it does not get to see.
-        delimiter: what joins scope components for it.
-        interval_ms: how often a pushing metric reporter reports, in ms.
-        queue: what may wait for it in memory.
-        max_series: how many series a metric reporter has.
-        max_series_of_metric: how many of one metric.
         journal_dir: where what it sends is kept; None keeps it in memory.
         journal: what may be kept there.
     """
@@ -98,23 +131,28 @@ class ReporterSetup:
     name: str
     factory: ReporterFactory
     config: ReporterConfig
+    settings: ReporterSettings = ReporterSettings()
     filter: Filter = field(default_factory=Filter)
-    additional: Mapping[str, str] = field(default_factory=dict)
-    excluded: frozenset[str] = frozenset()
-    delimiter: str = "."
-    interval_ms: int = INTERVAL.default
-    queue: QueueBounds = field(default_factory=QueueBounds)
-    max_series: int = MAX_SERIES.default
-    max_series_of_metric: int = MAX_SERIES_OF_METRIC.default
     journal_dir: Path | None = None
     journal: Bounds = field(default_factory=Bounds)
 
+    @property
+    def queue(self) -> QueueBounds:
+        """What may wait for it in memory."""
+        settings = self.settings
+        if self.kind is METRICS:
+            # What is queued is that a series has come or gone, and none of that may be lost.
+            items = settings.queue_size + 4 * settings.max_series
+            return QueueBounds(items, 1 << 62, settings.drop_oldest)
+        return QueueBounds(settings.queue_size, settings.queue_bytes, settings.drop_oldest)
+
     def variables_for(self, variables: Mapping[str, str]) -> Mapping[str, str]:
         """Return the variables as this reporter shall see them."""
-        if not self.additional and not self.excluded:
+        excluded, additional = self.settings.excluded_variables, self.settings.additional_variables
+        if not additional and not excluded:
             return variables
-        kept = {key: value for key, value in variables.items() if key not in self.excluded}
-        return {**kept, **self.additional}
+        kept = {key: value for key, value in variables.items() if key not in excluded}
+        return {**kept, **additional}
 
 
 def read_setups(
@@ -133,7 +171,7 @@ def read_setups(
     setups: list[ReporterSetup] = []
     errors: list[ConfigError] = []
     for name, own in _chosen(conf, kind, errors).items():
-        values = {**_shared(conf, kind), **own}
+        values = {**_shared_by_all(conf, kind), **own}
         config = ReporterConfig(f"{kind.prefix}{name}.", values, application or ApplicationInfo())
         try:
             setups.append(_read_setup(kind, name, config))
@@ -142,99 +180,82 @@ def read_setups(
     return setups, errors
 
 
-def common_options(kind: Kind) -> tuple[Option[Any], ...]:
-    """Return the options that all plugins of a kind have."""
-    return COMMON if kind.scoped else _LISTENERS
+def common_options(kind: Kind) -> Mapping[str, Option[Any]]:
+    """Return the options that all plugins of a kind have, by the fields of ``ReporterSettings``."""
+    return {name: option for name, option in _OPTIONS.items() if kind.scoped or name in _OF_LISTENERS}
 
 
-def _shared(conf: Mapping[str, str], kind: Kind) -> Mapping[str, str]:
+def _shared_by_all(conf: Mapping[str, str], kind: Kind) -> Mapping[str, str]:
     """Return what is set for all reporters of a kind at once."""
-    delimiter = conf.get(f"spark.{kind.name}.{METRICS_DELIMITER.name}") if kind is METRICS else None
-    return {} if delimiter is None else {DELIMITER.name: delimiter}
+    delimiter = conf.get(key_of(SharedSettings, "delimiter")) if kind is METRICS else None
+    return {} if delimiter is None else {_OPTIONS["delimiter"].name: delimiter}
 
 
 def _chosen(
     conf: Mapping[str, str], kind: Kind, errors: list[ConfigError]
 ) -> Mapping[str, Mapping[str, str]]:
     """Group the keys by reporter, and keep those that the list of names asks for."""
-    found: dict[str, dict[str, str]] = {}
+    by_name: dict[str, dict[str, str]] = {}
     for key, value in conf.items():
         if key.startswith(kind.prefix):
             name, dot, option = key.removeprefix(kind.prefix).partition(".")
             if name and dot and option:
-                found.setdefault(name, {})[option] = value
+                by_name.setdefault(name, {})[option] = value
             else:
                 errors.append(ConfigError(f"{key}: no option; expected {kind.prefix}<name>.<option>"))
     listed = conf.get(kind.names_key, conf.get(kind.flinks_names_key))
     if listed is None:
-        return found
+        return by_name
     names = types.LIST.parse(listed)
     if not kind.scoped:
         # As in Flink, a listener's factory may stand in the list itself.
         for name in names:
-            found.setdefault(name, {}).setdefault(FACTORY.name, name)
+            by_name.setdefault(name, {}).setdefault(FACTORY.name, name)
     errors += [
         ConfigError(
             f"{kind.names_key}: {name!r} is not configured; set {kind.prefix}{name}.factory.class "
             f"to one of {_factories(kind)}"
         )
         for name in names
-        if name not in found
+        if name not in by_name
     ]
-    return {name: found[name] for name in dict.fromkeys(names) if name in found}
+    return {name: by_name[name] for name in dict.fromkeys(names) if name in by_name}
 
 
 def _read_setup(kind: Kind, name: str, config: ReporterConfig) -> ReporterSetup:
-    factory_name = config.get(FACTORY)
+    values, errors = read_declared(ReporterSettings, config)
+    settings = ReporterSettings(**values)
     factory_key = config.key(FACTORY.name)
-    if not factory_name:
+    if not settings.factory_class:
         raise ConfigError(f"{factory_key}: missing; set it to one of {_factories(kind)}, or to module:Class")
-    factory = load_factory(kind, factory_name, factory_key)
-    problems: list[str] = []
-    for option in (*common_options(kind), *(factory.options or ())):
+    factory = load_factory(kind, settings.factory_class, factory_key)
+    problems = [problem for error in errors for problem in error.problems]
+    problems += config.problems(factory.options or ()).values()
+    problems += _unknown_options(kind, factory, config)
+    filters = []
+    for text, option in ((settings.includes, "includes"), (settings.excludes, "excludes")):
         try:
-            config.get(option)
+            filters.append(parse_patterns(text, config.key(_OPTIONS[option].name), kind.typed))
         except ConfigError as error:
             problems += error.problems
-    problems += _unknown_options(kind, factory, config)
-    setup = ReporterSetup(kind, name, factory, _own_options(kind, config))
-    try:
-        setup = _with_settings(setup, config)
-    except ConfigError as error:
-        problems += [problem for problem in error.problems if problem not in problems]
     if problems:
         raise ConfigError.of_all(problems)
-    return setup
-
-
-def _with_settings(setup: ReporterSetup, config: ReporterConfig) -> ReporterSetup:
-    def patterns(option: Option[str]) -> list[Pattern]:
-        return parse_patterns(config.get(option), config.key(option.name), setup.kind.typed)
-
-    excluded = config.get(EXCLUDED)
-    drop_oldest = config.get(DROP_POLICY) == "oldest"
     # Options that the factory does not declare are not looked at: another's journal.dir is no journal.
-    journaled = JOURNAL_DIR in (setup.factory.options or ())
-    return replace(
-        setup,
-        filter=Filter(patterns(INCLUDES), patterns(EXCLUDES)),
-        additional={_bare(key): value for key, value in config.get(ADDITIONAL).items()},
-        excluded=frozenset(map(_bare, excluded)),
-        delimiter=config.get(DELIMITER),
-        interval_ms=config.get(INTERVAL),
-        queue=_queue_bounds(setup.kind, config, drop_oldest),
-        max_series=config.get(MAX_SERIES),
-        max_series_of_metric=config.get(MAX_SERIES_OF_METRIC),
-        journal_dir=config.get(JOURNAL_DIR) if journaled else None,
-        journal=_journal_bounds(config, drop_oldest) if journaled else Bounds(),
+    journaled = JOURNAL_DIR in (factory.options or ())
+    return ReporterSetup(
+        kind,
+        name,
+        factory,
+        _own_options(kind, config),
+        replace(
+            settings,
+            additional_variables={_bare(key): value for key, value in settings.additional_variables.items()},
+            excluded_variables=tuple(map(_bare, settings.excluded_variables)),
+        ),
+        Filter(*filters),
+        config.get(JOURNAL_DIR) if journaled else None,
+        _journal_bounds(config, settings.drop_oldest) if journaled else Bounds(),
     )
-
-
-def _queue_bounds(kind: Kind, config: ReporterConfig, drop_oldest: bool) -> QueueBounds:
-    if kind is METRICS:
-        # What is queued is that a series has come or gone, and none of that may be lost.
-        return QueueBounds(config.get(QUEUE_SIZE) + 4 * config.get(MAX_SERIES), 1 << 62, drop_oldest)
-    return QueueBounds(config.get(QUEUE_SIZE), config.get(QUEUE_BYTES), drop_oldest)
 
 
 def _journal_bounds(config: ReporterConfig, drop_oldest: bool) -> Bounds:
@@ -244,7 +265,7 @@ def _journal_bounds(config: ReporterConfig, drop_oldest: bool) -> Bounds:
 
 
 def _own_options(kind: Kind, config: ReporterConfig) -> ReporterConfig:
-    common = {option.name for option in common_options(kind)} - {INTERVAL.name}
+    common = {option.name for option in common_options(kind).values()} - {_OPTIONS["interval_ms"].name}
     own = {key: value for key, value in config.values.items() if key not in common}
     return replace(config, values=own)
 
@@ -252,7 +273,7 @@ def _own_options(kind: Kind, config: ReporterConfig) -> ReporterConfig:
 def _unknown_options(kind: Kind, factory: ReporterFactory, config: ReporterConfig) -> list[str]:
     if factory.options is None:
         return []
-    known = sorted({option.name for option in (*factory.options, *common_options(kind))})
+    known = sorted({option.name for option in (*factory.options, *common_options(kind).values())})
     problems = []
     for key in config.values:
         if key not in known:

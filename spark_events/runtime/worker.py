@@ -165,7 +165,7 @@ class Worker:
         reporter = self._open()
         if reporter is not None and self.error is None:
             if isinstance(reporter, Scheduled):
-                self._report_at = time.monotonic() + self.setup.interval_ms / 1000
+                self._report_at = time.monotonic() + self.setup.settings.interval_ms / 1000
             self._serve(reporter)
             self._report(reporter)  # the last values, also of what was shorter than an interval
         may_close = True
@@ -249,7 +249,7 @@ class Worker:
         """Let a pushing reporter report when its interval is over; one that is late skips what it missed."""
         if self._report_at is not None and time.monotonic() >= self._report_at:
             self._report(reporter)
-            self._report_at = time.monotonic() + self.setup.interval_ms / 1000
+            self._report_at = time.monotonic() + self.setup.settings.interval_ms / 1000
 
     def _report(self, reporter: Reporter) -> None:
         if not isinstance(reporter, Scheduled):

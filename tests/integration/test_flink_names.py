@@ -7,10 +7,9 @@ import re
 import pytest
 
 from spark_events.api import snake_case
-from spark_events.listeners.settings import OPTIONS
+from spark_events.configuration.all_settings import OF_REPORTERS, OF_THE_FRAMEWORK
 from spark_events.runtime.kinds import KINDS
 from spark_events.runtime.plugins import installed, load_factory
-from spark_events.runtime.setup import COMMON
 from tests.integration.conftest import Live
 from tests.support import REPO
 
@@ -57,8 +56,8 @@ def test_events(live: Live) -> None:
 
 def test_options() -> None:
     """Each is a key of the framework, or an option of a reporter."""
-    known = {prefix + option.name for prefix, options in OPTIONS.items() for option in options}
-    known |= {kind.names_key for kind in KINDS} | {option.name for option in COMMON}
+    known = {setting.option.name for setting in (*OF_THE_FRAMEWORK, *OF_REPORTERS)}
+    known |= {kind.names_key for kind in KINDS}
     for kind in KINDS:
         for name in installed(kind.entry_points):
             known.add(name)

@@ -133,7 +133,7 @@ def test_enrichers_that_misbehave(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_unknown_enricher() -> None:
     """The error names those that there are."""
-    _, errors = load_enrichers({"spark.events.failure.enrichers": "typ,tests.plugins:Collecting"})
+    _, errors = load_enrichers(["typ", "tests.plugins:Collecting"])
 
     assert "'typ' is not allowed; expected one of type, or module:Class" in str(errors[0])
     assert "is no subclass of spark_events.api.failure.FailureEnricher" in str(errors[1])

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from spark_events.api import ApplicationInfo
 from spark_events.api.event import now_ms
-from spark_events.listeners.settings import DEAD_AFTER, PREFIX
+from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.translator import APPLICATION_ALIVE, APPLICATION_DEAD, SparkListeners
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
+from spark_events.runtime.settings import key_of
 from spark_events.sources.event_log.application import LoggedApplication
 from spark_events.sources.event_log.cursor import DEAD, ENDED, Cursor
 from spark_events.sources.event_log.files import EventLog, LogFiles
@@ -105,7 +106,7 @@ class FollowedApplication:
             logger.warning("%s counts as FAILED: its log has had no record for %d s", self.title, resting_s)
             reason = (
                 f"the event log has no end, and nothing was written to it for {resting_s} s "
-                f"({PREFIX}{DEAD_AFTER.name})"
+                f"({key_of(ListenerSettings, 'dead_after_ms')})"
             )
             record = {"Event": APPLICATION_DEAD, "Timestamp": self.logged.clock_ms, "Reason": reason}
             self.logged.listeners.on_record(record)

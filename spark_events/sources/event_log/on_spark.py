@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_events.api import ApplicationInfo, ConfigError, Event
 from spark_events.listeners.configuration import read_configuration
-from spark_events.listeners.settings import OPTIONS
+from spark_events.listeners.settings import declared_settings
 from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.registry import Registry
 from spark_events.sources.event_log.application import without_state
@@ -164,13 +164,10 @@ def _write(
 
 def _settings_of(conf: Mapping[str, str]) -> dict[str, str]:
     """Return what listeners read, and no reporters: tasks have none."""
-    known = {prefix + option.name for prefix, options in OPTIONS.items() for option in options}
-    sla = "spark.events.checkpoint.sla."
-    return {
-        key: value
-        for key, value in conf.items()
-        if (key in known and key != "spark.events.reporters") or key.startswith((sla, _REDACTION))
-    }
+    declared = list(declared_settings())
+    keys = {setting.option.name for setting in declared if not setting.placeholder}
+    prefixes = (_REDACTION, *(setting.option.name for setting in declared if setting.placeholder))
+    return {key: value for key, value in conf.items() if key in keys or key.startswith(prefixes)}
 
 
 def _row(event: Event, version: str) -> Row:

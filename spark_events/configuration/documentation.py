@@ -1,0 +1,94 @@
+"""Writes the tables of settings into docs/ and conf/spark-defaults.conf, from where they are declared.
+
+``python -m spark_events.configuration.documentation`` in a clone; each table stands between two marks.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from spark_events.configuration.all_settings import OF_CTAS, OF_REPORTERS, OF_THE_FRAMEWORK
+from spark_events.listeners.scope_formats import ScopeFormat
+from spark_events.runtime.settings import Declared
+
+ROOT = Path(__file__).parents[2]
+_MARK = re.compile(
+    r"(?P<begin>[^\n]*settings: (?P<name>[\w-]+)[^\n]*\n).*?(?P<end>[^\n]*end of settings)", re.DOTALL
+)
+_TIMES = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000), ("ms", 1))
+_SIZES = (("g", 1 << 30), ("m", 1 << 20), ("k", 1 << 10), ("b", 1))
+
+
+def default_text(declared: Declared) -> str:
+    """Return a default as a person would write it; empty where there is none."""
+    default: Any = declared.option.default
+    if isinstance(default, ScopeFormat):
+        return ".".join(default.parts)
+    if isinstance(default, tuple):
+        return ",".join(default)
+    units = {"duration": _TIMES, "size": _SIZES}.get(declared.option.type.name)
+    if units is not None and default:
+        unit, size = next((unit, size) for unit, size in units if default % size == 0)
+        return f"{default // size}{unit}"
+    return "" if default in (None, "", {}) else str(default)
+
+
+def table(settings: Iterable[Declared]) -> str:
+    """Return a Markdown table: key, default, what it means."""
+    return "| key | default | |\n| --- | --- | --- |\n" + "".join(_row(declared) for declared in settings)
+
+
+def examples(settings: Iterable[Declared]) -> str:
+    """Return a commented line for each key, with its default or an example."""
+    lines = [
+        (declared.option.name + declared.placeholder.strip("<>").replace(" ", "_"), _example(declared))
+        for declared in settings
+    ]
+    width = max(len(key) for key, _ in lines)
+    return "".join(f"# {key:{width}}  {value}\n" for key, value in lines)
+
+
+_WRITERS: dict[str, Callable[[], str]] = {
+    "of-reporters": lambda: table(OF_REPORTERS),
+    "of-the-framework": lambda: table(OF_THE_FRAMEWORK),
+    "of-ctas": lambda: table(OF_CTAS),
+    "examples": lambda: examples((*OF_THE_FRAMEWORK, *OF_CTAS)),
+}
+FILES = ("docs/configuration.md", "docs/ctas.md", "conf/spark-defaults.conf")
+
+
+def rewritten(text: str) -> str:
+    """Return a file's text with what is between its marks written anew.
+
+    Raises:
+        KeyError: a mark names no table.
+    """
+    return _MARK.sub(lambda mark: mark["begin"] + _WRITERS[mark["name"]]() + mark["end"], text)
+
+
+def main() -> None:
+    """Write the files of the clone that this module lies in."""
+    for name in FILES:
+        path = ROOT / name
+        path.write_text(rewritten(path.read_text(encoding="utf-8")), encoding="utf-8")
+        sys.stdout.write(f"{name}\n")
+
+
+def _row(declared: Declared) -> str:
+    key = declared.option.name + (f"`{declared.placeholder}`" if declared.placeholder else "")
+    shown = declared.default_text or default_text(declared)
+    if isinstance(declared.option.default, ScopeFormat) or shown in (".", "*"):
+        shown = f"`{shown}`"
+    return f"| {key} | {shown} | {declared.option.doc} |\n".replace("|  |", "| |")
+
+
+def _example(declared: Declared) -> str:
+    return declared.example or default_text(declared)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""Finds keys that nobody reads: misspelt ones, and those of a namespace that is nearly ours."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+
+from spark_events.configuration.all_settings import OF_CTAS, OF_THE_FRAMEWORK
+from spark_events.runtime.kinds import KINDS
+
+_METRICS = "spark.metrics."
+_OURS = (
+    "spark.events.",
+    *(f"spark.{root}." for root in ("traces", "metrics.scope", "metrics.job", "job-status-changed")),
+    "spark.metrics.report",
+)
+_ROOTS = ("events", "traces", "metrics", "job-status-changed")
+_PLACES = ("reporter", "listener")
+_SPARKS = (
+    "spark.metrics.conf",
+    "spark.metrics.namespace",
+    "spark.metrics.staticSources.enabled",
+    "spark.metrics.appStatusSource.enabled",
+    "spark.metrics.executorMetricsSource.enabled",
+)
+
+
+def unknown_keys(conf: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each key that looks like ours and is not."""
+    settings = (*OF_THE_FRAMEWORK, *OF_CTAS)
+    names_keys = {key for kind in KINDS for key in (kind.names_key, kind.flinks_names_key) if key}
+    known = sorted(names_keys | {setting.option.name for setting in settings if not setting.placeholder})
+    of_each = {setting.option.name: setting.placeholder for setting in settings if setting.placeholder}
+    of_each |= {kind.prefix: "<name>.<option>" for kind in KINDS}
+    open_ended = tuple(of_each)
+    patterns = [*known, *(prefix + rest for prefix, rest in of_each.items())]
+    problems = []
+    for key in conf:
+        if key in known or key in _SPARKS or key.startswith(open_ended):
+            continue
+        meant = _meant(key)
+        if meant is not None and (meant in known or meant.startswith(open_ended)):
+            problems.append(f"{key}: unknown key; did you mean {meant!r}?")
+            continue
+        close = difflib.get_close_matches(meant or key, known, n=1, cutoff=0.8)
+        if meant is not None or key.startswith(_OURS) or (key.startswith(_METRICS) and close):
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            root = ".".join((meant or key).split(".")[:2]) + "."
+            allowed = ", ".join(pattern for pattern in patterns if pattern.startswith(root))
+            problems.append(f"{key}: unknown key; {hint}allowed: {allowed}")
+    return problems
+
+
+def _meant(key: str) -> str | None:
+    """Return the key of ours that one nearly is, as far as the namespace goes; None where it is no near miss.
+
+    Such as ``spark.event.reporter.file.path`` or ``spark.metrics.reporters.prom.port``, and Flink's keys as
+    they are, without ``spark.`` before them.
+    """
+    words = key.split(".")
+    if _near(words[0], _ROOTS) and len(words) > 2 and _near(words[1], _PLACES):
+        words.insert(0, "spark")
+    root = _near(words[1], _ROOTS) if len(words) > 2 and words[0].lower() == "spark" else None
+    if root is None:
+        return None
+    place = _near(words[2], _PLACES) if len(words) > 3 else None
+    meant = ".".join(("spark", root, place or words[2], *words[3:]))
+    # What is not about reporters, below spark.metrics., may be Spark's own.
+    is_sparks = root == words[1] == "metrics" and place is None
+    return None if is_sparks or meant == key else meant
+
+
+def _near(word: str, words: tuple[str, ...]) -> str | None:
+    return next(iter(difflib.get_close_matches(word.lower(), words, n=1, cutoff=0.8)), None)
