@@ -55,7 +55,7 @@ def test_each_key_is_in_the_configuration_page() -> None:
 
 def test_each_key_and_command_of_the_sql_runner_is_on_its_page() -> None:
     from spark_events.cli.sql.main import app
-    from spark_events.sql_runner.manifest import json_schema
+    from spark_events.sql_runner.manifest.manifest import json_schema
     from spark_events.sql_runner.manifest.properties import OPTIONS, PREFIX
 
     page = (REPO / "docs" / "sql-runner.md").read_text()

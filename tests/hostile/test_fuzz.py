@@ -37,7 +37,7 @@ from spark_events.sources.record_json import load
 from spark_events.spark.conf import read_properties
 from spark_events.sql_runner.analysis.definitions import split_statements
 from spark_events.sql_runner.analysis.spark_errors import one_line
-from spark_events.sql_runner.manifest import parse_manifest
+from spark_events.sql_runner.manifest.manifest import parse_manifest
 from spark_events.sql_runner.manifest.yaml_text import read_yaml
 from tests.history.test_reading import told
 from tests.hostile.corpus import NUMBERS, TEXTS

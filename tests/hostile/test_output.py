@@ -13,8 +13,8 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from spark_events.cli import app
 from spark_events.cli.ctas import show_transactions
+from spark_events.cli.main import app
 from spark_events.cli.sql import views
 from spark_events.history.report import Report
 from spark_events.runtime.log_once import logger

@@ -13,12 +13,13 @@ from spark_events.sql_runner.analysis.analyst import Analyst
 from spark_events.sql_runner.analysis.definitions import split_statements
 from spark_events.sql_runner.deploy.decision import Action
 from spark_events.sql_runner.deploy.deployer import Result
+from spark_events.sql_runner.deploy.placement import Placement
 from spark_events.sql_runner.deploy.planner import Planned
 from spark_events.sql_runner.deploy.query_row import QueryRow
-from spark_events.sql_runner.deploy.workspace import Placement, Workspace
+from spark_events.sql_runner.deploy.workspace import Workspace
 from spark_events.sql_runner.host.host import QueryHost
-from spark_events.sql_runner.manifest import parse_manifest
 from spark_events.sql_runner.manifest.folder import Manifests
+from spark_events.sql_runner.manifest.manifest import parse_manifest
 from spark_events.sql_runner.manifest.yaml_text import read_yaml, write_yaml
 from spark_events.sql_runner.store.deployed import read_deployed
 from spark_events.sql_runner.store.savepoints import all_savepoints
