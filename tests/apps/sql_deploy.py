@@ -11,7 +11,8 @@ from typing import Any
 
 from spark_events.sql_runner.analysis.analyst import Analysis
 from spark_events.sql_runner.analysis.definitions import read_definitions
-from spark_events.sql_runner.deploy.workspace import Placement, Workspace
+from spark_events.sql_runner.deploy.placement import Placement
+from spark_events.sql_runner.deploy.workspace import Workspace
 from spark_events.sql_runner.manifest.folder import read_files
 from spark_events.sql_runner.manifest.manifest import Manifest
 from spark_events.sql_runner.store.deployed import Deployed

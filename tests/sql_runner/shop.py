@@ -13,9 +13,10 @@ from spark_events.sql_runner.analysis.analyst import Analyst
 from spark_events.sql_runner.analysis.definitions import split_statements
 from spark_events.sql_runner.deploy.decision import Action
 from spark_events.sql_runner.deploy.deployer import Result
+from spark_events.sql_runner.deploy.placement import Placement
 from spark_events.sql_runner.deploy.planner import Planned
 from spark_events.sql_runner.deploy.query_row import QueryRow
-from spark_events.sql_runner.deploy.workspace import Placement, Workspace
+from spark_events.sql_runner.deploy.workspace import Workspace
 from spark_events.sql_runner.host.host import QueryHost
 from spark_events.sql_runner.manifest.folder import Manifests
 from spark_events.sql_runner.manifest.manifest import parse_manifest

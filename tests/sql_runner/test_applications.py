@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from spark_events.sql_runner.deploy.host_link import APPLICATION, HostLink
+from spark_events.sql_runner.deploy.host_link import HostLink
+from spark_events.sql_runner.store.layout import APPLICATION
 from spark_events.sql_runner.store.store import Store
 from tests.servers import SparkCluster
 from tests.sql_runner.shop import Shop

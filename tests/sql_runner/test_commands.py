@@ -278,7 +278,7 @@ def _driver_pids(shop: Shop) -> list[int]:
                 command = (folder / "cmdline").read_bytes().decode(errors="replace")
             except OSError:
                 continue
-            if shop.store_url in command and "sql_runner/application.py" in command:
+            if shop.store_url in command and "sql_runner/host/application.py" in command:
                 found.append(int(folder.name))
     return found
 
