@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench.races import is_corrupt
 from bench.table import machine, write
+from tests.support.races import is_corrupt
 
 _SIZES_GB = (1, 5)
 _ROUNDS = {1: 5, 5: 3}

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.table import ROOT, machine, write
-from tests.support import Collector, free_port
+from tests.support.collector import Collector
+from tests.support.waiting import free_port
 
 _ROUNDS = 5
 _RECORDS = 200_000

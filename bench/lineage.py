@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.table import ROOT, machine, write
-from bench.tpc import load
+from tests.support.tpc import load
 
 _ROUNDS = 4
 _QUERIES = 40

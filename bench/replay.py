@@ -20,7 +20,7 @@ from pathlib import Path
 import orjson
 
 from bench.table import machine, write
-from tests.event_log_sample import SampleLog
+from tests.support.event_log_sample import SampleLog
 
 _TASKS = 1_000
 _KEPT_BYTES = 134_000_000

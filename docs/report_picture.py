@@ -9,7 +9,6 @@ import tempfile
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
-
 from tests.history.story import DAY, HOUR, MIN, Story, write
 
 _DAYS = 6

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
 from spark_events.spark.java_runtime import ensure_java
-from tests.pki import Pki
-from tests.support import REPO, SHARED_DATA, Collector, PrometheusServer, Pushgateway
+from tests.support.collector import Collector
+from tests.support.paths import SHARED_DATA
+from tests.support.pki import Pki
+from tests.support.prometheus import PrometheusServer, Pushgateway
+from tests.support.requirements import OTELCOL, missing, need
 
-REQUIRE_ALL = "SPARK_EVENTS_REQUIRE_ALL" in os.environ
-OTELCOL = REPO / ".cache" / "otelcol"
 # A JVM that lives for seconds never gains back what it spends on its second compiler.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
@@ -32,18 +32,6 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     for report in terminalreporter.getreports("rerun"):
         terminalreporter.section(f"failed at first: {report.nodeid} ({report.when})")
         terminalreporter.write_line(report.longreprtext)
-
-
-def missing(what: str) -> NoReturn:
-    """Skip a test for want of something; in CI, fail it."""
-    if REQUIRE_ALL:
-        pytest.fail(f"{what}, and SPARK_EVENTS_REQUIRE_ALL is set")
-    pytest.skip(what)
-
-
-def need(command: str, package: str) -> str:
-    """Return where a command is; without it, skip the test or, in CI, fail it."""
-    return shutil.which(command) or missing(f"no {command} on the PATH: apt-get install {package}")
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from tests.faults.reporting import Reporting
+from tests.support.fault_reporting import Reporting
 
 reporting = Reporting(sys.argv[1], Path(sys.argv[2]))
 reporting.next = int(sys.argv[3])

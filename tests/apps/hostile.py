@@ -5,7 +5,7 @@ import sys
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from tests.hostile.corpus import LONG_MESSAGE, TEXTS
+from tests.support.hostile_texts import LONG_MESSAGE, TEXTS
 
 folder = sys.argv[1]
 spark = SparkSession.builder.getOrCreate()

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import expr
 
-from tests.support import stop_between_batches
+from tests.support.spark import stop_between_batches
 
 work = Path(sys.argv[1])
 spark = SparkSession.builder.master("local[2]").appName("lifecycle").getOrCreate()

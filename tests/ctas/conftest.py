@@ -11,7 +11,7 @@ import pytest
 
 from spark_events import ctas
 from spark_events.ctas import fault_points
-from tests.support import local_spark
+from tests.support.spark import local_spark
 
 
 @pytest.fixture(scope="package")

@@ -13,10 +13,10 @@ import pytest
 from pyspark import InheritableThread
 from pyspark.errors import AnalysisException
 
-from bench.races import is_corrupt
 from spark_events import ctas
 from spark_events.ctas import fault_points
-from tests.support import wait_until
+from tests.support.races import is_corrupt
+from tests.support.waiting import wait_until
 
 Folders = Callable[[], list[str]]
 pytestmark = pytest.mark.spark

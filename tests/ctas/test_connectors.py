@@ -14,8 +14,8 @@ from pyspark.errors import AnalysisException
 from spark_events import ctas
 from spark_events.ctas import fault_points
 from spark_events.ctas.record import Level
-from tests.servers import jars
-from tests.support import local_spark
+from tests.support.servers import jars
+from tests.support.spark import local_spark
 
 pytestmark = [
     pytest.mark.spark,

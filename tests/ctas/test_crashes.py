@@ -13,9 +13,10 @@ import pyspark
 import pytest
 
 from spark_events.ctas.fault_points import POINTS
-from tests.ctas.catalogs import configuration
-from tests.servers import PostgreSql, running_postgresql
-from tests.support import APPS, App
+from tests.support.applications import App
+from tests.support.ctas_catalogs import configuration
+from tests.support.paths import APPS
+from tests.support.servers import PostgreSql, running_postgresql
 
 OLD, NEW = 3, 10
 PURPOSES = ("create", "absent", "replace")

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.ctas.catalogs import configuration
-from tests.support import APPS, App, cli, wait_until
+from tests.support.applications import App, cli
+from tests.support.ctas_catalogs import configuration
+from tests.support.paths import APPS
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.spark
 

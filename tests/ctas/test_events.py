@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.lineage.conftest import Shop, listeners
-from tests.support import APPS, App, cli, file_events
+from tests.support.applications import App, cli
+from tests.support.file_log import file_events
+from tests.support.lineage_shop import Shop, listeners
+from tests.support.paths import APPS
 
 pytestmark = pytest.mark.spark
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.ctas.catalogs import configuration
-from tests.support import APPS, App
+from tests.support.applications import App
+from tests.support.ctas_catalogs import configuration
+from tests.support.paths import APPS
 
 pytestmark = pytest.mark.spark
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import REPO
+from tests.support.paths import REPO
 
 pytestmark = pytest.mark.spark
 

@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 
 from spark_events import ctas
 from spark_events.ctas.record import Level
-from tests.support import wait_until
+from tests.support.waiting import wait_until
 
 Folders = Callable[[], list[str]]
 pytestmark = pytest.mark.spark

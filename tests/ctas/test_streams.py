@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from spark_events import ctas
-from tests.ctas.catalogs import configuration
-from tests.support import APPS, App
+from tests.support.applications import App
+from tests.support.ctas_catalogs import configuration
+from tests.support.paths import APPS
 
 Folders = Callable[[], list[str]]
 pytestmark = pytest.mark.spark

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.dashboards.model import FOLDER, RULES, Panel, boards, expanded, panels
-from tests.support import REPO, SHARED_DATA
+from tests.support.dashboards import FOLDER, RULES, Panel, boards, expanded, panels
+from tests.support.paths import REPO, SHARED_DATA
 
 PANELS = [pytest.param(panel, id=f"{panel.board}: {panel.title}") for panel in panels()]
 BOARDS = [pytest.param(name, board, id=name) for name, board in boards().items()]

@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.conftest import need
-from tests.dashboards.model import RULES, Panel, expanded, panels
-from tests.support import PrometheusServer, cli, free_port, http_get, wait_until
+from tests.support.applications import cli
+from tests.support.dashboards import RULES, Panel, expanded, panels
+from tests.support.prometheus import PrometheusServer
+from tests.support.requirements import need
+from tests.support.waiting import free_port, http_get, wait_until
 
 pytestmark = pytest.mark.prometheus
 PANELS = [pytest.param(panel, id=f"{panel.board}: {panel.title}") for panel in panels()]

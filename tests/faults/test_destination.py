@@ -12,9 +12,10 @@ import pytest
 
 from spark_events.api import ApplicationInfo, Event
 from spark_events.runtime.registry import Registry, read_all_setups
-from tests.backend import Answer, Backend
-from tests.faults.reporting import Reporting
-from tests.support import Collector, free_port, wait_until
+from tests.support.collector import Collector
+from tests.support.fault_reporting import Reporting
+from tests.support.otlp_backend import Answer, Backend
+from tests.support.waiting import free_port, wait_until
 
 pytestmark = pytest.mark.collector
 MakeCollector = Callable[..., Collector]

@@ -13,9 +13,10 @@ import pytest
 from spark_events.api import ApplicationInfo, Event
 from spark_events.runtime.journal import claim
 from spark_events.runtime.registry import Registry, read_all_setups
-from tests.backend import Answer, Backend
-from tests.faults.reporting import Reporting
-from tests.support import file_events, free_port, wait_until
+from tests.support.fault_reporting import Reporting
+from tests.support.file_log import file_events
+from tests.support.otlp_backend import Answer, Backend
+from tests.support.waiting import free_port, wait_until
 
 
 @pytest.fixture

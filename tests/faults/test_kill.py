@@ -19,8 +19,11 @@ from spark_events.api import ApplicationInfo
 from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.translator import APPLICATION_START, SparkListeners
 from spark_events.runtime.registry import Registry
-from tests.faults.reporting import Reporting
-from tests.support import APPS, REPO, App, Collector, free_port, wait_until
+from tests.support.applications import App
+from tests.support.collector import Collector
+from tests.support.fault_reporting import Reporting
+from tests.support.paths import APPS, REPO
+from tests.support.waiting import free_port, wait_until
 
 pytestmark = pytest.mark.collector
 

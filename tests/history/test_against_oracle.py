@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from spark_events.history.checkpoints import Sla
 from spark_events.history.history import Tables, read_history
 from spark_events.history.store import HistoryStore
-from tests.history.oracle import Oracle, time
-from tests.history.story import DAY, Story, write
+from tests.support.history_oracle import Oracle, time
+from tests.support.history_story import DAY, Story, write
 
 pytestmark = pytest.mark.spark
 STEP = 3_600_000

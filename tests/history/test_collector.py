@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 
 from spark_events.history.history import read_history
-from tests.history.story import Story, write
-from tests.history.test_reading import EXPECTED, figures, told
-from tests.support import Collector, cli, of_name, wait_until
+from tests.support.applications import cli
+from tests.support.collector import Collector
+from tests.support.file_log import of_name
+from tests.support.history_story import Story, write
+from tests.support.story_told import EXPECTED, figures, told
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.collector]
 

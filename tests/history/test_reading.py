@@ -12,59 +12,11 @@ from spark_events.api import ConfigError
 from spark_events.history.checkpoints import Sla
 from spark_events.history.history import MOST_DAYS, read_history
 from spark_events.history.plausible import EARLIEST_MS
-from tests.history.story import DAY, HOUR, MIN, T0, Story, write, write_otlp
-from tests.hostile.corpus import TIMES_MS
+from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write, write_otlp
+from tests.support.hostile_texts import TIMES_MS
+from tests.support.story_told import EXPECTED, figures, told
 
 pytestmark = pytest.mark.spark
-
-
-def told() -> Story:
-    """A query that runs, fails, and is restarted."""
-    return (
-        Story()
-        .application(0, "CREATED", "RUNNING")
-        .query(MIN, "CREATED")
-        .checkpoint(2 * MIN, 5_000, 60_000)
-        .query(2 * MIN, "RUNNING")
-        .failure(12 * MIN, "BOOM", "it broke", **{"failureLabel.team": "payments"})
-        .query(12 * MIN, "FAILED")
-        .run("run-2")
-        .query(15 * MIN, "RESTARTING")
-        .checkpoint(17 * MIN, 90_000, 15 * MIN)
-        .query(17 * MIN, "RUNNING")
-        .job(18 * MIN)
-        .event(DAY, "AllSubtasksStatusChangeEvent", status="ALL_RUNNING_OR_FINISHED")
-    )
-
-
-def figures(spark: Any, *paths: Path) -> dict[str, Any]:
-    history, reading = read_history(spark, [str(path) for path in paths])
-    tables = history.tables()
-    (query,) = tables.uptime.where("kind = 'query'").collect()
-    (sla,) = tables.checkpoint_sla.collect()
-    (failure,) = tables.failures.collect()
-    return {
-        "up": query["up_ms"],
-        "down": query["down_ms"],
-        "mttr": query["mttr_ms"],
-        "last_heard": query["last_heard_ms"],
-        "met": (sla["met"], sla["completed"], sla["late_by_duration"], sla["late_by_gap"]),
-        "failure": (failure["error"], failure["labels"], failure["message"], failure["date"].isoformat()),
-        "duplicates": reading.duplicates,
-        "problems": reading.problems,
-    }
-
-
-EXPECTED = {
-    "up": 10 * MIN + DAY - 17 * MIN,
-    "down": 5 * MIN,
-    "mttr": 5 * MIN,
-    "last_heard": T0 + 17 * MIN,
-    "met": (1, 2, 1, 1),
-    "failure": ("BOOM", "team=payments, type=USER", "it broke", "2026-11-20"),
-    "duplicates": 0,
-    "problems": {},
-}
 
 
 def test_file_log(spark: Any, tmp_path: Path) -> None:
@@ -246,7 +198,7 @@ def test_columns_are_those_of_the_docs(spark: Any, tmp_path: Path) -> None:
     """docs/history.md names the columns of each table, in order."""
     import re
 
-    from tests.support import REPO
+    from tests.support.paths import REPO
 
     history, _ = read_history(spark, [str(write(tmp_path / "log", told()))])
     text = (REPO / "docs" / "history.md").read_text()

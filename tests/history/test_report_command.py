@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import need
-from tests.history.story import DAY, HOUR, MIN, T0, Story, write
-from tests.support import cli, wait_until
+from tests.support.applications import cli
+from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write
+from tests.support.requirements import need
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 MARKUP = "<b>bold</b> <script>document.title='caught'</script>"

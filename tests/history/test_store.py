@@ -11,7 +11,7 @@ import pytest
 from spark_events.api import ConfigError
 from spark_events.history.checkpoints import Sla
 from spark_events.history.store import HistoryStore
-from tests.history.story import DAY, HOUR, MIN, T0, Story, write
+from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write
 
 pytestmark = pytest.mark.spark
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import local_spark
+from tests.support.spark import local_spark
 
 
 @pytest.fixture(scope="package")

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.hostile.corpus import TEXTS
-from tests.support import APPS, App, AppRun, Event, cli, file_events, of_name, statuses
+from tests.support.applications import App, AppRun, cli
+from tests.support.file_log import Event, file_events, of_name, statuses
+from tests.support.hostile_texts import TEXTS
+from tests.support.paths import APPS
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 REPORTER = "spark.events.reporter.file."
@@ -92,7 +94,7 @@ def test_both_accounts_are_the_same(both: Both) -> None:
 
 
 def test_the_replay_says_it_without_steering_the_terminal(both: Both) -> None:
-    from tests.hostile.corpus import steering
+    from tests.support.hostile_texts import steering
 
     assert both.said.returncode == 0, both.said.stderr
     assert "skipped" not in both.said.stdout

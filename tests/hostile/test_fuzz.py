@@ -39,10 +39,10 @@ from spark_events.sql_runner.analysis.definitions import split_statements
 from spark_events.sql_runner.analysis.spark_errors import one_line
 from spark_events.sql_runner.manifest.manifest import parse_manifest
 from spark_events.sql_runner.manifest.yaml_text import read_yaml
-from tests.history.test_reading import told
-from tests.hostile.corpus import NUMBERS, TEXTS
-from tests.hostile.test_sources import application, log_of
-from tests.sources.reading import read_bytes
+from tests.support.event_log_reading import read_bytes
+from tests.support.hostile_logs import application, log_of
+from tests.support.hostile_texts import NUMBERS, TEXTS
+from tests.support.story_told import told
 
 AT_MOST = timedelta(seconds=5)
 """What is read in ms and takes longer has met its bad case: a pattern that tries everything, say."""

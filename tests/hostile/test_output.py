@@ -24,8 +24,8 @@ from spark_events.sql_runner.deploy.deployer import Result
 from spark_events.sql_runner.deploy.planner import Planned
 from spark_events.sql_runner.deploy.query_row import QueryRow
 from spark_events.sql_runner.store.deployed import Deployment
-from tests.hostile.corpus import TEXTS, TIMES_MS, steering
-from tests.hostile.test_sources import application, log_of
+from tests.support.hostile_logs import application, log_of
+from tests.support.hostile_texts import TEXTS, TIMES_MS, steering
 
 HOUR = 3_600_000
 T0 = 1_795_132_800_000

@@ -18,8 +18,8 @@ from spark_events_otlp.encode import log_record, span_message, split_scope
 from spark_events.api import Counter, Event, Gauge, Histogram, JobStatus, Span
 from spark_events.jobs.job_events import STATEMENT_CREATED, STATEMENT_ENDED
 from spark_events.runtime.registry import Registry, read_all_setups
-from tests.hostile.corpus import NUMBERS, TEXTS, TIMES_MS, steering
-from tests.lineage.test_listeners import Told
+from tests.support.hostile_texts import NUMBERS, TEXTS, TIMES_MS, steering
+from tests.support.told_jobs import Told
 
 MOMENT_MS = 1_795_132_800_000
 

@@ -18,9 +18,10 @@ from spark_events.sources.driver.bridge import DriverBridge
 from spark_events.sources.driver.source import WANTED
 from spark_events.sources.event_log.lines import LineSplitter
 from spark_events.sources.record_json import load
-from tests.hostile.corpus import NUMBERS, TEXTS, TIMES_MS, nested
-from tests.listeners import records as r
-from tests.sources.reading import Read, read_bytes
+from tests.support import spark_records as r
+from tests.support.event_log_reading import Read, read_bytes
+from tests.support.hostile_logs import application, log_of
+from tests.support.hostile_texts import NUMBERS, TEXTS, TIMES_MS, nested
 
 MB = 1 << 20
 FACTORY = """
@@ -131,26 +132,6 @@ def test_the_driver_bridge(spark: Any, bridge: DriverBridge, name: str, times: i
     if name != "half a pair":
         assert query["exception"] == cut(text * times)
         assert job["Job Result"]["Exception"]["Message"] == cut(text * times)
-
-
-def log_of(*records: dict[str, Any]) -> bytes:
-    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
-
-
-def application(text: str) -> tuple[dict[str, Any], ...]:
-    return (
-        r.application_start(**{"App Name": text}),
-        r.query_started(10, name=text),
-        r.job_start(20, 1, group=text, spark__job__description=text),
-        r.execution("Start", 30, 7, description=text),
-        r.stage("Submitted", 40),
-        r.stage("Completed", 50, reason=text),
-        r.execution("End", 60, 7, errorMessage=text),
-        r.job_end(70, 1, text),
-        r.executor("Removed", 75, **{"Removed Reason": text}),
-        r.terminated(exception=text or "x", time=r.T0 + 80),
-        r.application_end(90),
-    )
 
 
 def last_statuses(found: Read) -> dict[str, Any]:

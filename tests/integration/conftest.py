@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.support import APPS, App, AppRun, Event, cli, file_events, free_port, http_get
+from tests.support.applications import App, cli
+from tests.support.file_log import file_events
+from tests.support.live_application import Live
+from tests.support.paths import APPS
+from tests.support.waiting import free_port, http_get
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-
-
-@dataclass
-class Live:
-    """The application, and what came out of it."""
-
-    run: AppRun
-    events: list[Event]
-    metrics: str
-    folder: Path
-    spans: list[dict[str, Any]]
-    openmetrics: str
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import APPS, App, file_events, of_name, statuses
+from tests.support.applications import App
+from tests.support.file_log import file_events, of_name, statuses
+from tests.support.paths import APPS
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 

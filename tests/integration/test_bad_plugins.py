@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import APPS, App, file_events, free_port, statuses
+from tests.support.applications import App
+from tests.support.file_log import file_events, statuses
+from tests.support.paths import APPS
+from tests.support.waiting import free_port
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 
@@ -29,11 +32,15 @@ def test_everything_wrong_at_once(tmp_path: Path) -> None:
         "unwritable.path": str(tmp_path / "a-file" / "below"),
         "away.factory.class": "otlp",
         "away.exporter.endpoint": f"http://127.0.0.1:{free_port()}",
-        "constructor.factory.class": "tests.plugins:RaisesInConstructor",
-        **{f"raise-{m}.factory.class": "tests.plugins:Raising" for m in ("create", "open", "all", "close")},
+        "constructor.factory.class": "tests.support.plugins:RaisesInConstructor",
+        **{
+            f"raise-{m}.factory.class": "tests.support.plugins:Raising"
+            for m in ("create", "open", "all", "close")
+        },
         **{f"raise-{m}.in": m for m in ("create", "open", "all", "close")},
         **{
-            f"block-{m}.factory.class": "tests.plugins:Blocking" for m in ("create", "open", "event", "close")
+            f"block-{m}.factory.class": "tests.support.plugins:Blocking"
+            for m in ("create", "open", "event", "close")
         },
         **{f"block-{m}.in": m for m in ("create", "open", "event", "close")},
     }
@@ -42,7 +49,7 @@ def test_everything_wrong_at_once(tmp_path: Path) -> None:
         "spark.events.reporter.good.path": str(tmp_path / "events"),
         "spark.metrics.reporter.taken.factory.class": "prometheus",
         "spark.metrics.reporter.taken.port": str(port),
-        "spark.events.failure.enrichers": "type,tests.plugins:RaisingEnricher,tests.plugins:BlockingEnricher",
+        "spark.events.failure.enrichers": "type,tests.support.plugins:RaisingEnricher,tests.support.plugins:BlockingEnricher",
         "spark.events.close.timeout": "2s",
         **{f"spark.events.reporter.{key}": value for key, value in bad.items()},
     }

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import APPS, App
+from tests.support.applications import App
+from tests.support.paths import APPS
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.support import APPS, App, cli, file_events, of_name, statuses
+from tests.support.applications import App, cli
+from tests.support.file_log import file_events, of_name, statuses
+from tests.support.paths import APPS
 
 pytestmark = pytest.mark.spark
 pyspark = pytest.importorskip("pyspark")

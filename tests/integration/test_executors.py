@@ -9,7 +9,9 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from tests.support import APPS, App, cli, free_port, http_get
+from tests.support.applications import App, cli
+from tests.support.paths import APPS
+from tests.support.waiting import free_port, http_get
 
 pytestmark = pytest.mark.spark
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import APPS, App, free_port
+from tests.support.applications import App
+from tests.support.paths import APPS
+from tests.support.waiting import free_port
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 

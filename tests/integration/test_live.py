@@ -14,18 +14,12 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from tests.integration.conftest import Live
-from tests.support import (
-    APPS,
-    REPO,
-    App,
-    Collector,
-    attributes_of,
-    file_events,
-    of_name,
-    statuses,
-    wait_until,
-)
+from tests.support.applications import App
+from tests.support.collector import Collector, attributes_of
+from tests.support.file_log import file_events, of_name, statuses
+from tests.support.live_application import Live
+from tests.support.paths import APPS, REPO
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.spark
 

@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 
-from tests.sources.reading import read
-from tests.support import APPS, App, Event, cli, file_events, of_name, statuses, wait_until
+from tests.support.applications import App, cli
+from tests.support.event_log_reading import read
+from tests.support.file_log import Event, file_events, of_name, statuses
+from tests.support.paths import APPS
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support import APPS, App, cli
+from tests.support.applications import App, cli
+from tests.support.paths import APPS
 
 pytestmark = pytest.mark.spark
 # What an event log does not tell, of which ids do not depend.

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import APPS, App, cli, free_port, http_get
+from tests.support.applications import App, cli
+from tests.support.paths import APPS
+from tests.support.waiting import free_port, http_get
 
 pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(1_800)]
 JOBS = int(os.environ.get("SPARK_EVENTS_SOAK_JOBS", "50000"))

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import pyspark
 import pytest
 
-from tests.lineage.conftest import Shop, listeners
-from tests.servers import KafkaBroker, PostgreSql, jars, running_kafka, running_postgresql
-from tests.support import APPS, App, cli
+from tests.support.applications import App, cli
+from tests.support.lineage_shop import Shop, listeners
+from tests.support.paths import APPS
+from tests.support.servers import KafkaBroker, PostgreSql, jars, running_kafka, running_postgresql
 
 pytestmark = [
     pytest.mark.timeout(600),
@@ -144,7 +145,7 @@ def test_no_secret_is_told(connected: Shop) -> None:
 
 
 def test_every_event_conforms_to_the_schemas(connected: Shop) -> None:
-    from tests.lineage.openlineage_schema import problems_of
+    from tests.support.openlineage_schema import problems_of
 
     assert [problem for event in connected.openlineage for problem in problems_of(event)] == []
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from spark_events.lineage.plan_info import NO_COLUMNS, found_in
-from tests.lineage.conftest import Shop
-from tests.support import AppRun, cli
+from tests.support.applications import AppRun, cli
+from tests.support.lineage_shop import Shop
 
 pytestmark = pytest.mark.spark
 

@@ -10,7 +10,7 @@ from spark_events.api import LineageDataset, LineageVertex, TableLineageEdge
 from spark_events.lineage import add_lineage_edges
 from spark_events.lineage.datasets import Catalogs
 from spark_events.lineage.graph import GraphBuilder, merged
-from tests.lineage.shown import shown
+from tests.support.shown_lineage import shown
 
 
 def found(modify: str, inputs: list[dict[str, int]], row_level: bool = False) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lineage.conftest import Shop
+from tests.support.lineage_shop import Shop
 
 pytestmark = pytest.mark.spark
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import spark_events
-from tests.support import wait_until
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.spark
 

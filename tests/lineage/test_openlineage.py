@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from tests.lineage.conftest import Shop
-from tests.lineage.openlineage_schema import problems_of
+from tests.support.lineage_shop import Shop
+from tests.support.openlineage_schema import problems_of
 
 pytestmark = pytest.mark.spark
 

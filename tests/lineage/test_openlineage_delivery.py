@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from spark_events.runtime.worker import Worker
-from tests.lineage.test_listeners import Told, statement
-from tests.support import cli, free_port, wait_until
+from tests.support.applications import cli
+from tests.support.told_jobs import Told, statement
+from tests.support.waiting import free_port, wait_until
 
 
 class Catalogue:

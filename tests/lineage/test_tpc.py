@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bench.tpc import Suite, load
 from spark_events.lineage import lineage_of
-from tests.conftest import missing
+from tests.support.requirements import missing
+from tests.support.tpc import Suite, load
 
 QUERIES = {"tpch": 22, "tpcds": 99}
 GROUPING = "GROUPING(column) tells the grouping set of a row: Spark computes it from no column's values"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.listeners import records as r
-from tests.listeners.records import T0, Feed, new_statuses, seen
+from tests.support import spark_records as r
+from tests.support.spark_records import T0, Feed, new_statuses, seen
 
 
 def test_application_that_finishes() -> None:

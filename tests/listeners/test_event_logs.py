@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from spark_events.api import Event
-from tests.listeners.records import Feed, new_statuses, seen
+from tests.support.spark_records import Feed, new_statuses, seen
 
 NAMES = [
     "app-20161115172038-0000",

@@ -12,7 +12,7 @@ from spark_events.listeners.enrichers import Enrichers, load_enrichers
 from spark_events.listeners.failure_type import FailureTypeEnricher
 from spark_events.listeners.failures import parse_failure, parse_json_exception, shorten, thrown_by_task
 from spark_events.runtime.log_once import OnceLog
-from tests.plugins import BlockingEnricher, OddEnricher, RaisingEnricher
+from tests.support.plugins import BlockingEnricher, OddEnricher, RaisingEnricher
 
 STAGE_FAILURE = (
     "org.apache.spark.SparkException: Job aborted due to stage failure: Task 1 in stage 8.0 failed 1 times, "
@@ -133,7 +133,7 @@ def test_enrichers_that_misbehave(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_unknown_enricher() -> None:
     """The error names those that there are."""
-    _, errors = load_enrichers(["typ", "tests.plugins:Collecting"])
+    _, errors = load_enrichers(["typ", "tests.support.plugins:Collecting"])
 
     assert "'typ' is not allowed; expected one of type, or module:Class" in str(errors[0])
     assert "is no subclass of spark_events.api.failure.FailureEnricher" in str(errors[1])

@@ -14,7 +14,7 @@ from spark_events.listeners.settings import CURRENT_TIME, STATE, TOTAL_TIME, rea
 from spark_events.listeners.status_metrics import StatusMetrics
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.scope import ScopeGroup
-from tests.listeners.records import (
+from tests.support.spark_records import (
     T0,
     Feed,
     application_start,

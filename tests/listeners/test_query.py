@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.listeners import records as r
-from tests.listeners.records import T0, Feed, new_statuses, seen
+from tests.support import spark_records as r
+from tests.support.spark_records import T0, Feed, new_statuses, seen
 
 BOOM = "org.apache.spark.SparkRuntimeException: [X] boom SQLSTATE: P0001\n\tat a.B.c(B.scala:1)"
 

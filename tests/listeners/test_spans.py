@@ -14,8 +14,8 @@ from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.settings import DETAIL_LEVELS, read_settings
 from spark_events.listeners.traces import RecentTimes, Traces
 from spark_events.runtime.registry import Registry
-from tests.listeners import records as r
-from tests.listeners.records import T0, Feed
+from tests.support import spark_records as r
+from tests.support.spark_records import T0, Feed
 
 LEVEL = "spark.traces.checkpoint.span-detail-level"
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

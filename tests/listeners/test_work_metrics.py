@@ -11,8 +11,8 @@ from spark_events.listeners.passing_series import PassingSeries
 from spark_events.listeners.scope_formats import ScopeFormats
 from spark_events.listeners.settings import read_settings
 from spark_events.runtime.registry import Registry
-from tests.listeners import records as r
-from tests.listeners.records import Feed
+from tests.support import spark_records as r
+from tests.support.spark_records import Feed
 
 TASKS = {"Running": 1, "Finished": 2, "Failed": 1}
 SHOWN = {"spark.metrics.job.after": "0"}

@@ -16,25 +16,18 @@ from spark_events_otlp.over_http import retry_after_ms
 from spark_events_otlp.wire import field
 
 from spark_events.api import (
-    ApplicationInfo,
     ConfigError,
     Event,
     PartlyRefused,
     Refused,
-    ReporterConfig,
     RetryLater,
-    SendingReporter,
     Severity,
     Span,
 )
-from tests.backend import Answer, Backend
-from tests.support import Collector, free_port, wait_until
-
-
-def config(endpoint: str, protocol: str = "grpc", **options: str) -> ReporterConfig:
-    values = {"exporter.endpoint": endpoint, "exporter.protocol": protocol}
-    values |= {key.replace("__", "."): value for key, value in options.items()}
-    return ReporterConfig("spark.events.reporter.otel.", values, ApplicationInfo("my-app", "app-1", "2"))
+from tests.support.collector import Collector
+from tests.support.otlp_backend import Answer, Backend
+from tests.support.otlp_reporters import config, outbox_of, send_one
+from tests.support.waiting import free_port, wait_until
 
 
 @pytest.mark.collector
@@ -106,29 +99,6 @@ def test_probe(collector: Collector, protocol: str) -> None:
     assert factory.probe(config(getattr(collector, protocol), protocol)).endswith("answered")
     with pytest.raises(RetryLater):
         factory.probe(config(f"http://127.0.0.1:{free_port()}", protocol))
-
-
-def outbox_of(reporter: SendingReporter) -> list[bytes]:
-    """Give a reporter an outbox that a test can look into."""
-    records: list[bytes] = []
-    reporter.outbox = Keeping(records)
-    return records
-
-
-class Keeping:
-    def __init__(self, records: list[bytes]) -> None:
-        self.put = records.append
-
-
-def send_one(conf: ReporterConfig, event: Event | None = None) -> None:
-    """Send one event, as the runtime would."""
-    reporter = OtlpEventReporterFactory().create(conf)
-    records = outbox_of(reporter)
-    reporter.notify_of_added_event(event or Event("id", "MyEvent", "scope", 1))
-    try:
-        reporter.send(records, reporter.context)
-    finally:
-        reporter.close()
 
 
 @pytest.fixture

@@ -25,8 +25,9 @@ from spark_events.api import (
 )
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.scope import ScopeGroup
-from tests.backend import Answer, Backend
-from tests.support import Collector, attributes_of, http_get, wait_until
+from tests.support.collector import Collector, attributes_of
+from tests.support.otlp_backend import Answer, Backend
+from tests.support.waiting import http_get, wait_until
 
 PREFIX = "spark.metrics.reporter.otel."
 

@@ -9,9 +9,10 @@ import pytest
 from spark_events_otlp.factory import OtlpEventReporterFactory
 
 from spark_events.api import ConfigError, Event, RetryLater
-from tests.pki import Pki
-from tests.reporters.test_otlp import config, outbox_of, send_one
-from tests.support import Collector, wait_until
+from tests.support.collector import Collector
+from tests.support.otlp_reporters import config, outbox_of, send_one
+from tests.support.pki import Pki
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.collector
 PROTOCOLS = pytest.mark.parametrize("protocol", ["grpc", "http"])

@@ -20,7 +20,7 @@ from spark_events_prometheus.reporter import PrometheusReporter, SeriesReporter
 from spark_events.api import ConfigError, Counter, Gauge, Histogram, Meter, Metric, ReporterConfig
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.scope import ScopeGroup
-from tests.support import free_port, http_get
+from tests.support.waiting import free_port, http_get
 
 PREFIX = "spark.metrics.reporter.prom."
 

@@ -15,8 +15,9 @@ from spark_events_prometheus.factory import PrometheusReporterFactory
 from spark_events_prometheus.reporter import PrometheusReporter
 
 from spark_events.api import ConfigError, ReporterConfig
-from tests.pki import Pki
-from tests.support import PrometheusServer, wait_until
+from tests.support.pki import Pki
+from tests.support.prometheus import PrometheusServer
+from tests.support.waiting import wait_until
 
 PREFIX = "spark.metrics.reporter.prom."
 

@@ -9,7 +9,8 @@ from spark_events_prometheus.pushgateway import PushgatewayReporter
 from spark_events.api import ApplicationInfo, ConfigError, Counter, Gauge, Refused, ReporterConfig, RetryLater
 from spark_events.runtime.registry import Registry, read_all_setups
 from spark_events.runtime.scope import ScopeGroup
-from tests.support import Pushgateway, free_port, wait_until
+from tests.support.prometheus import Pushgateway
+from tests.support.waiting import free_port, wait_until
 
 PREFIX = "spark.metrics.reporter.push."
 pytestmark = pytest.mark.prometheus

@@ -15,8 +15,8 @@ from spark_events.listeners.configuration import read_configuration
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.redaction import Redactor, redact_logs
 from spark_events.runtime.registry import Registry
-from tests.plugins import Collecting
-from tests.support import free_port
+from tests.support.plugins import Collecting
+from tests.support.waiting import free_port
 
 OTEL = "spark.events.reporter.otel."
 SECRET = "s3cr3t-value"
@@ -47,7 +47,7 @@ def test_no_secret_in_an_event(conf: dict[str, str], tmp_path: Path, monkeypatch
     (tmp_path / "token").write_text(f"{SECRET}\n")
     base = {
         OTEL + "factory.class": "otlp",
-        "spark.events.reporter.c.factory.class": "tests.plugins:CollectingFactory",
+        "spark.events.reporter.c.factory.class": "tests.support.plugins:CollectingFactory",
     }
     found = read_configuration({**base, **{k: v.format(folder=tmp_path) for k, v in conf.items()}})
     assert not found.problems

@@ -11,8 +11,8 @@ import pytest
 from spark_events.api import Counter, Event, EventBuilder, Gauge, PartlyRefused, Refused, RetryLater, Span
 from spark_events.runtime.losses import Losses
 from spark_events.runtime.registry import Registry, read_all_setups
-from tests.plugins import Collecting, CollectingMetricsFactory, CollectingSpansFactory, Pushing
-from tests.support import wait_until
+from tests.support.plugins import Collecting, CollectingMetricsFactory, CollectingSpansFactory, Pushing
+from tests.support.waiting import wait_until
 
 
 def registry(**reporters: str) -> Registry:
@@ -40,7 +40,7 @@ def emit(made: Registry, count: int = 1) -> None:
 
 def test_life_of_a_reporter() -> None:
     """Open comes first, flush after each batch, close last and once."""
-    made = registry(good="tests.plugins:CollectingFactory")
+    made = registry(good="tests.support.plugins:CollectingFactory")
     emit(made, 3)
     made.close(5_000)
     (reporter,) = Collecting.instances
@@ -55,7 +55,7 @@ def test_life_of_a_reporter() -> None:
 
 def test_filters_and_variables() -> None:
     """Each reporter sees what its filter lets through, with the variables that it shall see."""
-    factory = "tests.plugins:CollectingFactory"
+    factory = "tests.support.plugins:CollectingFactory"
     made = registry(
         all=factory,
         some=factory,
@@ -78,7 +78,9 @@ def test_filters_and_variables() -> None:
 @pytest.mark.parametrize("method", ["create", "open", "event", "flush", "close", "all"])
 def test_a_reporter_that_raises_costs_itself_alone(method: str, caplog: pytest.LogCaptureFixture) -> None:
     """Whatever raises is logged once, all is counted, and the other reporter has everything."""
-    made = registry(bad="tests.plugins:Raising", bad__in=method, good="tests.plugins:CollectingFactory")
+    made = registry(
+        bad="tests.support.plugins:Raising", bad__in=method, good="tests.support.plugins:CollectingFactory"
+    )
     made.wait_opened(5_000)
     emit(made, 20)
     made.close(5_000)
@@ -94,7 +96,9 @@ def test_a_reporter_that_raises_costs_itself_alone(method: str, caplog: pytest.L
 @pytest.mark.parametrize("method", ["create", "open", "event", "flush", "close"])
 def test_a_reporter_that_blocks_for_ever(method: str) -> None:
     """The other reporter has everything, and closing takes its time and no more."""
-    made = registry(bad="tests.plugins:Blocking", bad__in=method, good="tests.plugins:CollectingFactory")
+    made = registry(
+        bad="tests.support.plugins:Blocking", bad__in=method, good="tests.support.plugins:CollectingFactory"
+    )
     emit(made, 20)
     good = made.workers[1]
     wait_until(lambda: good.stats.reported.count == 20, "the good one has all")
@@ -109,8 +113,8 @@ def test_a_reporter_that_blocks_for_ever(method: str) -> None:
 
 def test_a_full_queue_drops_the_oldest_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
     """What a bound drops is counted, logged once a minute at the most, and reported as an event."""
-    factory = "tests.plugins:CollectingFactory"
-    made = registry(bad="tests.plugins:Blocking", bad__in="open", bad__queue__size="5", good=factory)
+    factory = "tests.support.plugins:CollectingFactory"
+    made = registry(bad="tests.support.plugins:Blocking", bad__in="open", bad__queue__size="5", good=factory)
     emit(made, 12)
     worker = made.workers[0]
 
@@ -156,9 +160,9 @@ def test_losses_are_told_again_after_a_minute(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_hundred_thousand_events_behind_a_reporter_that_blocks() -> None:
     """Memory is bounded, nobody waits, the other reporter has everything, and closing is bounded."""
-    factory = "tests.plugins:CollectingFactory"
+    factory = "tests.support.plugins:CollectingFactory"
     bounds = {"bad__queue__size": "1000000", "bad__queue__bytes": "1m"}
-    made = registry(bad="tests.plugins:Blocking", bad__in="event", good=factory, **bounds)
+    made = registry(bad="tests.support.plugins:Blocking", bad__in="event", good=factory, **bounds)
     bad, good = made.workers
     good.wait_opened(5_000)
     for number in range(100_000):
@@ -176,7 +180,7 @@ def test_a_hundred_thousand_events_behind_a_reporter_that_blocks() -> None:
 
 def test_a_forked_child_reports_nothing() -> None:
     """It has none of the threads, and must not hang on their locks."""
-    made = registry(good="tests.plugins:CollectingFactory")
+    made = registry(good="tests.support.plugins:CollectingFactory")
     made.wait_opened(5_000)
     child = os.fork()
     if child == 0:
@@ -192,7 +196,7 @@ def test_a_forked_child_reports_nothing() -> None:
 
 def test_retry_later_keeps_everything() -> None:
     """A destination that is away for some flushes costs nothing and changes no order."""
-    made = registry(away="tests.plugins:Away", away__flushes="3")
+    made = registry(away="tests.support.plugins:Away", away__flushes="3")
     emit(made, 5)
     wait_until(lambda: made.workers[0].stats.reported.count == 5, "all are reported")
     made.close(5_000)
@@ -204,7 +208,7 @@ def test_retry_later_keeps_everything() -> None:
 
 def test_retrying_ends_with_the_close(caplog: pytest.LogCaptureFixture) -> None:
     """A destination that stays away: what is left is counted and said, within the time."""
-    made = registry(away="tests.plugins:Away", away__flushes="1000000")
+    made = registry(away="tests.support.plugins:Away", away__flushes="1000000")
     emit(made, 5)
     made.close(600)
 
@@ -214,7 +218,7 @@ def test_retrying_ends_with_the_close(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_wrong_kind_of_reporter(caplog: pytest.LogCaptureFixture) -> None:
     """A factory that makes something else is told so."""
-    made = registry(odd="tests.plugins:WrongKind")
+    made = registry(odd="tests.support.plugins:WrongKind")
     made.wait_opened(5_000)
     made.close(1_000)
 
@@ -223,7 +227,7 @@ def test_wrong_kind_of_reporter(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_spans_go_the_same_way() -> None:
     """Spans are loaded, filtered and dispatched as events are."""
-    conf = {"factory.class": "tests.plugins:CollectingSpansFactory", "filter.excludes": "*:Secret*"}
+    conf = {"factory.class": "tests.support.plugins:CollectingSpansFactory", "filter.excludes": "*:Secret*"}
     setups, _ = read_all_setups({f"spark.traces.reporter.x.{k}": v for k, v in conf.items()})
     made = Registry(setups)
     made.start()
@@ -239,7 +243,7 @@ def test_spans_go_the_same_way() -> None:
 def test_metrics_come_and_go(caplog: pytest.LogCaptureFixture) -> None:
     """Metrics are announced by full name and withdrawn; of two with one name the first stays."""
     conf = {
-        "factory.class": "tests.plugins:CollectingMetricsFactory",
+        "factory.class": "tests.support.plugins:CollectingMetricsFactory",
         "scope.delimiter": "/",
         "filter.includes": "spark.query:*:counter",
     }
@@ -270,7 +274,7 @@ def test_metrics_come_and_go(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_a_pushing_reporter_reports_each_interval_and_at_the_end() -> None:
     """Also while nothing comes; a report that raises is counted, and the next one is made."""
-    conf = {"factory.class": "tests.plugins:PushingFactory", "interval": "20ms", "raise.in": "2"}
+    conf = {"factory.class": "tests.support.plugins:PushingFactory", "interval": "20ms", "raise.in": "2"}
     conf["filter.includes"] = "spark.mine"
     setups, errors = read_all_setups({f"spark.metrics.reporter.x.{k}": v for k, v in conf.items()})
     assert not errors
@@ -308,7 +312,7 @@ def test_reports_that_do_not_get_through(
 ) -> None:
     """They are counted by what became of them, and said once, however often it happens."""
     monkeypatch.setattr(Pushing, "error", error)
-    conf = {"factory.class": "tests.plugins:PushingFactory", "interval": "10ms", "raise.in": "2,3"}
+    conf = {"factory.class": "tests.support.plugins:PushingFactory", "interval": "10ms", "raise.in": "2,3"}
     setups, _ = read_all_setups({f"spark.metrics.reporter.x.{k}": v for k, v in conf.items()})
     made = Registry(setups)
     made.start()
@@ -327,7 +331,7 @@ def test_reports_that_do_not_get_through(
 
 def test_a_pushing_reporter_with_a_long_interval_reports_at_the_end() -> None:
     """A batch job that is shorter than the interval has its last values reported."""
-    conf = {"factory.class": "tests.plugins:PushingFactory", "interval": "1h"}
+    conf = {"factory.class": "tests.support.plugins:PushingFactory", "interval": "1h"}
     setups, _ = read_all_setups({f"spark.metrics.reporter.x.{k}": v for k, v in conf.items()})
     made = Registry(setups)
     made.start()
@@ -341,7 +345,7 @@ def test_a_pushing_reporter_with_a_long_interval_reports_at_the_end() -> None:
 def test_nothing_is_logged_for_a_good_run(caplog: pytest.LogCaptureFixture) -> None:
     """A reporter that works is silent."""
     caplog.set_level(logging.WARNING)
-    made = registry(good="tests.plugins:CollectingFactory")
+    made = registry(good="tests.support.plugins:CollectingFactory")
     emit(made, 3)
     made.close(5_000)
 
@@ -377,7 +381,7 @@ def test_a_closed_group_takes_nothing_and_is_forgotten() -> None:
 def test_the_frameworks_own_metrics_have_a_scope() -> None:
     """Their dotted names begin as ``spark.metrics.scope.driver`` says; their labels do not change by it."""
     key = "spark.metrics.reporter.x.factory.class"
-    setups, _ = read_all_setups({key: "tests.plugins:CollectingMetricsFactory"})
+    setups, _ = read_all_setups({key: "tests.support.plugins:CollectingMetricsFactory"})
     made = Registry(setups, driver_scope=("app", "driver"))
     made.start()
     wait_until(lambda: made.workers[0].depth == 0, "all are announced")

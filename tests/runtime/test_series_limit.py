@@ -10,15 +10,15 @@ import pytest
 from spark_events.api import Counter, Gauge, Histogram, Meter, Metric
 from spark_events.runtime.registry import Registry, read_all_setups
 from spark_events.runtime.scope import ScopeGroup
-from tests.plugins import CollectingMetricsFactory
-from tests.support import wait_until
+from tests.support.plugins import CollectingMetricsFactory
+from tests.support.waiting import wait_until
 
 KEY = "spark.metrics.reporter.x."
 OVERFLOW = {"otel.metric.overflow": "true"}
 
 
 def limited(**options: str) -> Registry:
-    conf = {KEY + "factory.class": "tests.plugins:CollectingMetricsFactory"}
+    conf = {KEY + "factory.class": "tests.support.plugins:CollectingMetricsFactory"}
     conf |= {KEY + name.replace("_", "."): value for name, value in options.items()}
     setups, errors = read_all_setups(conf)
     assert not errors

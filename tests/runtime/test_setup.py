@@ -114,10 +114,13 @@ def test_settings_around_a_reporter() -> None:
 @pytest.mark.parametrize(
     ("target", "problem"),
     [
-        ("tests.plugins:Nothing", "cannot be imported (AttributeError"),
+        ("tests.support.plugins:Nothing", "cannot be imported (AttributeError"),
         ("tests.nowhere:Factory", "cannot be imported (ModuleNotFoundError"),
-        ("tests.plugins:Collecting", "is no subclass of spark_events.api.reporter.EventReporterFactory"),
-        ("tests.plugins:RaisesInConstructor", "raised RuntimeError: no constructor today"),
+        (
+            "tests.support.plugins:Collecting",
+            "is no subclass of spark_events.api.reporter.EventReporterFactory",
+        ),
+        ("tests.support.plugins:RaisesInConstructor", "raised RuntimeError: no constructor today"),
     ],
 )
 def test_module_and_class(target: str, problem: str) -> None:
@@ -130,6 +133,6 @@ def test_module_and_class(target: str, problem: str) -> None:
 
 def test_module_and_class_that_works() -> None:
     """``module:Class`` needs no entry point, and takes any option when it declares none."""
-    conf = {"factory.class": "tests.plugins:CollectingFactory", "whatever": "1"}
+    conf = {"factory.class": "tests.support.plugins:CollectingFactory", "whatever": "1"}
 
     assert read({f"spark.events.reporter.own.{k}": v for k, v in conf.items()}) == (["own"], "")

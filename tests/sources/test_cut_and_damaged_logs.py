@@ -12,9 +12,9 @@ import zstandard
 
 from spark_events.sources.event_log.lines import LONGEST, LineSplitter
 from spark_events.sources.event_log.records import CUT, MALFORMED, NO_RECORD, NOT_JSON, TOO_LONG
-from tests.event_log_sample import small_log
-from tests.sources.reading import read, read_bytes
-from tests.support import wait_until
+from tests.support.event_log_reading import read, read_bytes
+from tests.support.event_log_sample import small_log
+from tests.support.waiting import wait_until
 
 SMALL = small_log()
 

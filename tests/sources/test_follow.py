@@ -14,11 +14,12 @@ from spark_events.api.event import now_ms
 from spark_events.sources.event_log import follow
 from spark_events.sources.event_log.cursor import DEAD, ENDED, FOLLOWED, PASSED, Cursors
 from spark_events.sources.event_log.follow import Follower
-from tests.event_log_sample import SampleLog, small_log
-from tests.listeners.records import new_statuses
-from tests.plugins import Collecting, CollectingMetricsFactory
-from tests.sources.reading import read_bytes
-from tests.support import file_events, wait_until
+from tests.support.event_log_reading import read_bytes
+from tests.support.event_log_sample import SampleLog, small_log
+from tests.support.file_log import file_events
+from tests.support.plugins import Collecting, CollectingMetricsFactory
+from tests.support.spark_records import new_statuses
+from tests.support.waiting import wait_until
 
 LINES = small_log().splitlines(keepends=True)
 
@@ -30,7 +31,7 @@ class Following:
         self.logs, self.state = folder / "logs", folder / "state.sqlite"
         self.logs.mkdir(exist_ok=True)
         self.conf = {
-            "spark.events.reporter.x.factory.class": "tests.plugins:CollectingFactory",
+            "spark.events.reporter.x.factory.class": "tests.support.plugins:CollectingFactory",
             "spark.events.eventlog.dead.after": "1h",
             **{f"spark.events.{key.replace('__', '.')}": value for key, value in conf.items()},
         }
@@ -149,7 +150,7 @@ def test_what_was_not_delivered_comes_again(following: Following, tmp_path: Path
 def test_what_a_reporter_still_holds_is_not_noted(following: Following) -> None:
     """How far a log was read and delivered is not how far it was read."""
     key = "spark.events.reporter.y."
-    following.conf |= {key + "factory.class": "tests.plugins:Blocking", key + "in": "event"}
+    following.conf |= {key + "factory.class": "tests.support.plugins:Blocking", key + "in": "event"}
     following.conf["spark.events.close.timeout"] = "100ms"
     following.stop()
     following.start()
@@ -164,7 +165,7 @@ def test_what_a_reporter_still_holds_is_not_noted(following: Following) -> None:
 
 def test_what_is_noted_while_records_keep_coming(following: Following) -> None:
     """Each turn notes what the one before it has read, if that is delivered by now."""
-    following.conf["spark.events.reporter.y.factory.class"] = "tests.plugins:SlowFactory"
+    following.conf["spark.events.reporter.y.factory.class"] = "tests.support.plugins:SlowFactory"
     following.stop()
     following.start()
     noted = []
@@ -294,7 +295,9 @@ def test_a_log_that_goes_away(following: Following, caplog: pytest.LogCaptureFix
 def test_metrics_of_all_applications_in_one_place(tmp_path: Path) -> None:
     """Under their ids; they stay for a while after the end, and go then."""
     following = Following(tmp_path)
-    following.conf["spark.metrics.reporter.m.factory.class"] = "tests.plugins:CollectingMetricsFactory"
+    following.conf["spark.metrics.reporter.m.factory.class"] = (
+        "tests.support.plugins:CollectingMetricsFactory"
+    )
     following.conf["spark.metrics.grace"] = "1h"
     following.conf["spark.metrics.scope.application"] = "<app_name>.<app_id>"
     following.stop()

@@ -12,10 +12,10 @@ import pytest
 from spark_events.api import ConfigError
 from spark_events.sources.event_log.codecs import CorruptLogError, codec_for
 from spark_events.sources.event_log.files import LogFiles
-from tests.event_log_sample import SampleLog, small_log
-from tests.listeners.records import new_statuses
-from tests.sources.reading import read, read_bytes, read_one
-from tests.support import APPS
+from tests.support.event_log_reading import read, read_bytes, read_one
+from tests.support.event_log_sample import SampleLog, small_log
+from tests.support.paths import APPS
+from tests.support.spark_records import new_statuses
 
 CODECS = ("zstd", "lz4", "snappy", "lzf")
 

@@ -12,9 +12,9 @@ import pytest
 from spark_events.listeners.translator import NESTED_EXECUTION
 from spark_events.sources.event_log.records import RecordReader
 from spark_events.sources.event_log.stage_tasks import AllStageTasks
-from tests.event_log_sample import small_log
-from tests.listeners.records import Feed
-from tests.sources.reading import read
+from tests.support.event_log_reading import read
+from tests.support.event_log_sample import small_log
+from tests.support.spark_records import Feed
 
 LOG = "local-1422981780767"
 

@@ -10,9 +10,9 @@ import pytest
 from spark_events.sources.event_log.cursor import Cursors
 from spark_events.sources.event_log.files import LogFiles
 from spark_events.sources.event_log.follow import Follower
-from tests.event_log_sample import small_log
-from tests.plugins import Collecting
-from tests.sources.reading import read, read_bytes
+from tests.support.event_log_reading import read, read_bytes
+from tests.support.event_log_sample import small_log
+from tests.support.plugins import Collecting
 
 moto = pytest.importorskip("moto.server")
 boto3 = pytest.importorskip("boto3")
@@ -64,7 +64,7 @@ def test_follow(bucket: str, tmp_path: object) -> None:
     lines, folder = small_log().splitlines(keepends=True), f"{bucket}/spark/eventlog_v2_app-1"
     put(f"{folder}/appstatus_app-1.inprogress", b"")
     put(f"{folder}/events_1_app-1", b"".join(lines[:9]))
-    conf = {"spark.events.reporter.x.factory.class": "tests.plugins:CollectingFactory"}
+    conf = {"spark.events.reporter.x.factory.class": "tests.support.plugins:CollectingFactory"}
     follower = Follower(f"s3://{bucket}/spark", conf, Cursors(Path(str(tmp_path)) / "state"))
     follower.poll()
     put(f"{folder}/events_2_app-1", b"".join(lines[9:]))

@@ -12,9 +12,10 @@ import pytest
 
 from spark_events.spark.file_systems import WEBHDFS
 from spark_events.sql_runner.store.store import Store
-from tests.servers import Hdfs, SparkCluster, running_hdfs, running_spark_cluster
-from tests.sql_runner.shop import Bench, Shop
-from tests.support import free_port, local_spark
+from tests.support.query_shop import Bench, Shop
+from tests.support.servers import Hdfs, SparkCluster, running_hdfs, running_spark_cluster
+from tests.support.spark import local_spark
+from tests.support.waiting import free_port
 
 
 @pytest.fixture

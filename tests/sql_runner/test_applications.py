@@ -13,10 +13,10 @@ import pytest
 from spark_events.sql_runner.deploy.host_link import HostLink
 from spark_events.sql_runner.store.layout import APPLICATION
 from spark_events.sql_runner.store.store import Store
-from tests.servers import SparkCluster
-from tests.sql_runner.shop import Shop
-from tests.sql_runner.test_commands import QUIET, run, tables
-from tests.support import wait_until
+from tests.support.query_shop import Shop
+from tests.support.servers import SparkCluster
+from tests.support.sql_commands import QUIET, run, tables
+from tests.support.waiting import wait_until
 
 # They start Spark several times; a loaded machine takes long for that.
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]

@@ -19,30 +19,15 @@ from spark_events.sql_runner.deploy.host_link import HostLink
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.lease import Lease
 from spark_events.sql_runner.store.store import Store
-from tests.servers import SparkCluster
-from tests.sql_runner.shop import HOST, Shop
-from tests.support import REPO, App, cli, file_events, of_name, statuses, wait_until, without_jvms_words
+from tests.support.applications import App, cli, without_jvms_words
+from tests.support.file_log import file_events, of_name, statuses
+from tests.support.paths import REPO
+from tests.support.query_shop import HOST, Shop
+from tests.support.servers import SparkCluster
+from tests.support.sql_commands import QUIET, run, tables
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(900)  # Spark starts several times; a loaded machine takes long for that
-QUIET = ["--poll-ms", "100", "--lease-ms", "20000"]
-
-
-def run(shop: Shop, *arguments: str, timeout_s: float = 400) -> subprocess.CompletedProcess[str]:
-    environment = {
-        **os.environ,
-        "SPARK_EVENTS_SQL_STORE": shop.store_url,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "COLUMNS": "160",
-    }
-    return subprocess.run(
-        cli("sql", *arguments),
-        env=environment,
-        cwd=shop.folder,
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-    )
 
 
 class Session:
@@ -81,10 +66,6 @@ def session(shop: Shop, cluster: SparkCluster) -> Iterator[Session]:
     yield session
     if not session.app.ended:
         session.app.kill()
-
-
-def tables(shop: Shop) -> list[str]:
-    return ["--table-definition-path", str(shop.folder / "tables.sql")]
 
 
 @pytest.mark.spark

@@ -13,9 +13,10 @@ import pytest
 from spark_events.sql_runner.analysis.analyst import Analyst
 from spark_events.sql_runner.analysis.definitions import split_statements
 from spark_events.sql_runner.deploy.decision import Action
-from tests.servers import KafkaBroker, jars, running_kafka
-from tests.sql_runner.shop import METADATA, Bench, Shop
-from tests.support import local_spark, wait_until
+from tests.support.query_shop import METADATA, Bench, Shop
+from tests.support.servers import KafkaBroker, jars, running_kafka
+from tests.support.spark import local_spark
+from tests.support.waiting import wait_until
 
 pytestmark = [
     pytest.mark.timeout(600),

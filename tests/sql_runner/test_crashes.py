@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from spark_events.sql_runner.deploy.decision import Action
-from tests.sql_runner.shop import Bench
-from tests.support import APPS
+from tests.support.paths import APPS
+from tests.support.query_shop import Bench
 
 # They start Spark several times; a loaded machine takes long for that.
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]

@@ -13,9 +13,9 @@ from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.deployed import read_deployed, read_history
 from spark_events.sql_runner.store.documents import Order
 from spark_events.sql_runner.store.savepoints import all_savepoints
-from tests.servers import Hdfs
-from tests.sql_runner.shop import COLUMNS, HOST, Bench, Shop
-from tests.support import wait_until
+from tests.support.query_shop import COLUMNS, HOST, Bench, Shop
+from tests.support.servers import Hdfs
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.spark
 FASTER = {"processing-time": "200 milliseconds"}

@@ -13,7 +13,7 @@ from spark_events.sql_runner.manifest.folder import read_files, read_folder
 from spark_events.sql_runner.manifest.manifest import json_schema, parse_manifest
 from spark_events.sql_runner.manifest.properties import RestartStrategy
 from spark_events.sql_runner.manifest.yaml_text import read_yaml, write_yaml
-from tests.support import REPO
+from tests.support.paths import REPO
 
 GOOD = "name: q\ntarget-table: t\nsql: SELECT 1\n"
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from spark_events.sql_runner.analysis.pipelines import Export, export_pipeline
-from tests.sql_runner.shop import COLUMNS, Bench
+from tests.support.query_shop import COLUMNS, Bench
 
 pytestmark = pytest.mark.spark
 

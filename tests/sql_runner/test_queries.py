@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from bench.tpc import load
 from spark_events.api import ConfigError
 from spark_events.sql_runner.analysis.analyst import Analyst
 from spark_events.sql_runner.analysis.definitions import Definitions, split_statements
@@ -17,8 +16,9 @@ from spark_events.sql_runner.deploy.planner import problems_of_queries
 from spark_events.sql_runner.manifest.manifest import Manifest, parse_manifest
 from spark_events.sql_runner.manifest.yaml_text import read_yaml, write_yaml
 from spark_events.sql_runner.store.deployed import Deployed, Meta
-from tests.conftest import missing
-from tests.sql_runner.shop import METADATA, Shop
+from tests.support.query_shop import METADATA, Shop
+from tests.support.requirements import missing
+from tests.support.tpc import load
 
 pytestmark = pytest.mark.spark
 SELECT = "SELECT id, price FROM shop_orders WHERE price > 5"

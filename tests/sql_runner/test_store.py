@@ -15,8 +15,8 @@ from spark_events.api import ConfigError
 from spark_events.spark import file_systems
 from spark_events.spark.file_systems import WEBHDFS
 from spark_events.sql_runner.store.store import Store, StoreError
-from tests.servers import Hdfs
-from tests.support import free_port
+from tests.support.servers import Hdfs
+from tests.support.waiting import free_port
 
 
 @pytest.fixture(params=["local", "file URL", "S3", "HDFS"])

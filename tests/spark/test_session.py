@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.support import without_jvms_words
+from tests.support.applications import without_jvms_words
 
 STARTS = """
 import os

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from tests.support import REPO
+from tests.support.paths import REPO
 
 FOLDER = REPO / "grafana" / "dashboards" / "spark-events"
 RULES = REPO / "conf" / "prometheus" / "rules"

@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import APPS, App, cli, file_events, free_port, http_get, statuses, wait_until
+from tests.support.applications import App, cli
+from tests.support.file_log import file_events, statuses
+from tests.support.paths import APPS
+from tests.support.waiting import free_port, http_get, wait_until
 
 pytestmark = pytest.mark.spark
 

@@ -17,9 +17,13 @@ import pyspark
 import pytest
 import zstandard
 
-from tests.event_log_sample import SampleLog, small_log
-from tests.sources.reading import read_bytes
-from tests.support import REPO, Collector, cli, file_events, free_port, wait_until
+from tests.support.applications import cli
+from tests.support.collector import Collector
+from tests.support.event_log_reading import read_bytes
+from tests.support.event_log_sample import SampleLog, small_log
+from tests.support.file_log import file_events
+from tests.support.paths import REPO
+from tests.support.waiting import free_port, wait_until
 
 FILE = "spark.events.reporter.file."
 
@@ -194,7 +198,9 @@ def test_nothing_is_lost_to_a_full_queue(tmp_path: Path) -> None:
     for _ in range(300):
         lines += log.job(1)
     (tmp_path / "app-1").write_bytes(b"".join([*lines, *log.end()]))
-    slow = conf(reporter__x__factory__class="tests.plugins:SlowFactory", reporter__x__queue__size="600")
+    slow = conf(
+        reporter__x__factory__class="tests.support.plugins:SlowFactory", reporter__x__queue__size="600"
+    )
     done = run(str(tmp_path / "app-1"), *slow)
     assert done.returncode == 0, done.stdout
     assert f"event reporter 'x': {300 * 4 + 3:,} sent" in done.stdout
@@ -217,7 +223,9 @@ def test_ctrl_c(tmp_path: Path) -> None:
         file.writelines(log.begin())
         for _ in range(5_000):
             file.writelines(log.job(1, stages=1))
-    slow = conf(reporter__slow__factory__class="tests.plugins:SlowFactory", reporter__slow__queue__size="600")
+    slow = conf(
+        reporter__slow__factory__class="tests.support.plugins:SlowFactory", reporter__slow__queue__size="600"
+    )
     process = subprocess.Popen(
         cli("replay", str(tmp_path / "app-1"), *to_file(tmp_path / "out"), *slow),
         stdout=subprocess.PIPE,

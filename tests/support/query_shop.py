@@ -23,7 +23,7 @@ from spark_events.sql_runner.manifest.manifest import parse_manifest
 from spark_events.sql_runner.manifest.yaml_text import read_yaml, write_yaml
 from spark_events.sql_runner.store.deployed import read_deployed
 from spark_events.sql_runner.store.savepoints import all_savepoints
-from tests.support import wait_until
+from tests.support.waiting import wait_until
 
 METADATA = """__create_timestamp TIMESTAMP, __query_name STRING, __query_description STRING,
   __query_id STRING, __query_version INT, __query_create_timestamp TIMESTAMP"""

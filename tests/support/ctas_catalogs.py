@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.servers import PostgreSql, jars
+from tests.support.servers import PostgreSql, jars
 
 DATABASE = "spark.sql.catalog.db"
 _JDBC = "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"

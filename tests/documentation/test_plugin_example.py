@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import REPO, cli
+from tests.support.applications import cli
+from tests.support.paths import REPO
 
 PACKAGE = REPO / "tests" / "plugin_example"
 _QUERY = "SELECT id, json_extract(event, '$.name'), json_extract(event, '$.query_name') FROM events"

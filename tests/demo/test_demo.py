@@ -13,16 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import (
-    Collector,
-    Event,
-    PrometheusServer,
-    cli,
-    file_events,
-    free_port,
-    of_name,
-    wait_until,
-)
+from tests.support.applications import cli
+from tests.support.collector import Collector
+from tests.support.file_log import Event, file_events, of_name
+from tests.support.prometheus import PrometheusServer
+from tests.support.waiting import free_port, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 QUERY = "orders_per_customer"

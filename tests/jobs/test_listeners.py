@@ -5,94 +5,21 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from spark_events.api import (
-    ApplicationInfo,
     ExecutionMode,
     JobCreatedEvent,
     JobExecutionStatusEvent,
     JobLineageEvent,
     JobStatus,
 )
-from spark_events.jobs.job_events import QUERY_LINEAGE, STATEMENT_CREATED, STATEMENT_ENDED, JobListeners
-from spark_events.lineage.datasets import Catalogs
-from spark_events.listeners.settings import ListenerSettings
-from spark_events.listeners.translator import SparkListeners
-from spark_events.runtime.redaction import Redactor
-from spark_events.runtime.registry import Registry, read_all_setups
-from tests.lineage.listeners import Collecting, OlderForm
-from tests.support import REPO
-
-PREFIX = "spark.job-status-changed.listener"
-COLLECTING = "tests.lineage.listeners:CollectingFactory"
-APPLICATION = ApplicationInfo("shop", "app-1")
-_STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
-
-
-class Told:
-    """The listeners of an application that the test tells records of."""
-
-    def __init__(self, *secrets: str, **conf: str) -> None:
-        keys = {f"{PREFIX}{key.replace('__', '.')}": value for key, value in conf.items()}
-        setups, errors = read_all_setups(keys, APPLICATION)
-        assert not errors, errors
-        Collecting.instances.clear()
-        OlderForm.told.clear()
-        self.registry = Registry(setups, Redactor(secrets))
-        self.registry.start()
-        assert self.registry.wait_opened(5_000) == []
-
-        def extension(context: Any, registry: Registry, version: str) -> JobListeners:
-            return JobListeners(context, registry, version, Catalogs(), with_plans=True)
-
-        self._listeners = SparkListeners(self.registry, ListenerSettings(), [], "4.3.0", extension)
-        self._time_ms = 1_000
-        self.record("SparkListenerApplicationStart", **{"App Name": "shop", "App ID": "app-1"})
-
-    def record(self, name: str, /, **fields: Any) -> None:
-        self._time_ms += 1_000
-        given = {"Event": name, "time": self._time_ms, "Timestamp": self._time_ms, **fields}
-        self._listeners.on_record(given, self._time_ms)
-
-    def tick(self, after_ms: int) -> None:
-        self._listeners.tick(self._time_ms + after_ms)
-
-    def close(self, timeout_ms: int = 5_000) -> None:
-        self.registry.close(timeout_ms)
-
-
-def lineage_record(sink: str = "/data/out") -> dict[str, Any]:
-    return {
-        "sources": [{"identity": {"paths": ["/data/in"], "format": "parquet"}, "streaming": False}],
-        "columns": [[0, "a", "int"]],
-        "sinks": [
-            {
-                "identity": {"paths": [sink], "format": "parquet"},
-                "modify": "INSERT",
-                "columns": [["b", "int", 0]],
-            }
-        ],
-        "groups": [{"0": 1}],
-        "indirect": {},
-    }
-
-
-def statement(told: Told, number: int, failure: dict[str, str] | None = None, **more: Any) -> None:
-    told.record(STATEMENT_CREATED, executionId=number, lineage=lineage_record(), **more)
-    told.record(STATEMENT_ENDED, executionId=number, failure=failure)
-
-
-def query_started(told: Told, run: str) -> None:
-    told.record(
-        f"{_STREAMING}QueryStartedEvent",
-        id="q",
-        runId=run,
-        name="orders",
-        timestamp="1970-01-01T00:00:05.000Z",
-    )
+from spark_events.jobs.job_events import QUERY_LINEAGE, STATEMENT_CREATED
+from spark_events.runtime.registry import read_all_setups
+from tests.support.job_listeners import Collecting, OlderForm
+from tests.support.paths import REPO
+from tests.support.told_jobs import COLLECTING, PREFIX, Told, lineage_record, query_started, statement
 
 
 def test_what_a_listener_is_told() -> None:
@@ -133,7 +60,7 @@ def test_several_listeners_each_with_its_options_and_one_that_raises(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     told = Told(
-        s="one,two,tests.lineage.listeners:RaisingFactory",
+        s="one,two,tests.support.job_listeners:RaisingFactory",
         __one__factory__class=COLLECTING,
         __one__label="first",
         __two__factory__class=COLLECTING,
@@ -149,7 +76,7 @@ def test_several_listeners_each_with_its_options_and_one_that_raises(
 
 
 def test_the_older_form() -> None:
-    told = Told(s="tests.lineage.listeners:OlderFactory")
+    told = Told(s="tests.support.job_listeners:OlderFactory")
     statement(told, 1)
     statement(told, 2, {"text": "java.lang.IllegalStateException: no"})
     statement(told, 3, {"text": "x", "errorClass": "SPARK_JOB_CANCELLED"})
@@ -251,7 +178,7 @@ def test_flinks_own_key_names_them_too() -> None:
             "nobody.factory.class: unknown job status listener 'nobody'; installed: file_log, openlineage",
         ),
         ({"s": "tests.lineage.nowhere:X"}, "cannot be imported"),
-        ({"s": "tests.lineage.listeners:Collecting"}, "is no subclass of spark_events.api.job_listener"),
+        ({"s": "tests.support.job_listeners:Collecting"}, "is no subclass of spark_events.api.job_listener"),
         ({".one.label": "x"}, ".one.factory.class: missing"),
         ({".one.factory.class": COLLECTING, ".one.lable": "x"}, "did you mean 'label'?"),
         ({".one.factory.class": COLLECTING, ".one.filter.includes": "*"}, "unknown option"),

@@ -14,8 +14,9 @@ from typing import Protocol, TypeVar
 
 from spark_events.spark.conf import spark_home
 from spark_events.spark.file_systems import open_file_system
-from tests.conftest import missing
-from tests.support import REPO, free_port, wait_until
+from tests.support.paths import REPO
+from tests.support.requirements import missing
+from tests.support.waiting import free_port, wait_until
 
 JARS = REPO / ".cache" / "jars"
 _CLUSTER = "4L6g3nShT-eMCtK--X86sw"

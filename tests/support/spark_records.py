@@ -10,8 +10,8 @@ from spark_events.listeners.failure_type import FailureTypeEnricher
 from spark_events.listeners.settings import read_settings
 from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.registry import Registry, read_all_setups
-from tests.plugins import Collecting, CollectingMetricsFactory, CollectingSpansFactory
-from tests.support import wait_until
+from tests.support.plugins import Collecting, CollectingMetricsFactory, CollectingSpansFactory
+from tests.support.waiting import wait_until
 
 STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 T0 = 1_700_000_000_000
@@ -28,9 +28,9 @@ class Feed:
     ) -> None:
         keys = {f"spark.events.{key.replace('__', '.')}": value for key, value in conf.items()}
         keys |= extra or {}
-        keys["spark.events.reporter.x.factory.class"] = "tests.plugins:CollectingFactory"
-        keys["spark.metrics.reporter.x.factory.class"] = "tests.plugins:CollectingMetricsFactory"
-        keys["spark.traces.reporter.x.factory.class"] = "tests.plugins:CollectingSpansFactory"
+        keys["spark.events.reporter.x.factory.class"] = "tests.support.plugins:CollectingFactory"
+        keys["spark.metrics.reporter.x.factory.class"] = "tests.support.plugins:CollectingMetricsFactory"
+        keys["spark.traces.reporter.x.factory.class"] = "tests.support.plugins:CollectingSpansFactory"
         setups, errors = read_all_setups(keys)
         settings, wrong = read_settings(keys)
         assert not errors + wrong

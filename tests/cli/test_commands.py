@@ -14,7 +14,9 @@ from spark_events.api import ConfigError
 from spark_events.configuration.check import check
 from spark_events.submit.driver_python import USERS_PYTHON
 from spark_events.submit.spark_submit import submit_command
-from tests.support import REPO, cli, free_port
+from tests.support.applications import cli
+from tests.support.paths import REPO
+from tests.support.waiting import free_port
 
 GOOD = "spark.events.reporter.file.factory.class file_log\nspark.events.reporter.file.path {path}\n"
 
@@ -291,7 +293,7 @@ def test_near_misses_of_a_namespace(key: str) -> None:
             },
             "unable to open database file",
         ),
-        ({"factory.class": "tests.plugins:Raising", "in": "open"}, "no open today"),
+        ({"factory.class": "tests.support.plugins:Raising", "in": "open"}, "no open today"),
     ],
     ids=["proc", "file", "plugin", "open"],
 )
@@ -308,7 +310,7 @@ def test_connect_leaves_nothing_behind(tmp_path: Path) -> None:
     conf = {
         "spark.events.reporter.f.factory.class": "file_log",
         "spark.events.reporter.f.path": str(tmp_path / "events"),
-        "spark.events.reporter.r.factory.class": "tests.plugins:CollectingFactory",
+        "spark.events.reporter.r.factory.class": "tests.support.plugins:CollectingFactory",
     }
     found = check(conf, True)
 

@@ -13,8 +13,8 @@ import pytest
 
 from spark_events.jobs.job_events import STATEMENT_CREATED, STATEMENT_ENDED
 from spark_events.lineage.data_flow import read
-from tests.lineage.test_listeners import Told
-from tests.support import cli
+from tests.support.applications import cli
+from tests.support.told_jobs import Told
 
 
 def flow(source: str, sink: str, table: str = "") -> dict[str, Any]:

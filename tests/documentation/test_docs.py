@@ -15,7 +15,8 @@ from spark_events.listeners.enrichers import Enrichers
 from spark_events.runtime.kinds import KINDS
 from spark_events.runtime.log_once import OnceLog
 from spark_events.runtime.plugins import installed, load_factory
-from tests.support import REPO, wait_until
+from tests.support.paths import REPO
+from tests.support.waiting import wait_until
 
 EVENTS = (
     "JobStatusChangeEvent",

@@ -1,0 +1,1 @@
+"""What tests, benches and the applications of tests share."""

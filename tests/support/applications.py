@@ -1,0 +1,102 @@
+"""Runs Spark applications, and commands, in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.support.paths import REPO
+from tests.support.spark import _BASE_CONF
+from tests.support.waiting import wait_until
+
+
+def without_jvms_words(err: str) -> list[str]:
+    """Return the lines of what came on stderr, but for those of the JVM itself, which are no log."""
+    return [line for line in err.splitlines() if not line.startswith(("NOTE: ", "WARNING: Using"))]
+
+
+@dataclass
+class AppRun:
+    """A Spark application that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+class App:
+    """A Spark application in a process of its own, configured by a spark-defaults.conf alone.
+
+    Its output goes to files: a pipe that nobody reads would hold it up.
+    """
+
+    def __init__(
+        self, command: list[str], conf: Mapping[str, str], folder: Path, stdin: int = subprocess.DEVNULL
+    ) -> None:
+        conf_dir = folder / "spark-conf"
+        conf_dir.mkdir(exist_ok=True)
+        lines = [f"{key}  {value}" for key, value in {**_BASE_CONF, **conf}.items()]
+        (conf_dir / "spark-defaults.conf").write_text("\n".join(lines) + "\n")
+        environment = {
+            **os.environ,
+            "SPARK_CONF_DIR": str(conf_dir),
+            "PYTHONPATH": str(REPO),
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        }
+        self._out, self._err = folder / "stdout.txt", folder / "stderr.txt"
+        with self._out.open("w") as out, self._err.open("w") as err:
+            self.process = subprocess.Popen(
+                command,
+                env=environment,
+                cwd=folder,
+                stdout=out,
+                stderr=err,
+                stdin=stdin,
+                start_new_session=True,
+            )
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended."""
+        return self.process.poll() is not None
+
+    def wait_for(self, condition: Callable[[], Any], what: str) -> None:
+        """Wait for a condition, while the application runs."""
+        try:
+            wait_until(lambda: self.ended or condition(), what)
+        except AssertionError:
+            self.kill()
+            raise
+        assert not self.ended, f"it ended before: {what}\n{self._err.read_text()[-3000:]}"
+
+    def wait_for_line(self, line: str) -> None:
+        """Wait until it has printed a line."""
+        self.wait_for(lambda: line in self._out.read_text().splitlines(), f"it prints {line!r}")
+
+    def end(self, timeout_s: float = 180) -> AppRun:
+        """Wait until it has ended."""
+        try:
+            self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(
+                f"it did not end within {timeout_s} s:\n{self._err.read_text()[-3000:]}"
+            ) from None
+        return AppRun(self.process.returncode, self._out.read_text(), self._err.read_text())
+
+    def kill(self) -> None:
+        """End it and all its children by force."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+def cli(*arguments: str) -> list[str]:
+    """Return the command line of ``spark-events``."""
+    return [str(Path(sys.executable).with_name("spark-events")), *arguments]

@@ -1,0 +1,35 @@
+"""Reads what the file log reporter has written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+Event = dict[str, Any]
+
+
+def file_events(folder: Path) -> list[Event]:
+    """Return all events of a file log, in the order in which they were written."""
+    files = sorted(folder.glob("*.events.*.jsonl"), key=lambda path: path.stat().st_mtime_ns)
+    return [json.loads(line) for path in files for line in path.read_text().splitlines()]
+
+
+def statuses(events: Iterable[Event], kind: str) -> list[str]:
+    """Return the new statuses of all jobs of a kind."""
+    return [
+        event["attributes"]["newJobStatus"]
+        for event in events
+        if event["eventName"] == "JobStatusChangeEvent" and event["attributes"]["job.kind"] == kind
+    ]
+
+
+def of_name(events: Iterable[Event], name: str, **attributes: Any) -> list[Event]:
+    """Return the events of a name, with these attributes; ``__`` stands for a dot."""
+    wanted = {key.replace("__", "."): value for key, value in attributes.items()}
+    return [
+        event
+        for event in events
+        if event["eventName"] == name and wanted.items() <= event["attributes"].items()
+    ]

@@ -1,0 +1,22 @@
+"""One real application that tests look at from all sides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.support.applications import AppRun
+from tests.support.file_log import Event
+
+
+@dataclass
+class Live:
+    """The application, and what came out of it."""
+
+    run: AppRun
+    events: list[Event]
+    metrics: str
+    folder: Path
+    spans: list[dict[str, Any]]
+    openmetrics: str

@@ -1,0 +1,118 @@
+"""A real Prometheus and a real Pushgateway."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+from tests.support.paths import REPO
+from tests.support.waiting import _listens, free_port, http_get, wait_until
+
+
+class PrometheusServer:
+    """A real Prometheus that scrapes one target each half second, and evaluates the shipped rules as often.
+
+    Args:
+        folder: for its files; what is in its ``data`` already is served.
+        target_port: what it scrapes, on this machine.
+        how: more of the scrape's configuration, in YAML's flow style.
+    """
+
+    def __init__(self, folder: Path, target_port: int, how: str = "") -> None:
+        folder.mkdir(exist_ok=True)
+        self._folder = folder
+        self._target = f"127.0.0.1:{target_port}"
+        self._how = how
+        self._process: subprocess.Popen[bytes] | None = None
+        self.url = f"http://127.0.0.1:{free_port()}"
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        config = self._folder / "prometheus.yml"
+        config.write_text(
+            "global: {scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 500ms}\n"
+            f"rule_files: ['{REPO / 'conf' / 'prometheus' / 'rules'}/*.yml']\n"
+            f"scrape_configs: [{{job_name: demo, static_configs: [{{targets: ['{self._target}']}}]{self._how}}}]\n"
+        )
+        log = (self._folder / "prometheus.log").open("ab")
+        address = self.url.removeprefix("http://")
+        self._process = subprocess.Popen(
+            [
+                "prometheus",
+                f"--config.file={config}",
+                f"--storage.tsdb.path={self._folder / 'data'}",
+                "--storage.tsdb.retention.time=10y",
+                f"--web.listen-address={address}",
+            ],
+            stdout=log,
+            stderr=log,
+        )
+        wait_until(lambda: http_get(f"{self.url}/-/ready"), "Prometheus is ready")
+
+    def stop(self) -> None:
+        """End it."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(20)
+            self._process = None
+
+    def query(self, expression: str, at: float | None = None) -> dict[tuple[tuple[str, str], ...], float]:
+        """Return the value of each series of an instant query, by its labels without the scrape's own.
+
+        Args:
+            expression: PromQL.
+            at: when, in s since the epoch; now where it is None.
+        """
+        parameters = {"query": expression} | ({} if at is None else {"time": f"{at:.3f}"})
+        text = http_get(f"{self.url}/api/v1/query?{urllib.parse.urlencode(parameters)}")
+        answer = json.loads(text)
+        assert answer["status"] == "success", answer
+        return {
+            tuple(
+                sorted((k, v) for k, v in row["metric"].items() if k not in ("__name__", "instance", "job"))
+            ): float(row["value"][1])
+            for row in answer["data"]["result"]
+        }
+
+    def value(self, expression: str) -> float | None:
+        """Return the value of a query that yields one series; None where it yields none."""
+        values = list(self.query(expression).values())
+        assert len(values) <= 1, values
+        return values[0] if values else None
+
+
+class Pushgateway:
+    """A Pushgateway on a port of its own.
+
+    Args:
+        folder: for its log.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+        self.url = f"http://127.0.0.1:{free_port()}"
+
+    def start(self) -> None:
+        """Start it, and wait until it listens."""
+        address = self.url.removeprefix("http://")
+        log = (self._folder / "pushgateway.log").open("ab")
+        command = ["prometheus-pushgateway", f"--web.listen-address={address}", "--persistence.file="]
+        self._process = subprocess.Popen(command, stdout=log, stderr=log)
+        host, port = address.split(":")
+        wait_until(lambda: _listens(host, int(port)), "the Pushgateway listens")
+
+    def stop(self) -> None:
+        """End it."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(20)
+            self._process = None
+
+    def metrics(self) -> str:
+        """Return what it serves."""
+        return http_get(f"{self.url}/metrics")
