@@ -62,16 +62,16 @@ class AsWide:
     """Something for a rich console that is as wide as it is, on any terminal; printed with ``crop=False``.
 
     Args:
-        what: a table, a tree.
+        renderable: a table, a tree.
     """
 
-    def __init__(self, what: RenderableType) -> None:
-        self._what = what
+    def __init__(self, renderable: RenderableType) -> None:
+        self._renderable = renderable
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         widest = options.update(width=_WIDEST, max_width=_WIDEST)
-        needed = Measurement.get(console, widest, self._what).maximum
-        yield from console.render(self._what, options.update(width=needed, max_width=needed))
+        needed = Measurement.get(console, widest, self._renderable).maximum
+        yield from console.render(self._renderable, options.update(width=needed, max_width=needed))
 
 
 def log_to_terminal(level: int = logging.WARNING) -> None:

@@ -51,14 +51,14 @@ def print_summary(summary: Summary, out: Console) -> None:
 
 
 def _outcomes_table(outcomes: Outcomes) -> Table:
-    found = outcomes.counts
-    statuses = [status.value for status in JobStatus if any(key[1] == status.value for key in found)]
+    counts = outcomes.counts
+    statuses = [status.value for status in JobStatus if any(key[1] == status.value for key in counts)]
     table = Table("kind", *statuses)
     for column in table.columns[1:]:
         column.justify = "right"
     for kind in _KINDS:
-        if any(key[0] == kind for key in found):
-            table.add_row(kind, *(f"{found[kind, status]:,}" for status in statuses))
+        if any(key[0] == kind for key in counts):
+            table.add_row(kind, *(f"{counts[kind, status]:,}" for status in statuses))
     return table
 
 
@@ -73,5 +73,5 @@ def print_delivered(delivered: Mapping[str, Delivered]) -> bool:
     return not lost
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -105,6 +105,10 @@ def run_demo(options: DemoOptions, folder: Path, tell: Callable[[str], None]) ->
 
     try:
         attachment = spark_events.attach(spark, strict=True)
+    except ConfigError:
+        spark.stop()
+        raise
+    try:
         for worker in attachment.registry.workers:
             tell(f"{worker.title}: {worker.destination}")
         tell(f"\n[bold]As it happens[/], on Spark {spark.version}:")

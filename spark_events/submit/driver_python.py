@@ -101,25 +101,27 @@ def _use_our_python_for_local_workers(context: Any) -> None:
 
 def _become_users_python() -> None:
     """Go on in the interpreter that the user asked for, if it is another one."""
-    wanted = os.environ.pop(USERS_PYTHON, None)
-    if wanted is None:
+    name = os.environ.pop(USERS_PYTHON, None)
+    if name is None:
         return
-    found = shutil.which(wanted)
-    if found is None:
-        sys.exit(f"spark-events: the driver's Python {wanted!r} is not found")
+    interpreter = shutil.which(name)
+    if interpreter is None:
+        sys.exit(f"spark-events: the driver's Python {name!r} is not found")
     # Not by samefile: the interpreters of two environments are often links to one file.
-    if os.path.abspath(found) == os.path.abspath(sys.executable):
+    if os.path.abspath(interpreter) == os.path.abspath(sys.executable):
         return
-    asked = subprocess.run([found, "-c", "import spark_events"], capture_output=True, text=True, check=False)
-    if asked.returncode == 0:
-        os.execv(found, [found, "-m", "spark_events.submit.driver_python", *sys.argv[1:]])
+    check = subprocess.run(
+        [interpreter, "-c", "import spark_events"], capture_output=True, text=True, check=False
+    )
+    if check.returncode == 0:
+        os.execv(interpreter, [interpreter, "-m", "spark_events.submit.driver_python", *sys.argv[1:]])
     logger.error(
         "the driver's Python %s has no spark-events, so this application is not reported on: "
         "%s -m pip install spark-events",
-        found,
-        found,
+        interpreter,
+        interpreter,
     )
-    os.execv(found, [found, *sys.argv[1:]])
+    os.execv(interpreter, [interpreter, *sys.argv[1:]])
 
 
 if __name__ == "__main__":

@@ -142,9 +142,9 @@ def _refuse_other_languages(options: Sequence[tuple[str, ...]], application: Seq
 
 def _launcher() -> str:
     beside = Path(sys.executable).with_name(LAUNCHER)
-    found = str(beside) if beside.is_file() else shutil.which(LAUNCHER)
-    if not found:
+    launcher = str(beside) if beside.is_file() else shutil.which(LAUNCHER)
+    if not launcher:
         raise ConfigError(
             f"{LAUNCHER} is not installed beside {sys.executable}: pip install spark-events there"
         )
-    return found
+    return launcher
