@@ -1,4 +1,4 @@
-"""What a plugin author imports, and nothing else."""
+"""What a plugin author imports: events, spans, metrics, reporters, options, conformance kits."""
 
 from spark_events.api import option_types
 from spark_events.api.config import ApplicationInfo, Option, ReporterConfig

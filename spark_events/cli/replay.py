@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 _AGAIN = "run it again: ids are the same, so that nothing is doubled"
 
 
-class Format(enum.Enum):
+class FileFormat(enum.Enum):
     """In which files the events of a fleet are written."""
 
     PARQUET = "parquet"
     JSON = "json"
 
 
-class Mode(enum.Enum):
+class SaveMode(enum.Enum):
     """What to do where there are files already: Spark's save modes."""
 
     ERROR = "error"
@@ -69,11 +69,11 @@ def replay(
         str | None, typer.Option(help="With --on-spark: the folder or URL where the events go.")
     ] = None,
     file_format: Annotated[
-        Format, typer.Option("--format", help="With --on-spark: the format of the files.")
-    ] = Format.PARQUET,
+        FileFormat, typer.Option("--format", help="With --on-spark: the format of the files.")
+    ] = FileFormat.PARQUET,
     mode: Annotated[
-        Mode, typer.Option(help="With --on-spark: what to do where the output is there already.")
-    ] = Mode.ERROR,
+        SaveMode, typer.Option(help="With --on-spark: what to do where the output is there already.")
+    ] = SaveMode.ERROR,
     master: Annotated[
         str | None, typer.Option(help="With --on-spark: the cluster, as for spark-submit.")
     ] = None,

@@ -1,1 +1,1 @@
-"""The history of applications and queries: PySpark jobs over stored events, and a report of them."""
+"""From stored events to tables and a report: uptime, checkpoints against an SLA, failures."""

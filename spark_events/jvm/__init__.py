@@ -1,1 +1,1 @@
-"""Java sources that are compiled in a driver's JVM, and those that several packages share."""
+"""Compiles Java in the driver's JVM, and holds the Java that several packages share."""

@@ -1,4 +1,4 @@
-"""Which data each job reads and writes, and listeners that learn of it (FLIP-314)."""
+"""Which data each job reads and writes, down to columns, read from Spark's plans (FLIP-314)."""
 
 from spark_events.lineage.edges import add_lineage_edges
 from spark_events.lineage.preview import lineage_of

@@ -1,1 +1,1 @@
-"""Turns Spark's records into events, spans and metrics. No listener knows which source a record is from."""
+"""Turns Spark's records into events, spans and metrics; no listener knows which source a record is from."""

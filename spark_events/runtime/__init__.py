@@ -1,1 +1,1 @@
-"""Loads reporters from configuration and hands each what it asked for, on a thread of its own."""
+"""Loads reporters from the configuration, and hands each what it asked for, on a thread of its own."""

@@ -1,1 +1,1 @@
-"""Where Spark's records come from: the driver's listener bus. Every source yields the same records."""
+"""Where Spark's records come from, and one start-up for all; every source yields the same records."""

@@ -1,1 +1,1 @@
-"""Spark's own surroundings: its configuration, sessions, Java, file systems and SQL text."""
+"""What Spark needs around it: configuration files, sessions, Java, file systems, SQL text."""

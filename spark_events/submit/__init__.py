@@ -1,1 +1,1 @@
-"""``spark-events run``: spark-submit as it is, and the driver's Python that attaches by itself."""
+"""``spark-events run``: spark-submit as it is, with a driver's Python that attaches by itself."""
