@@ -31,9 +31,11 @@ def demo(
     options = DemoOptions(otlp_endpoint, otlp_protocol, prometheus_port, sla)
     try:
         with demo_folder(out_folder) as folder:
-            run_demo(options, folder, say)
-            for path in sorted((folder / "events").glob("*.jsonl")) if out_folder else ():
-                say(f"events: {path}")
+            try:
+                run_demo(options, folder, say)
+            finally:
+                for path in sorted((folder / "events").glob("*.jsonl")) if out_folder else ():
+                    say(f"events: {path}")
             say("\n[bold]What happened[/], by [bold]spark-events report[/] of these events:")
             run_report(report_of_demo(options, folder, keep=out_folder is not None))
     except KeyboardInterrupt:
