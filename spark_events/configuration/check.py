@@ -12,9 +12,9 @@ from spark_events.api.sending import JOURNAL_DIR
 from spark_events.ctas import settings as ctas
 from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.settings import METRICS_PREFIX, OPTIONS, PREFIX, SLA_OF_QUERY
+from spark_events.runtime.account import describe
 from spark_events.runtime.kinds import EVENTS, KINDS
 from spark_events.runtime.setup import FACTORY, ReporterSetup
-from spark_events.runtime.worker import describe
 
 _PROBE_S = 15.0
 _OURS = (
