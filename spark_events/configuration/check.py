@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from spark_events.api import ConfigError, probe_folder
 from spark_events.api.sending import JOURNAL_DIR
+from spark_events.api.time_limit import call_within
 from spark_events.ctas import settings as ctas
 from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.settings import METRICS_PREFIX, OPTIONS, PREFIX, SLA_OF_QUERY
@@ -95,8 +95,8 @@ def _check_one(
     title = f"{setup.kind.prefix}{setup.name}"
     try:
         # What create finds wrong, a missing package say, shows only there.
-        within(_PROBE_S, lambda: setup.factory.create(setup.config))
-        reached = within(_PROBE_S, lambda: _probe(setup)) if connect else ""
+        call_within(_PROBE_S, lambda: setup.factory.create(setup.config))
+        reached = call_within(_PROBE_S, lambda: _probe(setup)) if connect else ""
     except Exception as error:
         text = describe(error)
         problems.append(text if text.startswith("spark.") else f"{title}: {text}")
@@ -161,29 +161,3 @@ def _meant(key: str) -> str | None:
 
 def _near(word: str, words: tuple[str, ...]) -> str | None:
     return next(iter(difflib.get_close_matches(word.lower(), words, n=1, cutoff=0.8)), None)
-
-
-def within(seconds: float, call: Callable[[], object]) -> object:
-    """Call a plugin's function on a thread of its own, for a limited time.
-
-    Raises:
-        TimeoutError: it takes longer.
-        Exception: what it raises.
-    """
-    outcome: list[object] = []
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            outcome.append(call())
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if thread.is_alive():
-        raise TimeoutError(f"no answer within {seconds:g} s")
-    if errors:
-        raise errors[0]
-    return outcome[0]
