@@ -36,6 +36,7 @@ from spark_events.api.reporter import (
 )
 from spark_events.api.sending import SendingReporter
 from spark_events.api.span import Span, SpanBuilder
+from spark_events.api.time_limit import call_within
 
 _PATIENCE_S = 60.0
 _SOON_S = 5.0
@@ -383,13 +384,14 @@ def on_its_thread(call: Callable[[], None]) -> None:
     def run() -> None:
         try:
             call()
-        except BaseException as error:
+        except BaseException as error:  # a TimeoutError of the reporter's own is no hang
             raised.append(error)
 
-    thread = threading.Thread(target=run, name="conformance", daemon=True)
-    thread.start()
-    thread.join(_PATIENCE_S)
-    assert not thread.is_alive(), f"the reporter hangs: it has not come to an end within {_PATIENCE_S:g} s"
+    try:
+        call_within(_PATIENCE_S, run)
+    except TimeoutError:
+        message = f"the reporter hangs: it has not come to an end within {_PATIENCE_S:g} s"
+        raise AssertionError(message) from None
     if raised:
         raise raised[0]
 

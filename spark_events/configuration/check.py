@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from spark_events.api import ConfigError, probe_folder
 from spark_events.api.sending import JOURNAL_DIR
+from spark_events.api.time_limit import call_within
 from spark_events.configuration.unknown_keys import unknown_keys
 from spark_events.ctas.settings import problems_of
 from spark_events.listeners.configuration import read_configuration
+from spark_events.runtime.account import describe
 from spark_events.runtime.kinds import EVENTS
 from spark_events.runtime.setup import FACTORY, ReporterSetup
-from spark_events.runtime.worker import describe
 
 _PROBE_S = 15.0
 
@@ -82,8 +82,8 @@ def _check_reporter(
     title = f"{setup.kind.prefix}{setup.name}"
     try:
         # What create finds wrong, a missing package say, shows only there.
-        within(_PROBE_S, lambda: setup.factory.create(setup.config))
-        reached = within(_PROBE_S, lambda: _probe(setup)) if connect else ""
+        call_within(_PROBE_S, lambda: setup.factory.create(setup.config))
+        reached = call_within(_PROBE_S, lambda: _probe(setup)) if connect else ""
     except Exception as error:
         text = describe(error)
         problems.append(text if text.startswith("spark.") else f"{title}: {text}")
@@ -100,29 +100,3 @@ def _probe(setup: ReporterSetup) -> str:
         return f"{reached}; {probe_folder(setup.journal_dir)}"
     except OSError as error:
         raise ConfigError(f"{setup.config.key(JOURNAL_DIR.name)}: {error}") from error
-
-
-def within(seconds: float, call: Callable[[], object]) -> object:
-    """Call a plugin's function on a thread of its own, for a limited time.
-
-    Raises:
-        TimeoutError: it takes longer.
-        Exception: what it raises.
-    """
-    outcome: list[object] = []
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            outcome.append(call())
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if thread.is_alive():
-        raise TimeoutError(f"no answer within {seconds:g} s")
-    if errors:
-        raise errors[0]
-    return outcome[0]

@@ -82,8 +82,7 @@ class ApplicationListener:
 
     def on_alive(self, record: dict[str, Any], time_ms: int) -> None:
         """Take that it is written again: the application had been thought dead."""
-        self.tracker.status = JobStatus.FAILED
-        self.tracker.change(JobStatus.RUNNING, time_ms, f"alive since {time_ms}")
+        self.tracker.revive(time_ms)
 
     def _span(self, end_ms: int, failure: Failure | None) -> None:
         span = (

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from spark_events.api import Event, Failure, MetricGroup, Severity
 from spark_events.listeners.checkpoint_metrics import CheckpointMetrics
-from spark_events.listeners.emitter import Emitter, Entity
-from spark_events.listeners.query_spans import QuerySpans
+from spark_events.listeners.emitter import Emitter
+from spark_events.listeners.query_run import QueryRun
 
 CLASS_SCOPE = "spark_events.listeners.CheckpointStats"
 _UNKNOWN = -1
-
-
-class Run(Protocol):
-    """A run of a query, as its checkpoints see it.
-
-    Attributes:
-        entity: the query.
-        group: whose variables events carry.
-        location: where the checkpoints are; None where that is not known.
-        spans: of the run.
-    """
-
-    entity: Entity
-    group: MetricGroup
-    location: str | None
-    spans: QuerySpans
 
 
 class CheckpointStats:
@@ -48,7 +32,7 @@ class CheckpointStats:
 
     def completed(
         self,
-        run: Run,
+        run: QueryRun,
         progress: dict[str, Any],
         end_ms: int,
         sizes: tuple[int, int],
@@ -82,7 +66,7 @@ class CheckpointStats:
         run.spans.completed(batch, progress, end_ms, sizes)
         self.metrics.take_completed(batch, end_ms, duration_ms, *sizes)
 
-    def failed(self, run: Run, batch: int, start_ms: int, end_ms: int, failure: Failure) -> None:
+    def failed(self, run: QueryRun, batch: int, start_ms: int, end_ms: int, failure: Failure) -> None:
         """Report a batch that was started and did not commit."""
         event = (
             _event(batch, "FAILED", *self._sizes_of_failed)

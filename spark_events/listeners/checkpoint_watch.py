@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from spark_events.api import Counter, Event, Gauge, MetricGroup, Severity
-from spark_events.listeners.emitter import Emitter, Entity
+from spark_events.listeners.emitter import Emitter
+from spark_events.listeners.query_run import QueryRun
 
 CLASS_SCOPE = "spark_events.listeners.CheckpointWatch"
 _LATE_RECORDS_MS = 1_000
@@ -34,15 +35,13 @@ class CheckpointWatch:
 
     Args:
         emitter: reports the events.
-        entity: the query.
         sla: how long there may be between two checkpoints; counts those in time, and the others. None
             where nobody set one: the clock runs, and nothing is reported.
     """
 
-    def __init__(self, emitter: Emitter, entity: Entity, sla: SlaMetrics | None) -> None:
+    def __init__(self, emitter: Emitter, sla: SlaMetrics | None) -> None:
         self._emitter = emitter
         self._sla = sla
-        self.entity = entity
         self._since_ms: int | None = None
         self._last_id = -1
         self._reported = False
@@ -57,24 +56,24 @@ class CheckpointWatch:
         """Let the clock stand: the query is idle, or was ended on purpose."""
         self._since_ms = None
 
-    def completed(self, checkpoint_id: int, time_ms: int, group: MetricGroup) -> int | None:
+    def completed(self, run: QueryRun, checkpoint_id: int, time_ms: int) -> int | None:
         """Start anew from a completed checkpoint; one that came late is reported, if it was not yet.
 
         Returns:
             How long the checkpoint was owed, in ms; None where the clock stood.
         """
-        self._check(time_ms, group)
+        self._check(run, time_ms)
         if self._sla and not self._reported:
             self._sla.met.inc()
         owed_ms = None if self._since_ms is None else max(0, time_ms - self._since_ms)
         self._since_ms, self._last_id, self._reported = time_ms, checkpoint_id, False
         return owed_ms
 
-    def tick(self, now_ms: int, group: MetricGroup) -> None:
+    def tick(self, run: QueryRun, now_ms: int) -> None:
         """Report a checkpoint that is overdue now; records may still be on their way for a second."""
-        self._check(now_ms - _LATE_RECORDS_MS, group)
+        self._check(run, now_ms - _LATE_RECORDS_MS)
 
-    def _check(self, time_ms: int, group: MetricGroup) -> None:
+    def _check(self, run: QueryRun, time_ms: int) -> None:
         if self._sla is None or self._reported or self._since_ms is None:
             return
         sla_ms = self._sla.sla_ms
@@ -86,10 +85,10 @@ class CheckpointWatch:
         event = (
             Event.builder(CLASS_SCOPE, "CheckpointOverdueEvent")
             .set_severity(Severity.WARN)
-            .set_body(f"{self.entity.title}: no checkpoint completed within {sla_ms} ms")
+            .set_body(f"{run.entity.title}: no checkpoint completed within {sla_ms} ms")
             .set_attribute("slaMs", sla_ms)
             .set_attribute("sinceLastMs", sla_ms)
             .set_attribute("lastCheckpointId", self._last_id if self._last_id >= 0 else None)
         )
-        what = ("overdue", str(self._last_id), str(self._since_ms))
-        self._emitter.emit(event, self.entity, group, due_ms, what)
+        occasion = ("overdue", str(self._last_id), str(self._since_ms))
+        self._emitter.emit(event, run.entity, run.group, due_ms, occasion)

@@ -9,7 +9,6 @@ from typing import Any
 from spark_events.listeners.all_subtasks import AllSubtasks
 from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.failure_events import FailureEvents
-from spark_events.listeners.restart_counts import RestartCounts
 from spark_events.listeners.scopes import Scopes
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.traces import Traces
@@ -28,7 +27,6 @@ class ListenerContext:
         traces: gives spans their places, and reports them.
         work: what all jobs have done so far.
         all_subtasks: whether all tasks of the active stages run or have finished.
-        restarts: how often each query was restarted.
         queries_by_run: variables of the streaming query of each run id, for the jobs that it runs.
     """
 
@@ -39,7 +37,6 @@ class ListenerContext:
     traces: Traces
     work: ApplicationWork
     all_subtasks: AllSubtasks
-    restarts: RestartCounts
     queries_by_run: dict[str, Mapping[str, str]]
 
     def query_of_job(self, record: dict[str, Any]) -> Mapping[str, str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections.abc import Mapping, Sequence
 
 from spark_events.api import ConfigError, Failure, FailureContext, FailureEnricher
+from spark_events.api.daemon_executor import DaemonExecutor
+from spark_events.api.time_limit import call_within
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.runtime.log_once import OnceLog, logger
 from spark_events.runtime.plugins import installed, load_class
@@ -48,59 +48,59 @@ class Enrichers:
     """Asks each enricher on a thread of its own; one that takes too long is not asked again."""
 
     def __init__(self, enrichers: Sequence[FailureEnricher], log: OnceLog) -> None:
-        self._askers = [_Asker(enricher, log) for enricher in enrichers]
+        self._asked = [_AskedEnricher(enricher, log) for enricher in enrichers]
 
     def labels(self, failure: Failure, context: FailureContext) -> dict[str, str]:
         """Return the labels of all enrichers; as in Flink, no value is ``<null>``, none ``<empty>``."""
         labels: dict[str, str] = {}
-        for asker in list(self._askers):
-            answer = asker.ask(failure, context)
-            if answer is None:
-                self._askers.remove(asker)
+        for enricher in list(self._asked):
+            try:
+                given = enricher.labels(failure, context)
+            except TimeoutError:
+                self._asked.remove(enricher)
+                enricher.close()
                 logger.error(
-                    "failure enricher %s took over %s s: it is not asked again", asker.name, _TIMEOUT_S
+                    "failure enricher %s took over %s s: it is not asked again", enricher.name, _TIMEOUT_S
                 )
                 continue
-            for key, value in answer.items():
+            for key, value in given.items():
                 labels[key] = "<null>" if value is None else str(value) or "<empty>"
         return labels
 
     def close(self) -> None:
         """Ask no more, and let the threads end."""
-        for asker in self._askers:
-            asker.close()
-        self._askers = []
+        for enricher in self._asked:
+            enricher.close()
+        self._asked = []
 
 
-class _Asker:
-    """One enricher and its thread, which is there from the start: none can be started while Python ends."""
+class _AskedEnricher:
+    """One enricher and its thread."""
 
     def __init__(self, enricher: FailureEnricher, log: OnceLog) -> None:
         self.name = type(enricher).__qualname__
         self._enricher = enricher
         self._log = log
-        self._questions: queue.SimpleQueue[tuple[Failure, FailureContext] | None] = queue.SimpleQueue()
-        self._answers: queue.SimpleQueue[Mapping[str, str | None]] = queue.SimpleQueue()
-        threading.Thread(target=self._run, name=f"spark-events-{self.name}", daemon=True).start()
+        self._executor = DaemonExecutor(1, f"spark-events-{self.name}")
+        self._executor.submit(lambda: None)  # starts the thread: none can be started while Python ends
 
-    def ask(self, failure: Failure, context: FailureContext) -> Mapping[str, str | None] | None:
-        """Return the enricher's labels, none where it raises; None where it takes too long."""
-        self._questions.put((failure, context))
-        try:
-            return self._answers.get(timeout=_TIMEOUT_S)
-        except queue.Empty:
-            return None
+    def labels(self, failure: Failure, context: FailureContext) -> Mapping[str, str | None]:
+        """Return the enricher's labels, none where it raises.
+
+        Raises:
+            TimeoutError: it takes too long.
+        """
+
+        def ask() -> Mapping[str, str | None]:
+            try:
+                return dict(self._enricher.process_failure(failure, context))
+            except BaseException as error:
+                message = f"failure enricher {self.name} raised {error!r}"
+                self._log.error(("enricher", self.name), message, error)
+                return {}
+
+        return call_within(_TIMEOUT_S, ask, self._executor)
 
     def close(self) -> None:
         """Let the thread end."""
-        self._questions.put(None)
-
-    def _run(self) -> None:
-        while (question := self._questions.get()) is not None:
-            failure, context = question
-            try:
-                self._answers.put(dict(self._enricher.process_failure(failure, context)))
-            except Exception as error:
-                message = f"failure enricher {self.name} raised {error!r}"
-                self._log.error(("enricher", self.name), message, error)
-                self._answers.put({})
+        self._executor.shutdown(wait=False)

@@ -17,6 +17,7 @@ class JobStatusTracker:
         emitter: builds and reports the events.
         entity: the job.
         group: whose variables the events carry.
+        before: of the job's run before this one, in whose status this one begins; None begins without one.
 
     Attributes:
         status: the status now; None before the first.
@@ -24,12 +25,14 @@ class JobStatusTracker:
         on_change: told of each new status and its time.
     """
 
-    def __init__(self, emitter: Emitter, entity: Entity, group: MetricGroup) -> None:
+    def __init__(
+        self, emitter: Emitter, entity: Entity, group: MetricGroup, before: JobStatusTracker | None = None
+    ) -> None:
         self._emitter = emitter
         self.entity = entity
         self.group = group
-        self.status: JobStatus | None = None
-        self.since_ms = 0
+        self.status: JobStatus | None = before.status if before is not None else None
+        self.since_ms: int = before.since_ms if before is not None else 0
         self.on_change: Callable[[JobStatus, int], None] = lambda status, time_ms: None
 
     def change(
@@ -66,6 +69,11 @@ class JobStatusTracker:
         self._emitter.emit(event, self.entity, self.group, time_ms, ("status", what, occasion), new.value)
         if self._emitter.status_observer is not None:
             self._emitter.status_observer(self.entity, self.group, old, new, time_ms, failure)
+
+    def revive(self, time_ms: int) -> None:
+        """Move from FAILED, which it was only thought to be, back to RUNNING, at a time in ms."""
+        self.status = JobStatus.FAILED
+        self.change(JobStatus.RUNNING, time_ms, f"alive since {time_ms}")
 
     def _builder(self, new: JobStatus, old: JobStatus | None, time_ms: int) -> EventBuilder:
         came = f"{old.value} -> {new.value}" if old else new.value

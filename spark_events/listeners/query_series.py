@@ -7,6 +7,7 @@ from spark_events.listeners.checkpoint import CheckpointStats
 from spark_events.listeners.checkpoint_watch import SlaMetrics
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.query_metrics import QueryMetrics
+from spark_events.listeners.query_run import QueryRun
 from spark_events.listeners.status_metrics import StatusMetrics
 
 _MOST_ENDED = 100
@@ -38,11 +39,18 @@ class QuerySeries:
         self.restarts = 0
         group.register("numRestarts", Gauge(lambda: self.restarts, description="How often it was restarted."))
 
-    def show_run(self, query_id: str, run_id: str) -> None:
-        """Let the metric ``info`` name the run that is followed now, and no other."""
+    def follow(self, run: QueryRun, trigger_interval_ms: int | None) -> None:
+        """Show the status of a run from now on, name it in the metric ``info``, and no other.
+
+        Args:
+            run: the newest.
+            trigger_interval_ms: of its trigger, in ms; None where it has none, or that is not known.
+        """
+        self.status.follow(run.tracker)
+        self.metrics.trigger_interval_ms = trigger_interval_ms
         if self._info is not None:
             self._info.close()
-        ids = {"query_id": query_id, "run_id": run_id}
+        ids = {"query_id": run.query_id, "run_id": run.run_id}
         self._info = info = self._group.detached("", ("info",), ids, {})
         described = "1; its labels tell which run of the query this is."
         info.register("info", Gauge(lambda: 1, description=described))
@@ -79,10 +87,12 @@ class AllQuerySeries:
             self._series[name] = QuerySeries(self._context, name)
         return self._series[name]
 
-    def ended(self, name: str, time_ms: int, on_purpose: bool) -> None:
-        """Take the end of a query, at a time in ms since the epoch."""
-        due_ms = time_ms + self._context.settings.grace_ms if on_purpose else float("inf")
-        self._leaving[name] = due_ms
+    def ended(self, run: QueryRun, time_ms: int, on_purpose: bool) -> None:
+        """Take the end of a run, at a time in ms since the epoch."""
+        series = self._series.get(run.name)
+        if series is not None and series.status.follows(run.tracker):  # else another goes on by that name
+            due_ms = time_ms + self._context.settings.grace_ms if on_purpose else float("inf")
+            self._leaving[run.name] = due_ms
 
     def tick(self, now_ms: int) -> list[str]:
         """Let time pass, and return the names of those that leave now."""

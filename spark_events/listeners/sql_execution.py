@@ -8,6 +8,7 @@ from spark_events.api import Failure
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure
+from spark_events.listeners.micro_batch import parse_micro_batch
 from spark_events.listeners.traces import Place, ended_span
 
 _LONGEST = 200
@@ -24,7 +25,7 @@ class SqlExecutionListener:
         """Take SQLExecutionStart; one within another, as a subquery's, is a part of it."""
         execution, root = int(record["executionId"]), record.get("rootExecutionId")
         description = str(record.get("description") or "")
-        if root in (None, execution) and "\nrunId = " not in description:
+        if root in (None, execution) and parse_micro_batch(description) is None:
             self._running[execution] = (time_ms, description[:_LONGEST])
 
     def on_end(self, record: dict[str, Any], time_ms: int) -> None:

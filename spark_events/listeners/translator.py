@@ -16,7 +16,6 @@ from spark_events.listeners.failure_events import FailureEvents
 from spark_events.listeners.job import JobListener
 from spark_events.listeners.long_texts import application_info
 from spark_events.listeners.query import QueryListener
-from spark_events.listeners.restart_counts import RestartCounts
 from spark_events.listeners.scopes import Scopes
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.sql_execution import SqlExecutionListener
@@ -242,6 +241,5 @@ class SparkListeners:
             traces=Traces(emitter, self._settings),
             work=ApplicationWork(),
             all_subtasks=AllSubtasks(),
-            restarts=RestartCounts(self._settings.state_dir, application.name),
             queries_by_run={},
         )

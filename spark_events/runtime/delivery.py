@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from spark_events.api import SendingReporter
 from spark_events.api.sending import JOURNAL_DIR
+from spark_events.runtime.account import ReporterAccount
 from spark_events.runtime.dead_letters import DeadLetters
 from spark_events.runtime.journal import Claim, Journal, claim
 from spark_events.runtime.journal.folder import Lock
-from spark_events.runtime.log_once import OnceLog, logger
+from spark_events.runtime.log_once import logger
 from spark_events.runtime.sender import Sender
 from spark_events.runtime.setup import ReporterSetup
 from spark_events.runtime.spool import MemoryRecords, Spool
-from spark_events.runtime.stats import ReporterStats
 
 _DEAD_LETTERS = "refused.jsonl"
 _DEAD_LETTERS_SHARE = 8
@@ -25,32 +25,27 @@ class Delivery:
     Args:
         reporter: its ``outbox`` is set here.
         setup: how it is configured.
-        stats: what became of its records.
-        title: how messages call it.
-        log: where errors go, once for each kind.
+        account: counts and logs what becomes of its records.
 
     Attributes:
         spool: where its records wait.
     """
 
-    def __init__(
-        self, reporter: SendingReporter, setup: ReporterSetup, stats: ReporterStats, title: str, log: OnceLog
-    ) -> None:
-        self._title = title
-        self._stats = stats
+    def __init__(self, reporter: SendingReporter, setup: ReporterSetup, account: ReporterAccount) -> None:
+        self._title = account.title
+        self._stats = account.stats
         self._setup = setup
         self._locks: list[Lock] = []
         journals = self._open_journals(reporter.context) if setup.journal_dir else []
-        queue = setup.queue
-        memory = MemoryRecords(queue.max_bytes, queue.drop_oldest, stats.drop)
-        self.spool = Spool(journals, memory, reporter.context, self._told)
+        memory = MemoryRecords(setup.queue.max_bytes, setup.queue.drop_oldest, account.stats.drop)
+        self.spool = Spool(journals, memory, reporter.context, self._warn)
         reporter.outbox = self.spool
         letters = None
         if journals:
             share = setup.journal.max_bytes // _DEAD_LETTERS_SHARE
             path = journals[-1].folder / _DEAD_LETTERS
-            letters = DeadLetters(path, share, reporter.readable, stats.drop)
-        self._sender = Sender(reporter, self.spool, stats, title, letters, log)
+            letters = DeadLetters(path, share, reporter.readable, account.stats.drop)
+        self._sender = Sender(reporter, self.spool, letters, account)
 
     def start(self) -> None:
         """Begin to send."""
@@ -92,7 +87,7 @@ class Delivery:
                 journal.open()
                 journals.append(journal)
                 if journal.torn:
-                    self._told(f"{journal.torn} byte(s) at the end of {lock.folder} were no whole record")
+                    self._warn(f"{journal.torn} byte(s) at the end of {lock.folder} were no whole record")
         except OSError as error:
             for journal in journals:
                 journal.close()
@@ -124,5 +119,5 @@ class Delivery:
             )
         return claimed
 
-    def _told(self, sentence: str) -> None:
+    def _warn(self, sentence: str) -> None:
         logger.warning("%s: %s", self._title, sentence)

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spark_events.api import PartlyRefused, Refused, RetryLater, SendingReporter
+from spark_events.runtime.account import ReporterAccount
 from spark_events.runtime.backoff import Backoff
 from spark_events.runtime.batch import Batch
 from spark_events.runtime.dead_letters import DeadLetters
-from spark_events.runtime.log_once import OnceLog, logger
+from spark_events.runtime.log_once import logger
 from spark_events.runtime.spool import Spool
-from spark_events.runtime.stats import ReporterStats
 
 _TRIES_AFTER_BUG = 5
-_SAY_AGAIN_S = 60.0
+_WARN_AGAIN_S = 60.0
 
 
 class Sender:
@@ -25,34 +25,32 @@ class Sender:
     Args:
         reporter: sends them.
         spool: where they wait.
-        stats: what became of them.
-        title: how messages call the reporter.
         dead_letters: where refused records go; None where there is no journal, and they are only counted.
-        log: where errors go, once for each kind.
+        account: counts and logs what becomes of them.
     """
 
     def __init__(
         self,
         reporter: SendingReporter,
         spool: Spool,
-        stats: ReporterStats,
-        title: str,
         dead_letters: DeadLetters | None,
-        log: OnceLog,
+        account: ReporterAccount,
     ) -> None:
         self._reporter = reporter
         self._spool = spool
-        self._stats = stats
-        self._title = title
+        self._stats = account.stats
+        self._title = account.title
+        self._log = account.log
         self._dead_letters = dead_letters
-        self._log = log
         self._backoff = Backoff()
         self._limit = reporter.max_request_records
-        self._said = ""
-        self._said_at = 0.0
+        self._warned_of = ""
+        self._warned_at = 0.0
         self._lock = threading.Lock()
         self._abandoned = False
-        self._thread = threading.Thread(target=self._run, name=f"spark-events-send-{title}", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, name=f"spark-events-send-{account.title}", daemon=True
+        )
 
     def start(self) -> None:
         """Start the thread."""
@@ -94,7 +92,7 @@ class Sender:
         What is refused is sent again in halves, down to the single records that are at fault.
         """
         parts: list[Sequence[bytes]] = [batch.records]
-        done, used_up = 0, False
+        answered, used_up = 0, False
         while parts:
             part = parts.pop(0)
             answer = self._ask(part, batch.context)
@@ -107,8 +105,8 @@ class Sender:
                 half = len(part) // 2
                 parts[:0] = [part[:half], part[half:]]
                 continue
-            done += len(part)
-            if not self._settle(batch, done, part, answer):
+            answered += len(part)
+            if not self._acknowledge(batch, answered, part, answer):
                 return None
         return None
 
@@ -123,9 +121,9 @@ class Sender:
         except PartlyRefused as partly:
             return _Answer(min(partly.count, len(part)), str(partly))
         except Exception as error:  # a plugin's: it may pass, and it must not go on for ever
-            what = f"{self._title} raised in send: {type(error).__name__}: {error}"
-            self._log.error((self._title, "send", type(error).__name__), what, error)
-            return RetryLater(what, tries=_TRIES_AFTER_BUG)
+            message = f"{self._title} raised in send: {type(error).__name__}: {error}"
+            self._log.error((self._title, "send", type(error).__name__), message, error)
+            return RetryLater(message, tries=_TRIES_AFTER_BUG)
         return _Answer()
 
     def _count_try(self, later: RetryLater, count: int) -> bool:
@@ -136,8 +134,12 @@ class Sender:
             self._limit = max(1, count // 2)
         return later.tries is not None and tries >= later.tries
 
-    def _settle(self, batch: Batch, done: int, part: Sequence[bytes], answer: _Answer) -> bool:
-        """Count and acknowledge a part that the destination has answered for; tell whether to go on."""
+    def _acknowledge(self, batch: Batch, answered: int, part: Sequence[bytes], answer: _Answer) -> bool:
+        """Count a part that the destination has answered for, and acknowledge the batch up to its end.
+
+        Returns:
+            Whether to go on: not when this thread has been left behind.
+        """
         with self._lock:
             if self._abandoned:
                 return False
@@ -145,12 +147,12 @@ class Sender:
                 self._put_aside(part, answer)
             self._stats.refused.inc(answer.refused)
             self._stats.succeed(len(part) - answer.refused)
-            self._spool.acknowledge(batch, done)
+            self._spool.acknowledge(batch, answered)
         self._limit = min(self._limit * 2, self._reporter.max_request_records)
-        if self._said:
+        if self._warned_of:
             tries, seconds = self._backoff.tries, self._backoff.elapsed_s
             logger.warning("%s delivers again, after %d tries in %.0f s", self._title, tries, seconds)
-            self._said = ""
+            self._warned_of = ""
         self._backoff.succeeded()
         return True
 
@@ -170,17 +172,17 @@ class Sender:
 
     def _try_again(self, later: RetryLater) -> bool:
         """Wait before the next try; tell whether there is to be one."""
-        self._say(later)
+        self._warn(later)
         durable = not self._spool.in_memory
         if self._backoff.closing and durable:
             return False  # the journal keeps it, and nobody has to wait
         return self._backoff.pause(later.after_ms)
 
-    def _say(self, later: RetryLater) -> None:
+    def _warn(self, later: RetryLater) -> None:
         now, reason = time.monotonic(), str(later)
-        if reason == self._said or (self._said and now < self._said_at + _SAY_AGAIN_S):
+        if reason == self._warned_of or (self._warned_of and now < self._warned_at + _WARN_AGAIN_S):
             return
-        self._said, self._said_at = reason, now
+        self._warned_of, self._warned_at = reason, now
         waiting = self._spool.pending
         logger.warning("%s holds back %d item(s) and tries again: %s", self._title, waiting, reason)
 

@@ -1,0 +1,28 @@
+"""How Spark describes the SQL execution of a micro-batch: name, "id = …", "runId = …", "batch = …"."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_DESCRIPTION = re.compile(r"\nrunId = (?P<run>\S+)\nbatch = (?P<batch>\S+)")
+
+
+class MicroBatch(NamedTuple):
+    """A micro-batch of a streaming query.
+
+    Attributes:
+        run_id: of the query's run.
+        number: the batch's id; None where the run has not begun with its first one.
+    """
+
+    run_id: str
+    number: int | None
+
+
+def parse_micro_batch(description: object) -> MicroBatch | None:
+    """Return which micro-batch an SQL execution is, by its description; None where it is none."""
+    match = _DESCRIPTION.search(str(description or ""))
+    if match is None:
+        return None
+    return MicroBatch(match["run"], int(match["batch"]) if match["batch"].isdecimal() else None)

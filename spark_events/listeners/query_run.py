@@ -1,0 +1,67 @@
+"""One run of a streaming query, from its start to its end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spark_events.api import Failure, MetricGroup
+from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.emitter import Entity
+from spark_events.listeners.job_status import JobStatusTracker
+from spark_events.listeners.long_texts import LONGEST_NAME, cut
+from spark_events.listeners.query_spans import QuerySpans
+
+
+class QueryRun:
+    """What is known of a run.
+
+    Args:
+        context: what the listeners share.
+        started: Spark's QueryStarted.
+        start_ms: when it began, in ms since the epoch.
+        before: the run that it goes on from; None where this process knows of none.
+
+    Attributes:
+        query_id: the query's id, which lives across its runs.
+        run_id: the run's own.
+        name: the query's.
+        start_ms: as given.
+        location: where the checkpoints are; None where that is not known.
+        bounded: whether it ends by itself; any other run ends only when somebody stops it.
+        entity: whose events these are.
+        group: whose variables events carry.
+        spans: of the run.
+        tracker: its status.
+        first_batch: the id of the batch that it began with; None before that.
+        batch: the id of the batch that is on its way, and when that began, in ms since the epoch.
+    """
+
+    def __init__(
+        self, context: ListenerContext, started: dict[str, Any], start_ms: int, before: QueryRun | None
+    ) -> None:
+        self.query_id, self.run_id = str(started["id"]), str(started["runId"])
+        self.name = query_name(started)
+        self.start_ms = start_ms
+        self.location: str | None = started.get("checkpointLocation")
+        self.bounded = bool(started.get("bounded"))
+        self.entity = Entity("query", self.run_id, f"query {self.name!r}", self.name)
+        self.group: MetricGroup = context.scopes.query_run(self.name, self.query_id, self.run_id)
+        self.spans = QuerySpans(context.traces, context.settings, self.entity, self.group)
+        self.tracker: JobStatusTracker = JobStatusTracker(
+            context.emitter, self.entity, self.group, before.tracker if before is not None else None
+        )
+        self.first_batch: int | None = None
+        self.batch: tuple[int, int] | None = None
+        self._initialized = False
+
+    def initialize(self, end_ms: int, full_size: int, failure: Failure | None = None) -> None:
+        """Report the end of the run's beginning, once; see ``QuerySpans.initialized``."""
+        if not self._initialized:
+            self._initialized = True
+            restored = self.first_batch - 1 if self.first_batch else None
+            self.spans.initialized(self.start_ms, end_ms, restored, full_size, failure)
+
+
+def query_name(started: dict[str, Any]) -> str:
+    """Return a query's name, by its QueryStarted; the id of one that has no name."""
+    return cut(str(started.get("name") or started["id"]), LONGEST_NAME)

@@ -1,0 +1,120 @@
+"""One streaming query over all its runs: what happens in a run, and what outlives it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spark_events.api import Failure, JobStatus
+from spark_events.listeners.checkpoint import is_checkpoint, state_sizes
+from spark_events.listeners.checkpoint_watch import CheckpointWatch
+from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.failures import thrown_by_task
+from spark_events.listeners.query_run import QueryRun
+from spark_events.listeners.query_series import QuerySeries
+from spark_events.listeners.restart_counts import RestartCounts
+
+
+class StreamingQuery:
+    """A query, known by its id. It owns its checkpoint watch, and counts its restarts.
+
+    Each method is told which run a record is of: one that ended late may not be the newest.
+
+    Args:
+        context: what the listeners share.
+        restarts: how often each query was restarted.
+        series: the metrics of the query, which others of its name share.
+    """
+
+    def __init__(self, context: ListenerContext, restarts: RestartCounts, series: QuerySeries) -> None:
+        self._context = context
+        self._restarts = restarts
+        self._newest: QueryRun | None = None
+        self.series = series
+        self.watch = CheckpointWatch(context.emitter, series.sla)
+
+    @property
+    def name(self) -> str:
+        """The name that the newest run gave it."""
+        return self._newest.name if self._newest is not None else ""
+
+    def begin_run(self, started: dict[str, Any], series: QuerySeries, time_ms: int) -> QueryRun:
+        """Begin a run by its QueryStarted: CREATED, or RESTARTING where the query ran before."""
+        before, self.series = self._newest, series
+        self._newest = run = QueryRun(self._context, started, time_ms, before)
+        series.follow(run, started.get("triggerIntervalMs"))
+        if before is None and not self._restarts.known(run.query_id):
+            self._restarts.started(run.query_id)
+            run.tracker.change(JobStatus.CREATED, time_ms)
+        else:
+            self._restart(run, time_ms)
+        series.restarts = self._restarts.count(run.query_id)
+        self.watch.start(time_ms)
+        return run
+
+    def begin_batch(self, run: QueryRun, batch: int, time_ms: int) -> None:
+        """Take that a micro-batch has begun, unless it is known to be on its way."""
+        if run.batch is not None:
+            return
+        run.batch = (batch, time_ms)
+        self.series.checkpoints.metrics.in_progress = 1
+        self._restart_if_resumed(run, batch, time_ms)
+        self.watch.start(time_ms)
+
+    def take_progress(self, run: QueryRun, progress: dict[str, Any], time_ms: int) -> None:
+        """Take Spark's progress of one trigger, which is a checkpoint where it had something to do."""
+        self.series.metrics.update(progress)
+        if not is_checkpoint(progress):
+            self.rest(run, time_ms)
+            return
+        batch = int(progress["batchId"])
+        self._restart_if_resumed(run, batch, time_ms)
+        run.batch = None
+        owed_ms = self.watch.completed(run, batch, time_ms)
+        sizes = state_sizes(progress)
+        run.initialize(time_ms, sizes[0])
+        self.series.checkpoints.completed(run, progress, time_ms, sizes, owed_ms)
+        run.tracker.change(JobStatus.RUNNING, time_ms)
+
+    def rest(self, run: QueryRun, time_ms: int) -> None:
+        """Take that the run lives, and has nothing to do."""
+        run.batch = None
+        self.series.checkpoints.metrics.in_progress = 0
+        run.initialize(time_ms, -1)
+        run.tracker.change(JobStatus.RUNNING, time_ms)
+        self.watch.stop()
+
+    def fail(self, run: QueryRun, failure: Failure, time_ms: int) -> None:
+        """End a run by a failure; the query owes its next checkpoint all the same."""
+        if run.batch is not None:
+            self.series.checkpoints.failed(run, *run.batch, time_ms, failure)
+        self._context.failures.report(
+            failure, run.entity, run.group, time_ms, is_global=not thrown_by_task(failure)
+        )
+        run.tracker.change(JobStatus.FAILED, time_ms, failure=failure)
+        run.initialize(time_ms, -1, failure)
+        run.spans.ended(run.start_ms, time_ms, JobStatus.FAILED.value, failure)
+
+    def end(self, run: QueryRun, status: JobStatus, time_ms: int) -> None:
+        """End a run on purpose: FINISHED or CANCELED."""
+        run.tracker.change(status, time_ms)
+        if run.batch is not None:
+            run.spans.left(*run.batch, time_ms)
+        run.spans.ended(run.start_ms, time_ms, status.value, None)
+        self.watch.stop()
+
+    def tick(self, now_ms: int) -> None:
+        """Report a checkpoint that is overdue now."""
+        if self._newest is not None:
+            self.watch.tick(self._newest, now_ms)
+
+    def _restart_if_resumed(self, run: QueryRun, batch: int, time_ms: int) -> None:
+        """Keep the run's first batch; if it is not 0, it goes on from the checkpoint of an earlier driver."""
+        run.first_batch = batch if run.first_batch is None else run.first_batch
+        if batch > 0 and run.tracker.status is JobStatus.CREATED:
+            self._restart(run, time_ms)
+
+    def _restart(self, run: QueryRun, time_ms: int) -> None:
+        self._restarts.restarted(run.query_id)
+        self.series.restarts = self._restarts.count(run.query_id)
+        self.series.checkpoints.metrics.restored_ms = time_ms
+        run.tracker.change(JobStatus.RESTARTING, time_ms)

@@ -1,0 +1,121 @@
+"""What waits in memory for one reporter: any thread adds to it, the reporter's own thread takes from it."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from spark_events.runtime.bounded_queue import BoundedQueue, Item, QueueBounds
+from spark_events.runtime.stats import ReporterStats
+
+
+class Inbox:
+    """A bounded queue between threads; only ``take`` ever waits. What it drops, it counts.
+
+    Args:
+        bounds: what may wait here.
+        stats: of the reporter.
+    """
+
+    def __init__(self, bounds: QueueBounds, stats: ReporterStats) -> None:
+        self._stats = stats
+        self._queue = BoundedQueue(bounds)
+        self._changed = threading.Condition(threading.Lock())
+        self._taker_waits = False
+        self._in_flight = 0
+        self._refusal = ""
+        self._closed = False
+        self._abandoned = False
+        self._process = os.getpid()
+
+    @property
+    def pending(self) -> int:
+        """How many items wait or are in flight."""
+        return len(self._queue) + self._in_flight
+
+    @property
+    def bytes(self) -> int:
+        """What the items that wait take in memory, roughly, in bytes."""
+        return self._queue.bytes
+
+    @property
+    def crowded(self) -> bool:
+        """Whether it is more than half full."""
+        return self._queue.crowded
+
+    # -- any thread ----------------------------------------------------------------------------------
+
+    def put(self, item: Item) -> None:
+        """Add an item; a full queue drops as it is configured to, a closed one drops what comes."""
+        if os.getpid() != self._process:
+            return  # a forked child has no thread that takes, and nothing to report
+        with self._changed:
+            if self._refusal:
+                self._stats.drop(self._refusal)
+                return
+            if dropped := self._queue.put(item):
+                self._stats.drop("queue_full", dropped)
+            if self._taker_waits:
+                self._taker_waits = False
+                self._changed.notify()
+
+    def close(self) -> None:
+        """Let nothing in any more; what waits can still be taken."""
+        with self._changed:
+            self._closed = True
+            self._refusal = "close"
+            self._changed.notify()
+
+    def abandon(self) -> int:
+        """Count all that is here as dropped, for the thread that takes has not ended; return how many."""
+        with self._changed:
+            self._abandoned = True
+            left = self.pending
+            self._stats.drop("close", left)
+            return left
+
+    # -- the reporter's thread -----------------------------------------------------------------------
+
+    def take(self, most: int, timeout_s: float | None) -> list[Item] | None:
+        """Remove and return the first items, which are in flight until ``finish_batch``.
+
+        Args:
+            most: how many at the most.
+            timeout_s: how long to wait for one, in s; None waits for ever.
+
+        Returns:
+            The items; none when it is closed and empty; None where nothing came in time.
+        """
+        with self._changed:
+            if not self._queue and not self._closed:
+                self._taker_waits = True
+                self._changed.wait(timeout_s)
+            if not self._queue and not self._closed:
+                return None
+            batch = self._queue.take(most)
+            self._in_flight = len(batch)
+            return batch
+
+    def finish_batch(self) -> None:
+        """Say that what was taken is delivered, or counted as what became of it."""
+        self._in_flight = 0
+
+    def refuse(self) -> None:
+        """Drop what waits and what comes: the reporter could not be opened."""
+        with self._changed:
+            self._refusal = self._refusal or "not_open"
+            self._stats.drop("not_open", self._queue.clear())
+
+    def give_up(self, in_hand: int) -> int | None:
+        """Drop what waits, and what the reporter has in hand: nothing gets through before the end.
+
+        Returns:
+            How many items that are; None where ``abandon`` has counted them already.
+        """
+        with self._changed:
+            if self._abandoned:
+                return None
+            left = in_hand + self._queue.clear()
+            self._in_flight = 0
+            self._stats.drop("close", left)
+            return left
