@@ -38,15 +38,15 @@ def follow(
     A restart goes on where it left off. An application whose log has no end, and is not written for
     spark.events.eventlog.dead.after, is reported FAILED.
     """
-    from spark_events.sources.event_log.cursor import Cursors, default_path
     from spark_events.sources.event_log.follow import Follower
+    from spark_events.sources.event_log.log_positions import LogPositions, default_path
 
     given, _ = read_conf(properties_file, conf or ())
     log_to_terminal(logging.INFO)
-    cursors = Cursors(state or default_path(folder))
-    follower = Follower(folder, given, cursors, complete_too)
+    positions = LogPositions(state or default_path(folder))
+    follower = Follower(folder, given, positions, complete_too)
     print_warnings(follower.warnings)
-    say(f"follows {plain(folder)}; cursors in {plain(str(cursors.path))}", err)
+    say(f"follows {plain(folder)}; cursors in {plain(str(positions.path))}", err)
     raise typer.Exit(_run_until_signal(follower))
 
 

@@ -10,15 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from spark_events.api import ApplicationInfo, ConfigError
-from spark_events.jobs.extension import job_listeners
-from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.long_texts import application_info
-from spark_events.listeners.scopes import variables_of
-from spark_events.listeners.settings import ListenerSettings
-from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.log_once import logger
-from spark_events.runtime.redaction import redact_logs
 from spark_events.runtime.registry import Registry
+from spark_events.sources.assembly import Assembly, StartUp, assemble, read_checked
 from spark_events.sources.connect import ConnectSource, application_of, configuration_of, is_connect
 from spark_events.sources.driver.process_exit import PROCESS_EXIT
 from spark_events.sources.driver.source import DriverSource
@@ -95,17 +90,17 @@ class Attachment:
         """
         self._source.stop()
 
-    def _accept(self, conf: Mapping[str, str], strict: bool) -> None:
-        """Take that somebody attaches once more.
+    def _attach_again(self, conf: Mapping[str, str], strict: bool) -> None:
+        """Say whether this attachment is what another ``attach`` to the same application asks for.
 
         Raises:
-            ConfigError: only with ``strict``; this attachment is not what was asked for.
+            ConfigError: only with ``strict``; it is not.
         """
-        other = sorted(key for key, value in conf.items() if self._conf.get(key) != value)
+        different = sorted(key for key, value in conf.items() if self._conf.get(key) != value)
         problems = []
-        if other:
+        if different:
             problems.append(
-                f"{', '.join(other)}: this application is attached already, with another configuration; "
+                f"{', '.join(different)}: this application is attached already, with another configuration; "
                 "close() that attachment (attach(spark).close()) and attach again"
             )
         if strict:
@@ -137,26 +132,26 @@ def attach(spark: Any, *, strict: bool = False, conf: Mapping[str, str] | None =
         ConfigError: only with ``strict``; names each key, its value and what is allowed; or no reporter is
             configured, or the application is attached already with another configuration.
     """
-    own = _connect_session(spark) if is_connect(spark) else _spark_context(spark)
+    target = _connect_session(spark) if is_connect(spark) else _spark_context(spark)
     with _lock:
-        found = _attachments.get(own.key)
-        if found is not None and found.active:
-            found._accept(conf or {}, strict)
-            return found
+        attachment = _attachments.get(target.key)
+        if attachment is not None and attachment.active:
+            attachment._attach_again(conf or {}, strict)
+            return attachment
         try:
-            attachment = _start(own, {**own.conf(), **(conf or {})}, strict)
+            attachment = _start(target, {**target.conf(), **(conf or {})}, strict)
         except (ConfigError, TypeError):
             raise
         except Exception:
             if strict:
                 raise
             logger.exception("spark-events could not attach; the application goes on without it")
-            return Attachment(Registry(()), _Nothing())
+            return Attachment(Registry(()), _NoSource())
         if not attachment.registry.workers:
             return attachment
         for ended in [key for key, other in _attachments.items() if not other.active]:
             del _attachments[ended]
-        _attachments[own.key] = attachment
+        _attachments[target.key] = attachment
         return attachment
 
 
@@ -178,42 +173,36 @@ class _Attachable:
     application: Callable[[Mapping[str, str]], ApplicationInfo]
     version: Callable[[], str]
     with_plans: bool
-    source: Callable[[ApplicationInfo, Registry, SparkListeners, ListenerSettings], Source]
+    source: Callable[[ApplicationInfo, Assembly], Source]
 
 
-def _start(own: _Attachable, conf: Mapping[str, str], strict: bool) -> Attachment:
-    application = own.application(conf)
-    found = read_configuration(conf, application)
-    settings = found.settings
-    if strict and found.problems:
-        raise ConfigError.of_all(found.problems)
-    redact_logs(found.redactor)
-    for problem in found.problems:
+def _start(target: _Attachable, conf: Mapping[str, str], strict: bool) -> Attachment:
+    application = target.application(conf)
+    configuration = read_checked(conf, application, strict)
+    for problem in configuration.problems:
         logger.error("%s", problem)
-    for warning in found.warnings:
+    for warning in configuration.warnings:
         logger.warning("%s", warning)
-    if not found.setups:
+    if not configuration.setups:
         if strict:
             raise ConfigError(_NO_REPORTER)
         logger.warning(_NO_REPORTER)
-        return Attachment(Registry(()), _Nothing(), own.key, conf, found.problems)
-    driver_scope = settings.scopes.driver.render(variables_of(application))
-    registry = Registry(found.setups, found.redactor, driver_scope)
-    registry.start()
-    if strict and (unopened := registry.wait_opened(_OPEN_WAIT_MS)):
-        registry.close(settings.close_timeout_ms)
-        raise ConfigError.of_all(unopened)
-    listeners = SparkListeners(
-        registry, settings, found.enrichers, own.version(), job_listeners(conf, registry, own.with_plans)
+        return Attachment(Registry(()), _NoSource(), target.key, conf, configuration.problems)
+    start_up = StartUp(
+        open_within_ms=_OPEN_WAIT_MS if strict else None,
+        close_within_ms=configuration.settings.close_timeout_ms,
+        with_plans=target.with_plans,
+        spark_version=target.version(),
     )
-    source = own.source(application, registry, listeners, settings)
+    assembly = assemble(conf, application, configuration, start_up)
+    source = target.source(application, assembly)
     source.start()
     PROCESS_EXIT.install()
-    return Attachment(registry, source, own.key, conf, found.problems)
+    return Attachment(assembly.registry, source, target.key, conf, configuration.problems)
 
 
-class _Nothing:
-    """Stands for the source where attaching failed."""
+class _NoSource:
+    """Stands for the source where nothing is attached."""
 
     running = False
 
@@ -234,7 +223,7 @@ def _connect_session(session: Any) -> _Attachable:
         application_of,
         lambda: str(session.version),
         False,
-        lambda *rest: ConnectSource(session, *rest),
+        lambda application, assembly: ConnectSource(session, application, assembly),
     )
 
 
@@ -251,9 +240,7 @@ def _spark_context(spark: Any) -> _Attachable:
         lambda conf: application,
         lambda: str(context.version),
         True,
-        lambda _, registry, listeners, settings: DriverSource(
-            context, registry, listeners, settings, PROCESS_EXIT
-        ),
+        lambda application, assembly: DriverSource(context, assembly, PROCESS_EXIT),
     )
 
 

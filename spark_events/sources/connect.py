@@ -12,7 +12,6 @@ import orjson
 from spark_events.api import ApplicationInfo
 from spark_events.api.event import now_ms
 from spark_events.listeners.long_texts import application_info, cut_texts
-from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.translator import (
     APPLICATION_END,
     APPLICATION_START,
@@ -21,10 +20,9 @@ from spark_events.listeners.translator import (
     QUERY_PROGRESS,
     QUERY_STARTED,
     QUERY_TERMINATED,
-    SparkListeners,
 )
 from spark_events.runtime.log_once import logger
-from spark_events.runtime.registry import Registry
+from spark_events.sources.assembly import Assembly
 
 Record = dict[str, Any]
 _WAIT_S = 0.5
@@ -66,24 +64,15 @@ class ConnectSource:
     Args:
         session: the session.
         application: of the server.
-        registry: closed at the end.
-        listeners: take the records.
-        settings: time limits.
+        assembly: takes the records; its reporters are closed at the end.
     """
 
-    def __init__(
-        self,
-        session: Any,
-        application: ApplicationInfo,
-        registry: Registry,
-        listeners: SparkListeners,
-        settings: ListenerSettings,
-    ) -> None:
+    def __init__(self, session: Any, application: ApplicationInfo, assembly: Assembly) -> None:
         self._session = session
         self._application = application
-        self._registry = registry
-        self._listeners = listeners
-        self._settings = settings
+        self._registry = registry = assembly.registry
+        self._listeners = assembly.listeners
+        self._close_timeout_ms = assembly.settings.close_timeout_ms
         self._records: queue.Queue[tuple[int, Record]] = queue.Queue(_MOST_WAITING)
         self._dropped = 0
         self._listener = _listener(self._put)
@@ -119,7 +108,7 @@ class ConnectSource:
 
     def join(self) -> None:
         """Wait until all is delivered, or the time is over."""
-        self._thread.join(self._settings.close_timeout_ms / 1000 + 2 * _WAIT_S + 1)
+        self._thread.join(self._close_timeout_ms / 1000 + 2 * _WAIT_S + 1)
 
     def _put(self, event: str, fields: Record) -> None:
         """Put down what the listener gets: PySpark's thread does nothing else."""
@@ -142,7 +131,7 @@ class ConnectSource:
             logger.exception("the session cannot be followed any longer; it goes on without")
         finally:
             self._subscribed.set()
-            self._registry.close(self._settings.close_timeout_ms)
+            self._registry.close(self._close_timeout_ms)
             self._listeners.close()
 
     def _follow(self) -> None:

@@ -12,8 +12,8 @@ import pytest
 from spark_events.api import ConfigError
 from spark_events.api.event import now_ms
 from spark_events.sources.event_log import follow
-from spark_events.sources.event_log.cursor import DEAD, ENDED, FOLLOWED, PASSED, Cursors
 from spark_events.sources.event_log.follow import Follower
+from spark_events.sources.event_log.log_positions import DEAD, ENDED, FOLLOWED, PASSED, LogPositions
 from tests.support.event_log_reading import read_bytes
 from tests.support.event_log_sample import SampleLog, small_log
 from tests.support.file_log import file_events
@@ -40,7 +40,7 @@ class Following:
         self.start()
 
     def start(self) -> None:
-        self.follower = Follower(str(self.logs), self.conf, Cursors(self.state), self.complete_too)
+        self.follower = Follower(str(self.logs), self.conf, LogPositions(self.state), self.complete_too)
 
     def stop(self) -> None:
         """As SIGTERM does."""
@@ -49,7 +49,7 @@ class Following:
 
     def kill(self) -> None:
         """As a crash does: nothing is closed, and nothing more is written down."""
-        self.follower._cursors.close()
+        self.follower._positions.close()
 
     def poll(self) -> None:
         """Look at the logs until there is nothing more to read, and all of it is delivered."""
@@ -77,8 +77,8 @@ class Following:
         return [event.id for event in self.events]
 
     def state_of(self, name: str) -> str | None:
-        cursor = self.follower._cursors[name]
-        return cursor.state if cursor else None
+        position = self.follower._positions[name]
+        return position.state if position else None
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_what_was_not_delivered_comes_again(following: Following, tmp_path: Path
     following.write("app-1.inprogress", *LINES[:9])
     following.poll()
     following.write("app-1.inprogress", *LINES[9:])
-    following.follower._cursors.put = lambda name, cursor: None  # type: ignore[method-assign]
+    following.follower._positions.put = lambda name, position: None  # type: ignore[method-assign]
     following.poll()
     following.kill()
     following.start()
@@ -172,8 +172,8 @@ def test_what_is_noted_while_records_keep_coming(following: Following) -> None:
     for line in LINES:
         following.write("app-1.inprogress", line)
         following.follower.poll()
-        cursor = following.follower._cursors["app-1"]
-        noted.append(cursor.position[1] if cursor else 0)
+        position = following.follower._positions["app-1"]
+        noted.append(position.read_up_to[1] if position else 0)
         registries = [f.registry for f in following.follower._followed.values() if f.registry]
         wait_until(lambda found=registries: not any(r.at_risk for r in found), "it is delivered")
     assert all(lines >= number for number, lines in enumerate(noted[5:-1], 5))
@@ -267,7 +267,7 @@ def test_a_log_that_is_written_anew(following: Following, caplog: pytest.LogCapt
     assert following.events[-1].variables["app_id"] == "app-2"
 
 
-def test_cursors_of_logs_that_are_gone(following: Following) -> None:
+def test_positions_of_logs_that_are_gone(following: Following) -> None:
     """A cleaner removes old logs; what is known of them goes, too."""
     path = following.write("app-1", *LINES)
     folder = following.logs / "eventlog_v2_app-2"
@@ -343,20 +343,20 @@ def test_a_reporter_that_cannot_be_opened(
 
 def test_two_followers_of_one_state(following: Following) -> None:
     with pytest.raises(ConfigError, match="another spark-events follow"):
-        Cursors(following.state)
+        LogPositions(following.state)
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such file or folder"):
-        Follower(str(tmp_path / "nope"), {}, Cursors(tmp_path / "state"))
+        Follower(str(tmp_path / "nope"), {}, LogPositions(tmp_path / "state"))
 
 
 def test_the_cursor_is_behind_what_is_delivered(following: Following) -> None:
     following.write("app-1.inprogress", *LINES[:12])
     following.poll()
-    cursor = following.follower._cursors["app-1"]
-    assert cursor is not None
-    assert (cursor.state, cursor.position) == (FOLLOWED, (0, 12))
+    position = following.follower._positions["app-1"]
+    assert position is not None
+    assert (position.state, position.read_up_to) == (FOLLOWED, (0, 12))
 
 
 def _series(metrics: Any) -> list[tuple[str, Any]]:

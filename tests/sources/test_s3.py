@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from spark_events.sources.event_log.cursor import Cursors
 from spark_events.sources.event_log.files import LogFiles
 from spark_events.sources.event_log.follow import Follower
+from spark_events.sources.event_log.log_positions import LogPositions
 from tests.support.event_log_reading import read, read_bytes
 from tests.support.event_log_sample import small_log
 from tests.support.plugins import Collecting
@@ -65,7 +65,7 @@ def test_follow(bucket: str, tmp_path: object) -> None:
     put(f"{folder}/appstatus_app-1.inprogress", b"")
     put(f"{folder}/events_1_app-1", b"".join(lines[:9]))
     conf = {"spark.events.reporter.x.factory.class": "tests.support.plugins:CollectingFactory"}
-    follower = Follower(f"s3://{bucket}/spark", conf, Cursors(Path(str(tmp_path)) / "state"))
+    follower = Follower(f"s3://{bucket}/spark", conf, LogPositions(Path(str(tmp_path)) / "state"))
     follower.poll()
     put(f"{folder}/events_2_app-1", b"".join(lines[9:]))
     put(f"{folder}/appstatus_app-1", b"")

@@ -11,7 +11,7 @@ from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.registry import Registry
-from spark_events.sources.event_log.application import without_state
+from spark_events.sources.assembly import for_event_logs
 from spark_events.sources.event_log.files import EventLog, LogFiles
 from spark_events.sources.event_log.replay import LogReplay, ReplayedLog, Tap
 
@@ -41,8 +41,8 @@ def read_one(files: LogFiles, log: EventLog, conf: Mapping[str, str] | None = No
     def start(application: ApplicationInfo, tap: Tap) -> SparkListeners:
         if conf is None:
             return SparkListeners(Registry((), tap=tap), ListenerSettings(), [])
-        found = read_configuration(conf, application)
-        return SparkListeners(Registry((), tap=tap), without_state(found.settings), found.enrichers)
+        configuration = for_event_logs(read_configuration(conf, application))
+        return SparkListeners(Registry((), tap=tap), configuration.settings, configuration.enrichers)
 
     events: list[Event] = []
     reading = LogReplay(files, log, start, events.append)

@@ -10,7 +10,6 @@ from typing import Any
 from spark_events.api.event import now_ms
 from spark_events.jobs.job_events import LINEAGE_ENDED
 from spark_events.lineage.plans import LineageListener
-from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.table_transaction import TABLE_TRANSITION
 from spark_events.listeners.translator import (
     APPLICATION_END,
@@ -20,11 +19,10 @@ from spark_events.listeners.translator import (
     QUERY_TERMINATED,
     SQL_EXECUTION_END,
     SQL_EXECUTION_START,
-    SparkListeners,
 )
 from spark_events.runtime.kinds import JOB_LISTENERS
 from spark_events.runtime.log_once import logger
-from spark_events.runtime.registry import Registry
+from spark_events.sources.assembly import Assembly
 from spark_events.sources.driver.bridge import DriverBridge
 from spark_events.sources.driver.bridge_metrics import BridgeMetrics
 from spark_events.sources.driver.process_exit import ProcessExit
@@ -54,23 +52,14 @@ class DriverSource:
 
     Args:
         spark_context: PySpark's SparkContext.
-        registry: closed at the end.
-        listeners: take the records.
-        settings: bounds and time limits.
+        assembly: takes the records; its reporters are closed at the end.
         process_exit: tells how the process ends.
     """
 
-    def __init__(
-        self,
-        spark_context: Any,
-        registry: Registry,
-        listeners: SparkListeners,
-        settings: ListenerSettings,
-        process_exit: ProcessExit,
-    ) -> None:
-        self._registry = registry
-        self._listeners = listeners
-        self._settings = settings
+    def __init__(self, spark_context: Any, assembly: Assembly, process_exit: ProcessExit) -> None:
+        self._registry = registry = assembly.registry
+        self._listeners = assembly.listeners
+        self._settings = settings = assembly.settings
         self._exit = process_exit
         self._state = DriverState(spark_context)
         self._bridge = DriverBridge(

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 
 from spark_events.api import ApplicationInfo, ConfigError, Counter, Gauge
 from spark_events.api.event import now_ms
-from spark_events.jobs.extension import job_listeners
 from spark_events.listeners.configuration import read_configuration
-from spark_events.listeners.scopes import variables_of
-from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.kinds import METRICS
 from spark_events.runtime.log_once import logger
-from spark_events.runtime.redaction import redact_logs
 from spark_events.runtime.registry import Registry
-from spark_events.sources.event_log.application import without_state
-from spark_events.sources.event_log.cursor import DEAD, ENDED, FOLLOWED, PASSED, Cursor, Cursors
+from spark_events.sources.assembly import (
+    Assembly,
+    StartUp,
+    assemble,
+    for_event_logs,
+    read_checked,
+    start_reporters,
+)
 from spark_events.sources.event_log.files import EventLog, LogFiles
-from spark_events.sources.event_log.followed import FollowedApplication
+from spark_events.sources.event_log.followed_application import FollowedApplication
+from spark_events.sources.event_log.log_positions import (
+    DEAD,
+    ENDED,
+    FOLLOWED,
+    PASSED,
+    LogPosition,
+    LogPositions,
+)
 from spark_events.sources.event_log.tail import LogRewrittenError
 
 _OPEN_WAIT_MS = 10_000
@@ -33,7 +43,7 @@ class Follower:
     Args:
         path: the folder; local or any fsspec URL.
         conf: Spark's configuration.
-        cursors: how far each log has been read.
+        positions: up to where each log has been read.
         complete_too: whether logs that are complete before anybody followed them are read as well.
 
     Attributes:
@@ -46,45 +56,39 @@ class Follower:
     """
 
     def __init__(
-        self, path: str, conf: Mapping[str, str], cursors: Cursors, complete_too: bool = False
+        self, path: str, conf: Mapping[str, str], positions: LogPositions, complete_too: bool = False
     ) -> None:
-        found = read_configuration(conf)
-        if found.problems:
-            raise ConfigError.of_all(found.problems)
-        redact_logs(found.redactor)
+        configuration = read_checked(conf)
         self.files = LogFiles(path)
         self.files.find()
-        self.warnings = found.warnings
-        self.interval_ms = found.settings.poll_interval_ms
-        self._settings = without_state(found.settings)
+        self.warnings = configuration.warnings
+        self.interval_ms = configuration.settings.poll_interval_ms
+        self._settings = configuration.settings
         self._conf = conf
-        self._cursors = cursors
+        self._positions = positions
         self._complete_too = complete_too
         self._followed: dict[str, FollowedApplication] = {}
-        self._troubles: dict[str, str] = {}
-        self._again_ms: dict[str, int] = {}
+        self._last_warnings: dict[str, str] = {}
+        self._open_again_at_ms: dict[str, int] = {}
         self._stopping = threading.Event()
         self._polled_ms: int | None = None
-        metrics = [setup for setup in found.setups if setup.kind is METRICS]
-        self._metrics = Registry(metrics, found.redactor)
-        self._register()
+        metric_setups = [setup for setup in configuration.setups if setup.kind is METRICS]
+        self._metrics = Registry(metric_setups, configuration.redactor)
+        self._register_metrics()
 
     def run(self) -> None:
         """Follow until ``stop``, and then deliver what there is.
 
         Raises:
-            ConfigError: a metric reporter cannot be opened, or the cursors cannot be written.
+            ConfigError: a metric reporter cannot be opened, or the positions cannot be written.
         """
-        self._metrics.start()
-        if unopened := self._metrics.wait_opened(_OPEN_WAIT_MS):
-            self._metrics.close(0)
-            raise ConfigError.of_all(unopened)
+        start_reporters(self._metrics, _OPEN_WAIT_MS, close_within_ms=0)
         try:
             while not self._stopping.is_set():
                 more = self.poll()
                 self._stopping.wait(0 if more else self.interval_ms / 1000)
         finally:
-            self._end()
+            self._close()
 
     def stop(self) -> None:
         """Let ``run`` return; may be called from a signal handler."""
@@ -92,188 +96,182 @@ class Follower:
 
     def poll(self) -> bool:
         """Look at all logs once; tell whether there is more to read at once."""
-        passed_by: set[str] = set()
-
-        def is_over(name: str, folder_ms: int) -> bool:
-            passed_by.add(name)
-            return self._is_over(name, folder_ms)
-
         try:
-            logs = {log.name: log for log in self.files.find(is_over)}
+            logs, folders = self._list_logs()
         except ConfigError as error:  # a share that is away for a while
-            self._trouble(self.files.path, str(error))
+            self._warn_once(self.files.path, str(error), self.interval_ms)
             return False
-        self._troubles.pop(self.files.path, None)
-        if self._cursors.fresh:
-            self._pass_over(logs)
+        self._last_warnings.pop(self.files.path, None)
+        if self._positions.fresh:
+            self._skip_complete_logs(logs)
         more = False
         for log in logs.values():
-            more = self._attend(log) or more
+            more = self._read_log(log) or more
         for name in [name for name in self._followed if name not in logs]:
-            self._gone(name)
-        self._cursors.keep_only(passed_by | logs.keys())
+            self._stop_following_missing(name)
+        self._positions.keep_only(folders | logs.keys())
         self._metrics.tick()
         self._polled_ms = now_ms()
         return more
 
-    def _start(self, application: ApplicationInfo) -> tuple[Registry, SparkListeners]:
-        """Start the reporters of an application; its metrics go to those that all share."""
-        found = read_configuration(self._conf, application)
-        setups = [setup for setup in found.setups if setup.kind is not METRICS]
-        scope = self._settings.scopes.driver.render(variables_of(application))
-        # One endpoint has the series of all applications, so that names alone do not tell them apart.
-        variables = {"app_id": application.id}
-        registry = Registry(setups, found.redactor, scope, None, self._metrics, variables)
-        registry.start()
-        if unopened := registry.wait_opened(_OPEN_WAIT_MS):
-            registry.close(0)
-            raise ConfigError.of_all(unopened)
-        logger.info("follows application %r (%s)", application.name, application.id)
-        jobs = job_listeners(self._conf, registry, with_plans=False)
-        return registry, SparkListeners(registry, self._settings, found.enrichers, extension=jobs)
+    # -- one log -----------------------------------------------------------------------------------------
 
-    # ----------------------------------------------------------------------------------------------------
+    def _list_logs(self) -> tuple[dict[str, EventLog], Set[str]]:
+        """Return the logs by name, and the names of all folders, looked into or not."""
+        folders: set[str] = set()
 
-    def _attend(self, log: EventLog) -> bool:
-        """Read one log as far as it goes; tell whether there is more."""
-        followed = self._followed.get(log.name)
-        if followed is None:
-            followed = self._take_up(log)
-            if followed is None:
-                return False
-        # What was read at the last turn has had the time to be delivered.
-        self._note(followed)
-        if followed.over == DEAD and log.size != followed.log.size:
-            self._leave(log.name, DEAD)
-            return True
-        try:
-            more = followed.read(log)
-        except ConfigError as error:  # a reporter could not be opened
-            del self._followed[log.name]
-            self._again_ms[log.name] = now_ms() + _OPEN_AGAIN_MS
-            self._trouble(log.path, str(error), _OPEN_AGAIN_MS)
-            return False
-        except LogRewrittenError as error:
-            logger.warning("%s; it is read from its beginning", error)
-            self._leave(log.name, None)
-            return True
-        except OSError as error:  # it was renamed just now, or a share is away
-            self._trouble(log.path, f"{log.path}: cannot be read now ({error})")
-            return False
-        self._troubles.pop(log.path, None)
-        self._again_ms.pop(log.name, None)
-        self._say_notes(followed)
-        if not more:
-            self._settle(followed, log)
-        return more
+        def is_known(name: str, folder_ms: int) -> bool:
+            folders.add(name)
+            return name not in self._followed and self._is_unchanged(name, folder_ms)
 
-    def _take_up(self, log: EventLog) -> FollowedApplication | None:
-        """Begin to follow a log; return None where it is over, or its turn has not come again."""
-        cursor = self._cursors[log.name]
-        over = cursor is not None and cursor.state != FOLLOWED and cursor.size == log.size
-        if over or now_ms() < self._again_ms.get(log.name, 0):
-            return None
-        late_ms = _LATE_MS + self.interval_ms
-        found = FollowedApplication(self.files, log, cursor, self._start, late_ms)
-        self._followed[log.name] = found
-        return found
+        return {log.name: log for log in self.files.find(is_known)}, folders
 
-    def _settle(self, followed: FollowedApplication, log: EventLog) -> None:
-        """Do what is to be done when all there is has been read."""
-        time_ms = now_ms()
-        followed.rest(time_ms)
-        self._note(followed)
-        if not followed.over and followed.logged.ended:
-            followed.end(ENDED, time_ms)
-            self._ended.inc()
-        elif not followed.over and time_ms - followed.grown_ms >= self._settings.dead_after_ms:
-            followed.end(DEAD, time_ms)
-            self._dead.inc()
-        if followed.over and self._may_leave(followed, time_ms):
-            self._leave(log.name, followed.over)
+    def _is_unchanged(self, name: str, folder_ms: int) -> bool:
+        """Tell whether a log in a folder is over, and no part of it has come or gone since."""
+        saved = self._positions[name]
+        return saved is not None and saved.state in (ENDED, PASSED) and saved.folder_ms == folder_ms
 
-    def _note(self, followed: FollowedApplication) -> None:
-        """Note how far a log was read, unless some of that is not delivered."""
-        if followed.caught_up and not followed.over and not followed.at_risk:
-            self._cursors.put(followed.log.name, followed.cursor(FOLLOWED))
-
-    def _may_leave(self, followed: FollowedApplication, time_ms: int) -> bool:
-        """Tell whether all of what is over is delivered, and its last values were there to be seen."""
-        # Metrics that nobody reads need not stay.
-        grace_ms = self._settings.grace_ms if self._metrics.workers else 0
-        waiting = followed.registry.undelivered if followed.registry else 0
-        return not waiting and time_ms - followed.over_since_ms >= grace_ms
-
-    def _leave(self, name: str, state: str | None) -> None:
-        """Follow a log no longer, and remember it in that state; with None it is read anew."""
-        followed = self._followed.pop(name)
-        cursor = followed.cursor(state) if state else None
-        followed.close(self._settings.close_timeout_ms)
-        self._skipped.inc(sum(followed.logged.tail.reader.counts.lost().values()))
-        if cursor is None:
-            self._cursors.forget(name)
-        else:
-            self._cursors.put(name, cursor)
-
-    def _gone(self, name: str) -> None:
-        followed = self._followed[name]
-        if not followed.over:
-            logger.warning("%s: its log is gone before its end; it is followed no longer", followed.title)
-        self._leave(name, None)
-
-    def _is_over(self, name: str, folder_ms: int) -> bool:
-        """Tell whether a folder need not be looked into: it is over, and no part has come or gone since."""
-        cursor = self._cursors[name]
-        over = cursor is not None and cursor.state in (ENDED, PASSED) and cursor.folder_ms == folder_ms
-        return over and name not in self._followed
-
-    def _pass_over(self, logs: Mapping[str, EventLog]) -> None:
+    def _skip_complete_logs(self, logs: Mapping[str, EventLog]) -> None:
         """Leave out, at the very first start, what was complete before."""
-        self._cursors.fresh = False
+        self._positions.fresh = False
         complete = [] if self._complete_too else [log for log in logs.values() if not log.in_progress]
         for log in complete:
-            self._cursors.put(log.name, Cursor(PASSED, size=log.size, folder_ms=log.folder_modified_ms))
+            position = LogPosition(PASSED, size=log.size, folder_ms=log.folder_modified_ms)
+            self._positions.put(log.name, position)
         if complete:
             logger.info(
                 "%d log(s) are complete already, and are left to spark-events replay (or --complete-too)",
                 len(complete),
             )
 
-    def _end(self) -> None:
+    def _read_log(self, log: EventLog) -> bool:
+        """Read one log as far as it goes; tell whether there is more."""
+        followed = self._followed.get(log.name) or self._start_following(log)
+        if followed is None:
+            return False
+        # What was read at the last turn has had the time to be delivered.
+        self._save_position(followed)
+        if followed.end_state == DEAD and log.size != followed.log.size:
+            self._stop_following(log.name, DEAD)  # it lives, and is taken up anew
+            return True
+        try:
+            more = followed.read(log)
+        except ConfigError as error:  # a reporter could not be opened
+            del self._followed[log.name]
+            self._open_again_at_ms[log.name] = now_ms() + _OPEN_AGAIN_MS
+            self._warn_once(log.path, str(error), _OPEN_AGAIN_MS)
+            return False
+        except LogRewrittenError as error:
+            logger.warning("%s; it is read from its beginning", error)
+            self._stop_following(log.name, None)
+            return True
+        except OSError as error:  # it was renamed just now, or a share is away
+            self._warn_once(log.path, f"{log.path}: cannot be read now ({error})", self.interval_ms)
+            return False
+        self._last_warnings.pop(log.path, None)
+        self._open_again_at_ms.pop(log.name, None)
+        self._log_notes(followed)
+        if not more:
+            self._finish_if_ended(followed)
+        return more
+
+    def _start_following(self, log: EventLog) -> FollowedApplication | None:
+        """Begin to follow a log; return None where it is over, or its turn has not come again."""
+        saved = self._positions[log.name]
+        over = saved is not None and saved.state != FOLLOWED and saved.size == log.size
+        if over or now_ms() < self._open_again_at_ms.get(log.name, 0):
+            return None
+        late_ms = _LATE_MS + self.interval_ms
+        followed = FollowedApplication(self.files, log, saved, self._start_application, late_ms)
+        self._followed[log.name] = followed
+        return followed
+
+    def _start_application(self, application: ApplicationInfo) -> Assembly:
+        """Start the reporters of an application; its metrics go to those that all share."""
+        configuration = for_event_logs(read_configuration(self._conf, application))
+        start_up = StartUp(open_within_ms=_OPEN_WAIT_MS, shared_metrics=self._metrics)
+        assembly = assemble(self._conf, application, configuration, start_up)
+        logger.info("follows application %r (%s)", application.name, application.id)
+        return assembly
+
+    def _finish_if_ended(self, followed: FollowedApplication) -> None:
+        """End what has its end in the log or is dead, and leave it when all of it is delivered."""
+        time_ms = now_ms()
+        followed.tick(time_ms)
+        self._save_position(followed)
+        if not followed.end_state and followed.logged.ended:
+            followed.mark_ended(time_ms)
+            self._ended.inc()
+        elif not followed.end_state and time_ms - followed.last_write_ms >= self._settings.dead_after_ms:
+            followed.mark_dead(time_ms)
+            self._dead.inc()
+        if followed.end_state and not followed.undelivered and self._grace_is_over(followed, time_ms):
+            self._stop_following(followed.log.name, followed.end_state)
+
+    def _grace_is_over(self, followed: FollowedApplication, time_ms: int) -> bool:
+        """Tell whether the last values of its metrics were there to be seen; if nobody reads any, at once."""
+        grace_ms = self._settings.grace_ms if self._metrics.workers else 0
+        return time_ms - followed.end_state_since_ms >= grace_ms
+
+    def _save_position(self, followed: FollowedApplication) -> None:
+        """Save up to where a log was read, unless some of that is not delivered."""
+        if followed.caught_up and not followed.end_state and not followed.at_risk:
+            self._positions.put(followed.log.name, followed.position(FOLLOWED))
+
+    def _stop_following_missing(self, name: str) -> None:
+        followed = self._followed[name]
+        if not followed.end_state:
+            logger.warning("%s: its log is gone before its end; it is followed no longer", followed.title)
+        self._stop_following(name, None)
+
+    def _stop_following(self, name: str, state: str | None) -> None:
+        """Follow a log no longer, and save its position with that state; with None it is read anew."""
+        followed = self._followed.pop(name)
+        position = followed.position(state) if state else None
+        followed.close(self._settings.close_timeout_ms)
+        self._skipped.inc(sum(followed.logged.tail.reader.counts.lost().values()))
+        if position is None:
+            self._positions.forget(name)
+        else:
+            self._positions.put(name, position)
+
+    # ----------------------------------------------------------------------------------------------------
+
+    def _close(self) -> None:
         deadline = now_ms() + self._settings.close_timeout_ms
         for name, followed in self._followed.items():
-            cursor, dropped = followed.cursor(followed.over or FOLLOWED), followed.dropped
+            position, dropped = followed.position(followed.end_state or FOLLOWED), followed.dropped
             followed.close(max(0, deadline - now_ms()))
             # What could not be delivered is read again by the next start.
             if followed.caught_up and followed.dropped == dropped:
-                self._cursors.put(name, cursor)
+                self._positions.put(name, position)
         self._metrics.close(self._settings.close_timeout_ms)
-        self._cursors.close()
+        self._positions.close()
 
-    def _say_notes(self, followed: FollowedApplication) -> None:
+    def _log_notes(self, followed: FollowedApplication) -> None:
         notes = followed.logged.tail.notes
         while notes:
             logger.warning("%s", notes.pop(0))
 
-    def _trouble(self, what: str, sentence: str, again_ms: int = 0) -> None:
-        """Say what is wrong, once for as long as it is."""
-        if self._troubles.get(what) != sentence:
-            self._troubles[what] = sentence
-            seconds = (again_ms or self.interval_ms) / 1000
-            logger.warning("%s; it is tried again each %g s", sentence, seconds)
+    def _warn_once(self, path: str, sentence: str, again_ms: int) -> None:
+        """Log a warning about a path, once for as long as it is the same."""
+        if self._last_warnings.get(path) != sentence:
+            self._last_warnings[path] = sentence
+            logger.warning("%s; it is tried again each %g s", sentence, again_ms / 1000)
 
-    def _register(self) -> None:
+    def _register_metrics(self) -> None:
         group = self._metrics.root.child("eventlog", ("eventlog",), {}, {})
 
         def gauge(name: str, read: Callable[[], int | None], unit: str, described: str) -> None:
             group.register(name, Gauge(read, unit, described))
 
+        def counter(name: str, unit: str, described: str) -> Counter:
+            return group.register(name, Counter(unit, described))
+
         gauge("followedLogs", lambda: len(self._followed), "{log}", "Event logs that are followed.")
         gauge("lastPollTimestamp", lambda: self._polled_ms, "ms", "When the logs were last looked at.")
-        self._ended = group.register(
-            "endedApplications", Counter("{application}", "Applications that ended.")
-        )
+        self._ended = counter("endedApplications", "{application}", "Applications that ended.")
         described = "Applications that died without an end in their log."
-        self._dead = group.register("deadApplications", Counter("{application}", described))
+        self._dead = counter("deadApplications", "{application}", described)
         described = "Records of logs that are followed no longer that could not be used."
-        self._skipped = group.register("skippedRecords", Counter("{record}", described))
+        self._skipped = counter("skippedRecords", "{record}", described)

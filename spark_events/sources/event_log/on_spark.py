@@ -11,8 +11,7 @@ from spark_events.api import ApplicationInfo, ConfigError, Event
 from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.settings import declared_settings
 from spark_events.listeners.translator import SparkListeners
-from spark_events.runtime.registry import Registry
-from spark_events.sources.event_log.application import without_state
+from spark_events.sources.assembly import StartUp, assemble, for_event_logs, read_checked
 from spark_events.sources.event_log.files import EventLog, LogFiles
 from spark_events.sources.event_log.replay import LogReplay, Tap
 from spark_events.sources.event_log.summary import ReplayedLog, Summary
@@ -66,9 +65,7 @@ def replay_on_spark(
     Raises:
         ConfigError: the configuration is wrong, there is nothing at a path, or the target cannot be used.
     """
-    found = read_configuration(conf)
-    if found.problems:
-        raise ConfigError.of_all(found.problems)
+    read_checked(conf)
     places = [(path, log) for path in paths for log in LogFiles(path).find()]
     if not places:
         raise ConfigError(f"there is no event log at {', '.join(paths)}")
@@ -96,18 +93,17 @@ def rows_of(path: str, log: EventLog, conf: Mapping[str, str], done: Any) -> Ite
     events: list[Event] = []
 
     def start(application: ApplicationInfo, tap: Tap) -> SparkListeners:
-        found = read_configuration(conf, application)
-        registry = Registry((), found.redactor, tap=tap)
-        return SparkListeners(registry, without_state(found.settings), found.enrichers)
+        configuration = for_event_logs(read_configuration(conf, application))
+        return assemble(conf, application, configuration, StartUp(tap=tap)).listeners
 
-    reading = LogReplay(LogFiles(path), log, start, events.append)
-    for _ in reading.run():
-        version = reading.result.spark_version
+    replay = LogReplay(LogFiles(path), log, start, events.append)
+    for _ in replay.run():
+        version = replay.result.spark_version
         yield from (_row(event, version) for event in events)
         events.clear()
     # The last line of a log may lack its end, and gives its events after the last block.
-    yield from (_row(event, reading.result.spark_version) for event in events)
-    done(reading.result)
+    yield from (_row(event, replay.result.spark_version) for event in events)
+    done(replay.result)
 
 
 def _write(
@@ -132,14 +128,14 @@ def _write(
     # A task that is run again is counted again; the rows are not doubled by that.
     total = context.accumulator(Summary(), Summaries())
 
-    def replay(part: Iterable[tuple[str, EventLog]]) -> Iterator[Row]:
-        def done(log: ReplayedLog) -> None:
-            one = Summary()
-            one.add(log)
-            total.add(one)
+    def add_to_total(log: ReplayedLog) -> None:
+        summary = Summary()
+        summary.add(log)
+        total.add(summary)
 
+    def replay(part: Iterable[tuple[str, EventLog]]) -> Iterator[Row]:
         for path, log in part:
-            yield from rows_of(path, log, conf, done)
+            yield from rows_of(path, log, conf, add_to_total)
 
     rows = context.parallelize(places, len(places)).mapPartitions(replay)
     # Files of a good size, in place of one or more a log.

@@ -31,8 +31,8 @@ from spark_events.sources.event_log.stage_tasks import TASK_END, TASK_START, All
 from spark_events.sources.record_json import NoRecordError, load
 
 Record = dict[str, Any]
-_SUBMITTED, _COMPLETED = "SparkListenerStageSubmitted", "SparkListenerStageCompleted"
-_START, _END = "SparkListenerTaskStart", "SparkListenerTaskEnd"
+_STAGE_SUBMITTED, _STAGE_COMPLETED = "SparkListenerStageSubmitted", "SparkListenerStageCompleted"
+_TASK_STARTED, _TASK_ENDED = "SparkListenerTaskStart", "SparkListenerTaskEnd"
 _WANTED = frozenset(
     (
         LOG_START,
@@ -40,8 +40,8 @@ _WANTED = frozenset(
         "SparkListenerApplicationEnd",
         JOB_START,
         "SparkListenerJobEnd",
-        _SUBMITTED,
-        _COMPLETED,
+        _STAGE_SUBMITTED,
+        _STAGE_COMPLETED,
         EXECUTOR_ADDED,
         "SparkListenerExecutorRemoved",
         SQL_EXECUTION_START,
@@ -52,8 +52,8 @@ _WANTED = frozenset(
         QUERY_TERMINATED,
         TABLE_TRANSITION,
         APPLICATION_EXIT,
-        _START,
-        _END,
+        _TASK_STARTED,
+        _TASK_ENDED,
     )
 )
 # Spark's own records that no event comes of; those with a package are told by it.
@@ -128,27 +128,25 @@ class RecordReader:
         for line in lines:
             try:
                 if line.startswith(TASK_END):
-                    changed = ended(line)
+                    stage_tasks = ended(line)
                 elif line.startswith(TASK_START):
-                    changed = started(line)
+                    stage_tasks = started(line)
                 else:
                     others += 1
                     if line and not line.isspace():
-                        self._other(line)
+                        self._take_other(line)
                     continue
             except _UNREADABLE as error:
-                self._skip(error)
+                self._count_unreadable(error)
                 continue
-            if changed is not None:
-                self._take(changed)
+            if stage_tasks is not None:
+                self._take(stage_tasks)
         self.counts.tasks += len(lines) - others
         self.counts.read += len(lines) - others
 
-    def too_long(self) -> None:
-        """Take that a line was too long to be read."""
-        self.lines += 1
-        self.counts.read += 1
-        self.counts.skipped[TOO_LONG] += 1
+    def skip_too_long(self) -> None:
+        """Count a line that is too long to be read."""
+        self._skip_line(TOO_LONG)
 
     def take_last(self, line: bytes) -> None:
         """Take what is left at the end of a log: a whole record, or one that was cut off."""
@@ -157,9 +155,7 @@ class RecordReader:
         try:
             load(line)
         except ValueError:
-            self.lines += 1
-            self.counts.read += 1
-            self.counts.skipped[CUT] += 1
+            self._skip_line(CUT)
         else:
             self.take_lines([line])
 
@@ -167,19 +163,25 @@ class RecordReader:
         """Say whether anybody wants the sums of the tasks' metrics."""
         self._tasks.sum_metrics = wanted
 
-    def changed_tasks(self, now_ms: int) -> None:
-        """Take that time passes in a log that is being written: how the tasks stand is told anew."""
-        for record in list(self._tasks.changed(now_ms)):
-            self._take(record)
+    def report_changed_tasks(self, now_ms: int) -> None:
+        """Say how the tasks stand that have begun or ended since the last time, in a log that grows."""
+        for stage_tasks in list(self._tasks.changed(now_ms)):
+            self._take(stage_tasks)
 
     # ----------------------------------------------------------------------------------------------------
 
-    def _other(self, line: bytes) -> None:
+    def _skip_line(self, reason: str) -> None:
+        self.lines += 1
+        self.counts.read += 1
+        self.counts.skipped[reason] += 1
+
+    def _take_other(self, line: bytes) -> None:
+        """Take a line that does not begin as a task's record does."""
         self.counts.read += 1
         match = _NAME.match(line)
         name = match.group(1).decode(errors="replace") if match else None
         if name is not None and name not in _WANTED:
-            self._pass_over(name)
+            self._count_unwanted(name)
             return
         record = load(line)
         if len(line) > long_texts.LONGEST:
@@ -189,41 +191,42 @@ class RecordReader:
             if not isinstance(name, str):
                 raise NoRecordError("an object without an Event")
             if name not in _WANTED:
-                self._pass_over(name)
+                self._count_unwanted(name)
                 return
-        self._wanted(name, record)
+        self._take_wanted(name, record)
 
-    def _wanted(self, name: str, record: Record) -> None:
-        if name == _SUBMITTED:
-            self._tasks.submitted(record)
-        elif name == _COMPLETED:
-            ended = self._tasks.completed(record)
-            if ended is not None:
-                self._take(ended)
-        elif name == SQL_EXECUTION_START and record.get("rootExecutionId") not in (
-            None,
-            record["executionId"],
-        ):
-            record["Event"] = NESTED_EXECUTION  # a part of another, which the bridge does not tell of
-        elif name in (_START, _END):  # not written as Spark writes them
+    def _take_wanted(self, name: str, record: Record) -> None:
+        stage_tasks = None
+        if name in (_TASK_STARTED, _TASK_ENDED):  # not written as Spark writes them
             self.counts.tasks += 1
-            changed = (self._tasks.on_start if name == _START else self._tasks.on_end)(record)
-            if changed is not None:
-                self._take(changed)
-            return
-        self._take(record)
+            stage_tasks = (self._tasks.on_start if name == _TASK_STARTED else self._tasks.on_end)(record)
+        elif name == _STAGE_SUBMITTED:
+            self._tasks.submitted(record)
+        elif name == _STAGE_COMPLETED:
+            stage_tasks = self._tasks.completed(record)
+        elif name == SQL_EXECUTION_START and _is_nested(record):
+            record["Event"] = NESTED_EXECUTION
+        if stage_tasks is not None:
+            self._take(stage_tasks)
+        if name not in (_TASK_STARTED, _TASK_ENDED):
+            self._take(record)
 
-    def _pass_over(self, name: str) -> None:
+    def _count_unwanted(self, name: str) -> None:
         if _UNUSED.match(name):
             self.counts.unused += 1
             return
-        known = name in self.counts.unknown or len(self.counts.unknown) < _MOST_NAMES
-        self.counts.unknown[name if known else "…"] += 1
+        counted = name in self.counts.unknown or len(self.counts.unknown) < _MOST_NAMES
+        self.counts.unknown[name if counted else "…"] += 1
 
-    def _skip(self, error: Exception) -> None:
+    def _count_unreadable(self, error: Exception) -> None:
         reason = MALFORMED
         if isinstance(error, orjson.JSONDecodeError):
             reason = NOT_JSON
         elif isinstance(error, NoRecordError):
             reason = NO_RECORD
         self.counts.skipped[reason] += 1
+
+
+def _is_nested(execution_start: Record) -> bool:
+    """Tell whether an SQL execution is a part of another, which the driver bridge does not tell of."""
+    return execution_start.get("rootExecutionId") not in (None, execution_start["executionId"])

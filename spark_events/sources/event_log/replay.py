@@ -5,20 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from spark_events.api import ApplicationInfo, ConfigError, Event
-from spark_events.jobs.extension import job_listeners
+from spark_events.api import ApplicationInfo, Event
 from spark_events.listeners.configuration import Configuration, read_configuration
-from spark_events.listeners.scopes import variables_of
 from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.kinds import METRICS
-from spark_events.runtime.redaction import redact_logs
 from spark_events.runtime.registry import Registry
-from spark_events.sources.event_log.application import LoggedApplication, Outcomes, iso_time, without_state
+from spark_events.sources.assembly import StartUp, assemble, for_event_logs, read_checked
 from spark_events.sources.event_log.files import EventLog, LogFiles
+from spark_events.sources.event_log.logged_application import LoggedApplication
+from spark_events.sources.event_log.outcomes import Outcomes, iso_time
 from spark_events.sources.event_log.summary import Delivered, ReplayedLog, Summary
 
 Tap = Callable[[Event], None]
-Start = Callable[[ApplicationInfo, Tap], SparkListeners]
+StartApplication = Callable[[ApplicationInfo, Tap], SparkListeners]
 _WAIT_S = 0.01
 _OPEN_WAIT_MS = 30_000
 
@@ -31,21 +30,23 @@ class LogReplay:
     """Reads one log to its end.
 
     Args:
-        files: where it is.
+        files: where the log is.
         log: the log.
         start: makes the listeners of an application, given what has to see its events.
-        seen: also sees them.
+        tap: also sees them.
     """
 
-    def __init__(self, files: LogFiles, log: EventLog, start: Start, seen: Tap = lambda event: None) -> None:
+    def __init__(
+        self, files: LogFiles, log: EventLog, start: StartApplication, tap: Tap = lambda event: None
+    ) -> None:
         self._log = log
-        self._seen = seen
+        self._tap = tap
         self._outcomes = Outcomes()
-        self._trouble = ""
-        self._logged = LoggedApplication(files, log, lambda application: start(application, self._take))
+        self._error_note = ""
+        self._logged = LoggedApplication(files, log, lambda application: start(application, self._on_event))
 
     def run(self) -> Iterator[int]:
-        """Read it.
+        """Read the log.
 
         Yields:
             How many bytes were read, block by block.
@@ -53,7 +54,7 @@ class LogReplay:
         try:
             yield from self._logged.tail.read(self._log, final=True)
         except OSError as error:
-            self._trouble = f"cannot be read: {error}"
+            self._error_note = f"cannot be read: {error}"
         finally:
             self._logged.close()
 
@@ -61,7 +62,7 @@ class LogReplay:
     def result(self) -> ReplayedLog:
         """What came of it so far."""
         logged = self._logged
-        troubles = [*logged.tail.notes, *([self._trouble] if self._trouble else [])]
+        unreadable = [*logged.tail.notes, *([self._error_note] if self._error_note else [])]
         return ReplayedLog(
             self._log.path,
             logged.application,
@@ -69,16 +70,17 @@ class LogReplay:
             logged.ended,
             logged.tail.reader.counts,
             self._outcomes,
-            [*troubles, *_notes(logged, self._log)],
-            bool(troubles),
+            [*unreadable, *_missing_records(logged, self._log)],
+            bool(unreadable),
         )
 
-    def _take(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         self._outcomes.take(event)
-        self._seen(event)
+        self._tap(event)
 
 
-def _notes(logged: LoggedApplication, log: EventLog) -> Iterator[str]:
+def _missing_records(logged: LoggedApplication, log: EventLog) -> Iterator[str]:
+    """Yield a sentence where the start or the end of the application is not in its log."""
     if logged.application is None:
         yield "it has no SparkListenerApplicationStart record, so nothing of it was reported"
     elif not logged.ended:
@@ -105,17 +107,14 @@ class Replay:
     """
 
     def __init__(self, conf: Mapping[str, str]) -> None:
-        found = read_configuration(conf)
-        if found.problems:
-            raise ConfigError.of_all(found.problems)
-        redact_logs(found.redactor)
+        configuration = read_checked(conf)
         self._conf = conf
-        self._stall_s = found.settings.stall_timeout_ms / 1000
-        self.warnings = [*found.warnings, *_left_out(found)]
+        self._stall_s = configuration.settings.stall_timeout_ms / 1000
+        self._close_ms = configuration.settings.close_timeout_ms
+        self.warnings = [*configuration.warnings, *_left_out(configuration)]
         self.delivered: dict[str, Delivered] = {}
         self.summary = Summary()
         self._registry: Registry | None = None
-        self._close_ms = found.settings.close_timeout_ms
 
     def run(self, logs: Iterable[tuple[LogFiles, EventLog]]) -> Iterator[int]:
         """Replay logs, one after the other.
@@ -128,40 +127,34 @@ class Replay:
             StalledError: a reporter has taken nothing for ``spark.events.eventlog.stall.timeout``.
         """
         for files, log in logs:
-            yield from self._run_log(files, log)
+            yield from self._run_log(LogReplay(files, log, self._start))
 
-    def _run_log(self, files: LogFiles, log: EventLog) -> Iterator[int]:
-        reading = LogReplay(files, log, self._start)
+    def _run_log(self, replay: LogReplay) -> Iterator[int]:
         try:
-            for size in reading.run():
+            for size in replay.run():
                 if self._registry is not None:
-                    self._await(self._registry, lambda registry: not registry.crowded)
+                    self._wait_until(self._registry, lambda registry: not registry.crowded)
                 yield size
             if self._registry is not None:
-                self._await(self._registry, lambda registry: not registry.undelivered)
+                self._wait_until(self._registry, lambda registry: not registry.undelivered)
         finally:
-            self.summary.add(reading.result)
+            self.summary.add(replay.result)
             if self._registry is not None:
                 registry, self._registry = self._registry, None
                 registry.close(self._close_ms)
-                self._count(registry)
+                self._count_delivered(registry)
 
     def _start(self, application: ApplicationInfo, tap: Tap) -> SparkListeners:
-        found = read_configuration(self._conf, application)
-        settings = found.settings
-        setups = [setup for setup in found.setups if setup.kind is not METRICS]
-        scope = settings.scopes.driver.render(variables_of(application))
-        self._registry = registry = Registry(setups, found.redactor, scope, tap)
-        registry.start()
-        if unopened := registry.wait_opened(_OPEN_WAIT_MS):
-            raise ConfigError.of_all(unopened)
-        jobs = job_listeners(self._conf, registry, with_plans=False)
-        return SparkListeners(registry, without_state(settings), found.enrichers, extension=jobs)
+        configuration = for_event_logs(read_configuration(self._conf, application))
+        start_up = StartUp(open_within_ms=_OPEN_WAIT_MS, close_within_ms=self._close_ms, tap=tap)
+        assembly = assemble(self._conf, application, configuration, start_up)
+        self._registry = assembly.registry
+        return assembly.listeners
 
-    def _await(self, registry: Registry, there: Callable[[Registry], bool]) -> None:
+    def _wait_until(self, registry: Registry, is_ready: Callable[[Registry], bool]) -> None:
         """Wait for the reporters: a replay has time, and loses nothing to a full queue."""
         last, since = -1, time.monotonic()
-        while not there(registry):
+        while not is_ready(registry):
             waiting, now = registry.undelivered, time.monotonic()
             if waiting != last:
                 last, since = waiting, now
@@ -172,25 +165,24 @@ class Replay:
                 )
             time.sleep(_WAIT_S)
 
-    def _count(self, registry: Registry) -> None:
+    def _count_delivered(self, registry: Registry) -> None:
         for worker in registry.workers:
-            of = self.delivered.setdefault(worker.title, Delivered())
-            stats = worker.stats
-            of.reported += stats.reported.count
+            delivered, stats = self.delivered.setdefault(worker.title, Delivered()), worker.stats
+            delivered.reported += stats.reported.count
             lost = {**stats.dropped_here(), "failed": stats.failed.count}
             for cause, count in lost.items():
                 if count:
-                    of.lost[cause] = of.lost.get(cause, 0) + count
-            of.waiting = worker.journaled
+                    delivered.lost[cause] = delivered.lost.get(cause, 0) + count
+            delivered.waiting = worker.journaled
 
 
-def _left_out(found: Configuration) -> Iterator[str]:
+def _left_out(configuration: Configuration) -> Iterator[str]:
     """Say which reporters a replay does without: metrics tell how things are now."""
-    names = [setup.name for setup in found.setups if setup.kind is METRICS]
+    names = [setup.name for setup in configuration.setups if setup.kind is METRICS]
     if names:
         yield (
             f"metric reporters are left out ({', '.join(names)}): metrics tell of the present, and a replay "
             "has none; spark-events follow reports them"
         )
-    if len(names) == len(found.setups):
+    if len(names) == len(configuration.setups):
         yield "no reporter of events or spans is configured: the logs are read, and nothing is sent"

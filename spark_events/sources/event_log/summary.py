@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from spark_events.api import ApplicationInfo
 from spark_events.runtime.stats import LOSS_CAUSES
-from spark_events.sources.event_log.application import Outcomes
+from spark_events.sources.event_log.outcomes import Outcomes
 from spark_events.sources.event_log.records import NO_RECORD, NOT_JSON, RecordCounts
 
 _MOST_NOTES = 20
@@ -123,6 +123,6 @@ class Summary:
 def lost_sentences(delivered: Mapping[str, Delivered]) -> Iterator[str]:
     """Say what was lost, a sentence for each reporter and cause."""
     causes = {**LOSS_CAUSES, "failed": "the reporter raised on them"}
-    for title, of in delivered.items():
-        for cause, count in of.lost.items():
+    for title, items in delivered.items():
+        for cause, count in items.lost.items():
             yield f"{title}: {count} item(s) lost: {causes.get(cause, cause)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from spark_events.sources.event_log.codecs import FIRST_BYTES, Codec, CorruptLogError, codec_for
 from spark_events.sources.event_log.files import EventLog, LogFiles, LogPart
@@ -15,40 +15,19 @@ class LogRewrittenError(Exception):
     """A log has become shorter than it was: it is another one under the same name."""
 
 
-class _PartTail:
-    """One file, as far as it has been read."""
+class LinePosition(NamedTuple):
+    """Up to where a log has been read.
 
-    def __init__(self, part: LogPart, take: Lines, reader: RecordReader) -> None:
-        self.part = part
-        self.position = 0
-        # What a file system lists may be behind what it gives to read.
-        self.listed = 0
-        self.corrupt = False
-        self._reader = reader
-        self._splitter = LineSplitter(take, reader.too_long)
-        self._codec: Codec | None = None
-        self._first = b""
+    Attributes:
+        part: the number of the part that is being read.
+        lines: how many of its lines have gone by.
+    """
 
-    def feed(self, data: bytes) -> None:
-        """Take the next bytes of the file.
+    part: int
+    lines: int
 
-        Raises:
-            CorruptLogError: they are not what its codec writes; the rest of the file cannot be read.
-        """
-        self.position += len(data)
-        if self._codec is None:
-            self._first += data
-            if len(self._first) < FIRST_BYTES:
-                return
-            data, self._first = self._first, b""
-            self._codec = codec_for(data, self._splitter.feed)
-        self._codec.feed(data)
 
-    def end(self) -> None:
-        """Take that nothing more will come."""
-        if self._codec is None:
-            self._splitter.feed(self._first)
-        self._reader.take_last(self._splitter.end())
+NOTHING_READ = LinePosition(0, 0)
 
 
 class LogTail:
@@ -57,8 +36,8 @@ class LogTail:
     Args:
         files: open its parts.
         take: takes the records.
-        resume: a position up to which an earlier process has read; None where there was none.
-        resumed: told when that has been reached, before the first record beyond it.
+        resume: up to where an earlier process has read; None where there was none.
+        on_resumed: called when that has been reached, before the first record beyond it.
 
     Attributes:
         reader: makes the records, and counts.
@@ -69,24 +48,24 @@ class LogTail:
         self,
         files: LogFiles,
         take: Callable[[dict[str, Any]], None],
-        resume: tuple[int, int] | None = None,
-        resumed: Callable[[], None] = lambda: None,
+        resume: LinePosition | None = None,
+        on_resumed: Callable[[], None] = lambda: None,
     ) -> None:
         self._files = files
         self._resume = resume
-        self._resumed = resumed
+        self._on_resumed = on_resumed
         self.reader = RecordReader(take)
         self.notes: list[str] = []
-        self._tail: _PartTail | None = None
-        self._lines_before = 0
+        self._part: _PartReader | None = None
+        self._lines_of_earlier_parts = 0
         self._finished = False
 
     @property
-    def position(self) -> tuple[int, int]:
-        """The number of the part that is being read, and how many of its lines have gone by."""
-        if self._tail is None:
-            return 0, 0
-        return self._tail.part.index, self.reader.lines - self._lines_before
+    def position(self) -> LinePosition:
+        """Up to where the log has been read."""
+        if self._part is None:
+            return NOTHING_READ
+        return LinePosition(self._part.part.index, self.reader.lines - self._lines_of_earlier_parts)
 
     def read(self, log: EventLog, final: bool) -> Iterator[int]:
         """Read what has come since the last time, block by block.
@@ -104,61 +83,110 @@ class LogTail:
         """
         if self._finished:
             return
-        now = self._tail.part.index if self._tail else -1
-        for part in (part for part in log.parts if part.index >= now):
-            tail = self._tail_of(part)
-            if part.size < tail.listed:
-                raise LogRewrittenError(f"{part.path} has {part.size} bytes, and had {tail.listed}")
-            if part.size > tail.listed and not tail.corrupt:
-                yield from self._read(tail, part)
-            tail.listed = part.size
+        current = self._part.part.index if self._part else -1
+        for part in (part for part in log.parts if part.index >= current):
+            reader = self._reader_of(part)
+            if part.size < reader.listed_size:
+                raise LogRewrittenError(f"{part.path} has {part.size} bytes, and had {reader.listed_size}")
+            if part.size > reader.listed_size and not reader.corrupt:
+                yield from self._read_part(reader, part)
+            reader.listed_size = part.size
         if final:
-            self._leave()
+            self._end_part()
             self._finished = True
 
-    def _tail_of(self, part: LogPart) -> _PartTail:
-        tail = self._tail
-        if tail is None or (tail.part.index, tail.part.compacted) != (part.index, part.compacted):
-            self._leave()
-            tail = self._tail = _PartTail(part, self._take_lines, self.reader)
-            self._lines_before = self.reader.lines
-        return tail
+    def take_rest_as_new(self) -> None:
+        """Report what comes from now on, even if an earlier process has read farther than this."""
+        if self._resume is not None:
+            self._resume = None
+            self._on_resumed()
 
-    def _read(self, tail: _PartTail, part: LogPart) -> Iterator[int]:
-        for data in self._files.blocks(part, tail.position):
+    def _reader_of(self, part: LogPart) -> _PartReader:
+        """Return the reader of a part; where another part was being read, that one has ended."""
+        reader = self._part
+        if reader is None or (reader.part.index, reader.part.compacted) != (part.index, part.compacted):
+            self._end_part()
+            reader = self._part = _PartReader(part, self._take_lines, self.reader)
+            self._lines_of_earlier_parts = self.reader.lines
+        return reader
+
+    def _read_part(self, reader: _PartReader, part: LogPart) -> Iterator[int]:
+        # By the path that it has now: Spark renames a log when it is complete.
+        for block in self._files.blocks(part, reader.offset):
             try:
-                tail.feed(data)
+                reader.feed(block)
             except CorruptLogError as error:
-                tail.corrupt = True
-                where = f"{part.path}: cannot be read from about byte {tail.position} on"
+                reader.corrupt = True
+                where = f"{part.path}: cannot be read from about byte {reader.offset} on"
                 self.notes.append(f"{where} ({error})")
-            yield len(data)
-            if tail.corrupt:
+            yield len(block)
+            if reader.corrupt:
                 return
 
     def _take_lines(self, lines: list[bytes]) -> None:
         if self._resume is not None:
-            had = self._had_before(len(lines), self._resume)
-            if had < len(lines):
-                self.reader.take_lines(lines[:had])
-                self.resume_here()
-                lines = lines[had:]
+            repeated = _count_before(self._resume, self.position, len(lines))
+            if repeated < len(lines):
+                self.reader.take_lines(lines[:repeated])
+                self.take_rest_as_new()
+                lines = lines[repeated:]
         self.reader.take_lines(lines)
 
-    def _had_before(self, count: int, resume: tuple[int, int]) -> int:
-        """Return how many of so many next lines an earlier process has had."""
-        part, number = self.position
-        if part != resume[0]:
-            return count if part < resume[0] else 0
-        return min(count, max(0, resume[1] - number))
+    def _end_part(self) -> None:
+        if self._part is not None:
+            reader, self._part = self._part, None
+            reader.end()
 
-    def resume_here(self) -> None:
-        """Take that what comes now is new, wherever an earlier process left off."""
-        if self._resume is not None:
-            self._resume = None
-            self._resumed()
 
-    def _leave(self) -> None:
-        if self._tail is not None:
-            tail, self._tail = self._tail, None
-            tail.end()
+class _PartReader:
+    """Reads one file.
+
+    Args:
+        part: the file.
+        take: takes its lines.
+        reader: takes its last line, and counts those that are too long.
+
+    Attributes:
+        part: the file, as it was when its reading began.
+        offset: how many of its bytes have been read.
+        listed_size: its size as the file system listed it then, which may be less than it gave to read.
+        corrupt: whether its rest cannot be read.
+    """
+
+    def __init__(self, part: LogPart, take: Lines, reader: RecordReader) -> None:
+        self.part = part
+        self.offset = 0
+        self.listed_size = 0
+        self.corrupt = False
+        self._reader = reader
+        self._splitter = LineSplitter(take, reader.skip_too_long)
+        self._codec: Codec | None = None
+        self._first_bytes = b""
+
+    def feed(self, block: bytes) -> None:
+        """Take the next bytes of the file.
+
+        Raises:
+            CorruptLogError: they are not what its codec writes; the rest of the file cannot be read.
+        """
+        self.offset += len(block)
+        if self._codec is None:
+            self._first_bytes += block
+            if len(self._first_bytes) < FIRST_BYTES:
+                return
+            block, self._first_bytes = self._first_bytes, b""
+            self._codec = codec_for(block, self._splitter.feed)
+        self._codec.feed(block)
+
+    def end(self) -> None:
+        """Take the line that has no end as the last one."""
+        if self._codec is None:
+            self._splitter.feed(self._first_bytes)
+        self._reader.take_last(self._splitter.end())
+
+
+def _count_before(resume: LinePosition, position: LinePosition, count: int) -> int:
+    """Return how many of the next ``count`` lines from a position on are before another position."""
+    if position.part != resume.part:
+        return count if position.part < resume.part else 0
+    return min(count, max(0, resume.lines - position.lines))

@@ -1,4 +1,4 @@
-"""How far each followed log has been read and delivered, in a small database on disk."""
+"""Up to where each followed log has been read and delivered, in a small database on disk."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spark_events.api import ConfigError
+from spark_events.sources.event_log.tail import NOTHING_READ, LinePosition
 
 FOLLOWED, ENDED, DEAD, PASSED = "followed", "ended", "dead", "passed over"
 _SCHEMA = """
@@ -21,29 +22,30 @@ CREATE TABLE IF NOT EXISTS logs (
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
-    """How far one log has been read.
+class LogPosition:
+    """Up to where one log has been read.
 
     Attributes:
         state: FOLLOWED, ENDED, DEAD, or PASSED: it was complete before anybody followed it.
-        position: the number of its part, and how many of that part's lines are delivered.
+        read_up_to: all before it is delivered.
         size: of the log then, in bytes.
         folder_ms: when a part of the log had come or gone then, in ms since the epoch; 0 for a single file.
     """
 
     state: str
-    position: tuple[int, int] = (0, 0)
+    read_up_to: LinePosition = NOTHING_READ
     size: int = 0
     folder_ms: int = 0
 
 
-class Cursors:
-    """The cursors of all logs of one folder; one process has them at a time.
+class LogPositions:
+    """The positions in all logs of one folder; one process has them at a time.
 
     Args:
         path: of the database.
 
     Attributes:
+        path: of the database.
         fresh: whether there was none before.
 
     Raises:
@@ -64,33 +66,36 @@ class Cursors:
             self._database.execute(_SCHEMA)
             self._database.execute("COMMIT")
             rows = self._database.execute("SELECT name, state, part, lines, size, folder_ms FROM logs")
-            self._known = {row[0]: Cursor(row[1], (row[2], row[3]), row[4], row[5]) for row in rows}
+            self._positions = {
+                name: LogPosition(state, LinePosition(part, lines), size, folder_ms)
+                for name, state, part, lines, size, folder_ms in rows
+            }
         except (OSError, sqlite3.Error) as error:
             raise ConfigError(self._problem(error)) from error
 
-    def __getitem__(self, name: str) -> Cursor | None:
-        return self._known.get(name)
+    def __getitem__(self, name: str) -> LogPosition | None:
+        return self._positions.get(name)
 
-    def put(self, name: str, cursor: Cursor) -> None:
-        """Keep how far a log has been read.
+    def put(self, name: str, position: LogPosition) -> None:
+        """Keep up to where a log has been read.
 
         Raises:
             ConfigError: the disk does not take it.
         """
-        if self._known.get(name) == cursor:
+        if self._positions.get(name) == position:
             return
-        row = (name, cursor.state, *cursor.position, cursor.size, cursor.folder_ms)
+        row = (name, position.state, *position.read_up_to, position.size, position.folder_ms)
         self._run("INSERT OR REPLACE INTO logs VALUES (?, ?, ?, ?, ?, ?)", row)
-        self._known[name] = cursor
+        self._positions[name] = position
 
     def forget(self, name: str) -> None:
         """Forget a log that is gone."""
-        if self._known.pop(name, None) is not None:
+        if self._positions.pop(name, None) is not None:
             self._run("DELETE FROM logs WHERE name = ?", (name,))
 
     def keep_only(self, names: Set[str]) -> None:
         """Forget all logs but these."""
-        for name in self._known.keys() - names:
+        for name in self._positions.keys() - names:
             self.forget(name)
 
     def close(self) -> None:
@@ -110,8 +115,8 @@ class Cursors:
 
 
 def default_path(folder: str) -> Path:
-    """Return where the cursors of a folder of logs are kept, below the user's folder for state (XDG)."""
+    """Return where the positions in a folder of logs are kept, below the user's folder for state (XDG)."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    whole = folder if "://" in folder else str(Path(folder).resolve())
-    digest = hashlib.blake2b(whole.encode(), digest_size=6).hexdigest()
+    absolute = folder if "://" in folder else str(Path(folder).resolve())
+    digest = hashlib.blake2b(absolute.encode(), digest_size=6).hexdigest()
     return Path(base) / "spark-events" / f"follow-{digest}.sqlite"

@@ -1,0 +1,145 @@
+"""The start-up of every source: from a configuration to open reporters, and the listeners that feed them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from spark_events.api import ApplicationInfo, ConfigError, Event
+from spark_events.jobs.extension import job_listeners
+from spark_events.listeners.configuration import Configuration, read_configuration
+from spark_events.listeners.scopes import variables_of
+from spark_events.listeners.settings import ListenerSettings
+from spark_events.listeners.translator import SparkListeners
+from spark_events.runtime.kinds import METRICS
+from spark_events.runtime.redaction import redact_logs
+from spark_events.runtime.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class StartUp:
+    """How the start-up of one source differs from that of the others.
+
+    Attributes:
+        open_within_ms: how long the reporters may take to open, in ms; None does not wait for them.
+        close_within_ms: how long closing them may take where one of them does not open, in ms.
+        with_plans: whether the driver itself tells of the plans of statements.
+        spark_version: of the application; empty where its records say it.
+        tap: sees all events, whoever else wants them.
+        shared_metrics: has the metric reporters of several applications; None where each has its own.
+    """
+
+    open_within_ms: int | None = None
+    close_within_ms: int = 0
+    with_plans: bool = False
+    spark_version: str = ""
+    tap: Callable[[Event], None] | None = None
+    shared_metrics: Registry | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """All that takes the records of one application.
+
+    Attributes:
+        registry: its reporters.
+        listeners: translate its records for them.
+        settings: of the listeners.
+    """
+
+    registry: Registry
+    listeners: SparkListeners
+    settings: ListenerSettings
+
+
+def read_checked(
+    conf: Mapping[str, str], application: ApplicationInfo | None = None, strict: bool = True
+) -> Configuration:
+    """Read a configuration, whose secrets are kept out of the logs from now on.
+
+    Args:
+        conf: Spark's configuration.
+        application: whose events will be reported; None where each event log says whose it is.
+        strict: raise where something is wrong with it; otherwise the problems are left to the caller.
+
+    Raises:
+        ConfigError: it has problems; all of them.
+    """
+    configuration = read_configuration(conf, application)
+    redact_logs(configuration.redactor)
+    if strict and configuration.problems:
+        raise ConfigError.of_all(configuration.problems)
+    return configuration
+
+
+def for_event_logs(configuration: Configuration) -> Configuration:
+    """Return what one application of an event log uses of a configuration.
+
+    That is neither the metric reporters, which tell of the present, nor the state across drivers: each log
+    tells all that is known, so that a repetition tells the same.
+    """
+    return replace(
+        configuration,
+        setups=[setup for setup in configuration.setups if setup.kind is not METRICS],
+        settings=replace(configuration.settings, state_dir=None),
+    )
+
+
+def assemble(
+    conf: Mapping[str, str],
+    application: ApplicationInfo,
+    configuration: Configuration,
+    start_up: StartUp,
+) -> Assembly:
+    """Start the reporters of an application, and make its listeners.
+
+    Args:
+        conf: Spark's configuration.
+        application: whose records there will be.
+        configuration: what ``conf`` says.
+        start_up: what differs from source to source.
+
+    Raises:
+        ConfigError: a reporter cannot be opened; all of them are closed by then.
+    """
+    settings = configuration.settings
+    registry = Registry(
+        configuration.setups,
+        configuration.redactor,
+        settings.scopes.driver.render(variables_of(application)),
+        start_up.tap,
+        start_up.shared_metrics,
+        # Names alone do not tell apart the applications that share reporters of metrics.
+        {"app_id": application.id} if start_up.shared_metrics is not None else None,
+    )
+    start_reporters(registry, start_up.open_within_ms, start_up.close_within_ms)
+    listeners = SparkListeners(
+        registry,
+        settings,
+        configuration.enrichers,
+        start_up.spark_version,
+        job_listeners(conf, registry, start_up.with_plans),
+    )
+    return Assembly(registry, listeners, settings)
+
+
+def start_reporters(registry: Registry, open_within_ms: int | None, close_within_ms: int) -> None:
+    """Start all reporters of a registry, and close them again where one does not open.
+
+    Args:
+        registry: has the reporters.
+        open_within_ms: how long they may take to open, in ms; None does not wait for them.
+        close_within_ms: how long closing them may take, in ms.
+
+    Raises:
+        ConfigError: one or more cannot be opened.
+    """
+    registry.start()
+    if open_within_ms is None:
+        return
+    try:
+        if unopened := registry.wait_opened(open_within_ms):
+            raise ConfigError.of_all(unopened)
+    except BaseException:  # Ctrl-C as well, while a reporter takes its time
+        registry.close(close_within_ms)
+        raise

@@ -1,0 +1,154 @@
+"""One application whose log grows, read turn by turn and across restarts, to its end or its death."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from spark_events.api import ApplicationInfo
+from spark_events.api.event import now_ms
+from spark_events.listeners.settings import ListenerSettings
+from spark_events.listeners.translator import APPLICATION_ALIVE, APPLICATION_DEAD, SparkListeners
+from spark_events.runtime.log_once import logger
+from spark_events.runtime.registry import Registry
+from spark_events.runtime.settings import key_of
+from spark_events.sources.assembly import Assembly
+from spark_events.sources.event_log.files import EventLog, LogFiles
+from spark_events.sources.event_log.log_positions import DEAD, ENDED, LogPosition
+from spark_events.sources.event_log.logged_application import LoggedApplication
+from spark_events.sources.event_log.tail import NOTHING_READ
+
+_BLOCKS_A_TURN = 128
+
+
+class FollowedApplication:
+    """One application that is followed.
+
+    Args:
+        files: where its log is.
+        log: the log.
+        saved: up to where an earlier process read it; None where there was none.
+        start: makes its reporters and listeners.
+        late_ms: how late a record may come, in ms: what should have happened by then has not happened.
+
+    Attributes:
+        log: the log as it was when it was read last.
+        logged: the application as its log tells it.
+        registry: its reporters; None before the log says whose it is.
+        last_write_ms: when the log was written to, in ms since the epoch.
+        end_state: ENDED or DEAD; None while it goes on.
+        end_state_since_ms: since when, in ms since the epoch.
+    """
+
+    def __init__(
+        self,
+        files: LogFiles,
+        log: EventLog,
+        saved: LogPosition | None,
+        start: Callable[[ApplicationInfo], Assembly],
+        late_ms: int,
+    ) -> None:
+        self._start = start
+        self._late_ms = late_ms
+        self._was_dead = saved is not None and saved.state == DEAD
+        resume = saved.read_up_to if saved is not None and saved.read_up_to != NOTHING_READ else None
+        self._muted = resume is not None
+        self.log = log
+        self.registry: Registry | None = None
+        self.logged = LoggedApplication(files, log, self._make_listeners, resume, self._unmute)
+        self.last_write_ms = log.modified_ms or now_ms()
+        self.end_state: str | None = None
+        self.end_state_since_ms = 0
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether it has been read beyond what an earlier process had read."""
+        return self.registry is not None and not self.registry.muted
+
+    @property
+    def at_risk(self) -> int:
+        """How many items would be lost with the process."""
+        return self.registry.at_risk if self.registry else 0
+
+    @property
+    def undelivered(self) -> int:
+        """How many items wait for its reporters, or are in flight."""
+        return self.registry.undelivered if self.registry else 0
+
+    @property
+    def dropped(self) -> int:
+        """How many items its reporters could not deliver."""
+        return sum(worker.stats.dropped for worker in self.registry.workers) if self.registry else 0
+
+    @property
+    def title(self) -> str:
+        """How messages call it."""
+        application = self.logged.application
+        return f"application {application.name!r} ({application.id})" if application else self.log.path
+
+    def read(self, log: EventLog) -> bool:
+        """Read what is new, as much as one turn allows; tell whether there is more."""
+        if log.size != self.log.size or log.modified_ms != self.log.modified_ms:
+            self.last_write_ms = max(self.last_write_ms, log.modified_ms or now_ms())
+        self.log = log
+        final = self.logged.ended and not log.in_progress
+        for blocks, _ in enumerate(self.logged.tail.read(log, final), 1):
+            if blocks >= _BLOCKS_A_TURN or (self.registry is not None and self.registry.crowded):
+                return True
+        return False
+
+    def tick(self, time_ms: int) -> None:
+        """Let time pass while nothing is new."""
+        listeners = self.logged.listeners
+        if listeners is not None and self.registry is not None and not self.logged.ended:
+            self.logged.tail.take_rest_as_new()
+            self.logged.tail.reader.report_changed_tasks(time_ms)
+            listeners.tick(time_ms - self._late_ms)
+            self.registry.tick()
+
+    def mark_ended(self, time_ms: int) -> None:
+        """Remember that the end of its application was read."""
+        self.end_state, self.end_state_since_ms = ENDED, time_ms
+        logger.info("%s has ended", self.title)
+
+    def mark_dead(self, time_ms: int) -> None:
+        """Report it FAILED, because its log is no longer written; it may be written again."""
+        self.end_state, self.end_state_since_ms = DEAD, time_ms
+        if self.logged.listeners is None:
+            logger.warning("%s: it has no start of an application, and is followed no longer", self.title)
+            return
+        resting_s = (time_ms - self.last_write_ms) // 1000
+        logger.warning("%s counts as FAILED: its log has had no record for %d s", self.title, resting_s)
+        reason = (
+            f"the event log has no end, and nothing was written to it for {resting_s} s "
+            f"({key_of(ListenerSettings, 'dead_after_ms')})"
+        )
+        self.logged.listeners.on_record(
+            {"Event": APPLICATION_DEAD, "Timestamp": self.logged.clock_ms, "Reason": reason}
+        )
+
+    def position(self, state: str) -> LogPosition:
+        """Return up to where it has been read, to be kept under a state."""
+        return LogPosition(state, self.logged.tail.position, self.log.size, self.log.folder_modified_ms)
+
+    def close(self, timeout_ms: int) -> None:
+        """Deliver what there is within a limit in ms, and take its series away."""
+        self.logged.close()
+        if self.registry is not None:
+            self.registry.close(timeout_ms)
+            self.registry.root.close()
+
+    def _make_listeners(self, application: ApplicationInfo) -> SparkListeners:
+        assembly = self._start(application)
+        self.registry = assembly.registry
+        self.registry.muted = self._muted
+        return assembly.listeners
+
+    def _unmute(self) -> None:
+        """Called when all that an earlier process has reported has gone by."""
+        self._muted = False
+        if self.registry is not None:
+            self.registry.muted = False
+            if self._was_dead and self.logged.listeners is not None:
+                logger.warning("%s had counted as FAILED, and its log is written again", self.title)
+                record = {"Event": APPLICATION_ALIVE, "Timestamp": self.last_write_ms}
+                self.logged.listeners.on_record(record)

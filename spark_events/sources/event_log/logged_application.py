@@ -1,0 +1,128 @@
+"""One application as its event log tells it: listeners of its own, made when the log says whose it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from spark_events.api import ApplicationInfo
+from spark_events.listeners.application import OUTCOME_ASSUMED
+from spark_events.listeners.long_texts import application_info
+from spark_events.listeners.translator import (
+    APPLICATION_END,
+    APPLICATION_EXIT,
+    APPLICATION_START,
+    EXECUTOR_ADDED,
+    LOG_START,
+    SparkListeners,
+)
+from spark_events.sources.event_log.files import EventLog, LogFiles
+from spark_events.sources.event_log.tail import LinePosition, LogTail
+
+MakeListeners = Callable[[ApplicationInfo], SparkListeners]
+_TICK_MS = 1_000
+BEFORE_START = "before the application's start record"
+STUMBLED = "a record that a listener could not take"
+
+
+class LoggedApplication:
+    """Feeds the records of one log to the listeners of its application.
+
+    Args:
+        files: where the log is.
+        log: the log.
+        make_listeners: makes the listeners of an application.
+        resume: up to where an earlier process has read; None where there was none.
+        on_resumed: called when that has been reached.
+
+    Attributes:
+        application: whose log it is; None before its start record.
+        spark_version: as the log says.
+        tail: reads the log.
+        listeners: take the records; None before the start record.
+    """
+
+    def __init__(
+        self,
+        files: LogFiles,
+        log: EventLog,
+        make_listeners: MakeListeners,
+        resume: LinePosition | None = None,
+        on_resumed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._log_name = log.name
+        self._make_listeners = make_listeners
+        self.application: ApplicationInfo | None = None
+        self.spark_version = log.spark_version
+        self.tail = LogTail(files, self._on_record, resume, on_resumed)
+        self.listeners: SparkListeners | None = None
+        self._exit_mark: dict[str, Any] = {}
+        self._ticked_ms = 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether the end of the application was seen."""
+        return self.listeners is not None and self.listeners.ended
+
+    @property
+    def clock_ms(self) -> int:
+        """The latest time that a record told, in ms since the epoch."""
+        return self.listeners.clock_ms if self.listeners else 0
+
+    def close(self) -> None:
+        """Close the listeners: nothing more will come."""
+        if self.listeners is not None:
+            self.listeners.close()
+            if self.listeners.stumbled:
+                self.tail.reader.counts.skipped[STUMBLED] += self.listeners.stumbled
+
+    def _on_record(self, record: dict[str, Any]) -> None:
+        if self.listeners is None:
+            self._await_start(record)
+        else:
+            self._feed(self.listeners, record)
+
+    def _await_start(self, record: dict[str, Any]) -> None:
+        name = record["Event"]
+        if name == LOG_START:
+            self.spark_version = str(record.get("Spark Version") or "")
+        elif name == APPLICATION_START:
+            # Before Spark 1.1 an application did not say its id.
+            self._begin({**record, "App ID": record.get("App ID") or self._log_name})
+        elif name != EXECUTOR_ADDED:  # Spark 1 tells of the first executors before the application
+            self.tail.reader.counts.skipped[BEFORE_START] += 1
+
+    def _begin(self, start: dict[str, Any]) -> None:
+        self.application = application_info(
+            start.get("App Name"), start["App ID"], start.get("App Attempt ID")
+        )
+        self.listeners = listeners = self._make_listeners(self.application)
+        self.tail.reader.sum_metrics(listeners.wants_sums)
+        listeners.on_record({"Event": LOG_START, "Spark Version": self.spark_version})
+        self._feed(listeners, start)
+
+    def _feed(self, listeners: SparkListeners, record: dict[str, Any]) -> None:
+        name = record["Event"]
+        if name == APPLICATION_EXIT:
+            self._exit_mark = record
+            return
+        if name == APPLICATION_END:
+            if listeners.ended:
+                return
+            record = _with_exit(record, self._exit_mark)
+        listeners.on_record(record)
+        if listeners.clock_ms >= self._ticked_ms + _TICK_MS:
+            self._ticked_ms = listeners.clock_ms
+            listeners.tick(self._ticked_ms)
+
+
+def _with_exit(end: dict[str, Any], exit_mark: dict[str, Any]) -> dict[str, Any]:
+    """Return an ApplicationEnd with what the mark of ``spark-events run`` says of it.
+
+    Spark's own exit code is 0 whatever Python did; where it is another one, Spark knows.
+    """
+    if end.get("ExitCode"):
+        return end
+    exit_code = exit_mark.get("exitCode")
+    exit_fields = {"ExitCode": exit_code, "Exception": exit_mark.get("exception")}
+    return {**end, **exit_fields, OUTCOME_ASSUMED: exit_code is None}
