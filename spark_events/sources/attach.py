@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from spark_events.api import ApplicationInfo, ConfigError
-from spark_events.jobs.extension import job_listeners
+from spark_events.jobs.handlers import job_handlers
 from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.long_texts import application_info
 from spark_events.listeners.scopes import variables_of
@@ -204,7 +204,7 @@ def _start(own: _Attachable, conf: Mapping[str, str], strict: bool) -> Attachmen
         registry.close(settings.close_timeout_ms)
         raise ConfigError.of_all(unopened)
     listeners = SparkListeners(
-        registry, settings, found.enrichers, own.version(), job_listeners(conf, registry, own.with_plans)
+        registry, settings, found.enrichers, own.version(), job_handlers(conf, registry, own.with_plans)
     )
     source = own.source(application, registry, listeners, settings)
     source.start()

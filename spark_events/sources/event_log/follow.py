@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from spark_events.api import ApplicationInfo, ConfigError, Counter, Gauge
 from spark_events.api.event import now_ms
-from spark_events.jobs.extension import job_listeners
+from spark_events.jobs.handlers import job_handlers
 from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.scopes import variables_of
 from spark_events.listeners.translator import SparkListeners
@@ -129,7 +129,7 @@ class Follower:
             registry.close(0)
             raise ConfigError.of_all(unopened)
         logger.info("follows application %r (%s)", application.name, application.id)
-        jobs = job_listeners(self._conf, registry, with_plans=False)
+        jobs = job_handlers(self._conf, registry, with_plans=False)
         return registry, SparkListeners(registry, self._settings, found.enrichers, extension=jobs)
 
     # ----------------------------------------------------------------------------------------------------

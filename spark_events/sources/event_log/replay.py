@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from spark_events.api import ApplicationInfo, ConfigError, Event
-from spark_events.jobs.extension import job_listeners
+from spark_events.jobs.handlers import job_handlers
 from spark_events.listeners.configuration import Configuration, read_configuration
 from spark_events.listeners.scopes import variables_of
 from spark_events.listeners.translator import SparkListeners
@@ -155,7 +155,7 @@ class Replay:
         registry.start()
         if unopened := registry.wait_opened(_OPEN_WAIT_MS):
             raise ConfigError.of_all(unopened)
-        jobs = job_listeners(self._conf, registry, with_plans=False)
+        jobs = job_handlers(self._conf, registry, with_plans=False)
         return SparkListeners(registry, without_state(settings), found.enrichers, extension=jobs)
 
     def _await(self, registry: Registry, there: Callable[[Registry], bool]) -> None:
