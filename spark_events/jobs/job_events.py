@@ -1,16 +1,14 @@
-"""Tells the job status listeners of applications, streaming queries and statements (FLIP-314)."""
+"""Makes the events of applications, streaming queries and statements (FLIP-314) of Spark's records."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import replace
 from typing import Any
 
 from spark_events.api import (
-    ExecutionMode,
     Failure,
     JobCreatedEvent,
-    JobExecutionStatusEvent,
     JobLineageEvent,
     JobStatus,
     JobStatusChangedEvent,
@@ -19,8 +17,16 @@ from spark_events.api import (
 )
 from spark_events.api.job_listener import APPLICATION, QUERY, STATEMENT
 from spark_events.jobs.job_names import name_of_statement
+from spark_events.jobs.plan_records import (
+    QUERY_LINEAGE,
+    QUERY_TAGS,
+    STATEMENT_CREATED,
+    STATEMENT_ENDED,
+    STATEMENT_LINEAGE,
+)
+from spark_events.jobs.tracked_job import TrackedJob, with_given
 from spark_events.lineage.datasets import Catalogs
-from spark_events.lineage.edges import GivenEdges, edges_of
+from spark_events.lineage.edges import edges_of
 from spark_events.lineage.graph import GraphBuilder, merged
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
@@ -28,45 +34,17 @@ from spark_events.listeners.failures import parse_failure, was_cancelled
 from spark_events.listeners.translator import APPLICATION_END, Handler
 from spark_events.runtime.registry import Registry
 
-STATEMENT_CREATED = "SparkEventsStatementCreated"
-STATEMENT_LINEAGE = "SparkEventsStatementLineage"
-STATEMENT_ENDED = "SparkEventsStatementEnded"
-QUERY_LINEAGE = "SparkEventsQueryLineage"
-QUERY_TAGS = "SparkEventsQueryTags"
-LINEAGE_ENDED = "SparkEventsLineageEnded"
-"""Records of ``LineageListener.java``."""
 _PATIENCE_MS = 10_000
 _EVENT_BYTES = 2_000
 _INPUT_BYTES = 300
 
 
-@dataclass(slots=True)
-class _Job:
-    """A job that runs.
-
-    Attributes:
-        event: what all its events say.
-        status: its status now.
-        graph: what is known of its lineage.
-        given: what the program says of it.
-        created: whether its creation was told.
-        waiting: changes of its status that wait for that.
-    """
-
-    event: JobStatusChangedEvent
-    status: JobStatus = JobStatus.CREATED
-    graph: LineageGraph = field(default_factory=LineageGraph)
-    given: GivenEdges | None = None
-    created: bool = False
-    waiting: list[JobExecutionStatusEvent] = field(default_factory=list)
-
-
-class JobListeners:
-    """Makes the events of jobs, from Spark's records and from what the listeners make of them.
+class JobEvents:
+    """Follows each job by the records of its plan and by the status that the record listeners see.
 
     Args:
-        context: what the listeners share.
-        registry: where the job status listeners are.
+        context: what the record listeners share.
+        registry: where the events go.
         spark_version: what runs the jobs.
         catalogs: where tables have their names.
         with_plans: whether records of plans come, so that a query waits for its own.
@@ -86,10 +64,10 @@ class JobListeners:
         self._spark_version = spark_version
         self._catalogs = catalogs
         self._with_plans = with_plans
-        self._statements: dict[int, _Job] = {}
-        self._queries: dict[str, _Job] = {}
-        self._early: dict[str, LineageGraph] = {}
-        self._job_of_application: _Job | None = None
+        self._statements: dict[int, TrackedJob] = {}
+        self._queries: dict[str, TrackedJob] = {}
+        self._graphs_before_start: dict[str, LineageGraph] = {}
+        self._application_job: TrackedJob | None = None
         context.emitter.status_observer = self._on_status
 
     @property
@@ -107,28 +85,28 @@ class JobListeners:
     def tick(self, now_ms: int) -> None:
         """Wait no longer for plans that have not come for some time."""
         for job in list(self._queries.values()):
-            if not job.created and now_ms - job.event.time_ms > _PATIENCE_MS:
-                self._create(job, replace(job.graph, incomplete="its plan was not read in time"))
+            if not job.created and now_ms - job.common.time_ms > _PATIENCE_MS:
+                self._create_query(job, replace(job.graph, incomplete="its plan was not read in time"))
 
     # -- statements ----------------------------------------------------------------------------------
 
     def _on_statement_created(self, record: dict[str, Any], time_ms: int) -> None:
         execution = int(record["executionId"])
-        graph = self._graph(record)
         job_id = f"{self._application.id}/{execution}"
+        graph = self._graph(record)
         given = edges_of(record.get("tags") or (), job_id) if graph.sinks else None
-        shown = _shown(graph, given)
+        name = name_of_statement(with_given(graph, given))
         variables = self._scopes.sql_execution(execution).all_variables
-        job = _Job(self._event(job_id, name_of_statement(shown), STATEMENT, time_ms, variables), given=given)
-        self._statements[execution] = job
-        statement = str(record.get("sql") or record.get("description") or "")
-        self._create(job, graph, self._registry.redact(statement), is_sql=bool(record.get("sql")))
-        self._change(job, JobStatus.RUNNING, time_ms)
+        common = JobStatusChangedEvent(job_id, name, STATEMENT, time_ms, self._application, variables)
+        job = self._statements[execution] = TrackedJob(common, self._send, given=given)
+        text = str(record.get("sql") or record.get("description") or "")
+        job.create(graph, self._spark_version, self._registry.redact(text), is_sql=bool(record.get("sql")))
+        job.change_status(JobStatus.RUNNING, time_ms)
 
     def _on_statement_lineage(self, record: dict[str, Any], time_ms: int) -> None:
         job = self._statements.get(int(record["executionId"]))
         if job is not None:
-            self._set_graph(job, self._graph(record), time_ms)
+            job.set_graph(self._graph(record), time_ms)
 
     def _on_statement_ended(self, record: dict[str, Any], time_ms: int) -> None:
         job = self._statements.pop(int(record["executionId"]), None)
@@ -137,40 +115,49 @@ class JobListeners:
         thrown = record.get("failure")
         written = {str(key): int(value) for key, value in (record.get("written") or {}).items()}
         if not thrown:
-            self._change(job, JobStatus.FINISHED, time_ms, written=written)
+            job.change_status(JobStatus.FINISHED, time_ms, written=written)
             return
         failure = parse_failure(str(thrown["text"]), thrown.get("errorClass"))
         if thrown.get("sqlState"):
             failure = replace(failure, sql_state=str(thrown["sqlState"]))
         status = JobStatus.CANCELED if was_cancelled(failure) else JobStatus.FAILED
-        self._change(job, status, time_ms, failure)
+        job.change_status(status, time_ms, self._redacted(failure))
 
     def _on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
         """End the statements that the application took with it."""
         for job in self._statements.values():
-            self._change(job, JobStatus.CANCELED, time_ms)
+            job.change_status(JobStatus.CANCELED, time_ms)
         self._statements.clear()
 
     # -- streaming queries ---------------------------------------------------------------------------
 
     def _on_query_lineage(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take what a query's plan says; it may come before Spark's record of the query's start, or after."""
+        """Called before Spark's record of the query's start, or after it, and for what its batches write."""
         run_id, graph = str(record["runId"]), self._graph(record)
         job = self._queries.get(run_id)
         if job is None:
-            self._early[run_id] = merged((self._early.get(run_id, LineageGraph()), graph))
+            known = self._graphs_before_start.get(run_id, LineageGraph())
+            self._graphs_before_start[run_id] = merged((known, graph))
         elif not job.created:
-            self._create(job, graph)
+            self._create_query(job, graph)
         else:
-            self._set_graph(job, merged((job.graph, graph)), time_ms)
+            job.set_graph(merged((job.graph, graph)), time_ms)
 
     def _on_query_tags(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take the tags of a query, which Spark tells with its first batch."""
+        """Called with a query's first batch, which has the tags by which edges are given."""
         run_id = str(record["runId"])
         job, given = self._queries.get(run_id), edges_of(record.get("tags") or (), run_id)
         if job is not None and given is not None and job.given is None:
             job.given = given
-            self._set_graph(job, job.graph, time_ms)
+            job.set_graph(job.graph, time_ms)
+
+    def _create_query(self, job: TrackedJob, graph: LineageGraph) -> None:
+        """Create a query that has waited for its plan; it may have ended by now."""
+        job.create(graph, self._spark_version)
+        if job.status.terminal:
+            self._queries.pop(job.common.job_id, None)
+
+    # -- statuses of applications and queries ----------------------------------------------------------
 
     def _on_status(
         self,
@@ -181,105 +168,45 @@ class JobListeners:
         time_ms: int,
         failure: Failure | None,
     ) -> None:
-        """Take what the listeners found out of an application or a query."""
+        """Called by the record listeners where the status of an application, a query or a job changes."""
         if entity.kind == APPLICATION:
-            self._on_application_status(group, new, time_ms, failure)
+            job = self._application_job or self._begin_application(group, time_ms)
         elif entity.kind == QUERY:
-            self._on_query_status(entity, group, old, new, time_ms, failure)
-
-    def _on_query_status(
-        self,
-        entity: Entity,
-        group: MetricGroup,
-        old: JobStatus | None,
-        new: JobStatus,
-        time_ms: int,
-        failure: Failure | None,
-    ) -> None:
-        job = self._queries.get(entity.id)
-        if job is None:
-            event = self._event(entity.id, entity.query_name, QUERY, time_ms, group.all_variables)
-            job = self._queries[entity.id] = _Job(event, old or JobStatus.CREATED)
-            if entity.id in self._early or not self._with_plans:
-                self._create(job, self._early.pop(entity.id, LineageGraph()))
-        self._change(job, new, time_ms, failure)
+            job = self._queries.get(entity.id) or self._begin_query(entity, group, old, time_ms)
+        else:
+            return
+        job.change_status(new, time_ms, self._redacted(failure))
         if new.terminal and job.created:
-            del self._queries[entity.id]
+            self._queries.pop(entity.id, None)
 
-    def _on_application_status(
-        self, group: MetricGroup, new: JobStatus, time_ms: int, failure: Failure | None
-    ) -> None:
-        job = self._job_of_application
-        if job is None:
-            application = self._application
-            event = self._event(application.id, application.name, APPLICATION, time_ms, group.all_variables)
-            job = self._job_of_application = _Job(event)
-            self._create(job, LineageGraph())
-        if new is not JobStatus.CREATED:
-            self._change(job, new, time_ms, failure)
+    def _begin_application(self, group: MetricGroup, time_ms: int) -> TrackedJob:
+        application = self._application
+        common = JobStatusChangedEvent(
+            application.id, application.name, APPLICATION, time_ms, application, group.all_variables
+        )
+        job = self._application_job = TrackedJob(common, self._send)
+        job.create(LineageGraph(), self._spark_version)
+        return job
+
+    def _begin_query(
+        self, entity: Entity, group: MetricGroup, old: JobStatus | None, time_ms: int
+    ) -> TrackedJob:
+        """Begin a query's job; where its plan is still to come, its creation waits for that."""
+        common = JobStatusChangedEvent(
+            entity.id, entity.query_name, QUERY, time_ms, self._application, group.all_variables
+        )
+        job = self._queries[entity.id] = TrackedJob(common, self._send, old or JobStatus.CREATED)
+        if entity.id in self._graphs_before_start or not self._with_plans:
+            job.create(self._graphs_before_start.pop(entity.id, LineageGraph()), self._spark_version)
+        return job
 
     # ------------------------------------------------------------------------------------------------
 
     def _graph(self, record: Mapping[str, Any]) -> LineageGraph:
-        found = record.get("lineage")
-        if not found:
+        lineage = record.get("lineage")
+        if not lineage:
             return LineageGraph(incomplete=str(record.get("incomplete") or ""))
-        return GraphBuilder(found, self._catalogs, bool(record.get("bounded"))).build()
-
-    def _event(
-        self, job_id: str, name: str, kind: str, time_ms: int, variables: Mapping[str, str]
-    ) -> JobStatusChangedEvent:
-        return JobStatusChangedEvent(job_id, name, kind, time_ms, self._application, variables)
-
-    def _create(self, job: _Job, graph: LineageGraph, statement: str = "", is_sql: bool = False) -> None:
-        job.created, job.graph = True, graph
-        shown = _shown(graph, job.given)
-        mode = ExecutionMode.STREAMING if job.event.job_kind == QUERY else ExecutionMode.BATCH
-        event = JobCreatedEvent(
-            **_fields(job.event),
-            lineage=shown,
-            execution_mode=mode,
-            statement=statement,
-            is_sql=is_sql,
-            spark_version=self._spark_version,
-        )
-        self._send(event, shown)
-        for change in job.waiting:
-            self._send(change)
-        if job.waiting and job.waiting[-1].new_status.terminal:
-            self._queries.pop(job.event.job_id, None)
-        job.waiting = []
-
-    def _set_graph(self, job: _Job, graph: LineageGraph, time_ms: int) -> None:
-        """Tell that more is known than when the job was created."""
-        if graph == job.graph and not job.given:
-            return
-        job.graph = graph
-        shown = _shown(graph, job.given)
-        self._send(JobLineageEvent(**{**_fields(job.event), "time_ms": time_ms}, lineage=shown), shown)
-
-    def _change(
-        self,
-        job: _Job,
-        new: JobStatus,
-        time_ms: int,
-        failure: Failure | None = None,
-        written: Mapping[str, int] | None = None,
-    ) -> None:
-        if new is job.status:
-            return
-        change = JobExecutionStatusEvent(
-            **{**_fields(job.event), "time_ms": time_ms},
-            old_status=job.status,
-            new_status=new,
-            exception=self._redacted(failure),
-            written=written or {},
-        )
-        job.status = new
-        if job.created:
-            self._send(change)
-        else:
-            job.waiting.append(change)
+        return GraphBuilder(lineage, self._catalogs, bool(record.get("bounded"))).build()
 
     def _redacted(self, failure: Failure | None) -> Failure | None:
         if failure is None:
@@ -287,15 +214,6 @@ class JobListeners:
         stacktrace = self._registry.redact(failure.stacktrace) if failure.stacktrace else None
         return replace(failure, message=self._registry.redact(failure.message), stacktrace=stacktrace)
 
-    def _send(self, event: JobStatusChangedEvent, graph: LineageGraph | None = None) -> None:
-        inputs = graph.input_count if graph else 0
+    def _send(self, event: JobStatusChangedEvent) -> None:
+        inputs = event.lineage.input_count if isinstance(event, JobCreatedEvent | JobLineageEvent) else 0
         self._registry.add_job_event(event, _EVENT_BYTES + inputs * _INPUT_BYTES)
-
-
-def _shown(graph: LineageGraph, given: GivenEdges | None) -> LineageGraph:
-    """Return a graph with what the program says, where it says something."""
-    return given.applied_to(graph) if given else graph
-
-
-def _fields(event: JobStatusChangedEvent) -> dict[str, Any]:
-    return {one.name: getattr(event, one.name) for one in fields(event)}

@@ -1,20 +1,20 @@
-"""Lineage out of an event log: its records as those that come of a driver, as far as they carry it."""
+"""Makes records of plans, as a driver sends them, of what an event log says of its plans."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from spark_events.jobs.job_events import (
+from spark_events.jobs.job_events import JobEvents
+from spark_events.jobs.plan_records import (
     QUERY_LINEAGE,
     STATEMENT_CREATED,
     STATEMENT_ENDED,
     STATEMENT_LINEAGE,
-    JobListeners,
 )
-from spark_events.lineage.plan_info import found_in, found_in_progress
+from spark_events.lineage.plan_info import read_plan_info, read_progress
 from spark_events.listeners.translator import (
     NESTED_EXECUTION,
     QUERY_PROGRESS,
@@ -26,38 +26,118 @@ from spark_events.listeners.translator import (
 _RUN_OF_BATCH = re.compile(r"\nrunId = (?P<run>\S+)")
 
 
-@dataclass(slots=True)
-class _Query:
-    """A run of a streaming query.
+class PlanRecord(NamedTuple):
+    """A record as a driver sends it.
 
     Attributes:
-        found: what its first progress says; None before that.
-        sinks: what its function of foreachBatch writes.
+        name: one of ``plan_records``.
+        fields: what it says.
+        time_ms: when that was, in ms since the epoch.
     """
 
-    found: dict[str, Any] | None = None
-    sinks: list[dict[str, Any]] = field(default_factory=list)
+    name: str
+    fields: dict[str, Any]
+    time_ms: int
+
+
+@dataclass(slots=True)
+class LoggedStatement:
+    """A statement of a log; its methods return the records that it is time to send.
+
+    Attributes:
+        start: the log's record of its start.
+        start_ms: when that was, in ms since the epoch.
+        lineage: what is known of what it reads and writes, as ``Statement.java`` has it.
+        created: whether its creation was sent.
+    """
+
+    start: Mapping[str, Any]
+    start_ms: int
+    lineage: dict[str, Any]
+    created: bool = False
+
+    def begin(self) -> list[PlanRecord]:
+        """Return its creation, unless it is a command that says itself nothing of what it writes."""
+        node = str((self.start.get("sparkPlanInfo") or {}).get("nodeName"))
+        waits_for_part = node.startswith("Execute ") and not self.lineage["sinks"]
+        return [] if waits_for_part else self.create()
+
+    def create(self) -> list[PlanRecord]:
+        """Return its creation, once."""
+        if self.created:
+            return []
+        self.created = True
+        return [PlanRecord(STATEMENT_CREATED, {**self.start, "lineage": self.lineage}, self.start_ms)]
+
+    def add_part(self, part: Mapping[str, Any], time_ms: int) -> list[PlanRecord]:
+        """Add what an execution that is a part of it reads and writes."""
+        self.lineage["sources"] += part["sources"]
+        self.lineage["sinks"] += [sink for sink in part["sinks"] if sink not in self.lineage["sinks"]]
+        if self.created:
+            execution = int(self.start["executionId"])
+            fields = {"executionId": execution, "lineage": self.lineage}
+            return [PlanRecord(STATEMENT_LINEAGE, fields, time_ms)]
+        return self.create() if self.lineage["sinks"] else []
+
+    def end(self, record: Mapping[str, Any], time_ms: int) -> list[PlanRecord]:
+        """Return its creation, where that still waits, and its end."""
+        error = record.get("errorMessage")
+        failure = {"text": error} if error else None
+        fields = {"executionId": int(record["executionId"]), "failure": failure}
+        return [*self.create(), PlanRecord(STATEMENT_ENDED, fields, time_ms)]
+
+
+@dataclass(slots=True)
+class LoggedQueryRun:
+    """A run of a streaming query in a log; its methods return the records that it is time to send.
+
+    Attributes:
+        run_id: Spark's id of it.
+        lineage: what its first progress says; None before that.
+        batch_sinks: what its function of foreachBatch writes.
+    """
+
+    run_id: str
+    lineage: dict[str, Any] | None = None
+    batch_sinks: list[dict[str, Any]] = field(default_factory=list)
+
+    def add_part(self, part: Mapping[str, Any], time_ms: int) -> list[PlanRecord]:
+        """Add what its function of foreachBatch writes; the progress says where that comes from."""
+        new = [sink for sink in part["sinks"] if sink not in self.batch_sinks]
+        self.batch_sinks += new
+        return self._lineage_records(time_ms) if new else []
+
+    def add_progress(self, progress: Mapping[str, Any], time_ms: int) -> list[PlanRecord]:
+        """Take the first progress; those after it say the same."""
+        if self.lineage is not None:
+            return []
+        self.lineage = read_progress(progress)
+        return self._lineage_records(time_ms)
+
+    def _lineage_records(self, time_ms: int) -> list[PlanRecord]:
+        if self.lineage is None:
+            return []
+        lineage = {**self.lineage, "sinks": [*self.lineage["sinks"], *self.batch_sinks]}
+        return [PlanRecord(QUERY_LINEAGE, {"runId": self.run_id, "lineage": lineage}, time_ms)]
 
 
 class LoggedPlans:
-    """Takes the plans of a log, and gives them to the job listeners.
+    """Takes a log's records of executions and progress, and hands the records of plans to the job events.
 
     Args:
-        jobs: take what was found.
+        job_events: take the records.
     """
 
-    def __init__(self, jobs: JobListeners) -> None:
-        self._jobs = jobs
-        self._statements: dict[int, dict[str, Any]] = {}
-        self._held: dict[int, tuple[dict[str, Any], int]] = {}
-        self._batches: dict[int, str] = {}
-        self._queries: dict[str, _Query] = {}
+    def __init__(self, job_events: JobEvents) -> None:
+        self._job_events = job_events
+        self._running: dict[int, LoggedStatement | LoggedQueryRun] = {}
+        self._query_runs: dict[str, LoggedQueryRun] = {}
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
-        """What takes a record, by its name: the job listeners' own, too."""
+        """What takes a record, by its name: those of the job events, too."""
         return {
-            **self._jobs.handlers,
+            **self._job_events.handlers,
             SQL_EXECUTION_START: self._on_start,
             NESTED_EXECUTION: self._on_start,
             SQL_EXECUTION_END: self._on_end,
@@ -66,68 +146,37 @@ class LoggedPlans:
 
     def tick(self, now_ms: int) -> None:
         """Let time pass."""
-        self._jobs.tick(now_ms)
+        self._job_events.tick(now_ms)
 
     def _on_start(self, record: dict[str, Any], time_ms: int) -> None:
+        """An execution is a part of one that runs, or a batch of a streaming query, or else a statement."""
         execution = int(record["executionId"])
-        given = record.get("rootExecutionId")
-        root = execution if given is None else int(given)
-        found = found_in(record.get("sparkPlanInfo") or {})
+        root = record.get("rootExecutionId")
+        lineage = read_plan_info(record.get("sparkPlanInfo") or {})
+        if root is not None and int(root) != execution:
+            whole = self._running.get(int(root))
+            if whole is not None:
+                self._send(whole.add_part(lineage, time_ms))
+            return
         batch = _RUN_OF_BATCH.search(str(record.get("description") or ""))
-        if root == execution and batch is not None:
-            self._batches[execution] = batch["run"]
-        elif root == execution:
-            self._statements[execution] = found
-            self._held[execution] = (record, time_ms)
-            if found["sinks"] or not str(record["sparkPlanInfo"].get("nodeName")).startswith("Execute "):
-                self._create(execution)
-        elif root in self._batches:
-            self._write_in_batch(self._batches[root], found["sinks"], time_ms)
-        elif root in self._statements:
-            whole = self._statements[root]
-            whole["sources"] += found["sources"]
-            whole["sinks"] += [sink for sink in found["sinks"] if sink not in whole["sinks"]]
-            if root in self._held:
-                if whole["sinks"]:
-                    self._create(root)
-            else:
-                self._give(STATEMENT_LINEAGE, time_ms, whole, executionId=root)
-
-    def _create(self, execution: int) -> None:
-        """Tell of a statement; one whose command says nothing itself has waited for its first part."""
-        held = self._held.pop(execution, None)
-        if held is not None:
-            record, time_ms = held
-            self._give(STATEMENT_CREATED, time_ms, self._statements[execution], **record)
+        if batch is not None:
+            self._running[execution] = self._query_run(batch["run"])
+        else:
+            statement = self._running[execution] = LoggedStatement(record, time_ms, lineage)
+            self._send(statement.begin())
 
     def _on_end(self, record: dict[str, Any], time_ms: int) -> None:
-        execution = int(record["executionId"])
-        self._batches.pop(execution, None)
-        self._create(execution)
-        if self._statements.pop(execution, None) is not None:
-            error = record.get("errorMessage")
-            failure = {"text": error} if error else None
-            self._give(STATEMENT_ENDED, time_ms, None, executionId=execution, failure=failure)
-
-    def _write_in_batch(self, run: str, sinks: list[dict[str, Any]], time_ms: int) -> None:
-        """Take what a function of foreachBatch writes; the query's progress says where that comes from."""
-        known = self._queries.setdefault(run, _Query())
-        new = [sink for sink in sinks if sink not in known.sinks]
-        known.sinks += new
-        if new and known.found is not None:
-            self._tell(run, known, time_ms)
+        ended = self._running.pop(int(record["executionId"]), None)
+        if isinstance(ended, LoggedStatement):
+            self._send(ended.end(record, time_ms))
 
     def _on_progress(self, record: dict[str, Any], time_ms: int) -> None:
         progress = record["progress"]
-        run = str(progress["runId"])
-        known = self._queries.setdefault(run, _Query())
-        if known.found is None:
-            known.found = found_in_progress(progress)
-            self._tell(run, known, time_ms)
+        self._send(self._query_run(str(progress["runId"])).add_progress(progress, time_ms))
 
-    def _tell(self, run: str, known: _Query, time_ms: int) -> None:
-        found = known.found or {}
-        self._give(QUERY_LINEAGE, time_ms, {**found, "sinks": [*found["sinks"], *known.sinks]}, runId=run)
+    def _query_run(self, run_id: str) -> LoggedQueryRun:
+        return self._query_runs.setdefault(run_id, LoggedQueryRun(run_id))
 
-    def _give(self, name: str, time_ms: int, lineage: dict[str, Any] | None, **more: Any) -> None:
-        self._jobs.handlers[name]({**more, "lineage": lineage}, time_ms)
+    def _send(self, records: list[PlanRecord]) -> None:
+        for record in records:
+            self._job_events.handlers[record.name](record.fields, record.time_ms)

@@ -29,7 +29,7 @@ _WRITES = ("Execute ", "AppendData", "Overwrite", "ReplaceData", "WriteDelta", "
 _WRITES_NO_DATA = re.compile(r"Execute (?:Create|Drop|Alter|Set|Show|Describe|Explain|Use|Cache|SaveAs)")
 
 
-def found_in(plan: Mapping[str, Any]) -> dict[str, Any]:
+def read_plan_info(plan: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a plan reads and writes, as ``Statement.java`` would, without sources' columns."""
     found = _nothing()
     not_read: list[str] = []
@@ -46,7 +46,7 @@ def found_in(plan: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def found_in_progress(progress: Mapping[str, Any]) -> dict[str, Any]:
+def read_progress(progress: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a streaming query reads and writes, by the descriptions in its progress."""
     found = _nothing()
     for source in progress.get("sources") or ():

@@ -8,20 +8,28 @@ import orjson
 
 from spark_events.jvm.janino import SHARED, JavaUnit, new
 
-_WALKER = (
+_READER = (
     "Inputs",
+    "Trees",
+    "PlanFacts",
     "Remembered",
+    "ExpressionReader",
+    "OperatorReader",
     "PlanWalker",
+    "Sinks",
+    "ConstantColumn",
     "RowChanges",
+    "Writes",
     "Statement",
 )
+_RECORDS = ("Streams", "PlanRecords", "QueryRecords", "StatementRecords", "PlanListener")
 _PACKAGE = "io.sparkevents.lineage"
-_LISTENER = JavaUnit("spark_events.lineage", _PACKAGE, (*_WALKER, "Streams", "LineageListener"), SHARED)
-_PREVIEW = JavaUnit("spark_events.lineage", _PACKAGE, (*_WALKER, "Preview"), SHARED)
+_LISTENER = JavaUnit("spark_events.lineage", _PACKAGE, (*_READER, *_RECORDS), SHARED)
+_PREVIEW = JavaUnit("spark_events.lineage", _PACKAGE, (*_READER, "Preview"), SHARED)
 
 
-class LineageListener:
-    """The Python side of ``LineageListener.java``: on a listener-bus queue of its own.
+class PlanReader:
+    """Reads the plans of a driver as they begin: the Python side of ``PlanListener.java``.
 
     Args:
         spark_context: PySpark's SparkContext.
@@ -31,11 +39,11 @@ class LineageListener:
 
     def __init__(self, spark_context: Any, sink: Any, budget_ms: int) -> None:
         gateway, jvm = spark_context._gateway, spark_context._jvm
-        self._java = new(gateway, _LISTENER.load(jvm, "LineageListener"), sink, budget_ms)
+        self._java = new(gateway, _LISTENER.load(jvm, "PlanListener"), sink, budget_ms)
         self._bus = spark_context._jsc.sc().listenerBus()
 
     def subscribe(self) -> None:
-        """Begin to listen, and read the queries that run already."""
+        """Listen on a queue of its own, and read the plans of the queries that run already."""
         self._bus.addToQueue(self._java, "sparkEventsLineage")
         self._java.beginRunning()
 
@@ -54,5 +62,5 @@ def read_plan(spark: Any, plan: Any, budget_ms: int) -> dict[str, Any]:
     """
     java_session = spark._jsparkSession
     preview = _PREVIEW.load(spark._jvm, "Preview").newInstance()
-    found: dict[str, Any] = orjson.loads(preview.read(plan, java_session, budget_ms))
-    return found
+    lineage: dict[str, Any] = orjson.loads(preview.read(plan, java_session, budget_ms))
+    return lineage

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from spark_events.api import ApplicationInfo, ConfigError, Event
-from spark_events.jobs.extension import job_listeners
+from spark_events.jobs.handlers import job_handlers
 from spark_events.listeners.configuration import Configuration, read_configuration
 from spark_events.listeners.scopes import variables_of
 from spark_events.listeners.settings import ListenerSettings
@@ -118,7 +118,7 @@ def assemble(
         settings,
         configuration.enrichers,
         start_up.spark_version,
-        job_listeners(conf, registry, start_up.with_plans),
+        job_handlers(conf, registry, start_up.with_plans),
     )
     return Assembly(registry, listeners, settings)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from spark_events.jobs.job_events import STATEMENT_CREATED, STATEMENT_ENDED
+from spark_events.jobs.plan_records import STATEMENT_CREATED, STATEMENT_ENDED
 from spark_events.lineage.data_flow import read
 from tests.support.applications import cli
 from tests.support.told_jobs import Told

@@ -16,7 +16,7 @@ from spark_events_console.reporter import render
 from spark_events_otlp.encode import log_record, span_message, split_scope
 
 from spark_events.api import Counter, Event, Gauge, Histogram, JobStatus, Span
-from spark_events.jobs.job_events import STATEMENT_CREATED, STATEMENT_ENDED
+from spark_events.jobs.plan_records import STATEMENT_CREATED, STATEMENT_ENDED
 from spark_events.runtime.registry import Registry, read_all_setups
 from tests.support.hostile_texts import NUMBERS, TEXTS, TIMES_MS, steering
 from tests.support.told_jobs import Told

@@ -15,7 +15,7 @@ from spark_events.api import (
     JobLineageEvent,
     JobStatus,
 )
-from spark_events.jobs.job_events import QUERY_LINEAGE, STATEMENT_CREATED
+from spark_events.jobs.plan_records import QUERY_LINEAGE, STATEMENT_CREATED
 from spark_events.runtime.registry import read_all_setups
 from tests.support.job_listeners import Collecting, OlderForm
 from tests.support.paths import REPO

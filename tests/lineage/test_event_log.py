@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_events.lineage.plan_info import NO_COLUMNS, found_in
+from spark_events.lineage.plan_info import NO_COLUMNS, read_plan_info
 from tests.support.applications import AppRun, cli
 from tests.support.lineage_shop import Shop
 
@@ -70,7 +70,7 @@ def test_statuses_are_the_same(shop: Shop, replayed: Shop) -> None:
 
 def test_a_command_that_is_not_understood_is_named() -> None:
     plan = {"nodeName": "Execute SaveIntoDataSourceCommand", "simpleString": "…", "children": []}
-    assert "not understood: Execute SaveIntoDataSourceCommand" in found_in(plan)["incomplete"]
+    assert "not understood: Execute SaveIntoDataSourceCommand" in read_plan_info(plan)["incomplete"]
 
 
 def test_paths_with_commas_and_many_files() -> None:
@@ -88,7 +88,7 @@ def test_paths_with_commas_and_many_files() -> None:
             {"nodeName": "Scan hive cat.db.other", "simpleString": "", "metadata": {}, "children": []},
         ],
     }
-    found = found_in(plan)
+    found = read_plan_info(plan)
     assert [source["identity"] for source in found["sources"]] == [
         {"format": "orc", "paths": ["file:/data/a", "file:/data/b"]},
         {"format": "hive", "table": {"catalog": "cat", "database": "db", "table": "other"}},

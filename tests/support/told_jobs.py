@@ -7,7 +7,8 @@ from typing import Any
 from spark_events.api import (
     ApplicationInfo,
 )
-from spark_events.jobs.job_events import STATEMENT_CREATED, STATEMENT_ENDED, JobListeners
+from spark_events.jobs.job_events import JobEvents
+from spark_events.jobs.plan_records import STATEMENT_CREATED, STATEMENT_ENDED
 from spark_events.lineage.datasets import Catalogs
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.translator import SparkListeners
@@ -34,10 +35,10 @@ class Told:
         self.registry.start()
         assert self.registry.wait_opened(5_000) == []
 
-        def extension(context: Any, registry: Registry, version: str) -> JobListeners:
-            return JobListeners(context, registry, version, Catalogs(), with_plans=True)
+        def make_handlers(context: Any, registry: Registry, version: str) -> JobEvents:
+            return JobEvents(context, registry, version, Catalogs(), with_plans=True)
 
-        self._listeners = SparkListeners(self.registry, ListenerSettings(), [], "4.3.0", extension)
+        self._listeners = SparkListeners(self.registry, ListenerSettings(), [], "4.3.0", make_handlers)
         self._time_ms = 1_000
         self.record("SparkListenerApplicationStart", **{"App Name": "shop", "App ID": "app-1"})
 

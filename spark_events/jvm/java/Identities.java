@@ -1,7 +1,6 @@
 package io.sparkevents.jvm;
 
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
@@ -43,64 +42,64 @@ public class Identities {
 
     /** Returns what a relation of Spark's first data source interface is. */
     public LinkedHashMap ofRelation(Object relation, Object catalogTable) {
-        LinkedHashMap found;
+        LinkedHashMap identity;
         if (Reflect.isA(relation, "HadoopFsRelation")) {
-            found = new LinkedHashMap();
-            found.put("paths", paths(Reflect.path(relation, "location.rootPaths")));
-            found.put("format", format(Reflect.get(relation, "fileFormat")));
-            found.put("options", Reflect.map(Reflect.get(relation, "options")));
+            identity = new LinkedHashMap();
+            identity.put("paths", paths(Reflect.path(relation, "location.rootPaths")));
+            identity.put("format", format(Reflect.get(relation, "fileFormat")));
+            identity.put("options", Reflect.map(Reflect.get(relation, "options")));
         } else if (Reflect.get(relation, "jdbcOptions") != null) {
-            found = ofJdbc(Reflect.get(relation, "jdbcOptions"));
+            identity = ofJdbc(Reflect.get(relation, "jdbcOptions"));
         } else {
-            found = new LinkedHashMap();
-            found.put("format", provider(relation));
+            identity = new LinkedHashMap();
+            identity.put("format", className(relation));
             Object options = Reflect.field(relation, "sourceOptions");
             options = options == null ? Reflect.field(relation, "parameters") : options;
-            found.put("options", Reflect.map(options));
+            identity.put("options", Reflect.map(options));
         }
         if (catalogTable != null) {
-            addTable(found, catalogTable);
+            addTable(identity, catalogTable);
         }
-        return found;
+        return identity;
     }
 
     public LinkedHashMap ofCatalogTable(Object table) {
-        LinkedHashMap found = new LinkedHashMap();
+        LinkedHashMap identity = new LinkedHashMap();
         Object provider = Reflect.get(table, "provider");
-        found.put("format", provider == null ? "hive" : Reflect.text(provider));
-        addTable(found, table);
-        return found;
+        identity.put("format", provider == null ? "hive" : Reflect.text(provider));
+        addTable(identity, table);
+        return identity;
     }
 
     public LinkedHashMap ofPath(Object path, String format) {
-        LinkedHashMap found = new LinkedHashMap();
-        found.put("paths", paths(new Object[] {path}));
-        found.put("format", format);
-        return found;
+        LinkedHashMap identity = new LinkedHashMap();
+        identity.put("paths", paths(new Object[] {path}));
+        identity.put("format", format);
+        return identity;
     }
 
     /** Returns what options say about where something is, as of {@code df.write.format(…).options(…).save()}. */
     public LinkedHashMap ofOptions(String format, Object options) {
-        LinkedHashMap found = new LinkedHashMap();
-        found.put("format", format);
-        found.put("options", Reflect.map(options));
-        return found;
+        LinkedHashMap identity = new LinkedHashMap();
+        identity.put("format", format);
+        identity.put("options", Reflect.map(options));
+        return identity;
     }
 
     /** Returns what a table of a catalog is that may not be there yet. */
     public LinkedHashMap ofIdentifier(Object catalog, Object identifier, Object table, Object spec) {
-        LinkedHashMap found = table == null ? new LinkedHashMap() : ofV2Table(table);
-        addIdentifier(found, catalog, identifier);
+        LinkedHashMap identity = table == null ? new LinkedHashMap() : ofV2Table(table);
+        addIdentifier(identity, catalog, identifier);
         if (table == null) {
-            found.put("format", Reflect.text(Reflect.get(spec, "provider")));
+            identity.put("format", Reflect.text(Reflect.get(spec, "provider")));
             Object location = Reflect.get(spec, "location");
             if (location != null) {
-                found.put("paths", paths(new Object[] {location}));
+                identity.put("paths", paths(new Object[] {location}));
             } else {
-                found.put("provisional", Boolean.TRUE);
+                identity.put("provisional", Boolean.TRUE);
             }
         }
-        return found;
+        return identity;
     }
 
     /** Asks a catalog for a table; null where it has none. */
@@ -113,20 +112,20 @@ public class Identities {
     }
 
     public LinkedHashMap ofV2(Object relation, String optionsName, String sourceName) {
-        LinkedHashMap found = ofV2Table(Reflect.get(relation, "table"));
+        LinkedHashMap identity = ofV2Table(Reflect.get(relation, "table"));
         LinkedHashMap options = Reflect.map(Reflect.path(relation, optionsName + ".asCaseSensitiveMap"));
-        if (found.get("options") == null) {
-            found.put("options", options.isEmpty() ? Reflect.map(Reflect.get(relation, optionsName)) : options);
+        if (identity.get("options") == null) {
+            identity.put("options", options.isEmpty() ? Reflect.map(Reflect.get(relation, optionsName)) : options);
         }
         if (sourceName != null) {
-            found.put("format", sourceName);
+            identity.put("format", sourceName);
         }
-        addIdentifier(found, Reflect.get(relation, "catalog"), Reflect.get(relation, "identifier"));
-        return found;
+        addIdentifier(identity, Reflect.get(relation, "catalog"), Reflect.get(relation, "identifier"));
+        return identity;
     }
 
     public LinkedHashMap ofV2Table(Object table) {
-        LinkedHashMap found = new LinkedHashMap();
+        LinkedHashMap identity = new LinkedHashMap();
         if (Reflect.isA(table, "RowLevelOperationTable")) {
             table = Reflect.get(table, "table");
         }
@@ -138,60 +137,55 @@ public class Identities {
             return ofJdbc(jdbc);
         }
         LinkedHashMap properties = Reflect.map(Reflect.get(table, "properties"));
-        found.put("properties", properties);
-        found.put("tableName", Reflect.text(Reflect.get(table, "name")));
-        found.put("format", formatOf(table, properties));
+        identity.put("properties", properties);
+        identity.put("tableName", Reflect.text(Reflect.get(table, "name")));
+        identity.put("format", formatOf(table, properties));
         Object location = properties.get("location");
-        location = location == null ? Reflect.path(table, "table.location") : location;
-        location = location == null ? Reflect.get(table, "path") : location;
-        ArrayList several = Reflect.list(Reflect.get(table, "paths"));
-        if (location != null) {
-            several.clear();
-            several.add(location);
-        }
-        if (!several.isEmpty()) {
-            found.put("paths", paths(several));
+        location = location == null ? Reflect.first(table, "table.location|path") : location;
+        Object locations = location == null ? Reflect.get(table, "paths") : new Object[] {location};
+        if (!Reflect.list(locations).isEmpty()) {
+            identity.put("paths", paths(locations));
         }
         Object catalogTable = Reflect.get(table, "catalogTable");
         if (Reflect.isA(catalogTable, "CatalogTable")) {
-            addTable(found, catalogTable);
+            addTable(identity, catalogTable);
         }
-        return found;
+        return identity;
     }
 
     private LinkedHashMap ofDataSource(Object source) {
-        LinkedHashMap found = ofOptions(Reflect.text(Reflect.get(source, "className")), Reflect.get(source, "options"));
+        LinkedHashMap identity = ofOptions(Reflect.text(Reflect.get(source, "className")), Reflect.get(source, "options"));
         ArrayList paths = Reflect.list(Reflect.get(source, "paths"));
         if (!paths.isEmpty()) {
-            found.put("paths", paths(paths));
+            identity.put("paths", paths(paths));
         }
         Object table = Reflect.get(source, "catalogTable");
         if (table != null) {
-            addTable(found, table);
+            addTable(identity, table);
         }
-        return found;
+        return identity;
     }
 
     private LinkedHashMap ofJdbc(Object jdbc) {
-        LinkedHashMap found = new LinkedHashMap();
-        found.put("format", "jdbc");
+        LinkedHashMap identity = new LinkedHashMap();
+        identity.put("format", "jdbc");
         LinkedHashMap options = new LinkedHashMap();
         options.put("url", Reflect.text(Reflect.get(jdbc, "url")));
         options.put("dbtable", Reflect.text(Reflect.get(jdbc, "tableOrQuery")));
-        found.put("options", options);
-        return found;
+        identity.put("options", options);
+        return identity;
     }
 
-    private void addTable(LinkedHashMap found, Object table) {
-        addNames(found, table);
+    private void addTable(LinkedHashMap identity, Object table) {
+        addNames(identity, table);
         Object txid = Reflect.map(Reflect.get(table, "properties")).get(TRANSACTION);
-        ArrayList paths = (ArrayList) found.get("paths");
+        ArrayList paths = (ArrayList) identity.get("paths");
         for (int i = 0; txid != null && paths != null && i < paths.size(); i++) {
             paths.set(i, String.valueOf(paths.get(i)).replace("-" + txid, ""));
         }
     }
 
-    private void addNames(LinkedHashMap found, Object table) {
+    private void addNames(LinkedHashMap identity, Object table) {
         Object identifier = Reflect.get(table, "identifier");
         LinkedHashMap names = new LinkedHashMap();
         Object catalog = Reflect.get(identifier, "catalog");
@@ -202,8 +196,8 @@ public class Identities {
         }
         names.put("database", Reflect.text(database));
         names.put("table", Reflect.text(Reflect.get(identifier, "table")));
-        putTable(found, names);
-        if (found.get("paths") != null || found.get("options") != null && "jdbc".equals(found.get("format"))) {
+        putTable(identity, names);
+        if (identity.get("paths") != null || identity.get("options") != null && "jdbc".equals(identity.get("format"))) {
             return;
         }
         Object location = Reflect.path(table, "storage.locationUri");
@@ -212,12 +206,12 @@ public class Identities {
             location = defaultPath(identifier);
         }
         if (location != null) {
-            found.put("paths", paths(new Object[] {location}));
+            identity.put("paths", paths(new Object[] {location}));
         }
-        found.put("options", options);
+        identity.put("options", options);
     }
 
-    void addIdentifier(LinkedHashMap found, Object catalog, Object identifier) {
+    public void addIdentifier(LinkedHashMap identity, Object catalog, Object identifier) {
         if (identifier == null) {
             return;
         }
@@ -230,13 +224,13 @@ public class Identities {
         }
         names.put("database", database.toString());
         names.put("table", Reflect.text(Reflect.get(identifier, "name")));
-        putTable(found, names);
+        putTable(identity, names);
     }
 
     /** The warehouse is part of a table's name: that of the session, for Spark's default is a folder of its own. */
-    private void putTable(LinkedHashMap found, LinkedHashMap names) {
-        found.put("table", names);
-        found.put("warehouse", Reflect.text(Reflect.path(session, "sessionState.conf.warehousePath")));
+    private void putTable(LinkedHashMap identity, LinkedHashMap names) {
+        identity.put("table", names);
+        identity.put("warehouse", Reflect.text(Reflect.path(session, "sessionState.conf.warehousePath")));
     }
 
     /** Where a managed table without a location of its own lies. */
@@ -246,17 +240,17 @@ public class Identities {
 
     private static ArrayList paths(Object values) {
         ArrayList paths = new ArrayList();
-        for (Iterator each = Reflect.list(values).iterator(); each.hasNext() && paths.size() < MOST_PATHS;) {
-            Object path = each.next();
-            Object uri = Reflect.get(path, "toUri");
-            paths.add(String.valueOf(uri == null ? path : uri));
+        ArrayList given = Reflect.list(values);
+        for (int i = 0; i < given.size() && i < MOST_PATHS; i++) {
+            Object uri = Reflect.get(given.get(i), "toUri");
+            paths.add(String.valueOf(uri == null ? given.get(i) : uri));
         }
         return paths;
     }
 
     private static String format(Object fileFormat) {
         Object name = Reflect.get(fileFormat, "shortName");
-        return name == null ? provider(fileFormat) : Reflect.text(name);
+        return name == null ? className(fileFormat) : Reflect.text(name);
     }
 
     private static String formatOf(Object table, Map properties) {
@@ -265,10 +259,10 @@ public class Identities {
         if (provider == null && Reflect.isA(table, "PythonTable")) {
             provider = Reflect.get(table, "name");
         }
-        return provider == null ? provider(table) : Reflect.text(provider);
+        return provider == null ? className(table) : Reflect.text(provider);
     }
 
-    private static String provider(Object value) {
+    public static String className(Object value) {
         return value == null ? null : value.getClass().getName();
     }
 }

@@ -19,8 +19,8 @@ public final class Products {
         for (int i = 0; i < arguments.length; i++) {
             arguments[i] = fields.productElement(i);
         }
-        for (Iterator each = changes.keySet().iterator(); each.hasNext();) {
-            String name = (String) each.next();
+        for (Iterator names = changes.keySet().iterator(); names.hasNext();) {
+            String name = (String) names.next();
             arguments[position(product.getClass(), product, name)] = changes.get(name);
         }
         return constructor(product.getClass()).newInstance(arguments);
@@ -72,10 +72,10 @@ public final class Products {
             }
         } catch (NoSuchMethodException error) {
             Field[] fields = type.getDeclaredFields();
-            int found = 0;
-            for (int i = 0; i < fields.length && found < arity; i++) {
+            int count = 0;
+            for (int i = 0; i < fields.length && count < arity; i++) {
                 if (!Modifier.isStatic(fields[i].getModifiers()) && fields[i].getName().indexOf('$') < 0) {
-                    names[found++] = fields[i].getName();
+                    names[count++] = fields[i].getName();
                 }
             }
         }

@@ -4,6 +4,7 @@ import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.net.URI;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -60,6 +61,16 @@ public class Reflect {
         return target;
     }
 
+    /** Returns the first of several paths that leads to something, given as {@code path|other.path}. */
+    public static Object first(Object target, String paths) {
+        String[] alternatives = paths.split("\\|");
+        Object value = null;
+        for (int i = 0; i < alternatives.length && value == null; i++) {
+            value = path(target, alternatives[i]);
+        }
+        return value;
+    }
+
     /** Returns a field's value, of this class or one above it, private ones too. */
     public static Object field(Object target, String name) {
         for (Class owner = target == null ? null : target.getClass(); owner != null; owner = owner.getSuperclass()) {
@@ -91,16 +102,13 @@ public class Reflect {
     public static ArrayList list(Object values) {
         ArrayList list = new ArrayList();
         if (values instanceof Object[]) {
-            Object[] array = (Object[]) values;
-            for (int i = 0; i < array.length; i++) {
-                list.add(array[i]);
-            }
+            list.addAll(Arrays.asList((Object[]) values));
         } else if (values instanceof java.util.Collection) {
             list.addAll((java.util.Collection) values);
         } else if (values instanceof scala.collection.Iterable) {
-            scala.collection.Iterator each = ((scala.collection.Iterable) values).iterator();
-            while (each.hasNext()) {
-                list.add(each.next());
+            scala.collection.Iterator elements = ((scala.collection.Iterable) values).iterator();
+            while (elements.hasNext()) {
+                list.add(elements.next());
             }
         }
         return list;
@@ -110,14 +118,14 @@ public class Reflect {
     public static LinkedHashMap map(Object values) {
         LinkedHashMap map = new LinkedHashMap();
         if (values instanceof Map) {
-            for (Iterator each = ((Map) values).entrySet().iterator(); each.hasNext();) {
-                Map.Entry entry = (Map.Entry) each.next();
+            for (Iterator entries = ((Map) values).entrySet().iterator(); entries.hasNext();) {
+                Map.Entry entry = (Map.Entry) entries.next();
                 map.put(text(entry.getKey()), text(entry.getValue()));
             }
         } else if (values instanceof scala.collection.Map) {
-            scala.collection.Iterator each = ((scala.collection.Map) values).iterator();
-            while (each.hasNext()) {
-                scala.Tuple2 pair = (scala.Tuple2) each.next();
+            scala.collection.Iterator pairs = ((scala.collection.Map) values).iterator();
+            while (pairs.hasNext()) {
+                scala.Tuple2 pair = (scala.Tuple2) pairs.next();
                 map.put(text(pair._1()), text(pair._2()));
             }
         }

@@ -1,7 +1,7 @@
 package io.sparkevents.jvm;
 
-import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.execution.QueryExecution;
 
@@ -26,23 +26,22 @@ public final class Written {
     }
 
     private static Object below(Object plan) {
-        Object inner = Reflect.get(plan, "commandPhysicalPlan");
-        inner = inner == null ? Reflect.get(plan, "executedPlan") : inner;
+        Object inner = Reflect.first(plan, "commandPhysicalPlan|executedPlan");
         inner = inner == null && Reflect.isA(plan, "QueryStageExec") ? Reflect.get(plan, "plan") : inner;
         if (inner == null) {
-            Iterator children = Reflect.list(Reflect.get(plan, "children")).iterator();
-            inner = children.hasNext() ? children.next() : null;
+            List children = Reflect.list(Reflect.get(plan, "children"));
+            inner = children.isEmpty() ? null : children.get(0);
         }
         return inner;
     }
 
     private static Map metrics(Object plan) {
         LinkedHashMap metrics = new LinkedHashMap();
-        Object found = Reflect.get(plan, "metrics");
-        if (found instanceof scala.collection.Map) {
-            scala.collection.Iterator each = ((scala.collection.Map) found).iterator();
-            while (each.hasNext()) {
-                scala.Tuple2 pair = (scala.Tuple2) each.next();
+        Object values = Reflect.get(plan, "metrics");
+        if (values instanceof scala.collection.Map) {
+            scala.collection.Iterator pairs = ((scala.collection.Map) values).iterator();
+            while (pairs.hasNext()) {
+                scala.Tuple2 pair = (scala.Tuple2) pairs.next();
                 metrics.put(pair._1(), Reflect.get(pair._2(), "value"));
             }
         }

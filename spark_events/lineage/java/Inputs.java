@@ -66,8 +66,8 @@ public class Inputs {
     }
 
     private static void addAll(HashMap into, Inputs from, int step) {
-        for (Iterator each = from.kinds.entrySet().iterator(); each.hasNext();) {
-            Map.Entry entry = (Map.Entry) each.next();
+        for (Iterator entries = from.kinds.entrySet().iterator(); entries.hasNext();) {
+            Map.Entry entry = (Map.Entry) entries.next();
             int kind = stepped(((Integer) entry.getValue()).intValue(), step);
             Integer known = (Integer) into.get(entry.getKey());
             into.put(entry.getKey(), Integer.valueOf(known == null ? kind : known.intValue() | kind));
@@ -84,9 +84,9 @@ public class Inputs {
             return step | masking;
         }
         int kept = kind & ~(DIRECT | MASKING);
-        for (int each = IDENTITY; each <= AGGREGATION; each = each << 1) {
-            if ((kind & each) != 0) {
-                kept |= Math.max(each, direct);
+        for (int bit = IDENTITY; bit <= AGGREGATION; bit = bit << 1) {
+            if ((kind & bit) != 0) {
+                kept |= Math.max(bit, direct);
             }
         }
         return kept | masking;

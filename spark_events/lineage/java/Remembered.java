@@ -15,106 +15,106 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
  * foreachBatch, after which they keep their names.
  */
 public class Remembered {
-    private static final int MOST = 20000;
-    private final LinkedHashMap columns = new LinkedHashMap();
-    private List batchNames = null;
-    private List batchColumns = null;
+    private static final int MOST_COLUMNS = 20000;
+    private final LinkedHashMap originsById = new LinkedHashMap();
+    private Batch batch = null;
 
-    /** Keeps what a plan's columns are computed from. */
-    public void remember(PlanWalker walker, Object output) {
-        for (Iterator each = Reflect.list(output).iterator(); each.hasNext();) {
-            Attribute attribute = (Attribute) each.next();
-            if (walker.of(attribute).size() > 0) {
-                columns.put(Long.valueOf(attribute.exprId().id()), entry(walker, attribute));
+    /** What a column was computed from, in the facts of the plan that was read then. */
+    private static final class Origin {
+        final List sources;
+        final List columns;
+        final Inputs inputs;
+
+        Origin(PlanFacts facts, Attribute attribute) {
+            this.sources = facts.sources();
+            this.columns = facts.columns();
+            this.inputs = facts.of(attribute);
+        }
+    }
+
+    /** What the columns of a streaming query's batches are computed from, in their order. */
+    static final class Batch {
+        final List names;
+        final ArrayList origins = new ArrayList();
+
+        Batch(PlanFacts facts, Attribute[] output) {
+            this.names = Trees.names(output);
+            for (int i = 0; i < output.length; i++) {
+                origins.add(new Origin(facts, output[i]));
             }
         }
-        for (Iterator eldest = columns.keySet().iterator(); columns.size() > MOST && eldest.hasNext();) {
+    }
+
+    /** Keeps what a plan's columns are computed from. */
+    public void remember(PlanFacts facts, Attribute[] output) {
+        for (int i = 0; i < output.length; i++) {
+            if (facts.of(output[i]).size() > 0) {
+                originsById.put(Long.valueOf(output[i].exprId().id()), new Origin(facts, output[i]));
+            }
+        }
+        Iterator eldest = originsById.keySet().iterator();
+        while (originsById.size() > MOST_COLUMNS) {
             eldest.next();
             eldest.remove();
         }
     }
 
-    /** Returns what the columns of a streaming query's batches are computed from, in their order. */
-    public static List[] batch(PlanWalker walker, Object output) {
-        ArrayList names = new ArrayList();
-        ArrayList entries = new ArrayList();
-        for (Iterator each = Reflect.list(output).iterator(); each.hasNext();) {
-            Attribute attribute = (Attribute) each.next();
-            names.add(attribute.name());
-            entries.add(entry(walker, attribute));
-        }
-        return new List[] {names, entries};
-    }
-
-    /** Until it is called again, takes a plan that was cut, and has columns of these names, for such a batch. */
-    public void inBatch(List[] batch) {
-        batchNames = batch == null ? null : batch[0];
-        batchColumns = batch == null ? null : batch[1];
+    /** Sets for which batch a plan is taken that was cut and has the batch's columns; null for none. */
+    void inBatch(Batch batch) {
+        this.batch = batch;
     }
 
     /** Gives a leaf without a source the columns that are known of it. */
-    public void restore(PlanWalker walker, LogicalPlan leaf) {
-        List output = Reflect.list(leaf.output());
-        boolean isBatch = batchNames != null && Reflect.isA(leaf, "LogicalRDD") && names(output).equals(batchNames);
+    public void restore(PlanFacts facts, LogicalPlan leaf) {
+        Attribute[] output = Trees.output(leaf);
+        boolean isBatch = batch != null && Reflect.isA(leaf, "LogicalRDD") && Trees.names(output).equals(batch.names);
         IdentityHashMap numbers = new IdentityHashMap();
-        for (int i = 0; i < output.size(); i++) {
-            Attribute attribute = (Attribute) output.get(i);
-            Object entry = isBatch ? batchColumns.get(i) : columns.get(Long.valueOf(attribute.exprId().id()));
-            walker.put(attribute, entry == null ? Inputs.NONE : restored(walker, (Object[]) entry, numbers));
+        for (int i = 0; i < output.length; i++) {
+            Object origin = isBatch ? batch.origins.get(i) : originsById.get(Long.valueOf(output[i].exprId().id()));
+            facts.put(output[i], origin == null ? Inputs.NONE : restored(facts, (Origin) origin, numbers));
         }
         if (isBatch) {
-            restoreSources(walker, numbers);
+            restoreSources(facts, numbers);
         }
     }
 
     /** A batch that takes no column of a source comes from it nevertheless. */
-    private void restoreSources(PlanWalker walker, Map numbers) {
-        for (Iterator each = batchColumns.iterator(); each.hasNext();) {
-            List sources = (List) ((Object[]) each.next())[0];
-            for (Iterator source = sources.iterator(); source.hasNext();) {
-                number(walker, (LinkedHashMap) source.next(), numbers);
+    private void restoreSources(PlanFacts facts, Map numbers) {
+        for (int i = 0; i < batch.origins.size(); i++) {
+            List sources = ((Origin) batch.origins.get(i)).sources;
+            for (int j = 0; j < sources.size(); j++) {
+                sourceNumber(facts, (LinkedHashMap) sources.get(j), numbers);
             }
         }
     }
 
-    private static Inputs restored(PlanWalker walker, Object[] entry, Map numbers) {
-        List sources = (List) entry[0];
-        List known = (List) entry[1];
+    /** Returns an origin's inputs in new facts; the numbers are those that its sources and columns have there. */
+    private static Inputs restored(PlanFacts facts, Origin origin, Map numbers) {
         Inputs sum = Inputs.NONE;
-        for (Iterator each = ((Inputs) entry[2]).kinds().entrySet().iterator(); each.hasNext();) {
-            Map.Entry input = (Map.Entry) each.next();
-            List column = (List) known.get(((Integer) input.getKey()).intValue());
-            LinkedHashMap source = (LinkedHashMap) sources.get(((Integer) column.get(0)).intValue());
-            int number = number(walker, source, numbers);
-            Integer now = (Integer) numbers.get(column);
-            if (now == null) {
-                now = Integer.valueOf(walker.addColumn(number, (String) column.get(1), (String) column.get(2)));
-                numbers.put(column, now);
+        for (Iterator entries = origin.inputs.kinds().entrySet().iterator(); entries.hasNext();) {
+            Map.Entry input = (Map.Entry) entries.next();
+            List column = (List) origin.columns.get(((Integer) input.getKey()).intValue());
+            LinkedHashMap source = (LinkedHashMap) origin.sources.get(((Integer) column.get(0)).intValue());
+            int sourceNumber = sourceNumber(facts, source, numbers);
+            Integer columnNumber = (Integer) numbers.get(column);
+            if (columnNumber == null) {
+                columnNumber = Integer.valueOf(
+                    facts.addColumn(sourceNumber, (String) column.get(1), (String) column.get(2)));
+                numbers.put(column, columnNumber);
             }
-            sum = sum.plus(Inputs.of(now.intValue(), ((Integer) input.getValue()).intValue()));
+            sum = sum.plus(Inputs.of(columnNumber.intValue(), ((Integer) input.getValue()).intValue()));
         }
         return sum;
     }
 
-    private static int number(PlanWalker walker, LinkedHashMap source, Map numbers) {
+    private static int sourceNumber(PlanFacts facts, LinkedHashMap source, Map numbers) {
         Integer number = (Integer) numbers.get(source);
         if (number == null) {
-            number = Integer.valueOf(walker.addSource(
-                (LinkedHashMap) source.get("identity"), null, ((Boolean) source.get("streaming")).booleanValue()));
+            boolean streaming = ((Boolean) source.get("streaming")).booleanValue();
+            LinkedHashMap identity = (LinkedHashMap) source.get("identity");
+            number = Integer.valueOf(facts.addSource(identity, new Attribute[0], streaming));
             numbers.put(source, number);
         }
         return number.intValue();
-    }
-
-    private static Object[] entry(PlanWalker walker, Attribute attribute) {
-        return new Object[] {walker.sources(), walker.columns(), walker.of(attribute)};
-    }
-
-    private static List names(List output) {
-        ArrayList names = new ArrayList();
-        for (Iterator each = output.iterator(); each.hasNext();) {
-            names.add(((Attribute) each.next()).name());
-        }
-        return names;
     }
 }

@@ -2,114 +2,111 @@ package io.sparkevents.lineage;
 
 import io.sparkevents.jvm.Reflect;
 import java.util.ArrayList;
-import java.util.Iterator;
-import java.util.LinkedHashMap;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
-/** UPDATE, DELETE and MERGE as Spark's plans, or Delta's, say them before any query is made of them. */
+/** UPDATE, DELETE and MERGE as Spark's plans, or Delta's, have them before any query is made of them. */
 final class RowChanges {
     private static final String[] CLAUSES = {
         "matchedActions", "notMatchedActions", "notMatchedBySourceActions",
         "matchedClauses", "notMatchedClauses", "notMatchedBySourceClauses"
     };
-    private final Statement statement;
-    private final LinkedHashMap columns = new LinkedHashMap();
+    private final Writes writes;
+    private final PlanWalker walker;
+    private final Sinks sinks;
+    private final HashMap inputsByColumn = new HashMap();
 
-    private RowChanges(Statement statement) {
-        this.statement = statement;
+    RowChanges(Writes writes, PlanWalker walker, Sinks sinks) {
+        this.writes = writes;
+        this.walker = walker;
+        this.sinks = sinks;
     }
 
     /** Reads such a node; tells whether it is one. */
-    static boolean read(Statement statement, LogicalPlan node, String name) {
-        RowChanges changes = new RowChanges(statement);
+    boolean read(LogicalPlan node, String name) {
         if (name.equals("UpdateTable") || name.equals("UpdateCommand")) {
-            changes.update(node);
+            readUpdate(node);
         } else if (name.equals("DeleteFromTable") || name.equals("DeleteCommand")) {
-            changes.delete(node);
+            addSink(readTable(node), "DELETE");
         } else if (name.startsWith("MergeInto")) {
-            changes.merge(node);
+            readMerge(node);
         } else {
             return false;
         }
         return true;
     }
 
-    private void update(LogicalPlan node) {
-        LogicalPlan table = table(node);
-        statement.walker.walk(table);
-        statement.walker.influence(Reflect.get(node, "condition"), Inputs.FILTER);
-        assignments(Reflect.get(node, "assignments"));
-        List values = Reflect.list(Reflect.get(node, "updateExpressions"));
-        List attributes = Reflect.list(table.output());
-        for (int i = 0; i < values.size() && i < attributes.size(); i++) {
-            add(((Attribute) attributes.get(i)).name(), (Expression) values.get(i));
+    private void readUpdate(LogicalPlan node) {
+        LogicalPlan table = readTable(node);
+        readAssignments(Reflect.get(node, "assignments"));
+        Expression[] values = Trees.expressions(Reflect.get(node, "updateExpressions"));
+        Attribute[] columns = Trees.output(table);
+        for (int i = 0; i < values.length && i < columns.length; i++) {
+            addInputs(columns[i].name(), values[i]);
         }
-        sink(table, "UPDATE");
+        addSink(table, "UPDATE");
     }
 
-    private void delete(LogicalPlan node) {
-        LogicalPlan table = table(node);
-        statement.walker.walk(table);
-        statement.walker.influence(Reflect.get(node, "condition"), Inputs.FILTER);
-        sink(table, "DELETE");
+    /** Reads the table of UPDATE or DELETE, and which of its rows are changed. */
+    private LogicalPlan readTable(LogicalPlan node) {
+        LogicalPlan table = (LogicalPlan) Reflect.first(node, "table|target");
+        walker.walk(table);
+        walker.expressions.influence(Reflect.get(node, "condition"), Inputs.FILTER);
+        return table;
     }
 
-    private void merge(LogicalPlan node) {
-        LogicalPlan target = (LogicalPlan) either(node, "targetTable", "target");
-        statement.walker.walk(target);
-        statement.walker.walk((LogicalPlan) either(node, "sourceTable", "source"));
-        statement.walker.influence(either(node, "mergeCondition", "condition"), Inputs.JOIN);
+    private void readMerge(LogicalPlan node) {
+        LogicalPlan target = (LogicalPlan) Reflect.first(node, "targetTable|target");
+        walker.walk(target);
+        walker.walk((LogicalPlan) Reflect.first(node, "sourceTable|source"));
+        walker.expressions.influence(Reflect.first(node, "mergeCondition|condition"), Inputs.JOIN);
         for (int i = 0; i < CLAUSES.length; i++) {
-            for (Iterator each = Reflect.list(Reflect.get(node, CLAUSES[i])).iterator(); each.hasNext();) {
-                Object clause = each.next();
-                statement.walker.influence(Reflect.get(clause, "condition"), Inputs.FILTER);
-                assignments(either(clause, "assignments", "actions"));
+            List clauses = Reflect.list(Reflect.get(node, CLAUSES[i]));
+            for (int j = 0; j < clauses.size(); j++) {
+                walker.expressions.influence(Reflect.get(clauses.get(j), "condition"), Inputs.FILTER);
+                readAssignments(Reflect.first(clauses.get(j), "assignments|actions"));
             }
         }
-        sink(target, "MERGE");
+        addSink(target, "MERGE");
     }
 
-    private static LogicalPlan table(Object node) {
-        return (LogicalPlan) either(node, "table", "target");
-    }
-
-    private static Object either(Object node, String name, String other) {
-        Object found = Reflect.get(node, name);
-        return found == null ? Reflect.get(node, other) : found;
-    }
-
-    private void assignments(Object assignments) {
-        for (Iterator each = Reflect.list(assignments).iterator(); each.hasNext();) {
-            Object assignment = each.next();
-            Object key = Reflect.get(assignment, "key");
-            Object value = either(assignment, "value", "expr");
-            List parts = Reflect.list(Reflect.get(assignment, "targetColNameParts"));
+    private void readAssignments(Object sequence) {
+        List assignments = Reflect.list(sequence);
+        for (int i = 0; i < assignments.size(); i++) {
+            Object value = Reflect.first(assignments.get(i), "value|expr");
             if (value instanceof Expression) {
-                add(key instanceof Attribute ? ((Attribute) key).name() : parts.isEmpty() ? String.valueOf(key)
-                    : String.valueOf(parts.get(0)), (Expression) value);
+                addInputs(column(assignments.get(i)), (Expression) value);
             }
         }
     }
 
-    private void add(String name, Expression value) {
-        Inputs from = statement.walker.eval(value);
-        Inputs known = (Inputs) columns.get(name);
-        columns.put(name, known == null ? from : known.plus(from));
+    private static String column(Object assignment) {
+        Object key = Reflect.get(assignment, "key");
+        if (key instanceof Attribute) {
+            return ((Attribute) key).name();
+        }
+        List parts = Reflect.list(Reflect.get(assignment, "targetColNameParts"));
+        return String.valueOf(parts.isEmpty() ? key : parts.get(0));
     }
 
-    private void sink(LogicalPlan table, String modify) {
-        ArrayList changed = new ArrayList();
-        for (Iterator each = Reflect.list(table.output()).iterator(); each.hasNext();) {
-            Attribute attribute = (Attribute) each.next();
-            Inputs from = (Inputs) columns.get(attribute.name());
-            changed.add(statement.column(
-                attribute.name(), attribute.dataType().simpleString(), from == null ? Inputs.NONE : from));
+    private void addInputs(String column, Expression value) {
+        Inputs inputs = walker.expressions.inputsOf(value);
+        Inputs known = (Inputs) inputsByColumn.get(column);
+        inputsByColumn.put(column, known == null ? inputs : known.plus(inputs));
+    }
+
+    private void addSink(LogicalPlan table, String modify) {
+        ArrayList columns = new ArrayList();
+        Attribute[] output = Trees.output(table);
+        for (int i = 0; i < output.length; i++) {
+            Inputs inputs = (Inputs) inputsByColumn.get(output[i].name());
+            columns.add(sinks.column(output[i].name(), output[i], inputs == null ? Inputs.NONE : inputs));
         }
-        Map sink = statement.addSink(statement.ofTable(table), modify, changed);
+        Map sink = sinks.add(writes.ofTable(table), modify, columns);
         sink.put("rowLevel", Boolean.TRUE);
     }
 }

@@ -29,14 +29,13 @@ public class Streams {
         return active instanceof Map ? (Map) active : new HashMap();
     }
 
-    /** All sessions of a driver share what is asked of it here. */
+    /** Returns a session of the driver; all of them share their active queries. */
     private static Object session() {
         for (int i = 0; i < SESSIONS.length; i++) {
             try {
                 ClassLoader loader = Thread.currentThread().getContextClassLoader();
                 Object companion = Class.forName(SESSIONS[i], true, loader).getField("MODULE$").get(null);
-                Object session = Reflect.get(companion, "getDefaultSession");
-                session = session == null ? Reflect.get(companion, "getActiveSession") : session;
+                Object session = Reflect.first(companion, "getDefaultSession|getActiveSession");
                 if (session != null) {
                     return session;
                 }
@@ -54,26 +53,29 @@ public class Streams {
     }
 
     static LinkedHashMap sink(Object stream, Identities identities) {
-        Object table = Reflect.get(stream, "sink");
-        Object write = Reflect.field(stream, "plan");
-        LinkedHashMap sink;
+        LinkedHashMap identity = identity(Reflect.get(stream, "sink"), Reflect.field(stream, "plan"), identities);
+        if (identity.get("options") == null || ((Map) identity.get("options")).isEmpty()) {
+            identity.put("options", Reflect.map(Reflect.field(stream, "extraOptions")));
+        }
+        return identity;
+    }
+
+    private static LinkedHashMap identity(Object sink, Object write, Identities identities) {
         Object catalogTable = Reflect.get(write, "catalogTable");
-        Object path = Reflect.field(table, "path");
         if (catalogTable != null) {
-            sink = identities.ofCatalogTable(catalogTable);
-        } else if (Reflect.isA(table, "FileStreamSink") || Reflect.isA(table, "DeltaSink")) {
-            sink = identities.ofPath(path, Reflect.text(Reflect.path(Reflect.field(table, "fileFormat"), "shortName")));
-        } else {
-            sink = identities.ofV2Table(table);
-            Object named = Reflect.get(write, "catalogAndIdent");
-            if (named instanceof scala.Tuple2) {
-                identities.addIdentifier(sink, ((scala.Tuple2) named)._1(), ((scala.Tuple2) named)._2());
-            }
+            return identities.ofCatalogTable(catalogTable);
         }
-        if (sink.get("options") == null || ((Map) sink.get("options")).isEmpty()) {
-            sink.put("options", Reflect.map(Reflect.field(stream, "extraOptions")));
+        if (Reflect.isA(sink, "FileStreamSink") || Reflect.isA(sink, "DeltaSink")) {
+            Object format = Reflect.get(Reflect.field(sink, "fileFormat"), "shortName");
+            return identities.ofPath(Reflect.field(sink, "path"), Reflect.text(format));
         }
-        return sink;
+        LinkedHashMap identity = identities.ofV2Table(sink);
+        Object catalogAndName = Reflect.get(write, "catalogAndIdent");
+        if (catalogAndName instanceof scala.Tuple2) {
+            scala.Tuple2 pair = (scala.Tuple2) catalogAndName;
+            identities.addIdentifier(identity, pair._1(), pair._2());
+        }
+        return identity;
     }
 
     static boolean isBounded(Object stream) {

@@ -8,8 +8,8 @@ from itertools import chain
 from typing import Any
 
 from spark_events.api.event import now_ms
-from spark_events.jobs.job_events import LINEAGE_ENDED
-from spark_events.lineage.plans import LineageListener
+from spark_events.jobs.plan_records import LINEAGE_ENDED
+from spark_events.lineage.plans import PlanReader
 from spark_events.listeners.table_transaction import TABLE_TRANSITION
 from spark_events.listeners.translator import (
     APPLICATION_END,
@@ -69,9 +69,9 @@ class DriverSource:
             settings.close_timeout_ms,
             WANTED,
         )
-        self._lineage: LineageListener | None = None
+        self._lineage: PlanReader | None = None
         if registry.has_reporters(JOB_LISTENERS):
-            self._lineage = LineageListener(spark_context, self._bridge.java, settings.lineage_budget_ms)
+            self._lineage = PlanReader(spark_context, self._bridge.java, settings.lineage_budget_ms)
         self._held: tuple[float, Record] | None = None
         self._metrics = BridgeMetrics(self._bridge, registry, str(spark_context.appName))
         self._stopping = threading.Event()

@@ -1,10 +1,10 @@
-"""Puts the job status listeners beside the other listeners, where somebody listens."""
+"""Adds the handlers that make the events of jobs, where a job status listener wants them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from spark_events.jobs.job_events import JobListeners
+from spark_events.jobs.job_events import JobEvents
 from spark_events.jobs.logged_plans import LoggedPlans
 from spark_events.lineage.datasets import catalogs_of
 from spark_events.listeners.context import ListenerContext
@@ -13,8 +13,8 @@ from spark_events.runtime.kinds import JOB_LISTENERS
 from spark_events.runtime.registry import Registry
 
 
-def job_listeners(conf: Mapping[str, str], registry: Registry, with_plans: bool) -> Extension | None:
-    """Return what ``SparkListeners`` takes as its extension; None where nobody listens.
+def job_handlers(conf: Mapping[str, str], registry: Registry, with_plans: bool) -> Extension | None:
+    """Return what ``SparkListeners`` takes as its extension; None where no job status listener is configured.
 
     Args:
         conf: Spark's configuration.
@@ -25,8 +25,8 @@ def job_listeners(conf: Mapping[str, str], registry: Registry, with_plans: bool)
         return None
     catalogs = catalogs_of(conf)
 
-    def extension(context: ListenerContext, own: Registry, spark_version: str) -> ExtensionHandlers:
-        jobs = JobListeners(context, own, spark_version, catalogs, with_plans)
-        return jobs if with_plans else LoggedPlans(jobs)
+    def make_handlers(context: ListenerContext, own: Registry, spark_version: str) -> ExtensionHandlers:
+        job_events = JobEvents(context, own, spark_version, catalogs, with_plans)
+        return job_events if with_plans else LoggedPlans(job_events)
 
-    return extension
+    return make_handlers

@@ -1,0 +1,11 @@
+"""The names of the records that say what plans read and write, as ``PlanListener.java`` makes them."""
+
+STATEMENT_CREATED = "SparkEventsStatementCreated"
+STATEMENT_LINEAGE = "SparkEventsStatementLineage"
+"""More is known of what a statement reads and writes."""
+STATEMENT_ENDED = "SparkEventsStatementEnded"
+QUERY_LINEAGE = "SparkEventsQueryLineage"
+"""What a streaming query reads and writes, or what one more of its batches writes."""
+QUERY_TAGS = "SparkEventsQueryTags"
+LINEAGE_ENDED = "SparkEventsLineageEnded"
+"""The last of these records."""

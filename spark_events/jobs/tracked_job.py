@@ -1,0 +1,120 @@
+"""One job, and the events of its life."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from spark_events.api import (
+    ExecutionMode,
+    Failure,
+    JobCreatedEvent,
+    JobExecutionStatusEvent,
+    JobLineageEvent,
+    JobStatus,
+    JobStatusChangedEvent,
+    LineageGraph,
+)
+from spark_events.api.job_listener import QUERY
+from spark_events.lineage.edges import GivenEdges
+
+
+class TrackedJob:
+    """A job that runs: sends its creation first, and then what changes.
+
+    Args:
+        common: what all its events say.
+        send: takes its events.
+        status: its status so far.
+        given: the edges that the program gave for it; None where it gave none.
+
+    Attributes:
+        common: what all its events say.
+        status: its status now.
+        graph: what its plan says of its lineage, without the given edges.
+        given: the edges that the program gave for it.
+        created: whether its creation was sent.
+    """
+
+    def __init__(
+        self,
+        common: JobStatusChangedEvent,
+        send: Callable[[JobStatusChangedEvent], None],
+        status: JobStatus = JobStatus.CREATED,
+        given: GivenEdges | None = None,
+    ) -> None:
+        self.common = common
+        self.status = status
+        self.graph = LineageGraph()
+        self.given = given
+        self.created = False
+        self._send = send
+        self._held: list[JobExecutionStatusEvent] = []
+
+    def create(
+        self, graph: LineageGraph, spark_version: str, statement: str = "", is_sql: bool = False
+    ) -> None:
+        """Send the job's creation, and the changes of its status that were held until then.
+
+        Args:
+            graph: what its plan says of its lineage.
+            spark_version: what runs it.
+            statement: its SQL text, or else where the program asked for it.
+            is_sql: whether that is SQL text.
+        """
+        self.created, self.graph = True, graph
+        event = JobCreatedEvent(
+            **self._fields(self.common.time_ms),
+            lineage=with_given(graph, self.given),
+            execution_mode=(
+                ExecutionMode.STREAMING if self.common.job_kind == QUERY else ExecutionMode.BATCH
+            ),
+            statement=statement,
+            is_sql=is_sql,
+            spark_version=spark_version,
+        )
+        self._send(event)
+        for change in self._held:
+            self._send(change)
+        self._held = []
+
+    def set_graph(self, graph: LineageGraph, time_ms: int) -> None:
+        """Send that more is known of the lineage than when the job was created."""
+        if graph == self.graph and not self.given:
+            return
+        self.graph = graph
+        self._send(JobLineageEvent(**self._fields(time_ms), lineage=with_given(graph, self.given)))
+
+    def change_status(
+        self,
+        new: JobStatus,
+        time_ms: int,
+        failure: Failure | None = None,
+        written: Mapping[str, int] | None = None,
+    ) -> None:
+        """Send a change of the status, or hold it until the job's creation; the same status is no change."""
+        if new is self.status:
+            return
+        change = JobExecutionStatusEvent(
+            **self._fields(time_ms),
+            old_status=self.status,
+            new_status=new,
+            exception=failure,
+            written=written or {},
+        )
+        self.status = new
+        if self.created:
+            self._send(change)
+        else:
+            self._held.append(change)
+
+    def _fields(self, time_ms: int) -> dict[str, Any]:
+        """Return the fields that all events have."""
+        common = {member.name: getattr(self.common, member.name) for member in fields(self.common)}
+        return {**common, "time_ms": time_ms}
+
+
+def with_given(graph: LineageGraph, given: GivenEdges | None) -> LineageGraph:
+    """Return a graph with the edges that the program gave, where it gave some."""
+    return given.applied_to(graph) if given else graph

@@ -1,0 +1,115 @@
+package io.sparkevents.lineage;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+
+/**
+ * What is known of one plan while it is read: its sources, their columns by number, and for each expression id the
+ * columns that it is computed from. Expression ids are unique in an analysed plan, so that an operator which passes
+ * columns on changes nothing here.
+ */
+public class PlanFacts {
+    private static final int STEPS_BETWEEN_LOOKS_AT_CLOCK = 256;
+
+    private final long deadlineNs;
+    private final ArrayList sources = new ArrayList();
+    private final ArrayList columns = new ArrayList();
+    private final HashMap inputsById = new HashMap();
+    private Inputs indirect = Inputs.NONE;
+    private String incomplete = null;
+    private boolean outOfTime = false;
+    private int steps = 0;
+
+    public PlanFacts(long budgetMs) {
+        this.deadlineNs = System.nanoTime() + budgetMs * 1000000L;
+    }
+
+    public List sources() {
+        return sources;
+    }
+
+    /** Returns the sources' columns, each a list of the source's number, the column's name, and its type. */
+    public List columns() {
+        return columns;
+    }
+
+    /** Adds a source and its columns, and returns its number. */
+    public int addSource(LinkedHashMap identity, Attribute[] output, boolean streaming) {
+        int number = sources.size();
+        LinkedHashMap source = new LinkedHashMap();
+        source.put("identity", identity);
+        source.put("streaming", Boolean.valueOf(streaming));
+        sources.add(source);
+        for (int i = 0; i < output.length; i++) {
+            int column = addColumn(number, output[i].name(), output[i].dataType().simpleString());
+            put(output[i], Inputs.of(column, Inputs.IDENTITY));
+        }
+        return number;
+    }
+
+    /** Adds a column of a source, and returns its number. */
+    public int addColumn(int source, String name, String type) {
+        ArrayList column = new ArrayList();
+        column.add(Integer.valueOf(source));
+        column.add(name);
+        column.add(type);
+        columns.add(column);
+        return columns.size() - 1;
+    }
+
+    public Inputs of(NamedExpression expression) {
+        Inputs inputs = (Inputs) inputsById.get(id(expression));
+        return inputs == null ? Inputs.NONE : inputs;
+    }
+
+    public boolean has(NamedExpression expression) {
+        return inputsById.containsKey(id(expression));
+    }
+
+    public void put(NamedExpression expression, Inputs inputs) {
+        inputsById.put(id(expression), inputs);
+    }
+
+    /** Gives columns the inputs of others, by place; columns beyond those have none. */
+    public void copy(Attribute[] from, Attribute[] to) {
+        for (int i = 0; i < to.length; i++) {
+            put(to[i], i < from.length ? of(from[i]) : Inputs.NONE);
+        }
+    }
+
+    private static Long id(NamedExpression expression) {
+        return Long.valueOf(expression.exprId().id());
+    }
+
+    /** Returns the columns that decide which rows there are, or in which order. */
+    public Inputs indirect() {
+        return indirect;
+    }
+
+    public void addIndirect(Inputs inputs) {
+        indirect = indirect.plus(inputs);
+    }
+
+    /** Returns why columns may be missing; null where none is known to. */
+    public String incomplete() {
+        return incomplete;
+    }
+
+    /** Says why columns may be missing; the first reason stays. */
+    public void setIncomplete(String reason) {
+        incomplete = incomplete == null ? reason : incomplete;
+    }
+
+    /** Counts a step, and tells whether the time for this plan is over. */
+    public boolean isOutOfTime() {
+        if (!outOfTime && ++steps % STEPS_BETWEEN_LOOKS_AT_CLOCK == 0 && System.nanoTime() > deadlineNs) {
+            outOfTime = true;
+            setIncomplete("the plan took longer than spark.events.lineage.budget");
+        }
+        return outOfTime;
+    }
+}

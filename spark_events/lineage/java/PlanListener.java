@@ -1,0 +1,130 @@
+package io.sparkevents.lineage;
+
+import io.sparkevents.jvm.Reflect;
+import java.util.List;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.function.Consumer;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerApplicationEnd;
+import org.apache.spark.scheduler.SparkListenerEvent;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SQLExecution$;
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
+
+/**
+ * Reads the plan of each statement and of each streaming query when it begins, on a thread of its own, and hands what
+ * it says to the bridge as records. Neither the statement nor the listener bus waits for it.
+ */
+public class PlanListener extends SparkListener implements Runnable {
+    private static final int MOST_WAITING_PLANS = 1000;
+    private static final long STACK_BYTES = 64L << 20;
+
+    private final Consumer sink;
+    private final PlanRecords records;
+    private final QueryRecords queries;
+    private final StatementRecords statements;
+    private final LinkedBlockingQueue waiting = new LinkedBlockingQueue();
+    private volatile long postedCount = 0;
+    private volatile long readCount = 0;
+    private boolean ended = false;
+
+    /**
+     * @param sink takes the records, each a Map; a Throwable, where one could not be made
+     * @param budgetMs how long one plan may be read for its columns
+     */
+    public PlanListener(Consumer sink, long budgetMs) {
+        this.sink = sink;
+        this.records = new PlanRecords(sink, budgetMs);
+        this.queries = new QueryRecords(records);
+        this.statements = new StatementRecords(records, queries);
+        Thread thread = new Thread(null, this, "spark-events-lineage", STACK_BYTES);
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    /** Waits until all that was posted has been read, or the time is over. */
+    public void await(long timeoutMs) throws InterruptedException {
+        long end = System.currentTimeMillis() + timeoutMs;
+        while (readCount < postedCount && System.currentTimeMillis() < end) {
+            Thread.sleep(5L);
+        }
+    }
+
+    // -- on the listener bus -----------------------------------------------------------------------------------
+
+    public void onOtherEvent(SparkListenerEvent event) {
+        if (event instanceof SparkListenerSQLExecutionStart) {
+            // Spark forgets it with the execution's end.
+            long id = ((SparkListenerSQLExecutionStart) event).executionId();
+            post(event, SQLExecution$.MODULE$.getQueryExecution(id));
+        } else if (event instanceof SparkListenerSQLExecutionEnd) {
+            post(event, Reflect.get(event, "qe"));
+        } else if (isQueryStart(event)) {
+            post(event, Streams.find(Reflect.text(Reflect.get(event, "id"))));
+        } else if (isQueryEnd(event)) {
+            post(event, null);
+        }
+    }
+
+    public void onApplicationEnd(SparkListenerApplicationEnd event) {
+        post(event, null);
+    }
+
+    /** Reads the queries that run already. */
+    public void beginRunning() {
+        List streams = Streams.running();
+        for (int i = 0; i < streams.size(); i++) {
+            post(null, streams.get(i));
+        }
+    }
+
+    /** A plan holds memory while it waits: beyond a bound, events wait without theirs. */
+    private synchronized void post(SparkListenerEvent event, Object plan) {
+        postedCount++;
+        boolean keepsPlan = event == null || waiting.size() < MOST_WAITING_PLANS;
+        waiting.add(new Object[] {event, keepsPlan ? plan : null});
+    }
+
+    private static boolean isQueryStart(SparkListenerEvent event) {
+        return event.getClass().getName().endsWith("$QueryStartedEvent");
+    }
+
+    private static boolean isQueryEnd(SparkListenerEvent event) {
+        return event.getClass().getName().endsWith("$QueryTerminatedEvent");
+    }
+
+    // -- on its own thread -------------------------------------------------------------------------------------
+
+    public void run() {
+        while (!ended) {
+            try {
+                Object[] next = (Object[]) waiting.take();
+                read((SparkListenerEvent) next[0], next[1]);
+            } catch (InterruptedException interrupted) {
+                return;
+            } catch (Throwable error) {
+                sink.accept(error);
+            }
+            readCount++;
+        }
+    }
+
+    private void read(SparkListenerEvent event, Object plan) {
+        if (event == null) {
+            queries.begin(plan, plan);
+        } else if (event instanceof SparkListenerSQLExecutionStart) {
+            statements.begin((SparkListenerSQLExecutionStart) event, (QueryExecution) plan);
+        } else if (event instanceof SparkListenerSQLExecutionEnd) {
+            statements.end((SparkListenerSQLExecutionEnd) event, (QueryExecution) plan);
+        } else if (isQueryStart(event)) {
+            queries.begin(event, plan);
+        } else if (isQueryEnd(event)) {
+            queries.end(event);
+        } else {
+            statements.sendWaiting();
+            records.send(PlanRecords.create("SparkEventsLineageEnded", System.currentTimeMillis()));
+            ended = true;
+        }
+    }
+}

@@ -1,0 +1,91 @@
+package io.sparkevents.lineage;
+
+import io.sparkevents.jvm.Identities;
+import io.sparkevents.jvm.Reflect;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.util.LinkedHashMap;
+import java.util.function.Consumer;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.QueryExecution;
+
+/** Makes and sends the records of statements and queries, with what their plans say. */
+class PlanRecords {
+    private static final int MOST_OF_TEXT = 65536;
+    private final Consumer sink;
+    private final long budgetMs;
+    private final Remembered remembered = new Remembered();
+
+    PlanRecords(Consumer sink, long budgetMs) {
+        this.sink = sink;
+        this.budgetMs = budgetMs;
+    }
+
+    static LinkedHashMap create(String name, long time) {
+        LinkedHashMap record = new LinkedHashMap();
+        record.put("Event", name);
+        record.put("time", Long.valueOf(time));
+        return record;
+    }
+
+    void send(LinkedHashMap record) {
+        sink.accept(record);
+    }
+
+    Statement statement(LogicalPlan plan, Identities identities) {
+        return new Statement(plan, identities, remembered, budgetMs);
+    }
+
+    /** Keeps what the columns of a statement without sinks are computed from, for plans that are cut after it. */
+    void remember(Statement statement) {
+        remembered.remember(statement.facts(), Trees.output(statement.plan));
+    }
+
+    /**
+     * Reads a plan into a record; returns null, and says so in the record, where that cannot be done.
+     *
+     * @param batch of the streaming query whose function of foreachBatch runs the plan; null where none does
+     */
+    Statement addLineage(LinkedHashMap record, QueryExecution execution, Remembered.Batch batch) {
+        if (execution == null) {
+            record.put("incomplete", "its plan was not kept: it had ended, or too many plans waited");
+            return null;
+        }
+        remembered.inBatch(batch);
+        try {
+            Identities identities = new Identities(Reflect.get(execution, "sparkSession"));
+            Statement statement = statement(execution.analyzed(), identities);
+            statement.read();
+            record.put("lineage", statement.record());
+            record.put("sql", cut(statement.sql()));
+            return statement;
+        } catch (Throwable error) {
+            record.put("incomplete", "its plan could not be read: " + error);
+            return null;
+        } finally {
+            remembered.inBatch(null);
+        }
+    }
+
+    /** Returns why a statement failed; null where it did not. */
+    static LinkedHashMap failure(Throwable thrown, scala.Option message) {
+        String text = message.isDefined() ? String.valueOf(message.get()) : "";
+        if (thrown == null && text.length() == 0) {
+            return null;
+        }
+        LinkedHashMap failure = new LinkedHashMap();
+        failure.put("text", text);
+        if (thrown != null) {
+            StringWriter stack = new StringWriter();
+            thrown.printStackTrace(new PrintWriter(stack));
+            failure.put("text", cut(stack.toString()));
+            failure.put("errorClass", Reflect.text(Reflect.first(thrown, "getCondition|getErrorClass")));
+            failure.put("sqlState", Reflect.text(Reflect.get(thrown, "getSqlState")));
+        }
+        return failure;
+    }
+
+    static String cut(String text) {
+        return text == null ? null : text.substring(0, Math.min(text.length(), MOST_OF_TEXT));
+    }
+}

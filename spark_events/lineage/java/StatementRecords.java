@@ -1,0 +1,139 @@
+package io.sparkevents.lineage;
+
+import io.sparkevents.jvm.Reflect;
+import io.sparkevents.jvm.Written;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
+
+/** Sends the records of statements: when they begin, when more is known of what they write, and when they end. */
+class StatementRecords {
+    private static final String RUN_OF_BATCH = "\nrunId = ";
+    private final PlanRecords records;
+    private final QueryRecords queries;
+    private final HashMap statements = new HashMap();
+    private final LinkedHashMap startsWithoutPlan = new LinkedHashMap();
+    private final HashMap runsByBatch = new HashMap();
+    private final HashMap rootsByPart = new HashMap();
+
+    StatementRecords(PlanRecords records, QueryRecords queries) {
+        this.records = records;
+        this.queries = queries;
+    }
+
+    /** An execution is a part of another one, or a batch of a streaming query, or else a statement. */
+    void begin(SparkListenerSQLExecutionStart event, QueryExecution plan) {
+        Long id = Long.valueOf(event.executionId());
+        Object root = Reflect.get(event, "rootExecutionId");
+        String description = event.description() == null ? "" : event.description();
+        int batch = description.indexOf(RUN_OF_BATCH);
+        if (root != null && !root.equals(id)) {
+            rootsByPart.put(id, root);
+            beginPart(root, plan, event.time());
+        } else if (batch >= 0) {
+            String run = description.substring(batch + RUN_OF_BATCH.length()).split("\\s")[0];
+            runsByBatch.put(id, run);
+            queries.sendTags(run, Reflect.list(event.jobTags()));
+        } else {
+            LinkedHashMap record = PlanRecords.create("SparkEventsStatementCreated", event.time());
+            record.put("executionId", id);
+            record.put("description", PlanRecords.cut(description));
+            record.put("tags", Reflect.list(event.jobTags()));
+            beginStatement(id, record, plan);
+        }
+    }
+
+    private void beginStatement(Long id, LinkedHashMap record, QueryExecution plan) {
+        if (plan == null) {
+            // It has ended already; its end brings the plan along.
+            startsWithoutPlan.put(id, record);
+            statements.put(id, null);
+        } else {
+            statements.put(id, records.addLineage(record, plan, null));
+            records.send(record);
+        }
+    }
+
+    private void beginPart(Object root, QueryExecution plan, long time) {
+        if (plan == null) {
+            return;
+        }
+        String run = (String) runsByBatch.get(root);
+        if (run != null) {
+            queries.addBatchWrite(run, plan);
+        } else {
+            addPart(root, plan, time);
+        }
+    }
+
+    /** Where a command of a kind that is not known here writes, a part of it may tell. */
+    private void addPart(Object root, QueryExecution plan, long time) {
+        Statement whole = (Statement) statements.get(root);
+        if (whole == null || whole.hasSinks() || !Reflect.isA(whole.plan, "Command")) {
+            return;
+        }
+        LinkedHashMap record = PlanRecords.create("SparkEventsStatementLineage", time);
+        record.put("executionId", root);
+        Statement part = records.addLineage(record, plan, null);
+        if (part != null && part.hasSinks()) {
+            statements.put(root, part);
+            records.send(record);
+        }
+    }
+
+    void end(SparkListenerSQLExecutionEnd event, QueryExecution plan) {
+        Long id = Long.valueOf(event.executionId());
+        runsByBatch.remove(id);
+        Statement whole = (Statement) statements.get(rootsByPart.remove(id));
+        if (whole != null && plan != null) {
+            whole.addWritten(Written.by(plan));
+        }
+        if (!statements.containsKey(id)) {
+            return;
+        }
+        Statement statement = (Statement) statements.remove(id);
+        LinkedHashMap start = (LinkedHashMap) startsWithoutPlan.remove(id);
+        if (start != null) {
+            statement = records.addLineage(start, plan, null);
+            records.send(start);
+        }
+        LinkedHashMap record = PlanRecords.create("SparkEventsStatementEnded", event.time());
+        record.put("executionId", id);
+        Throwable thrown = (Throwable) Reflect.get(event, "executionFailure");
+        record.put("failure", PlanRecords.failure(thrown, event.errorMessage()));
+        if (statement != null) {
+            finish(statement, plan, record);
+        }
+        records.send(record);
+    }
+
+    /** Says what is known only now: where new tables lie, and how much was written. */
+    private void finish(Statement statement, QueryExecution plan, LinkedHashMap end) {
+        if (statement.locateNewTables()) {
+            long time = ((Long) end.get("time")).longValue();
+            LinkedHashMap record = PlanRecords.create("SparkEventsStatementLineage", time);
+            record.put("executionId", end.get("executionId"));
+            record.put("lineage", statement.record());
+            records.send(record);
+        }
+        if (!statement.hasSinks()) {
+            records.remember(statement);
+        } else if (plan != null) {
+            statement.addWritten(Written.by(plan));
+            end.put("written", statement.written());
+        }
+    }
+
+    /** Sends the starts of statements whose end has not brought a plan along. */
+    void sendWaiting() {
+        ArrayList starts = new ArrayList(startsWithoutPlan.values());
+        for (int i = 0; i < starts.size(); i++) {
+            LinkedHashMap start = (LinkedHashMap) starts.get(i);
+            records.addLineage(start, null, null);
+            records.send(start);
+        }
+    }
+}

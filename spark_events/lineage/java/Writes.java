@@ -1,0 +1,170 @@
+package io.sparkevents.lineage;
+
+import io.sparkevents.jvm.Identities;
+import io.sparkevents.jvm.Reflect;
+import java.util.IdentityHashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+
+/** Finds the nodes of a statement's plan that write, and adds a sink for each. */
+class Writes {
+    private static final Attribute[] NO_COLUMNS = new Attribute[0];
+    private final Identities identities;
+    private final PlanWalker walker;
+    private final Sinks sinks;
+    private final IdentityHashMap newTables = new IdentityHashMap();
+
+    Writes(Identities identities, PlanWalker walker, Sinks sinks) {
+        this.identities = identities;
+        this.walker = walker;
+        this.sinks = sinks;
+    }
+
+    /** Reads all nodes of a plan that write; none lies below another. */
+    void readAll(LogicalPlan node) {
+        if (read(node)) {
+            return;
+        }
+        LogicalPlan[] children = Trees.children(node);
+        for (int i = 0; i < children.length; i++) {
+            readAll(children[i]);
+        }
+    }
+
+    /** Reads a node that writes; tells whether it is one. */
+    private boolean read(LogicalPlan node) {
+        String name = Reflect.simpleName(node.getClass());
+        Object query = Reflect.get(node, "query");
+        Object table = Reflect.get(node, "table");
+        if (name.equals("ReplaceData") || name.equals("WriteDelta")) {
+            readChangedRows(node, (LogicalPlan) query);
+        } else if (name.equals("CreateTableAsSelect") || name.equals("ReplaceTableAsSelect")) {
+            readNewTable(node, (LogicalPlan) query, name.startsWith("Create"));
+        } else if (query instanceof LogicalPlan && table instanceof LogicalPlan) {
+            String modify = modify(name.startsWith("Overwrite"));
+            addQuery((LogicalPlan) query, ofTable((LogicalPlan) table), modify, table);
+        } else if (query instanceof LogicalPlan && Reflect.isA(node, "Command")) {
+            readCommand(node, name, (LogicalPlan) query);
+        } else if (name.equals("LoadDataCommand")) {
+            readLoad(node);
+        } else {
+            return new RowChanges(this, walker, sinks).read(node, name);
+        }
+        return true;
+    }
+
+    /** UPDATE, DELETE or MERGE that Spark itself turns into a query over the table's rows. */
+    private void readChangedRows(LogicalPlan node, LogicalPlan query) {
+        String command = Reflect.text(Reflect.path(node, "table.table.operation.command"));
+        walker.operators.setKeepingRows("UPDATE".equals(command));
+        walker.walk(query);
+        walker.expressions.influence(Reflect.get(node, "condition"), Inputs.FILTER);
+        LinkedHashMap identity = ofTable((LogicalPlan) Reflect.get(node, "originalTable"));
+        Map sink = sinks.add(identity, command == null ? "MERGE" : command, Trees.output(query), null);
+        sink.put("rowLevel", Boolean.TRUE);
+    }
+
+    private void readNewTable(LogicalPlan node, LogicalPlan query, boolean creates) {
+        Object catalog = Reflect.path(node, "name.catalog");
+        Object identifier = Reflect.path(node, "name.identifier");
+        Object replaced = creates ? null : Identities.load(catalog, identifier);
+        LinkedHashMap identity =
+            identities.ofIdentifier(catalog, identifier, replaced, Reflect.get(node, "tableSpec"));
+        Map sink = addQuery(query, identity, creates ? "CTAS" : "OVERWRITE", null);
+        newTables.put(sink, new Object[] {catalog, identifier});
+    }
+
+    /** A command of Spark's first data source interface. */
+    private void readCommand(LogicalPlan node, String name, LogicalPlan query) {
+        String mode = String.valueOf(Reflect.get(node, "mode"));
+        boolean overwrites = mode.equals("Overwrite") || Boolean.TRUE.equals(Reflect.get(node, "overwrite"));
+        boolean creates = name.startsWith("Create") || name.startsWith("SaveAs");
+        String modify = creates && !overwrites && !mode.equals("Append") ? "CTAS" : modify(overwrites);
+        LinkedHashMap target = target(node, name);
+        addTopic(target, query);
+        addQuery(query, target, modify, Reflect.get(node, "outputColumnNames"));
+    }
+
+    private LinkedHashMap target(LogicalPlan node, String name) {
+        Object table = Reflect.first(node, "table|tableDesc|catalogTable");
+        Object relation = Reflect.get(node, "logicalRelation");
+        Object location = Reflect.path(node, "storage.locationUri");
+        if (name.equals("InsertIntoHadoopFsRelationCommand")) {
+            LinkedHashMap files = table == null
+                ? identities.ofPath(Reflect.get(node, "outputPath"), null) : identities.ofCatalogTable(table);
+            files.put("format", Reflect.text(Reflect.path(node, "fileFormat.shortName")));
+            return files;
+        }
+        if (table != null) {
+            return identities.ofCatalogTable(table);
+        }
+        if (relation != null) {
+            return identities.ofSource(relation);
+        }
+        if (location != null) {
+            Object provider = Reflect.get(node, "provider");
+            return identities.ofPath(location, provider == null ? "hive" : Reflect.text(provider));
+        }
+        Object source = Reflect.get(node, "dataSource");
+        Object shortName = Reflect.get(source, "shortName");
+        String format = shortName == null ? Identities.className(source) : Reflect.text(shortName);
+        return identities.ofOptions(format, Reflect.get(node, "options"));
+    }
+
+    private void readLoad(LogicalPlan node) {
+        Object catalog = Reflect.path(identities.session(), "sessionState.catalog");
+        Object table = Reflect.call(catalog, "getTableMetadata", Reflect.get(node, "table"));
+        LinkedHashMap identity = identities.ofCatalogTable(table);
+        walker.facts.addSource(identities.ofPath(Reflect.get(node, "path"), null), NO_COLUMNS, false);
+        sinks.add(identity, modify(Boolean.TRUE.equals(Reflect.get(node, "isOverwrite"))), NO_COLUMNS, null);
+    }
+
+    private static String modify(boolean overwrites) {
+        return overwrites ? "OVERWRITE" : "INSERT";
+    }
+
+    private Map addQuery(LogicalPlan query, LinkedHashMap identity, String modify, Object names) {
+        walker.walk(query);
+        return sinks.add(identity, modify, Trees.output(query), names);
+    }
+
+    /** Returns what a table is that a command has as a plan, under an alias perhaps. */
+    LinkedHashMap ofTable(LogicalPlan table) {
+        while (table.children().size() == 1) {
+            table = (LogicalPlan) table.children().head();
+        }
+        LinkedHashMap identity = identities.ofSource(table);
+        return identity == null ? new LinkedHashMap() : identity;
+    }
+
+    /** Kafka's topic may stand in a column; one that is the same for all rows is known. */
+    static void addTopic(LinkedHashMap sink, LogicalPlan query) {
+        if (String.valueOf(sink.get("format")).toLowerCase().indexOf("kafka") >= 0) {
+            Object topic = ConstantColumn.value(query, "topic");
+            if (topic != null) {
+                sink.put("topics", new Object[] {String.valueOf(topic)});
+            }
+        }
+    }
+
+    /** Asks the catalog again for tables that were not there when the statement began; tells whether any is now. */
+    boolean locateNewTables() {
+        boolean changed = false;
+        List all = sinks.all();
+        for (int i = 0; i < all.size(); i++) {
+            Map sink = (Map) all.get(i);
+            if (((Map) sink.get("identity")).get("provisional") != null) {
+                Object[] place = (Object[]) newTables.get(sink);
+                Object table = Identities.load(place[0], place[1]);
+                if (table != null) {
+                    sink.put("identity", identities.ofIdentifier(place[0], place[1], table, null));
+                    changed = true;
+                }
+            }
+        }
+        return changed;
+    }
+}
