@@ -14,7 +14,7 @@ from spark_events.history.checkpoints import CheckpointSla, Sla, checkpoint_days
 from spark_events.history.facts import CHECKPOINT, LOSS, SEEN, FactReader, Reading, date_of, each_once
 from spark_events.history.failures import failures
 from spark_events.history.plausible import DAY_MS, PossibleTimes
-from spark_events.history.timeline import heard, status_intervals
+from spark_events.history.timeline import last_heard, status_intervals
 from spark_events.history.uptime import uptime, uptime_per_day
 
 if TYPE_CHECKING:
@@ -79,13 +79,13 @@ class History:
         """Return the tables; each is computed when somebody asks for its rows."""
         since_ms, until_ms = self.window
         facts = self._facts.where(F.col("fact") != CHECKPOINT)
-        last_heard = _settled(heard(facts, self._days))
-        intervals = _settled(status_intervals(facts, last_heard, until_ms))
+        heard = _settled(last_heard(facts, self._days))
+        intervals = _settled(status_intervals(facts, heard, until_ms))
         of_sla = CheckpointSla(_settled(self._days), facts, intervals, self.sla, until_ms)
         shown = intervals.where(F.col("end_ms") > since_ms)
         return Tables(
             status_intervals=shown.withColumn("start_ms", F.greatest("start_ms", F.lit(since_ms))),
-            uptime=uptime(facts, last_heard, intervals, since_ms, until_ms),
+            uptime=uptime(facts, heard, intervals, since_ms, until_ms),
             uptime_per_day=uptime_per_day(facts, intervals, self.days_since_ms, until_ms),
             checkpoint_sla=of_sla.in_all(),
             checkpoint_sla_per_day=of_sla.per_day().where(

@@ -1,8 +1,12 @@
-"""In which status each application and query was, from when to when."""
+"""The status of each application and query, from when to when.
+
+Three steps lead there: the statuses of each run on its own; the times at which something changes in any run
+of a job, with how many runs are in each status from then on; and from these the status of the job.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
@@ -10,22 +14,26 @@ from pyspark.sql import functions as F  # noqa: N812
 from spark_events.history.facts import STATUS
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 JOB = ("kind", "app_name", "query_name")
-"""What a history is of: names, which outlive a restart; ``query_name`` is empty for an application."""
+"""The key of a job: names, which outlive a restart; ``query_name`` is empty for an application."""
 UP, DOWN, STARTING, STOPPED = "up", "down", "starting", "stopped"
 LOST = "LOST"
 """The status of a job whose end nobody reported, and of which another run began later."""
 _ACTIVE = ("RUNNING", "CANCELLING", "FAILING", "RESTARTING", "CREATED")
-"""What a job with several runs is in: the first of these in which one of them is."""
-_ENDED = (LOST, "FINISHED", "CANCELED", "FAILED")
-"""Where several runs end in the same ms, the last of these counts."""
-_ORDER = ("CREATED", "RESTARTING", "RUNNING", "FAILING", "CANCELLING", "FAILED", "CANCELED", "FINISHED")
-_ENDS_IN_FAILURE = ("FAILED", LOST)
+"""The statuses of a run that goes on; of several runs, the first of these counts."""
+_UP_IN = ("RUNNING", "CANCELLING", "FAILING")
+_ENDS = (LOST, "FINISHED", "CANCELED", "FAILED")
+"""The statuses of a run that is over; of several that end in the same ms, the last of these counts."""
+_DOWN_AFTER = (LOST, "FAILED")
+_CHRONOLOGY = (
+    "CREATED", "RESTARTING", "RUNNING", "FAILING", "CANCELLING", "FAILED", "CANCELED", "FINISHED"
+)  # fmt: skip
+"""In which order a run comes to several statuses in the same ms."""
 
 
-def heard(facts: DataFrame, days: DataFrame) -> DataFrame:
+def last_heard(facts: DataFrame, days: DataFrame) -> DataFrame:
     """Return when something was last heard of each run of an application, and of each query in it.
 
     Args:
@@ -36,21 +44,21 @@ def heard(facts: DataFrame, days: DataFrame) -> DataFrame:
         ``app_name``, ``app_id``, ``query_name`` (null where it was no query's event), ``heard_ms``.
     """
     key = ("app_name", "app_id", "query_name")
-    rows = facts.select(*key, F.col("time_ms").alias("heard_ms"))
-    both = rows.unionByName(days.select(*key, "heard_ms"))
-    return both.groupBy(*key).agg(F.max("heard_ms").alias("heard_ms"))
+    of_facts = facts.select(*key, F.col("time_ms").alias("heard_ms"))
+    of_checkpoints = days.select(*key, "heard_ms")
+    return of_facts.unionByName(of_checkpoints).groupBy(*key).agg(F.max("heard_ms").alias("heard_ms"))
 
 
-def status_intervals(facts: DataFrame, last_heard: DataFrame, until_ms: int) -> DataFrame:
+def status_intervals(facts: DataFrame, heard: DataFrame, until_ms: int) -> DataFrame:
     """Return the status intervals of all applications and queries.
 
     Runs of a job that overlap (two drivers of one name) make one line: it is RUNNING while one of them is.
-    A run of which no end is told ended when its application was last heard of, once another run began (LOST);
-    the latest run goes on.
+    A run whose end was not reported ended when its application was last heard of, once another run began
+    (LOST); the latest run goes on.
 
     Args:
         facts: of ``facts.SCHEMA``, each once.
-        last_heard: as of ``heard``.
+        heard: as of ``last_heard``.
         until_ms: the end of what is known, in ms since the epoch.
 
     Returns:
@@ -61,26 +69,20 @@ def status_intervals(facts: DataFrame, last_heard: DataFrame, until_ms: int) -> 
     """
     by_job = Window.partitionBy(*JOB).orderBy("time_ms")
     so_far = by_job.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    points = _points(_of_runs(facts, last_heard))
-    for status in _ACTIVE:
-        points = points.withColumn(status, F.sum(status).over(so_far))
-    last_end = F.last("ended", ignorenulls=True).over(so_far)
-    ends = (F.when(last_end == number, F.lit(name)) for number, name in enumerate(_ENDED))
-    points = points.withColumn("ended", F.coalesce(*ends))
-    active = F.coalesce(*(F.when(F.col(status) > 0, F.lit(status)) for status in _ACTIVE))
-    failed = F.coalesce(F.col("ended").isin(*_ENDS_IN_FAILURE), F.lit(False))
-    state = (
-        F.when(active.isin("RUNNING", "CANCELLING", "FAILING"), UP)
-        .when(failed, DOWN)
-        .when(active.isNotNull(), STARTING)
-        .otherwise(STOPPED)
-    )
-    intervals = points.select(
+    runs_in = {status: F.sum(_runs_column(status)).over(so_far) for status in _ACTIVE}
+    statuses = _changes(_run_intervals(facts, heard)).select(
         *JOB,
-        F.coalesce(active, "ended").alias("status"),
-        state.alias("state"),
+        F.coalesce(*(F.when(runs > 0, F.lit(status)) for status, runs in runs_in.items())).alias("active"),
+        F.last("ended_as", ignorenulls=True).over(so_far).alias("ended_as"),
         F.col("time_ms").alias("start_ms"),
         F.coalesce(F.lead("time_ms").over(by_job), F.lit(until_ms)).alias("end_ms"),
+    )
+    intervals = statuses.select(
+        *JOB,
+        F.coalesce("active", "ended_as").alias("status"),
+        _state().alias("state"),
+        "start_ms",
+        "end_ms",
     )
     lasting = (F.col("end_ms") > F.col("start_ms")) | (F.col("start_ms") == until_ms)
     return _merged(intervals.where(F.col("status").isNotNull() & lasting), "status", "state")
@@ -101,18 +103,6 @@ def outages(intervals: DataFrame) -> DataFrame:
     return _merged(intervals, "state").withColumn("over", over).where(F.col("state") == DOWN)
 
 
-def _merged(intervals: DataFrame, *same: str) -> DataFrame:
-    """Join what follows one another without a change."""
-    by_job = Window.partitionBy(*JOB).orderBy("start_ms")
-    changed = F.lag("end_ms").over(by_job).isNull() | (F.lag("end_ms").over(by_job) != F.col("start_ms"))
-    for name in same:
-        changed = changed | (F.lag(name).over(by_job) != F.col(name))
-    numbered = intervals.withColumn("changed", changed.cast("int"))
-    numbered = numbered.withColumn("island", F.sum("changed").over(by_job))
-    merged = numbered.groupBy(*JOB, "island", *same)
-    return merged.agg(F.min("start_ms").alias("start_ms"), F.max("end_ms").alias("end_ms")).drop("island")
-
-
 def transitions(facts: DataFrame) -> DataFrame:
     """Return the status changes of applications and queries, with ``JOB`` and the ``run`` they are of."""
     of_query = F.col("kind") == "query"
@@ -129,60 +119,89 @@ def transitions(facts: DataFrame) -> DataFrame:
     )
 
 
-def _of_runs(facts: DataFrame, last_heard: DataFrame) -> DataFrame:
-    """Return each status of each run, its end (null where it goes on), and whether the run was lost then."""
-    order = F.coalesce(
-        *(F.when(F.col("status") == name, F.lit(number)) for number, name in enumerate(_ORDER))
+def _run_intervals(facts: DataFrame, heard: DataFrame) -> DataFrame:
+    """Return the statuses of each run on its own.
+
+    Returns:
+        ``JOB``; ``status``; ``start_ms``; ``end_ms``: null where it goes on; ``lost``: whether it ends
+        without a report.
+    """
+    run = Window.partitionBy(*JOB, "run")
+    in_order = run.orderBy("time_ms", _place_in(_CHRONOLOGY, "status"), "event_id")
+    # By a range that leaves out the runs that began in the same ms.
+    later_runs = Window.partitionBy(*JOB).orderBy("began_ms").rangeBetween(1, Window.unboundedFollowing)
+    heard_of_application = heard.groupBy("app_name", "app_id").agg(F.max("heard_ms").alias("heard_ms"))
+    changes = (
+        transitions(facts)
+        .withColumn("next_status_ms", F.lead("time_ms").over(in_order))
+        .withColumn("began_ms", F.min("time_ms").over(run))
+        .withColumn("next_run_ms", F.min("began_ms").over(later_runs))
+        .join(heard_of_application, ["app_name", "app_id"], "left")
     )
-    by_run = Window.partitionBy(*JOB, "run").orderBy("time_ms", order, "event_id")
-    of_run = Window.partitionBy(*JOB, "run")
-    changes = transitions(facts)
-    changes = changes.withColumn("next_ms", F.lead("time_ms").over(by_run))
-    changes = changes.withColumn("began_ms", F.min("time_ms").over(of_run))
-    # The next run to begin, by a range that leaves out those that began in the same ms.
-    later = Window.partitionBy(*JOB).orderBy("began_ms").rangeBetween(1, Window.unboundedFollowing)
-    changes = changes.withColumn("next_run_ms", F.min("began_ms").over(later))
-    of_application = last_heard.groupBy("app_name", "app_id").agg(F.max("heard_ms").alias("heard_ms"))
-    changes = changes.join(of_application, ["app_name", "app_id"], "left")
-    active = F.col("status").isin(*_ACTIVE)
-    gone = active & F.col("next_ms").isNull() & F.col("next_run_ms").isNotNull()
+    is_last = F.col("next_status_ms").isNull()
+    lost = F.col("status").isin(*_ACTIVE) & is_last & F.col("next_run_ms").isNotNull()
     lost_ms = F.greatest("time_ms", F.least(F.coalesce("heard_ms", "time_ms"), "next_run_ms"))
-    end_ms = F.coalesce("next_ms", F.when(gone, lost_ms))
-    return changes.select(*JOB, "status", "time_ms", end_ms.alias("end_ms"), gone.alias("gone"))
-
-
-def _points(of_runs: DataFrame) -> DataFrame:
-    """Return the times at which anything changes, with by how much, for each status, and what ended then."""
-    marks = F.array(
-        _mark(F.col("time_ms"), F.when(F.col("status").isin(*_ACTIVE), F.col("status")), 1, _ended("status")),
-        _mark(
-            F.col("end_ms"),
-            F.when(F.col("status").isin(*_ACTIVE), F.col("status")),
-            -1,
-            F.when(F.col("gone"), F.lit(_ENDED.index(LOST))),
-        ),
+    end_ms = F.coalesce("next_status_ms", F.when(lost, lost_ms))
+    return changes.select(
+        *JOB, "status", F.col("time_ms").alias("start_ms"), end_ms.alias("end_ms"), lost.alias("lost")
     )
-    marked = of_runs.select(*JOB, F.explode(marks).alias("mark")).select(*JOB, "mark.*")
-    changes = [
-        F.sum(F.when(F.col("active") == status, F.col("change")).otherwise(0)).alias(status)
+
+
+def _changes(run_intervals: DataFrame) -> DataFrame:
+    """Return what changes in a job's runs, and when.
+
+    Returns:
+        ``JOB``; ``time_ms``; for each active status, ``_runs_column``: how many more runs are in it from
+        then on; ``ended_as``: the status that a run ended with, null where none ended.
+    """
+    begin = F.struct(
+        F.col("start_ms").alias("time_ms"),
+        F.lit(1).alias("runs"),
+        F.when(F.col("status").isin(*_ENDS), F.col("status")).alias("ended_as"),
+    )
+    end = F.struct(
+        F.col("end_ms").alias("time_ms"),
+        F.lit(-1).alias("runs"),
+        F.when(F.col("lost"), F.lit(LOST)).alias("ended_as"),
+    )
+    both = run_intervals.select(*JOB, "status", F.inline(F.array(begin, end)))
+    more_runs = (
+        F.sum(F.when(F.col("status") == status, F.col("runs")).otherwise(0)).alias(_runs_column(status))
         for status in _ACTIVE
-    ]
+    )
+    ended_as = F.max_by("ended_as", _place_in(_ENDS, "ended_as")).alias("ended_as")
+    return both.where(F.col("time_ms").isNotNull()).groupBy(*JOB, "time_ms").agg(*more_runs, ended_as)
+
+
+def _runs_column(status: str) -> str:
+    return f"runs_{status.lower()}"
+
+
+def _state() -> Column:
+    """Return the state of a job by ``active``, its status while a run goes on, and its last ``ended_as``."""
+    active = F.col("active")
+    failed = F.coalesce(F.col("ended_as").isin(*_DOWN_AFTER), F.lit(False))
     return (
-        marked.where("time_ms is not null")
-        .groupBy(*JOB, "time_ms")
-        .agg(*changes, F.max("ended").alias("ended"))
+        F.when(active.isin(*_UP_IN), UP)
+        .when(failed, DOWN)
+        .when(active.isNotNull(), STARTING)
+        .otherwise(STOPPED)
     )
 
 
-def _mark(time_ms: Any, active: Any, change: int, ended: Any) -> Any:
-    return F.struct(
-        time_ms.alias("time_ms"),
-        active.alias("active"),
-        F.lit(change).alias("change"),
-        ended.cast("int").alias("ended"),
-    )
+def _place_in(order: tuple[str, ...], status: str) -> Column:
+    """Return where a column's status stands in an order; null where it is none of it."""
+    return F.coalesce(*(F.when(F.col(status) == name, F.lit(place)) for place, name in enumerate(order)))
 
 
-def _ended(status: str) -> Any:
-    numbers = (F.when(F.col(status) == name, F.lit(number)) for number, name in enumerate(_ENDED))
-    return F.coalesce(*numbers)
+def _merged(intervals: DataFrame, *values: str) -> DataFrame:
+    """Join the intervals of a job that follow one another with the same values."""
+    by_job = Window.partitionBy(*JOB).orderBy("start_ms")
+    previous_end_ms = F.lag("end_ms").over(by_job)
+    changed = previous_end_ms.isNull() | (previous_end_ms != F.col("start_ms"))
+    for name in values:
+        changed = changed | (F.lag(name).over(by_job) != F.col(name))
+    numbered = intervals.withColumn("changed", changed.cast("int"))
+    numbered = numbered.withColumn("number", F.sum("changed").over(by_job))
+    merged = numbered.groupBy(*JOB, "number", *values)
+    return merged.agg(F.min("start_ms").alias("start_ms"), F.max("end_ms").alias("end_ms")).drop("number")

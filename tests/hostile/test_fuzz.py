@@ -22,10 +22,10 @@ from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from spark_events_otlp.over_grpc import _retry_info_ms
+from spark_events_otlp.over_grpc import retry_info_ms
 from spark_events_otlp.over_http import HttpTransport, retry_after_ms
 from spark_events_otlp.signals import LOGS
-from spark_events_otlp.transport import Target
+from spark_events_otlp.transport import Endpoint
 
 from spark_events.api import ConfigError, Refused, RetryLater
 from spark_events.api import option_types as types
@@ -198,7 +198,7 @@ def failure(text: bytes) -> None:
     assert len(one_line(RuntimeError(whole * 20))) < 2_000
 
 
-HTTP = HttpTransport(Target("http://127.0.0.1:1/v1/logs", {}, 1.0, False, None), LOGS)  # type: ignore[arg-type]
+HTTP = HttpTransport(Endpoint("http://127.0.0.1:1/v1/logs", {}, 1.0, False, None), LOGS)  # type: ignore[arg-type]
 
 
 def otlp_answer(answer: tuple[int, bytes, str]) -> None:
@@ -209,17 +209,17 @@ def otlp_answer(answer: tuple[int, bytes, str]) -> None:
     given.headers["Retry-After"] = header
     given.headers["Content-Type"] = "application/x-protobuf"
     assert (retry_after_ms(given.headers) or 0) >= 0
-    error = HTTP._error(given, body)
+    error = HTTP._error_of(given, body)
     assert isinstance(error, RetryLater | Refused)
     assert len(str(error)) < 2_000
     with contextlib.suppress(RetryLater):
-        HTTP._parse(code, body)
+        HTTP._parsed(code, body)
 
     class Failed:
         def trailing_metadata(self) -> list[tuple[str, bytes]]:
             return [("grpc-status-details-bin", body)]
 
-    assert (_retry_info_ms(Failed()) or 0) >= 0
+    assert (retry_info_ms(Failed()) or 0) >= 0
 
 
 def properties(text: bytes) -> None:

@@ -273,14 +273,14 @@ def test_a_series_that_comes_while_lines_are_prepared() -> None:
     reporter = SeriesReporter()
     reporter.notify_of_added_metric(Counter(), "rows", group(query_name="first"))
     (family,) = reporter._families.values()
-    prepare = family._prepare
+    prefix = family._prefix
 
-    def prepare_slowly(series: Any) -> Any:
-        family._prepare = prepare  # type: ignore[method-assign]
+    def prefix_slowly(labels: Any, metric: Metric) -> Any:
+        family._prefix = prefix  # type: ignore[method-assign]
         reporter.notify_of_added_metric(Counter(), "rows", group(query_name="second"))
-        return prepare(series)
+        return prefix(labels, metric)
 
-    family._prepare = prepare_slowly  # type: ignore[method-assign]
+    family._prefix = prefix_slowly  # type: ignore[method-assign]
     assert reporter.render().count(b"query_name") == 1
     assert reporter.render().count(b"query_name") == 2
 

@@ -29,11 +29,10 @@ def log_record(event: Event) -> bytes:
     record = LogRecord()
     record.time_unix_nano = _ns(event.observed_time_ms)
     record.observed_time_unix_nano = time.time_ns()
-    _add(record.attributes, "event.id", event.id)
-    head = _scope(event.class_scope) + _name(event.name, event.severity)
+    _add_attribute(record, "event.id", event.id)
     if event.body:
         record.body.string_value = text(event.body)
-    return _with_attributes(head, record, event)
+    return _record(event.class_scope, record, event, _serialised_name(event.name, event.severity))
 
 
 def span_message(span: Span) -> bytes:
@@ -51,47 +50,53 @@ def span_message(span: Span) -> bytes:
     if span.error is not None:
         message.status.CopyFrom(Status(code=Status.STATUS_CODE_ERROR, message=text(span.error)))
     for event in span.events:
-        added = message.events.add(name=text(event.name), time_unix_nano=_ns(event.time_ms))
-        _with(added, event.attributes.items())
+        event_message = message.events.add(name=text(event.name), time_unix_nano=_ns(event.time_ms))
+        _add_attributes(event_message, event.attributes.items())
     for link in span.links:
         message.links.add(trace_id=bytes.fromhex(link.trace_id), span_id=bytes.fromhex(link.span_id))
-    return _with_attributes(_scope(span.class_scope), message, span)
+    return _record(span.class_scope, message, span)
 
 
 def split_scope(record: bytes) -> tuple[bytes, bytes]:
-    """Return the instrumentation scope of what the functions above returned, and the message."""
+    """Return the name of a record's instrumentation scope, and its message."""
     scope, _, message = record.partition(_BEHIND_SCOPE)
     return scope, message
 
 
 def key_values(attributes: Mapping[str, Any]) -> list[KeyValue]:
     """Return attributes as OTLP's list."""
-    return list(_with(LogRecord(), attributes.items()).attributes)
+    return list(_add_attributes(LogRecord(), attributes.items()).attributes)
 
 
-def _with_attributes(head: bytes, message: LogRecord | SpanMessage, item: Event | Span) -> bytes:
-    """Return the head, the message, and the item's attributes; those that do not repeat are added to it."""
+def _record(scope: str, message: LogRecord | SpanMessage, item: Event | Span, *repeated: bytes) -> bytes:
+    """Return the scope's name, and behind it the message with the item's attributes.
+
+    Args:
+        scope: the name of the instrumentation scope.
+        message: all else that differs from item to item.
+        item: has the attributes.
+        repeated: more of the same message, serialised already.
+    """
     kind: Any = type(message)
     attributes, variables = item.attributes, item.variables
     if not attributes.keys().isdisjoint(variables):  # an attribute wins over a variable of its name
         attributes, variables = item.all_attributes, {}
-    parts = [head, b"", _variables(kind, tuple(variables.items()))]
+    parts = [*repeated, _serialised_variables(kind, tuple(variables.items()))]
     for key, value in attributes.items():
         if isinstance(value, str) and len(value) <= _LONGEST_REPEATED:
-            parts.append(_repeated(kind, key, value))
+            parts.append(_serialised_attribute(kind, key, value))
         else:
-            _add(message.attributes, key, value)
-    parts[1] = message.SerializeToString()
-    return b"".join(parts)
+            _add_attribute(message, key, value)
+    return b"".join((_scope_bytes(scope), message.SerializeToString(), *parts))
 
 
 @lru_cache(_REPEATED)
-def _scope(scope: str) -> bytes:
+def _scope_bytes(scope: str) -> bytes:
     return text(scope).replace("\0", "").encode() + _BEHIND_SCOPE
 
 
 @lru_cache(_REPEATED)
-def _name(name: str, severity: Severity) -> bytes:
+def _serialised_name(name: str, severity: Severity) -> bytes:
     """Return a log record that has a name and a severity and nothing else."""
     record = LogRecord(event_name=text(name), severity_text=severity.name)
     record.severity_number = int(severity)  # type: ignore[assignment]
@@ -100,33 +105,35 @@ def _name(name: str, severity: Severity) -> bytes:
 
 
 @lru_cache(_REPEATED)
-def _variables(kind: Any, variables: tuple[tuple[str, str], ...]) -> bytes:
+def _serialised_variables(kind: Any, variables: tuple[tuple[str, str], ...]) -> bytes:
     """Return a message of a kind that has these attributes and nothing else."""
-    serialised: bytes = _with(kind(), variables).SerializeToString()
+    serialised: bytes = _add_attributes(kind(), variables).SerializeToString()
     return serialised
 
 
 @lru_cache(_REPEATED)
-def _repeated(kind: Any, key: str, value: str) -> bytes:
+def _serialised_attribute(kind: Any, key: str, value: str) -> bytes:
     """Return a message of a kind that has one attribute and nothing else."""
-    serialised: bytes = _with(kind(), ((key, value),)).SerializeToString()
+    serialised: bytes = _add_attributes(kind(), ((key, value),)).SerializeToString()
     return serialised
 
 
-def _with(message: Any, attributes: Iterable[tuple[str, Any]]) -> Any:
+def _add_attributes(message: Any, attributes: Iterable[tuple[str, Any]]) -> Any:
+    """Add attributes to a message, and return it."""
     for key, value in attributes:
-        _add(message.attributes, key, value)
+        _add_attribute(message, key, value)
     return message
 
 
-def _add(target: Any, key: str, value: Any) -> None:
+def _add_attribute(message: Any, key: str, value: Any) -> None:
     # A third of the cost of building each KeyValue by its constructor.
-    pair = target.add()
+    pair = message.attributes.add()
     pair.key = text(key)
-    _set(pair.value, value)
+    _set_value(pair.value, value)
 
 
-def _set(target: Any, value: Any) -> None:
+def _set_value(target: Any, value: Any) -> None:
+    """Set an AnyValue to a value of Python."""
     if isinstance(value, str):
         target.string_value = text(value)
     elif isinstance(value, bool):
@@ -137,8 +144,8 @@ def _set(target: Any, value: Any) -> None:
         target.double_value = value
     elif isinstance(value, tuple | list):
         target.array_value.SetInParent()
-        for each in value:
-            _set(target.array_value.values.add(), each)
+        for item in value:
+            _set_value(target.array_value.values.add(), item)
     else:
         target.string_value = text(str(value))
 

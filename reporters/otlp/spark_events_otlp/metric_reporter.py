@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric as MetricMessage
@@ -22,17 +23,18 @@ from spark_events.api import (
     base_unit,
     snake_case,
 )
+from spark_events_otlp.connection import environment, transport_from
 from spark_events_otlp.encode import key_values, text
-from spark_events_otlp.factory import BATCH_SIZE, HISTOGRAM, TEMPORALITY
+from spark_events_otlp.options import BATCH_SIZE, HISTOGRAM, TEMPORALITY
 from spark_events_otlp.resource import resource_from
-from spark_events_otlp.series import Form, Series, series_of
+from spark_events_otlp.series import MetricForm, Series, series_of
 from spark_events_otlp.signals import METRICS
-from spark_events_otlp.transport import environment, transport_from
 
 _SCOPE = "spark_events"
-_MOST_LEAVING = 10_000
+_MOST_REMOVED = 10_000
 logger = logging.getLogger("spark_events.otlp")
-Key = tuple[str, tuple[tuple[str, str], ...]]
+SeriesKey = tuple[str, tuple[tuple[str, str], ...]]
+"""A metric's name, and its attributes."""
 
 
 class OtlpMetricReporter(MetricReporter, Scheduled):
@@ -50,26 +52,26 @@ class OtlpMetricReporter(MetricReporter, Scheduled):
         self._resource = resource_from(config)
         self._batch_size = config.get(BATCH_SIZE)
         self._form = form_from(config)
-        self._series: dict[Key, Series] = {}
-        self._leaving: dict[Series, str] = {}
-        self._errors = Counter("{series}", "Series that could not be read when they were reported.")
-        self._series["spark.reporter.read_errors", ()] = series_of(
-            self._errors, [], self._form, time.time_ns()
-        )
+        self._series: dict[SeriesKey, Series] = {}
+        self._removed: dict[Series, str] = {}
+        """What was counted since the last report by series that are removed, by their names."""
+        self._read_errors = Counter("{series}", "Series that could not be read when they were reported.")
+        errors = series_of(self._read_errors, [], self._form, time.time_ns())
+        self._series["spark.reporter.read_errors", ()] = errors
 
     @property
     def destination(self) -> str:
         """The endpoint."""
-        return self._transport.endpoint
+        return self._transport.url
 
     def notify_of_added_metric(self, metric: Metric, name: str, group: MetricGroup) -> None:
         """Add one series; of two that have all attributes in common, the first stays."""
         key = _key(name, group)
+        full_name, attributes = key[0], dict(key[1])
         if key in self._series:
-            logger.warning("a second series %s%s is not reported", key[0], dict(key[1]))
+            logger.warning("a second series %s%s is not reported", full_name, attributes)
             return
-        attributes = key_values(dict(key[1]))
-        self._series[key] = series_of(metric, attributes, self._form, time.time_ns())
+        self._series[key] = series_of(metric, key_values(attributes), self._form, time.time_ns())
 
     def notify_of_removed_metric(self, metric: Metric, name: str, group: MetricGroup) -> None:
         """Remove one series; what it has counted since the last report is reported once more."""
@@ -79,9 +81,9 @@ class OtlpMetricReporter(MetricReporter, Scheduled):
             return
         del self._series[key]
         if not isinstance(metric, Gauge):
-            self._leaving[series] = key[0]
-        if len(self._leaving) > _MOST_LEAVING:
-            self._leaving.pop(next(iter(self._leaving)))
+            self._removed[series] = key[0]
+        if len(self._removed) > _MOST_REMOVED:
+            self._removed.pop(next(iter(self._removed)))
 
     def report(self) -> None:
         """Send all metrics.
@@ -91,18 +93,17 @@ class OtlpMetricReporter(MetricReporter, Scheduled):
             Refused: it will never take one of the requests; the others were sent.
             PartlyRefused: it took all requests, but for some points.
         """
-        wrong: Refused | PartlyRefused | None = None
-        now_ns = time.time_ns()
-        for request, sent in self._requests(now_ns):
+        last_refusal: Refused | PartlyRefused | None = None
+        for batch in self._batches(time.time_ns()):
             try:
-                self._transport.deliver(request.SerializeToString())
+                self._transport.deliver(self._request(batch))
             except (Refused, PartlyRefused) as error:
-                wrong = error
-            for series in sent:
-                series.taken()
-                self._leaving.pop(series, None)
-        if wrong is not None:
-            raise wrong
+                last_refusal = error
+            for series in batch.series:
+                series.acknowledge()
+                self._removed.pop(series, None)
+        if last_refusal is not None:
+            raise last_refusal
 
     def probe(self) -> str:
         """Send an empty request."""
@@ -112,56 +113,67 @@ class OtlpMetricReporter(MetricReporter, Scheduled):
         """Close the connection."""
         self._transport.close()
 
-    def _requests(self, now_ns: int) -> Iterator[tuple[ExportMetricsServiceRequest, list[Series]]]:
-        """Yield requests of a limited number of points, and the series that are in each."""
-        request, messages, sent = self._empty()
-        for name, series in self._all():
-            message = messages.get(name) or self._message(name, series.metric)
+    def _batches(self, now_ns: int) -> Iterator[_Batch]:
+        """Yield batches of a limited number of points, of all series that have a value."""
+        batch = _Batch()
+        for name, series in self._all_series():
+            message = batch.messages.get(name) or _empty_message(name, series.metric)
             try:
                 if not series.add_point(message, now_ns):
                     continue
             except Exception:
-                self._errors.inc()
+                self._read_errors.inc()
                 logger.debug("%s could not be read", name, exc_info=True)
                 continue
-            messages[name] = message
-            sent.append(series)
-            if len(sent) >= self._batch_size:
-                yield self._complete(request, messages), sent
-                request, messages, sent = self._empty()
-        if sent:
-            yield self._complete(request, messages), sent
+            batch.messages[name] = message
+            batch.series.append(series)
+            if len(batch.series) >= self._batch_size:
+                yield batch
+                batch = _Batch()
+        if batch.series:
+            yield batch
 
-    def _all(self) -> list[tuple[str, Series]]:
-        """Return all series by name, those that leave before the ones that may have taken their place."""
-        leaving = [(name, series) for series, name in self._leaving.items()]
-        return [*leaving, *((key[0], series) for key, series in self._series.items())]
+    def _all_series(self) -> list[tuple[str, Series]]:
+        """Return all series by name, removed ones before those that may have taken their place."""
+        removed = [(name, series) for series, name in self._removed.items()]
+        return [*removed, *((key[0], series) for key, series in self._series.items())]
 
-    def _empty(self) -> tuple[ExportMetricsServiceRequest, dict[str, MetricMessage], list[Series]]:
+    def _request(self, batch: _Batch) -> bytes:
         request = ExportMetricsServiceRequest()
-        request.resource_metrics.add().resource.CopyFrom(self._resource)
-        return request, {}, []
-
-    def _complete(
-        self, request: ExportMetricsServiceRequest, messages: dict[str, MetricMessage]
-    ) -> ExportMetricsServiceRequest:
-        scope = request.resource_metrics[0].scope_metrics.add()
+        of_resource = request.resource_metrics.add(resource=self._resource)
+        scope = of_resource.scope_metrics.add(metrics=batch.messages.values())
         scope.scope.name = _SCOPE
-        scope.metrics.extend(messages.values())
-        return request
-
-    def _message(self, name: str, metric: Metric) -> MetricMessage:
-        unit = base_unit(metric.unit).ucum
-        return MetricMessage(name=text(name), description=text(metric.description), unit=text(unit))
+        serialised: bytes = request.SerializeToString()
+        return serialised
 
 
-def form_from(config: ReporterConfig) -> Form:
+@dataclass(slots=True)
+class _Batch:
+    """The points of one request.
+
+    Attributes:
+        messages: the points by the name of their metric.
+        series: each of which has one point in it.
+    """
+
+    messages: dict[str, MetricMessage] = field(default_factory=dict)
+    series: list[Series] = field(default_factory=list)
+
+
+def _empty_message(name: str, metric: Metric) -> MetricMessage:
+    unit = base_unit(metric.unit).ucum
+    return MetricMessage(name=text(name), description=text(metric.description), unit=text(unit))
+
+
+def form_from(config: ReporterConfig) -> MetricForm:
     """Return how metrics are written: as configured, or as OTEL_* variables say."""
     temporality = config.get(TEMPORALITY) or environment("TEMPORALITY_PREFERENCE", METRICS) or "cumulative"
     histogram = config.get(HISTOGRAM) or environment("DEFAULT_HISTOGRAM_AGGREGATION", METRICS) or "explicit"
-    return Form(temporality.lower() in ("delta", "lowmemory"), "exponential" in histogram.lower())
+    return MetricForm(
+        delta=temporality.lower() in ("delta", "lowmemory"), exponential="exponential" in histogram.lower()
+    )
 
 
-def _key(name: str, group: MetricGroup) -> Key:
-    full = ".".join(snake_case(part) for part in (*group.logical_scope, name))
-    return full, tuple(sorted((key, value) for key, value in group.variables.items() if value != ""))
+def _key(name: str, group: MetricGroup) -> SeriesKey:
+    full_name = ".".join(snake_case(part) for part in (*group.logical_scope, name))
+    return full_name, tuple(sorted((key, value) for key, value in group.variables.items() if value != ""))

@@ -13,11 +13,11 @@ from google.rpc.status_pb2 import Status
 
 from spark_events.api import Refused, RetryLater
 from spark_events_otlp.signals import Signal
-from spark_events_otlp.transport import TRIES_OF_UNCLEAR, Target, Transport
+from spark_events_otlp.transport import TRIES_OF_UNCLEAR, Endpoint, OtlpTransport
 
 _REFUSED = frozenset(("INVALID_ARGUMENT", "FAILED_PRECONDITION", "ALREADY_EXISTS"))
 _UNCLEAR = frozenset(("INTERNAL", "UNKNOWN"))
-_OURS = {
+_HINTS = {
     "UNAUTHENTICATED": "see exporter.headers",
     "PERMISSION_DENIED": "see exporter.headers",
     "UNIMPLEMENTED": "it does not serve this signal; see exporter.endpoint",
@@ -25,14 +25,14 @@ _OURS = {
 }
 _LONGEST_DETAILS = 1_000
 _TOO_LARGE = "larger than max"
-_STATUS = "grpc-status-details-bin"
+_STATUS_KEY = "grpc-status-details-bin"
 
 
-class GrpcTransport(Transport):
+class GrpcTransport(OtlpTransport):
     """Sends requests over one channel, made anew when the files of TLS change."""
 
-    def __init__(self, target: Target, signal: Signal) -> None:
-        super().__init__(target, signal)
+    def __init__(self, endpoint: Endpoint, signal: Signal) -> None:
+        super().__init__(endpoint, signal)
         self._channel: Any = None
         self._export: Any = None
 
@@ -42,12 +42,12 @@ class GrpcTransport(Transport):
         try:
             return self._export(
                 request,
-                timeout=self._target.timeout_s,
-                metadata=list(self._target.reveal_headers().items()),
-                compression=grpc.Compression.Gzip if self._target.gzip else None,
+                timeout=self._endpoint.timeout_s,
+                metadata=list(self._endpoint.reveal_headers().items()),
+                compression=grpc.Compression.Gzip if self._endpoint.gzip else None,
             )
         except grpc.RpcError as error:
-            raise self._answer(error) from None
+            raise self._error_of(error) from None
 
     def close(self) -> None:
         """Close the channel."""
@@ -57,56 +57,56 @@ class GrpcTransport(Transport):
 
     def _connect(self) -> None:
         try:
-            stamp = self._target.tls.stamp()
-            if self._export is not None and stamp == self._stamp:
+            stamp = self._endpoint.tls.stamp()
+            if self._export is not None and stamp == self._tls_stamp:
                 return
             self.close()
             self._channel = self._open_channel()
         except OSError as error:
             raise RetryLater(f"a file of TLS cannot be read: {error}") from error
-        self._stamp = stamp
+        self._tls_stamp = stamp
         # Not by the generated stub, which would serialise the request once more.
         parse = self._signal.response.FromString
         self._export = self._channel.unary_unary(self._signal.method, response_deserializer=parse)
 
     def _open_channel(self) -> Any:
-        url = urlsplit(self.endpoint)
+        url = urlsplit(self.url)
         address = f"[{url.hostname}]" if ":" in str(url.hostname) else url.hostname
         # A collector that comes back is noticed within a second, and not after gRPC's two minutes.
         options = [("grpc.max_reconnect_backoff_ms", 1_000), ("grpc.initial_reconnect_backoff_ms", 200)]
-        where = f"{address}:{url.port or 4317}"
+        authority = f"{address}:{url.port or 4317}"
         if url.scheme == "https":
-            credentials = grpc.ssl_channel_credentials(*self._target.tls.read())
-            return grpc.secure_channel(where, credentials, options)
-        return grpc.insecure_channel(where, options)
+            credentials = grpc.ssl_channel_credentials(*self._endpoint.tls.read())
+            return grpc.secure_channel(authority, credentials, options)
+        return grpc.insecure_channel(authority, options)
 
-    def _answer(self, error: Any) -> Exception:
+    def _error_of(self, error: Any) -> Exception:
         """Return what an error of gRPC asks for."""
         code, details = error.code().name, error.details() or ""
-        reason = f"{self.endpoint} (grpc) answered {code}: {details[:_LONGEST_DETAILS]}"
+        reason = f"{self.url} (grpc) answered {code}: {details[:_LONGEST_DETAILS]}"
         if code in _REFUSED or (code == "RESOURCE_EXHAUSTED" and _TOO_LARGE in details):
             return Refused(reason)
-        if code in _OURS:
-            return RetryLater(f"{reason} ({_OURS[code]})")
+        if code in _HINTS:
+            return RetryLater(f"{reason} ({_HINTS[code]})")
         if code in _UNCLEAR:
-            return RetryLater(reason, _retry_info_ms(error), tries=TRIES_OF_UNCLEAR)
+            return RetryLater(reason, retry_info_ms(error), tries=TRIES_OF_UNCLEAR)
         if code == "UNAVAILABLE" and re.search(r"(?i)ssl|tls|certificate|handshake", details):
             reason += " (a matter of TLS; see exporter.certificate, exporter.client.certificate)"
-        return RetryLater(reason, _retry_info_ms(error), smaller=code == "DEADLINE_EXCEEDED")
+        return RetryLater(reason, retry_info_ms(error), smaller=code == "DEADLINE_EXCEEDED")
 
 
-def _retry_info_ms(error: Any) -> int | None:
+def retry_info_ms(error: Any) -> int | None:
     """Return the pause that an answer asks for, in ms, by google.rpc.RetryInfo."""
     for key, value in error.trailing_metadata() or ():
-        if key == _STATUS:
+        if key == _STATUS_KEY:
             try:
-                return _asked_ms(Status.FromString(value))
+                return _retry_delay_ms(Status.FromString(value))
             except (DecodeError, ValueError):  # whatever answered, it is not what gRPC asks for
                 return None
     return None
 
 
-def _asked_ms(status: Any) -> int | None:
+def _retry_delay_ms(status: Any) -> int | None:
     for detail in status.details:
         info = RetryInfo()
         if detail.Is(RetryInfo.DESCRIPTOR) and detail.Unpack(info):

@@ -15,10 +15,10 @@ from google.rpc.status_pb2 import Status
 
 from spark_events.api import Refused, RetryLater
 from spark_events_otlp.signals import Signal
-from spark_events_otlp.transport import TRIES_OF_UNCLEAR, Target, Transport
+from spark_events_otlp.transport import TRIES_OF_UNCLEAR, Endpoint, OtlpTransport
 
 _RETRYABLE = frozenset((408, 425, 429, 502, 503, 504))
-_OURS = {
+_HINTS = {
     401: "see exporter.headers",
     403: "see exporter.headers",
     404: "see exporter.endpoint",
@@ -32,41 +32,39 @@ _PIECE = 4_096
 _LONGEST_REASON = 1_000
 
 
-class HttpTransport(Transport):
+class HttpTransport(OtlpTransport):
     """Sends requests in one session, made anew when the files of TLS change."""
 
-    def __init__(self, target: Target, signal: Signal) -> None:
-        super().__init__(target, signal)
+    def __init__(self, endpoint: Endpoint, signal: Signal) -> None:
+        super().__init__(endpoint, signal)
         self._session: requests.Session | None = None
 
     def send(self, request: bytes) -> Any:
         """Send one request and return the parsed answer."""
-        files = self._target.tls
-        headers = {"Content-Type": _PROTOBUF, **self._target.reveal_headers()}
-        if self._target.gzip:
+        authorities = self._endpoint.tls.authorities
+        headers = {"Content-Type": _PROTOBUF, **self._endpoint.reveal_headers()}
+        if self._endpoint.gzip:
             request, headers["Content-Encoding"] = gzip.compress(request), "gzip"
         try:
-            answer = self._connected().post(
-                self.endpoint,
+            answer = self._session_now().post(
+                self.url,
                 data=request,
                 headers=headers,
-                timeout=self._target.timeout_s,
+                timeout=self._endpoint.timeout_s,
                 # Here, because REQUESTS_CA_BUNDLE would win over the session's.
-                verify=str(files.authorities) if files.authorities else None,
+                verify=str(authorities) if authorities else None,
                 # A redirected POST would become a GET; and ~/.netrc would replace the configured header.
                 allow_redirects=False,
                 auth=lambda prepared: prepared,
                 stream=True,
             )
-            body = _body(answer, self._target.timeout_s)
+            body = _read_body(answer, self._endpoint.timeout_s)
         except OSError as error:  # of a file of TLS, or of requests, whose errors all are of this kind
-            slow = isinstance(error, requests.ReadTimeout)
-            raise RetryLater(
-                f"{self.endpoint} (http) cannot be reached: {_cause(error)}", smaller=slow
-            ) from None
+            reason = f"{self.url} (http) cannot be reached: {_innermost(error)}"
+            raise RetryLater(reason, smaller=isinstance(error, requests.ReadTimeout)) from None
         if 200 <= answer.status_code < 300:
-            return self._parse(answer.status_code, body)
-        raise self._error(answer, body)
+            return self._parsed(answer.status_code, body)
+        raise self._error_of(answer, body)
 
     def close(self) -> None:
         """Close the session."""
@@ -74,35 +72,36 @@ class HttpTransport(Transport):
             self._session.close()
             self._session = None
 
-    def _connected(self) -> requests.Session:
-        files = self._target.tls
+    def _session_now(self) -> requests.Session:
+        """Return the session, which has read the files of TLS as they are now."""
+        files = self._endpoint.tls
         stamp = files.stamp()
-        if self._session is None or stamp != self._stamp:
+        if self._session is None or stamp != self._tls_stamp:
             self.close()
-            self._stamp = stamp
+            self._tls_stamp = stamp
             self._session = requests.Session()
             if files.certificate and files.key:
                 self._session.cert = (str(files.certificate), str(files.key))
         return self._session
 
-    def _parse(self, code: int, content: bytes) -> Any:
+    def _parsed(self, code: int, body: bytes) -> Any:
         try:
-            return self._signal.response.FromString(content)
+            return self._signal.response.FromString(body)
         except DecodeError:
             raise RetryLater(
-                f"{self.endpoint} (http) answered {code}, and nothing of OTLP (see exporter.endpoint)",
+                f"{self.url} (http) answered {code}, and nothing of OTLP (see exporter.endpoint)",
             ) from None
 
-    def _error(self, answer: requests.Response, body: bytes) -> Exception:
+    def _error_of(self, answer: requests.Response, body: bytes) -> Exception:
         """Return what an answer other than success asks for."""
         code = answer.status_code
-        said = f"{code} {answer.reason or ''}{_message(answer, body)}"
-        reason = f"{self.endpoint} (http) answered {said[:_LONGEST_REASON]}"
+        status = f"{code} {answer.reason or ''}{_status_message(answer, body)}"
+        reason = f"{self.url} (http) answered {status[:_LONGEST_REASON]}"
         after_ms = retry_after_ms(answer.headers)
         if code in _RETRYABLE:
             return RetryLater(reason, after_ms)
-        if code in _OURS or code < 400:
-            return RetryLater(f"{reason} ({_OURS.get(code, 'see exporter.endpoint')})", after_ms)
+        if code in _HINTS or code < 400:
+            return RetryLater(f"{reason} ({_HINTS.get(code, 'see exporter.endpoint')})", after_ms)
         if code >= 500:
             return RetryLater(reason, after_ms, tries=TRIES_OF_UNCLEAR)
         return Refused(reason)
@@ -119,7 +118,7 @@ def retry_after_ms(headers: Mapping[str, str]) -> int | None:
         return None
 
 
-def _body(answer: requests.Response, timeout_s: float) -> bytes:
+def _read_body(answer: requests.Response, timeout_s: float) -> bytes:
     """Return an answer's body, unpacked; of one that goes on and on, the beginning.
 
     Args:
@@ -141,7 +140,7 @@ def _body(answer: requests.Response, timeout_s: float) -> bytes:
     return bytes(body)
 
 
-def _message(answer: requests.Response, body: bytes) -> str:
+def _status_message(answer: requests.Response, body: bytes) -> str:
     """Return what the body says, where it is the status message that OTLP asks for."""
     if answer.headers.get("Content-Type") != _PROTOBUF:
         return ""
@@ -152,7 +151,7 @@ def _message(answer: requests.Response, body: bytes) -> str:
     return f": {message}" if message else ""
 
 
-def _cause(error: BaseException) -> str:
+def _innermost(error: BaseException) -> str:
     """Return the innermost of requests' nested errors, which is the one that says why."""
     while error.__context__ is not None:
         error = error.__context__

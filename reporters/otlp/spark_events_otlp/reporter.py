@@ -14,13 +14,13 @@ from spark_events.api import (
     SpanReporter,
 )
 from spark_events_otlp import encode
+from spark_events_otlp.connection import transport_from
 from spark_events_otlp.resource import resource_from
 from spark_events_otlp.signals import LOGS, TRACES, Signal
-from spark_events_otlp.transport import transport_from
 
 
-class _OtlpReporter(SendingReporter):
-    """What reporters of events and spans have in common.
+class _OtlpRecordReporter(SendingReporter):
+    """Sends records of one signal.
 
     Args:
         config: as it is configured.
@@ -35,7 +35,7 @@ class _OtlpReporter(SendingReporter):
     @property
     def destination(self) -> str:
         """The endpoint."""
-        return self._transport.endpoint
+        return self._transport.url
 
     @property
     def context(self) -> bytes:
@@ -59,7 +59,7 @@ class _OtlpReporter(SendingReporter):
         self._transport.close()
 
 
-class OtlpEventReporter(_OtlpReporter, EventReporter):
+class OtlpEventReporter(_OtlpRecordReporter, EventReporter):
     """Sends events as log records."""
 
     def __init__(self, config: ReporterConfig) -> None:
@@ -70,7 +70,7 @@ class OtlpEventReporter(_OtlpReporter, EventReporter):
         self.outbox.put(encode.log_record(event))
 
 
-class OtlpSpanReporter(_OtlpReporter, SpanReporter):
+class OtlpSpanReporter(_OtlpRecordReporter, SpanReporter):
     """Sends spans."""
 
     def __init__(self, config: ReporterConfig) -> None:

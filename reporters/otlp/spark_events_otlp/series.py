@@ -11,7 +11,6 @@ from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import (
     AggregationTemporality,
     ExponentialHistogramDataPoint,
-    HistogramDataPoint,
     NumberDataPoint,
 )
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric as MetricMessage
@@ -26,7 +25,7 @@ from spark_events.api import (
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class MetricForm:
     """How metrics are written.
 
     Attributes:
@@ -49,21 +48,22 @@ class Series(abc.ABC):
     """One metric with its attributes.
 
     Args:
-        metric: tells the values.
+        metric: has the values.
         attributes: of each point.
         form: how it is written.
         born_ns: when it began, in ns since the epoch.
     """
 
-    def __init__(self, metric: Any, attributes: list[KeyValue], form: Form, born_ns: int) -> None:
+    def __init__(self, metric: Any, attributes: list[KeyValue], form: MetricForm, born_ns: int) -> None:
         self.metric = metric
-        self.form = form
+        self._form = form
         self._attributes = attributes
         self._factor = base_unit(metric.unit).factor
         self._start_ns = born_ns
-        self._taken: Any = None
-        self._shown: Any = None
-        self._shown_ns = born_ns
+        self._state: Any = None
+        self._state_ns = born_ns
+        self._acknowledged: Any = None
+        """The state that the next delta begins at; None for none."""
 
     def add_point(self, message: MetricMessage, now_ns: int) -> bool:
         """Add a point to the message of its metric; tell whether there is a value now.
@@ -71,16 +71,16 @@ class Series(abc.ABC):
         Raises:
             Exception: whatever the metric raises.
         """
-        self._shown, self._shown_ns = self._read(), now_ns
-        if self._shown is None:
+        self._state, self._state_ns = self._read(), now_ns
+        if self._state is None:
             return False
         self._write(message, now_ns)
         return True
 
-    def taken(self) -> None:
-        """Take that the destination has the last point: the next delta begins there."""
-        if self.form.delta:
-            self._taken, self._start_ns = self._shown, self._shown_ns
+    def acknowledge(self) -> None:
+        """Called when the destination has the last point: the next delta begins there."""
+        if self._form.delta:
+            self._acknowledged, self._start_ns = self._state, self._state_ns
 
     @abc.abstractmethod
     def _read(self) -> Any:
@@ -90,13 +90,14 @@ class Series(abc.ABC):
     def _write(self, message: MetricMessage, now_ns: int) -> None:
         """Add the point of the state that was read."""
 
-    def _began(self, points: Any, now_ns: int) -> Any:
-        """Return a new point with times and attributes."""
+    def _new_point(self, points: Any, now_ns: int) -> Any:
+        """Add a point with times and attributes, and return it."""
         point = points.add(time_unix_nano=now_ns, start_time_unix_nano=self._start_ns)
         point.attributes.extend(self._attributes)
         return point
 
-    def _number(self, point: NumberDataPoint, value: float) -> None:
+    def _set_number(self, point: NumberDataPoint, value: float) -> None:
+        """Set a point's value in the base unit; whole numbers stay whole where the unit is the base."""
         if self._factor == 1 and isinstance(value, int) and -(2**63) <= value < 2**63:
             point.as_int = value
         else:
@@ -108,14 +109,13 @@ class GaugeSeries(Series):
 
     def _read(self) -> float | None:
         value = self.metric.value
-        # What is no number in JSON is none for many backends either.
+        # JSON has neither NaN nor infinity, and so have many backends.
         return value if value is None or math.isfinite(value) else None
 
     def _write(self, message: MetricMessage, now_ns: int) -> None:
         point = message.gauge.data_points.add(time_unix_nano=now_ns)
         point.attributes.extend(self._attributes)
-        value = self._shown
-        self._number(point, value if isinstance(value, int) else float(value))
+        self._set_number(point, self._state if isinstance(self._state, int) else float(self._state))
 
 
 class CounterSeries(Series):
@@ -127,9 +127,9 @@ class CounterSeries(Series):
 
     def _write(self, message: MetricMessage, now_ns: int) -> None:
         message.sum.is_monotonic = True
-        message.sum.aggregation_temporality = self.form.temporality
-        point = self._began(message.sum.data_points, now_ns)
-        self._number(point, self._shown - (self._taken or 0))
+        message.sum.aggregation_temporality = self._form.temporality
+        point = self._new_point(message.sum.data_points, now_ns)
+        self._set_number(point, self._state - (self._acknowledged or 0))
 
 
 class HistogramSeries(Series):
@@ -140,31 +140,30 @@ class HistogramSeries(Series):
         return snapshot
 
     def _write(self, message: MetricMessage, now_ns: int) -> None:
-        seen = self._shown if self._taken is None else self._shown.minus(self._taken)
-        kind = message.exponential_histogram if self.form.exponential else message.histogram
-        kind.aggregation_temporality = self.form.temporality
-        point = self._began(kind.data_points, now_ns)
-        point.count, point.sum = seen.count, seen.sum * self._factor
-        if self.form.exponential:
-            self._write_exponential(point, seen.exponential)
+        since: HistogramSnapshot | None = self._acknowledged
+        snapshot = self._state if since is None else self._state.minus(since)
+        histogram = message.exponential_histogram if self._form.exponential else message.histogram
+        histogram.aggregation_temporality = self._form.temporality
+        point = self._new_point(histogram.data_points, now_ns)
+        point.count, point.sum = snapshot.count, snapshot.sum * self._factor
+        if self._form.exponential:
+            _set_exponential_buckets(point, snapshot.exponential)
         else:
-            self._write_explicit(point, seen)
-
-    def _write_explicit(self, point: HistogramDataPoint, seen: HistogramSnapshot) -> None:
-        point.explicit_bounds.extend(bound * self._factor for bound in self.metric.bounds)
-        point.bucket_counts.extend(seen.counts)
-
-    def _write_exponential(self, point: ExponentialHistogramDataPoint, seen: ExponentialSnapshot) -> None:
-        point.scale, point.zero_count = seen.scale, seen.zeros
-        point.count = seen.zeros + sum(seen.positive.values()) + sum(seen.negative.values())
-        for buckets, counts in ((point.positive, seen.positive), (point.negative, seen.negative)):
-            if counts:
-                first = min(counts)
-                buckets.offset = first
-                buckets.bucket_counts.extend(counts.get(n, 0) for n in range(first, max(counts) + 1))
+            point.explicit_bounds.extend(bound * self._factor for bound in self.metric.bounds)
+            point.bucket_counts.extend(snapshot.counts)
 
 
-_KINDS: dict[MetricType, type[Series]] = {
+def _set_exponential_buckets(point: ExponentialHistogramDataPoint, snapshot: ExponentialSnapshot) -> None:
+    point.scale, point.zero_count = snapshot.scale, snapshot.zeros
+    point.count = snapshot.zeros + sum(snapshot.positive.values()) + sum(snapshot.negative.values())
+    for buckets, counts in ((point.positive, snapshot.positive), (point.negative, snapshot.negative)):
+        if counts:
+            first = min(counts)
+            buckets.offset = first
+            buckets.bucket_counts.extend(counts.get(index, 0) for index in range(first, max(counts) + 1))
+
+
+_SERIES_OF: dict[MetricType, type[Series]] = {
     MetricType.COUNTER: CounterSeries,
     MetricType.METER: CounterSeries,
     MetricType.GAUGE: GaugeSeries,
@@ -172,6 +171,6 @@ _KINDS: dict[MetricType, type[Series]] = {
 }
 
 
-def series_of(metric: Metric, attributes: list[KeyValue], form: Form, born_ns: int) -> Series:
-    """Return what writes a metric of any type."""
-    return _KINDS[metric.type](metric, attributes, form, born_ns)
+def series_of(metric: Metric, attributes: list[KeyValue], form: MetricForm, born_ns: int) -> Series:
+    """Return the series of a metric, by the metric's type."""
+    return _SERIES_OF[metric.type](metric, attributes, form, born_ns)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from spark_events.api import ConfigError, Option, ReporterConfig
+from spark_events.api import ConfigError, ReporterConfig
+from spark_events_otlp.options import CERTIFICATE, CLIENT_CERTIFICATE, CLIENT_KEY
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,33 +23,14 @@ class TlsFiles:
     certificate: Path | None
     key: Path | None
 
-    def check(self, config: ReporterConfig, options: tuple[Option[Path | None], ...]) -> None:
-        """Hold them against what TLS needs.
-
-        Args:
-            config: what they come from.
-            options: the options of the three, for error messages.
+    def stamp(self) -> tuple[int, ...]:
+        """Return the times of change of the files, in ns: another value when one of them is replaced.
 
         Raises:
-            ConfigError: a file cannot be read, or one of certificate and key is given without the other.
-                Without the check other authorities would be trusted than those that were asked for.
+            OSError: a file is gone.
         """
-        for option, path in zip(options, (self.authorities, self.certificate, self.key), strict=True):
-            try:
-                if path is not None:
-                    path.read_bytes()
-            except OSError as error:
-                key = config.key(option.name)
-                raise ConfigError.of_value(key, str(path), f"a PEM file ({error.strerror})") from error
-        config.both_or_none(*options[1:])
-
-    def stamp(self) -> tuple[int, ...]:
-        """Return what changes when a file does."""
-        return tuple(
-            path.stat().st_mtime_ns
-            for path in (self.authorities, self.certificate, self.key)
-            if path is not None
-        )
+        paths = (self.authorities, self.certificate, self.key)
+        return tuple(path.stat().st_mtime_ns for path in paths if path is not None)
 
     def read(self) -> tuple[bytes | None, bytes | None, bytes | None]:
         """Return authorities, key and certificate chain, in the order in which gRPC takes them.
@@ -61,3 +43,22 @@ class TlsFiles:
             for path in (self.authorities, self.key, self.certificate)
         )
         return authorities, key, certificate
+
+
+def tls_files_from(config: ReporterConfig) -> TlsFiles:
+    """Return the configured files.
+
+    Raises:
+        ConfigError: a file cannot be read, or one of certificate and key is given without the other. Without
+            the check other authorities would be trusted than those that were asked for.
+    """
+    for option in (CERTIFICATE, CLIENT_CERTIFICATE, CLIENT_KEY):
+        path = config.get(option)
+        try:
+            if path is not None:
+                path.read_bytes()
+        except OSError as error:
+            key = config.key(option.name)
+            raise ConfigError.of_value(key, str(path), f"a PEM file ({error.strerror})") from error
+    config.both_or_none(CLIENT_CERTIFICATE, CLIENT_KEY)
+    return TlsFiles(config.get(CERTIFICATE), config.get(CLIENT_CERTIFICATE), config.get(CLIENT_KEY))

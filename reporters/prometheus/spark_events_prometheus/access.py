@@ -8,21 +8,15 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
-from spark_events.api import ConfigError, Option, ReporterConfig, Secret, option_types
-
-CERTIFICATE = Option.optional(
-    "tls.certificate", option_types.LOCAL_PATH, "PEM file of the server's certificate; TLS is off without it"
+from spark_events.api import ConfigError, ReporterConfig, Secret
+from spark_events_prometheus.options import (
+    AUTH_PASSWORD,
+    AUTH_TOKEN,
+    AUTH_USERNAME,
+    TLS_CERTIFICATE,
+    TLS_CLIENT_AUTHORITIES,
+    TLS_KEY,
 )
-KEY = Option.optional("tls.key", option_types.LOCAL_PATH, "PEM file of that certificate's key")
-CLIENT_AUTHORITIES = Option.optional(
-    "tls.client.authorities",
-    option_types.LOCAL_PATH,
-    "PEM file of the authorities whose clients may scrape, for mTLS",
-)
-USERNAME = Option.optional("auth.username", option_types.STRING, "the user of basic authentication")
-PASSWORD = Option.optional("auth.password", option_types.SECRET, "the user's password")
-TOKEN = Option.optional("auth.token", option_types.SECRET, "the token of bearer authentication")
-OPTIONS = (CERTIFICATE, KEY, CLIENT_AUTHORITIES, USERNAME, PASSWORD, TOKEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +48,10 @@ class Authentication:
             expected.append("Bearer " + self.token.reveal())
         given = authorization.encode("utf-8", "replace")
         # In constant time, so that its duration says nothing of how much was right.
-        return not expected or any(hmac.compare_digest(given, each.encode()) for each in expected)
+        return not expected or any(hmac.compare_digest(given, header.encode()) for header in expected)
 
 
-class Tls:
+class ServerTls:
     """The server's side of TLS; its files are read again when they change.
 
     Args:
@@ -71,14 +65,14 @@ class Tls:
 
     def __init__(self, certificate: Path, key: Path, client_authorities: Path | None) -> None:
         self._files = (certificate, key, client_authorities)
-        self._stamp = self._stamp_now()
+        self._stamp = self._file_times()
         self._context = self._load()
 
     @property
     def context(self) -> ssl.SSLContext:
         """For the next connection; files that cannot be read just now leave the one before."""
         try:
-            stamp = self._stamp_now()
+            stamp = self._file_times()
             if stamp != self._stamp:
                 self._context, self._stamp = self._load(), stamp
         except OSError:
@@ -95,7 +89,7 @@ class Tls:
             context.verify_mode = ssl.CERT_REQUIRED
         return context
 
-    def _stamp_now(self) -> tuple[int, ...]:
+    def _file_times(self) -> tuple[int, ...]:
         return tuple(path.stat().st_mtime_ns for path in self._files if path is not None)
 
 
@@ -105,28 +99,27 @@ def authentication_from(config: ReporterConfig) -> Authentication:
     Raises:
         ConfigError: one of user and password is given without the other.
     """
-    config.both_or_none(USERNAME, PASSWORD)
-    return Authentication(config.get(USERNAME), config.get(PASSWORD), config.get(TOKEN))
+    config.both_or_none(AUTH_USERNAME, AUTH_PASSWORD)
+    return Authentication(config.get(AUTH_USERNAME), config.get(AUTH_PASSWORD), config.get(AUTH_TOKEN))
 
 
-def tls_from(config: ReporterConfig) -> Tls | None:
+def tls_from(config: ReporterConfig) -> ServerTls | None:
     """Return the server's TLS; None where it is off.
 
     Raises:
         ConfigError: a file is missing, or cannot be used.
     """
-    certificate, key, clients = config.get(CERTIFICATE), config.get(KEY), config.get(CLIENT_AUTHORITIES)
-    if certificate is None and key is None and clients is None:
+    certificate, key = config.get(TLS_CERTIFICATE), config.get(TLS_KEY)
+    client_authorities = config.get(TLS_CLIENT_AUTHORITIES)
+    if certificate is None and key is None and client_authorities is None:
         return None
-    for option, path in ((CERTIFICATE, certificate), (KEY, key)):
-        if path is None:
-            raise ConfigError(f"{config.key(option.name)}: missing; TLS needs a certificate and its key")
-    assert certificate is not None
-    assert key is not None
+    if certificate is None or key is None:
+        missing = TLS_CERTIFICATE if certificate is None else TLS_KEY
+        raise ConfigError(f"{config.key(missing.name)}: missing; TLS needs a certificate and its key")
     try:
-        return Tls(certificate, key, clients)
+        return ServerTls(certificate, key, client_authorities)
     except OSError as error:
-        names = ", ".join(str(path) for path in (certificate, key, clients) if path)
+        names = ", ".join(str(path) for path in (certificate, key, client_authorities) if path)
         raise ConfigError.of_value(
-            config.key(CERTIFICATE.name), names, f"PEM files of a certificate and its key ({error})"
+            config.key(TLS_CERTIFICATE.name), names, f"PEM files of a certificate and its key ({error})"
         ) from error

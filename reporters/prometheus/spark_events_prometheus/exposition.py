@@ -46,7 +46,8 @@ class Family(abc.ABC):
         self._series: dict[Labels, Metric] = {}
         # Scrapes come on threads of their own, while series come and go.
         self._version = 0
-        self._prepared: tuple[int, Any] = (-1, None)
+        self._prepared: tuple[int, list[Any], list[Any]] = (-1, [], [])
+        """Of which version, and the sources and prefixes of its series."""
 
     def __len__(self) -> int:
         return len(self._series)
@@ -62,9 +63,9 @@ class Family(abc.ABC):
         Raises:
             ValueError: its metric is of another type than the others.
         """
-        kind = family_kind(metric)
-        if not isinstance(self, kind):
-            raise ValueError(f"{self.name} is a {self.type}, and cannot be a {kind.type} as well")
+        expected = family_class(metric)
+        if not isinstance(self, expected):
+            raise ValueError(f"{self.name} is a {self.type}, and cannot be a {expected.type} as well")
         if labels in self._series:
             return False
         self._series[labels] = metric
@@ -88,29 +89,32 @@ class Family(abc.ABC):
 
     def samples(self) -> tuple[str, int]:
         """Return the lines of all samples, and how many series could not be read."""
-        version, prepared = self._prepared
+        version, sources, prefixes = self._prepared
         if version != self._version:
             version = self._version
-            prepared = self._prepare(list(self._series.items()))
-            self._prepared = (version, prepared)
-        return self._samples(*prepared)
+            series = list(self._series.items())
+            sources = [self._source(metric) for _, metric in series]
+            prefixes = [self._prefix(labels, metric) for labels, metric in series]
+            self._prepared = (version, sources, prefixes)
+        return self._samples(sources, prefixes)
 
-    @abc.abstractmethod
-    def _prepare(self, series: list[tuple[Labels, Metric]]) -> tuple[list[Any], list[Any]]:
-        """Return what is read at each scrape, and what its lines begin with."""
+    def _source(self, metric: Metric) -> Any:
+        """Return the object that is asked for a metric's value at each scrape."""
+        return metric
+
+    def _prefix(self, labels: Labels, metric: Metric) -> Any:
+        """Return the beginning of a series' line, or of each of its lines."""
+        return _line_prefix(self.exposed, labels)
 
     @abc.abstractmethod
     def _samples(self, sources: list[Any], prefixes: list[Any]) -> tuple[str, int]:
-        """Return what ``samples`` does."""
+        """Return what ``samples`` does, from the sources and prefixes of all series."""
 
 
 class CounterFamily(Family):
     """Counters and meters."""
 
     type = "counter"
-
-    def _prepare(self, series: list[tuple[Labels, Metric]]) -> tuple[list[Any], list[Any]]:
-        return [metric for _, metric in series], [_labelled(self.exposed, labels) for labels, _ in series]
 
     def _samples(self, sources: list[Any], prefixes: list[Any]) -> tuple[str, int]:
         return _lines(prefixes, [counter.count for counter in sources], self._scale), 0
@@ -121,10 +125,10 @@ class GaugeFamily(Family):
 
     type = "gauge"
 
-    def _prepare(self, series: list[tuple[Labels, Metric]]) -> tuple[list[Any], list[Any]]:
+    def _source(self, metric: Metric) -> Callable[[], Any]:
+        assert isinstance(metric, Gauge)
         # The function itself and not the gauge: with many series, each object to look up on the way shows.
-        reads = [_read_of(metric) for _, metric in series]
-        return reads, [_labelled(self.exposed, labels) for labels, _ in series]
+        return metric.read if type(metric) is Gauge else lambda: metric.value
 
     def _samples(self, sources: list[Any], prefixes: list[Any]) -> tuple[str, int]:
         try:
@@ -132,10 +136,10 @@ class GaugeFamily(Family):
         except Exception:
             return self._samples_one_by_one(sources, prefixes)
 
-    def _samples_one_by_one(self, reads: list[Any], prefixes: list[Any]) -> tuple[str, int]:
+    def _samples_one_by_one(self, sources: list[Any], prefixes: list[Any]) -> tuple[str, int]:
         lines: list[str] = []
         errors = 0
-        for prefix, read in zip(prefixes, reads, strict=True):
+        for prefix, read in zip(prefixes, sources, strict=True):
             try:
                 value = read()
                 lines.append(_lines([prefix], [None if value is None else float(value)], self._scale))
@@ -150,26 +154,26 @@ class HistogramFamily(Family):
 
     type = "histogram"
 
-    def _prepare(self, series: list[tuple[Labels, Metric]]) -> tuple[list[Any], list[Any]]:
-        return [metric for _, metric in series], [self._prefixes_of(*each) for each in series]
-
-    def _prefixes_of(self, labels: Labels, metric: Metric) -> list[str]:
+    def _prefix(self, labels: Labels, metric: Metric) -> list[str]:
         assert isinstance(metric, Histogram)
-        bounds = [repr(float(bound * self._scale)) for bound in metric.bounds]
-        buckets = [(f"{self.name}_bucket", (*labels, ("le", bound))) for bound in (*bounds, "+Inf")]
-        others = [(f"{self.name}_count", labels), (f"{self.name}_sum", labels)]
-        return [_labelled(*each) for each in (*buckets, *others)]
+        bounds = [*(repr(float(bound * self._scale)) for bound in metric.bounds), "+Inf"]
+        buckets = [_line_prefix(f"{self.name}_bucket", (*labels, ("le", bound))) for bound in bounds]
+        return [
+            *buckets,
+            _line_prefix(f"{self.name}_count", labels),
+            _line_prefix(f"{self.name}_sum", labels),
+        ]
 
     def _samples(self, sources: list[Any], prefixes: list[Any]) -> tuple[str, int]:
         texts = []
-        for histogram, of_histogram in zip(sources, prefixes, strict=True):
-            seen = histogram.snapshot()
-            values = (*accumulate(seen.counts), seen.count, seen.sum * self._scale)
-            texts.append(_lines(of_histogram, values, 1.0))
+        for histogram, prefixes_of_histogram in zip(sources, prefixes, strict=True):
+            snapshot = histogram.snapshot()
+            values = (*accumulate(snapshot.counts), snapshot.count, snapshot.sum * self._scale)
+            texts.append(_lines(prefixes_of_histogram, values, 1.0))
         return "".join(texts), 0
 
 
-_KINDS: Mapping[MetricType, type[Family]] = {
+_FAMILIES: Mapping[MetricType, type[Family]] = {
     MetricType.COUNTER: CounterFamily,
     MetricType.METER: CounterFamily,
     MetricType.GAUGE: GaugeFamily,
@@ -177,9 +181,9 @@ _KINDS: Mapping[MetricType, type[Family]] = {
 }
 
 
-def family_kind(metric: Metric) -> type[Family]:
-    """Return what metrics of its type are families of."""
-    return _KINDS[metric.type]
+def family_class(metric: Metric) -> type[Family]:
+    """Return the class of the family of a metric, by the metric's type."""
+    return _FAMILIES[metric.type]
 
 
 def render(families: Iterable[Family], openmetrics: bool) -> tuple[str, int]:
@@ -187,16 +191,11 @@ def render(families: Iterable[Family], openmetrics: bool) -> tuple[str, int]:
     parts: list[str] = []
     errors = 0
     for family in families:
-        text, wrong = family.samples()
-        errors += wrong
+        text, unread = family.samples()
+        errors += unread
         if text:
             parts += (family.head(openmetrics), text)
     return "".join(parts), errors
-
-
-def _read_of(metric: Metric) -> Callable[[], Any]:
-    assert isinstance(metric, Gauge)
-    return metric.read if type(metric) is Gauge else lambda: metric.value
 
 
 def _lines(prefixes: Sequence[str], values: Sequence[Any], scale: float) -> str:
@@ -212,13 +211,13 @@ def _lines(prefixes: Sequence[str], values: Sequence[Any], scale: float) -> str:
     text = "".join([f"{prefix}{float(value) * scale!r}\n" for prefix, value in pairs])
     if math.isfinite(sum(values)):
         return text
-    for python, canonical in (("nan", "NaN"), ("inf", "+Inf"), ("-inf", "-Inf")):
-        text = text.replace(f" {python}\n", f" {canonical}\n")
+    for of_python, of_prometheus in (("nan", "NaN"), ("inf", "+Inf"), ("-inf", "-Inf")):
+        text = text.replace(f" {of_python}\n", f" {of_prometheus}\n")
     return text
 
 
-def _labelled(name: str, labels: Iterable[tuple[str, str]]) -> str:
-    """Return what a sample's line begins with, up to its value."""
+def _line_prefix(name: str, labels: Iterable[tuple[str, str]]) -> str:
+    """Return the beginning of a sample's line, up to its value."""
     pairs = ",".join(f'{key}="{_escaped(value)}"' for key, value in labels)
     return f"{name}{{{pairs}}} " if pairs else f"{name} "
 

@@ -7,13 +7,13 @@ import threading
 
 from spark_events.api import ConfigError, Counter, Metric, MetricGroup, MetricReporter
 from spark_events_prometheus import naming
-from spark_events_prometheus.access import Authentication, Tls
+from spark_events_prometheus.access import Authentication, ServerTls
 from spark_events_prometheus.exposition import (
     OPENMETRICS_END,
     CounterFamily,
     Family,
     Labels,
-    family_kind,
+    family_class,
     render,
 )
 from spark_events_prometheus.server import MetricsServer
@@ -28,17 +28,17 @@ class SeriesReporter(MetricReporter):
         self._families: dict[str, Family] = {}
         self._lock = threading.Lock()
         self._read_errors = Counter("{series}", "Series that could not be read when they were asked for.")
-        self._errors = CounterFamily("spark_reporter_read_errors", self._read_errors)
-        self._errors.add((), self._read_errors)
+        self._error_family = CounterFamily("spark_reporter_read_errors", self._read_errors)
+        self._error_family.add((), self._read_errors)
 
     def notify_of_added_metric(self, metric: Metric, name: str, group: MetricGroup) -> None:
         """Add one series; of two that Prometheus could not tell apart, the first stays."""
-        full, labels = _address(metric, name, group)
-        kind = family_kind(metric)
-        exposed = kind.exposed_as(full)
+        full_name, labels = _name_and_labels(metric, name, group)
+        new_family = family_class(metric)
+        exposed = new_family.exposed_as(full_name)
         with self._lock:
             if exposed not in self._families:
-                self._families[exposed] = kind(full, metric)
+                self._families[exposed] = new_family(full_name, metric)
             family = self._families[exposed]
             try:
                 added = family.add(labels, metric)
@@ -46,12 +46,12 @@ class SeriesReporter(MetricReporter):
                 logger.warning("a series is not served: %s", error)
                 return
         if not added:
-            logger.warning("a second series %s%s is not served", full, dict(labels))
+            logger.warning("a second series %s%s is not served", full_name, dict(labels))
 
     def notify_of_removed_metric(self, metric: Metric, name: str, group: MetricGroup) -> None:
         """Remove one series."""
-        full, labels = _address(metric, name, group)
-        exposed = family_kind(metric).exposed_as(full)
+        full_name, labels = _name_and_labels(metric, name, group)
+        exposed = family_class(metric).exposed_as(full_name)
         with self._lock:
             if family := self._families.get(exposed):
                 family.remove(labels, metric)
@@ -64,11 +64,11 @@ class SeriesReporter(MetricReporter):
             families = [self._families[name] for name in sorted(self._families)]
         body, errors = render(families, openmetrics)
         self._read_errors.inc(errors)
-        of_errors, _ = render([self._errors], openmetrics)
-        return (body + of_errors + (OPENMETRICS_END if openmetrics else "")).encode("utf-8", "replace")
+        error_counts, _ = render([self._error_family], openmetrics)
+        return (body + error_counts + (OPENMETRICS_END if openmetrics else "")).encode("utf-8", "replace")
 
 
-def _address(metric: Metric, name: str, group: MetricGroup) -> tuple[str, Labels]:
+def _name_and_labels(metric: Metric, name: str, group: MetricGroup) -> tuple[str, Labels]:
     return naming.metric_name(group, name, metric), tuple(sorted(naming.labels(group.variables).items()))
 
 
@@ -89,7 +89,7 @@ class PrometheusReporter(SeriesReporter):
         ports: range,
         port_key: str,
         authentication: Authentication = Authentication(),  # noqa: B008 - it is immutable
-        tls: Tls | None = None,
+        tls: ServerTls | None = None,
     ) -> None:
         super().__init__()
         self._authentication = authentication

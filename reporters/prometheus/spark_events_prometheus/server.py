@@ -12,7 +12,7 @@ from typing import Any
 
 from prometheus_client.exposition import choose_encoder
 
-from spark_events_prometheus.access import Authentication, Tls
+from spark_events_prometheus.access import Authentication, ServerTls
 from spark_events_prometheus.exposition import CONTENT_TYPE, OPENMETRICS_CONTENT_TYPE
 
 _CLIENT_TIMEOUT_S = 10
@@ -27,7 +27,7 @@ class MetricsServer:
         address: the address to listen on.
         port: the port; 0 takes any free one.
         render: returns what is served, in OpenMetrics' format where it is asked for.
-        authentication: who may have it.
+        authentication: who may scrape.
         tls: None serves plain HTTP.
 
     Raises:
@@ -40,13 +40,9 @@ class MetricsServer:
         port: int,
         render: Callable[[bool], bytes],
         authentication: Authentication,
-        tls: Tls | None,
+        tls: ServerTls | None,
     ) -> None:
-        handler = type(
-            "Handler", (_Handler,), {"render": staticmethod(render), "authentication": authentication}
-        )
-        self._server = _server_class(address)((address, port), handler)
-        self._server.tls = tls
+        self._server = _HttpServer(address, port, render, authentication, tls)
         name = f"spark-events-metrics-{self.port}"
         threading.Thread(target=self._server.serve_forever, args=(0.2,), name=name, daemon=True).start()
 
@@ -61,14 +57,7 @@ class MetricsServer:
         self._server.server_close()
 
 
-def _server_class(address: str) -> type[_Server]:
-    """Return the class of a server at an address, which may be one of IPv6."""
-    if ":" not in address:
-        return _Server
-    return type("_Server6", (_Server,), {"address_family": socket.AF_INET6})
-
-
-class _Server(ThreadingHTTPServer):
+class _HttpServer(ThreadingHTTPServer):
     """A thread for each connection; of too many the one that is there for longest is closed.
 
     So a client that connects and is silent holds up nobody: its TLS handshake waits in its own thread, and
@@ -80,11 +69,23 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
     # Two drivers on one port would each get some of the scrapes.
     allow_reuse_port = False
-    tls: Tls | None = None
 
-    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
-        super().__init__(address, handler)
+    def __init__(
+        self,
+        address: str,
+        port: int,
+        render: Callable[[bool], bytes],
+        authentication: Authentication,
+        tls: ServerTls | None,
+    ) -> None:
+        if ":" in address:
+            self.address_family = socket.AF_INET6
+        super().__init__((address, port), _MetricsHandler)
+        self.render = render
+        self.authentication = authentication
+        self._tls = tls
         self._open: dict[int, socket.socket] = {}
+        """The connections by their ids, the oldest first."""
         self._lock = threading.Lock()
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -107,10 +108,10 @@ class _Server(ThreadingHTTPServer):
     def finish_request(self, request: Any, client_address: Any) -> None:
         """Shake hands where TLS is on, and answer."""
         request.settimeout(_CLIENT_TIMEOUT_S)
-        if self.tls is None:
+        if self._tls is None:
             super().finish_request(request, client_address)
             return
-        secured = self.tls.context.wrap_socket(request, server_side=True, do_handshake_on_connect=False)
+        secured = self._tls.context.wrap_socket(request, server_side=True, do_handshake_on_connect=False)
         with secured:
             with self._lock:
                 self._open[id(request)] = secured
@@ -122,21 +123,21 @@ class _Server(ThreadingHTTPServer):
         logger.debug("a request of %s could not be answered", client_address, exc_info=True)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    render: Callable[[bool], bytes]
-    authentication: Authentication
+class _MetricsHandler(BaseHTTPRequestHandler):
+    server: _HttpServer
     timeout = _CLIENT_TIMEOUT_S
 
     def do_GET(self) -> None:
         path = self.path.split("?", 1)[0]
-        if path == "/metrics" and not self.authentication.admits(self.headers.get("Authorization", "")):
-            challenge = {"WWW-Authenticate": self.authentication.challenge}
+        authentication = self.server.authentication
+        if path == "/metrics" and not authentication.admits(self.headers.get("Authorization", "")):
+            challenge = {"WWW-Authenticate": authentication.challenge}
             self._answer(401, "text/plain", b"see auth.username, auth.password, auth.token\n", challenge)
         elif path == "/metrics":
             _, chosen = choose_encoder(self.headers.get("Accept", ""))
             openmetrics = chosen.startswith("application/openmetrics-text")
             content_type = OPENMETRICS_CONTENT_TYPE if openmetrics else CONTENT_TYPE
-            self._answer(200, content_type, type(self).render(openmetrics))
+            self._answer(200, content_type, self.server.render(openmetrics))
         elif path == "/healthz":
             self._answer(200, "text/plain", b"ok\n")
         else:

@@ -1,0 +1,76 @@
+"""The connection that the configuration and OpenTelemetry's environment variables ask for."""
+
+from __future__ import annotations
+
+import os
+import re
+from urllib.parse import unquote, urlsplit
+
+from spark_events.api import ConfigError, ReporterConfig, Secret
+from spark_events_otlp.options import COMPRESSION, ENDPOINT, HEADERS, PROTOCOL, TIMEOUT
+from spark_events_otlp.signals import Signal
+from spark_events_otlp.tls import tls_files_from
+from spark_events_otlp.transport import Endpoint, OtlpTransport
+
+
+def transport_from(config: ReporterConfig, signal: Signal) -> OtlpTransport:
+    """Return the configured transport; nothing is connected yet.
+
+    Raises:
+        ConfigError: the endpoint is no URL, or a file of TLS cannot be read.
+    """
+    over_http = config.get(PROTOCOL) == "http"
+    tls = tls_files_from(config)
+    endpoint = Endpoint(
+        url=_url_from(config, signal, over_http),
+        timeout_s=config.get(TIMEOUT) / 1000,
+        gzip=config.get(COMPRESSION) == "gzip",
+        headers=config.get(HEADERS) or _headers_of_environment(signal),
+        tls=tls,
+    )
+    # Each with its own libraries, of which only one is wanted.
+    if over_http:
+        from spark_events_otlp.over_http import HttpTransport
+
+        return HttpTransport(endpoint, signal)
+    from spark_events_otlp.over_grpc import GrpcTransport
+
+    return GrpcTransport(endpoint, signal)
+
+
+def environment(name: str, signal: Signal) -> str | None:
+    """Return OpenTelemetry's environment variable, that of the signal before that of all."""
+    return os.environ.get(f"OTEL_EXPORTER_OTLP_{signal.name}_{name}") or os.environ.get(
+        f"OTEL_EXPORTER_OTLP_{name}"
+    )
+
+
+def _url_from(config: ReporterConfig, signal: Signal, over_http: bool) -> str:
+    default = "http://localhost:4318" if over_http else "http://localhost:4317"
+    given = config.get(ENDPOINT) or environment("ENDPOINT", signal) or default
+    key = config.key(ENDPOINT.name)
+    try:
+        url = urlsplit(given)
+        valid = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+    except ValueError:
+        valid = False
+    if not valid:
+        allowed = "a URL such as http://localhost:4317 or https://collector.example.org"
+        raise ConfigError.of_value(key, _without_user(given), allowed)
+    if url.username or url.password:
+        raise ConfigError(
+            f"{key}: {_without_user(given)!r} has a user or a password in it; give them as a header: "
+            f"{config.key(HEADERS.name)} authorization:env:NAME"
+        )
+    if over_http and not given.endswith(signal.path):
+        return given.rstrip("/") + signal.path
+    return given
+
+
+def _without_user(url: str) -> str:
+    return re.sub(r"//[^/]*@", "//******@", url)
+
+
+def _headers_of_environment(signal: Signal) -> dict[str, Secret]:
+    pairs = (pair.partition("=") for pair in (environment("HEADERS", signal) or "").split(","))
+    return {unquote(key.strip()): Secret(unquote(value.strip())) for key, equals, value in pairs if equals}
