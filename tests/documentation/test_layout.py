@@ -79,6 +79,47 @@ def test_no_two_public_classes_share_a_name() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
+def test_no_name_is_a_filler() -> None:
+    """A name says what a value is, or what a function does."""
+    fillers = {
+        "found",
+        "one",
+        "it",
+        "thing",
+        "stuff",
+        "_attend",
+        "_settle",
+        "_told",
+        "told",
+        "_note",
+        "_leave",
+        "_gone",
+    }
+    places = [
+        f"{path.relative_to(REPO)}:{node.lineno}: {name}"
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text()))
+        for name in _names(node)
+        if name in fillers
+    ]
+    java = [
+        f"{path.relative_to(REPO)}: {match}"
+        for path in ROOT.rglob("*.java")
+        for match in re.findall(r"\b[A-Za-z\[\]<>.]+ ((?:found|one|it|thing)) (?:=|:)", path.read_text())
+    ]
+
+    assert places + java == []
+
+
+def _names(node: ast.AST) -> list[str]:
+    """Return the names that a node gives: to a function, a parameter, a variable."""
+    if isinstance(node, ast.FunctionDef):
+        return [node.name, *(argument.arg for argument in (*node.args.args, *node.args.kwonlyargs))]
+    if isinstance(node, ast.Lambda):
+        return [argument.arg for argument in node.args.args]
+    return [node.id] if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else []
+
+
 @pytest.mark.parametrize(
     "room", sorted({path.parents[1] for path in ROOT.rglob("java/*.java")}), ids=lambda path: path.name
 )
