@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_events.api import Failure, Gauge, JobStatus
+from spark_events.api import ApplicationInfo, Failure, Gauge, JobStatus
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure
 from spark_events.listeners.job_status import JobStatusTracker
+from spark_events.listeners.long_texts import LONGEST_NAME, cut
+from spark_events.listeners.spark_records import OUTCOME_ASSUMED
 from spark_events.listeners.status_metrics import StatusMetrics
 from spark_events.listeners.traces import ended_span
-
-OUTCOME_ASSUMED = "SparkEventsOutcomeAssumed"
-"""In an ApplicationEnd: whether the event log cannot tell how the application's Python ended."""
 
 
 class ApplicationListener:
@@ -93,3 +92,8 @@ class ApplicationListener:
         )
         traces, tracker = self._context.traces, self.tracker
         traces.report(span, traces.application, tracker.entity, tracker.group)
+
+
+def application_info(name: object, app_id: object, attempt_id: object = "") -> ApplicationInfo:
+    """Return whose events there will be, as the record of an application's start says it."""
+    return ApplicationInfo(cut(str(name or ""), LONGEST_NAME), str(app_id or ""), str(attempt_id or ""))

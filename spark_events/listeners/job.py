@@ -40,7 +40,7 @@ class RunningJob:
     work: JobWork
 
 
-class JobListener:
+class SparkJobListener:
     """Follows the jobs of one application; ended ones are forgotten.
 
     Args:

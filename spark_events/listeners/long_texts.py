@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from spark_events.api import ApplicationInfo
-
 LONGEST = 65_536
 """Characters of a text in a record of Spark's."""
 LONGEST_NAME = 1_024
@@ -40,11 +38,6 @@ def cut(text: str, longest: int = LONGEST) -> str:
     if len(text) <= longest + _LONGEST_MARK and _LEFT_OUT.match(text, head):
         return text  # it has been cut already
     return joined(text[:head], _count(text[head : head - longest]), text[head - longest :])
-
-
-def application_info(name: object, app_id: object, attempt_id: object = "") -> ApplicationInfo:
-    """Return whose events there will be, as the record of an application's start says it."""
-    return ApplicationInfo(cut(str(name or ""), LONGEST_NAME), str(app_id or ""), str(attempt_id or ""))
 
 
 def cut_texts(value: Any, levels: int = 64) -> Any:

@@ -10,16 +10,14 @@ from spark_events.api import Event, Failure, MetricGroup
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure
-from spark_events.listeners.job import JobListener, RunningJob
+from spark_events.listeners.job import RunningJob, SparkJobListener
 from spark_events.listeners.passing_series import PassingSeries
 from spark_events.listeners.settings import AND_STAGES
+from spark_events.listeners.spark_records import ALL_RUNNING
 from spark_events.listeners.traces import ended_span
 from spark_events.listeners.work import StageWork
 
 CLASS_SCOPE = "spark_events.listeners.AllSubtasksStatus"
-STAGE_TASKS = "SparkEventsStageTasks"
-"""The bridge's own record of how a stage attempt's tasks stand."""
-ALL_RUNNING = "ALL_RUNNING_OR_FINISHED"
 _LONGEST_NAME = 200
 
 
@@ -48,7 +46,7 @@ class StageListener:
         jobs: know whose stages these are.
     """
 
-    def __init__(self, context: ListenerContext, jobs: JobListener) -> None:
+    def __init__(self, context: ListenerContext, jobs: SparkJobListener) -> None:
         self._context = context
         self._jobs = jobs
         self._attempts: dict[tuple[int, int], _Attempt] = {}

@@ -9,7 +9,6 @@ from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 
 CLASS_SCOPE = "spark_events.listeners.TableTransaction"
-TABLE_TRANSITION = "io.sparkevents.ctas.TableTransition"
 _ABORTED = "ABORTED"
 
 

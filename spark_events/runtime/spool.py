@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from spark_events.api.event import now_ms
 from spark_events.runtime.batch import Batch
-from spark_events.runtime.journal import Journal
+from spark_events.runtime.journal import DeliveryJournal
 
 _SYNC_S = 1.0
 _DISK_AGAIN_S = 1.0
@@ -121,7 +121,9 @@ class Spool:
         told: takes a sentence about the disk.
     """
 
-    def __init__(self, journals: list[Journal], memory: MemoryRecords, context: bytes, told: Told) -> None:
+    def __init__(
+        self, journals: list[DeliveryJournal], memory: MemoryRecords, context: bytes, told: Told
+    ) -> None:
         self._journals = journals
         self._own = journals[-1] if journals else None
         self._memory = memory
@@ -129,7 +131,7 @@ class Spool:
         self._told = told
         self._new: list[bytes] = []
         self._changed = threading.Condition()
-        self._in_flight: Journal | MemoryRecords | None = None
+        self._in_flight: DeliveryJournal | MemoryRecords | None = None
         self._disk_again = 0.0
         self._synced = 0.0
         self._troubles: dict[str, str] = {}
@@ -257,7 +259,7 @@ class Spool:
         self._in_flight = self._memory if batch is not None else None
         return batch
 
-    def _close(self, journal: Journal) -> None:
+    def _close(self, journal: DeliveryJournal) -> None:
         try:
             journal.close()
         except OSError as error:

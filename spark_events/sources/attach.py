@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 from spark_events.api import ApplicationInfo, ConfigError
 from spark_events.jobs.extension import job_listeners
+from spark_events.listeners.application import application_info
 from spark_events.listeners.configuration import read_configuration
-from spark_events.listeners.long_texts import application_info
 from spark_events.listeners.scopes import variables_of
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.translator import SparkListeners

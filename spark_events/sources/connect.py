@@ -11,9 +11,10 @@ import orjson
 
 from spark_events.api import ApplicationInfo
 from spark_events.api.event import now_ms
-from spark_events.listeners.long_texts import application_info, cut_texts
+from spark_events.listeners.application import application_info
+from spark_events.listeners.long_texts import cut_texts
 from spark_events.listeners.settings import ListenerSettings
-from spark_events.listeners.translator import (
+from spark_events.listeners.spark_records import (
     APPLICATION_END,
     APPLICATION_START,
     QUERIES_ONLY,
@@ -21,8 +22,8 @@ from spark_events.listeners.translator import (
     QUERY_PROGRESS,
     QUERY_STARTED,
     QUERY_TERMINATED,
-    SparkListeners,
 )
+from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 

@@ -30,7 +30,7 @@ class Position:
     totals: Mapping[str, int] = field(default_factory=dict)
 
 
-class Cursor:
+class JournalCursor:
     """A file of two slots, written in turn, each with a checksum: one of them is always whole.
 
     It is written in place, because on a full disk a new file could not be, and then nothing could be deleted.

@@ -16,7 +16,7 @@ _NAME = re.compile(r"(\d{12})-([0-9a-f]{8})\.journal")
 _WINDOW = 1 << 20
 
 
-class Segment:
+class JournalSegment:
     """One file ``<number>-<salt>.journal``: a context, then records.
 
     Args:
@@ -48,7 +48,7 @@ class Segment:
         self._window_start = 0
 
     @classmethod
-    def create(cls, folder: Path, number: int, context: bytes, time_ms: int) -> Segment:
+    def create(cls, folder: Path, number: int, context: bytes, time_ms: int) -> JournalSegment:
         """Begin a file.
 
         Raises:
@@ -66,7 +66,7 @@ class Segment:
         return segment
 
     @classmethod
-    def existing(cls, folder: Path) -> list[Segment]:
+    def existing(cls, folder: Path) -> list[JournalSegment]:
         """Return the files of a folder in their order, not read yet."""
         found = [
             cls(path, int(match[1]), int(match[2], 16))

@@ -11,8 +11,7 @@ from spark_events.api.event import now_ms
 from spark_events.jobs.job_events import LINEAGE_ENDED
 from spark_events.lineage.plans import LineageListener
 from spark_events.listeners.settings import ListenerSettings
-from spark_events.listeners.table_transaction import TABLE_TRANSITION
-from spark_events.listeners.translator import (
+from spark_events.listeners.spark_records import (
     APPLICATION_END,
     QUERY_IDLE,
     QUERY_PROGRESS,
@@ -20,8 +19,9 @@ from spark_events.listeners.translator import (
     QUERY_TERMINATED,
     SQL_EXECUTION_END,
     SQL_EXECUTION_START,
-    SparkListeners,
+    TABLE_TRANSITION,
 )
+from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.kinds import JOB_LISTENERS
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry

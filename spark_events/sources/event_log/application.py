@@ -9,16 +9,16 @@ from datetime import datetime, timezone
 from typing import Any
 
 from spark_events.api import ApplicationInfo, Event, JobStatus
-from spark_events.listeners.application import OUTCOME_ASSUMED
-from spark_events.listeners.long_texts import application_info
+from spark_events.listeners.application import application_info
 from spark_events.listeners.settings import ListenerSettings
-from spark_events.listeners.translator import (
+from spark_events.listeners.spark_records import (
     APPLICATION_END,
     APPLICATION_EXIT,
     APPLICATION_START,
     LOG_START,
-    SparkListeners,
+    OUTCOME_ASSUMED,
 )
+from spark_events.listeners.translator import SparkListeners
 from spark_events.sources.event_log.files import EventLog, LogFiles
 from spark_events.sources.event_log.tail import LogTail
 
