@@ -75,8 +75,8 @@ class ExponentialBuckets:
         while max(high, index) - min(low, index) >= _MOST and self._scale > _COARSEST:
             self._scale -= 1
             index, low, high = index >> 1, low >> 1, high >> 1
-            for each in self._signs:
-                _halve(each)
+            for counts_of_sign in self._signs:
+                _halve(counts_of_sign)
         counts[index] = counts.get(index, 0) + 1
 
     def snapshot(self) -> ExponentialSnapshot:

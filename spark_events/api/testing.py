@@ -66,7 +66,7 @@ ODD_NAMES = ("", " ", "with space", "ünïcode 🚀", "\ud800", 'quote"\\\n', "x
 
 
 class SampleScope(ReadOnlyGroup):
-    """A place in a scope tree, as the runtime gives it to a reporter."""
+    """A group of metrics, as the runtime gives it to a reporter."""
 
     def __init__(self, variables: Mapping[str, str] | None = None, *scope: str) -> None:
         self._variables = dict(variables or {})
@@ -315,14 +315,14 @@ class MetricReporterConformance(ReporterConformance):
         """Return metrics of all types."""
         items: list[tuple[Metric, str, MetricGroup]] = []
         for number in range(count):
-            place = SampleScope({"query_name": f"query-{number}"})
+            scope = SampleScope({"query_name": f"query-{number}"})
             histogram = Histogram([1, 10], "ms")
             histogram.update(5)
             items += [
-                (Counter("{row}", "Rows."), "rows", place),
-                (Gauge(lambda: 1.5, "ms", "An age."), "age", place),
-                (histogram, "took", place),
-                (Meter(unit="By"), "speed", place),
+                (Counter("{row}", "Rows."), "rows", scope),
+                (Gauge(lambda: 1.5, "ms", "An age."), "age", scope),
+                (histogram, "took", scope),
+                (Meter(unit="By"), "speed", scope),
             ]
         return items
 

@@ -20,8 +20,8 @@ class AllSubtasks:
 
     def register(self, group: ScopeGroup, query_name: str, enabled: Collection[str]) -> None:
         """Register the metrics of a query, or, with an empty name, of the application."""
-        what = "all tasks of the active stages have been running or finished"
-        register_stays(group, _BASE, self._stays.setdefault(query_name, Stays()), True, what, enabled)
+        described_as = "all tasks of the active stages have been running or finished"
+        register_stays(group, _BASE, self._stays.setdefault(query_name, Stays()), True, described_as, enabled)
 
     def submitted(self, attempt: Attempt, of_query: Mapping[str, str], time_ms: int) -> None:
         """Take the start of a stage attempt, none of whose tasks runs yet."""

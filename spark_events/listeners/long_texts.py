@@ -45,9 +45,9 @@ def cut_texts(value: Any, levels: int = 64) -> Any:
     if isinstance(value, str):
         return cut(value)
     if isinstance(value, dict) and levels:
-        return {cut(key): cut_texts(each, levels - 1) for key, each in value.items()}
+        return {cut(key): cut_texts(part, levels - 1) for key, part in value.items()}
     if isinstance(value, list) and levels:
-        return [cut_texts(each, levels - 1) for each in value]
+        return [cut_texts(part, levels - 1) for part in value]
     return value
 
 

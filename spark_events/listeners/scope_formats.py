@@ -24,7 +24,7 @@ class ScopeFormat:
 
     def render(self, variables: Mapping[str, str]) -> tuple[str, ...]:
         """Return the scope's components; one that comes out empty, as that of no query, is left out."""
-        filled = (_VARIABLE.sub(lambda found: variables.get(found.group(1), ""), part) for part in self.parts)
+        filled = (_VARIABLE.sub(lambda match: variables.get(match.group(1), ""), part) for part in self.parts)
         return tuple(part for part in filled if part)
 
 

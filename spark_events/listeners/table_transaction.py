@@ -24,9 +24,9 @@ class TableTransactionListener:
 
     def on_transition(self, record: dict[str, Any], time_ms: int) -> None:
         """Take that a transaction has come to another state."""
-        found = record["transaction"]
-        txid, table, status = str(found["txid"]), str(found["table"]), str(found["state"])
-        reason = found.get("reason") or None
+        transaction = record["transaction"]
+        txid, table, status = str(transaction["txid"]), str(transaction["table"]), str(transaction["state"])
+        reason = transaction.get("reason") or None
         event = (
             Event.builder(CLASS_SCOPE, "TableTransactionEvent")
             .set_severity(Severity.WARN if status == _ABORTED else Severity.INFO)
@@ -34,13 +34,13 @@ class TableTransactionListener:
             .set_attribute("transactionId", txid)
             .set_attribute("table", table)
             .set_attribute("transactionStatus", status)
-            .set_attribute("level", found.get("level"))
-            .set_attribute("purpose", found.get("purpose"))
+            .set_attribute("level", transaction.get("level"))
+            .set_attribute("purpose", transaction.get("purpose"))
             .set_attribute("reason", reason)
-            .set_attribute("durationMs", found.get("durationMs"))
-            .set_attribute("rows", found.get("rows"))
-            .set_attribute("bytes", found.get("bytes"))
-            .set_attribute("files", found.get("files"))
+            .set_attribute("durationMs", transaction.get("durationMs"))
+            .set_attribute("rows", transaction.get("rows"))
+            .set_attribute("bytes", transaction.get("bytes"))
+            .set_attribute("files", transaction.get("files"))
         )
         entity = Entity("statement", txid, f"Table {table}")
         group = self._context.scopes.application()

@@ -160,8 +160,8 @@ class SparkListeners:
 
     def _stumble(self, name: str, error: Exception) -> None:
         self.stumbled += 1
-        what = ("listener", name, type(error).__name__)
-        self._registry.log.error(what, f"a {name} record is skipped: {error!r}", error)
+        kind_of_error = ("listener", name, type(error).__name__)
+        self._registry.log.error(kind_of_error, f"a {name} record is skipped: {error!r}", error)
 
     def _begin(self, record: dict[str, Any]) -> None:
         application = application_info(
@@ -183,12 +183,12 @@ class SparkListeners:
         if self._extension is not None:
             self._extend(self._extension(context, self._registry, self._spark_version))
 
-    def _extend(self, more: ExtensionHandlers) -> None:
-        self._handlers = {
-            **self._handlers,
-            **{name: (handler, *self._handlers.get(name, ())) for name, handler in more.handlers.items()},
-        }
-        self._tickers = (*self._tickers, more.tick)
+    def _extend(self, extension: ExtensionHandlers) -> None:
+        handlers = dict(self._handlers)
+        for name, handler in extension.handlers.items():
+            handlers[name] = (handler, *handlers.get(name, ()))
+        self._handlers = handlers
+        self._tickers = (*self._tickers, extension.tick)
 
     def _begin_all(self, context: ListenerContext, queries: QueryListener) -> None:
         """Add to the listener of queries those of all else that an application does."""

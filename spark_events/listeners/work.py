@@ -63,10 +63,10 @@ class StageWork:
             "failedTasks": max(0, failed - self.failed),
         }
         self.active, self.finished, self.failed = active, finished, failed
-        for each in SUMS:
-            now = int(record.get(each.field) or 0)
-            grown[each.name] = max(0, now - self.sums.get(each.name, 0))
-            self.sums[each.name] = now
+        for summed in SUMS:
+            now = int(record.get(summed.field) or 0)
+            grown[summed.name] = max(0, now - self.sums.get(summed.name, 0))
+            self.sums[summed.name] = now
         return grown
 
     def register(self, group: MetricGroup) -> None:
@@ -79,9 +79,9 @@ class StageWork:
             gauge = Gauge(lambda name=name: getattr(self, name), "{task}", described)  # type: ignore[misc]
             group.register(f"{name}Tasks", gauge)
         group.register("numTasks", Gauge(lambda: self.tasks, "{task}", "Tasks that there are to run."))
-        for each in SUMS:
-            read = lambda name=each.name: self.sums.get(name)  # noqa: E731
-            group.register(each.name, Gauge(read, each.unit, each.description))
+        for summed in SUMS:
+            read = lambda name=summed.name: self.sums.get(name)  # noqa: E731
+            group.register(summed.name, Gauge(read, summed.unit, summed.description))
 
 
 class JobWork:
@@ -144,7 +144,7 @@ class ApplicationWork:
     def __init__(self) -> None:
         self._running: dict[object, StageWork] = {}
         self._counters = {name: Counter(unit, described) for name, (unit, described) in _ENDED.items()}
-        self._counters |= {each.name: Counter(each.unit, each.description) for each in SUMS}
+        self._counters |= {summed.name: Counter(summed.unit, summed.description) for summed in SUMS}
 
     def register(self, group: MetricGroup) -> None:
         """Register its metrics, which are the application's."""

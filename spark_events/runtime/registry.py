@@ -115,7 +115,7 @@ class Registry:
             worker.request_close(deadline)
         for worker in self.workers:
             worker.join()
-        self.losses.tell(at_the_end=True)
+        self.losses.report(at_the_end=True)
 
     def has_reporters(self, kind: Kind) -> bool:
         """Tell whether anybody is there to take what is added of a kind."""
@@ -139,7 +139,7 @@ class Registry:
 
     def tick(self) -> None:
         """Let time pass: what was dropped is reported now and then."""
-        self.losses.tell()
+        self.losses.report()
 
     # -- from the scope tree -------------------------------------------------------------------------
 

@@ -178,6 +178,6 @@ class SeriesLimit:
             )
             if isinstance(overflow, Metric):
                 self._tell(ADDED, overflow, name, OverflowGroup(group, OVERFLOW, "."))
-        found = self._overflows[key]
-        if found is not None:
-            found.add(metric)
+        overflow = self._overflows[key]
+        if overflow is not None:
+            overflow.add(metric)

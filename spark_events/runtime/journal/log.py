@@ -207,21 +207,21 @@ class DeliveryJournal:
     def _read(self, segment: JournalSegment, max_records: int, max_bytes: int) -> Batch:
         batch = Batch(self._head, segment.context, segment=segment.number)
         size, oldest = 0, self._oldest_ms()
-        for found in segment.frames(self._offset):
-            if found.kind != RECORD:
+        for frame in segment.frames(self._offset):
+            if frame.kind != RECORD:
                 continue
-            if found.time_ms < oldest and not batch.records:
+            if frame.time_ms < oldest and not batch.records:
                 self.dropped("journal_age", 1)
                 self._head += 1
-                self._offset = found.end
+                self._offset = frame.end
                 batch.first = self._head
                 continue
-            size += len(found.payload)
+            size += len(frame.payload)
             if batch.records and (len(batch.records) >= max_records or size > max_bytes):
                 break
-            batch.time_ms = batch.time_ms or found.time_ms
-            batch.records.append(found.payload)
-            batch.ends.append(found.end)
+            batch.time_ms = batch.time_ms or frame.time_ms
+            batch.records.append(frame.payload)
+            batch.ends.append(frame.end)
         return batch
 
     def _oldest_ms(self) -> int:
