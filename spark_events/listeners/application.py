@@ -40,13 +40,13 @@ class ApplicationListener:
         )
 
     def on_start(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take ApplicationStart: a driver that has started is up, whatever executors it still waits for."""
+        """Handle ApplicationStart: a driver that has started is up, whatever executors it still waits for."""
         self._start_ms = time_ms
         self.tracker.change(JobStatus.CREATED, time_ms)
         self.tracker.change(JobStatus.RUNNING, time_ms)
 
     def on_end(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take ApplicationEnd. Spark 4 adds the exit code; the driver source, what Python raised."""
+        """Handle ApplicationEnd. Spark 4 adds the exit code; the driver source, what Python raised."""
         exit_code = record.get("ExitCode") or 0
         thrown = record.get("Exception")
         assumed = bool(record.get(OUTCOME_ASSUMED))
@@ -64,7 +64,7 @@ class ApplicationListener:
         self._span(time_ms, failure)
 
     def on_dead(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take that an event log without an end is no longer written."""
+        """Called when an event log without an end is no longer written."""
         occasion = f"dead since {time_ms}"
         tracker = self.tracker
         failure = Failure(str(record["Reason"]))
@@ -80,7 +80,7 @@ class ApplicationListener:
         tracker.change(JobStatus.FAILED, time_ms, occasion, failure)
 
     def on_alive(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take that it is written again: the application had been thought dead."""
+        """Called when it is written again: the application had been thought dead."""
         self.tracker.revive(time_ms)
 
     def _span(self, end_ms: int, failure: Failure | None) -> None:

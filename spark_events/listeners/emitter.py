@@ -81,7 +81,7 @@ class Emitter:
         return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=size).hexdigest()
 
     def forget(self, query_name: str) -> None:
-        """Take that the metrics of a query are gone: the counters of its events go with them."""
+        """Called when the metrics of a query are gone: the counters of its events go with them."""
         for key in [key for key in self._counters if key[2] == query_name]:
             self._counters.pop(key)[1].close()
 

@@ -55,7 +55,7 @@ class QueryMetrics:
             labelled.register("phaseDuration", Gauge(partial(self._duration_ms, phase), "ms", described))
 
     def update(self, progress: Progress) -> None:
-        """Take the progress of one trigger."""
+        """Update the metrics by the progress of one trigger."""
         self._last = progress
         for number, source in enumerate(progress.get("sources") or ()):
             self._count("inputRows", source.get("numInputRows"))

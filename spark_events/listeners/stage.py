@@ -54,7 +54,7 @@ class StageListener:
         self._series = PassingSeries(context.settings.job_after_ms, context.settings.grace_ms)
 
     def on_submitted(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take StageSubmitted; one that follows a failed attempt shows that Spark tries again."""
+        """Handle StageSubmitted; one that follows a failed attempt shows that Spark tries again."""
         info = record["Stage Info"]
         key = stage, attempt = _key(info)
         job = self._jobs.of_stage(stage)
@@ -71,7 +71,7 @@ class StageListener:
             self._report_retried(stage, *failed)
 
     def on_completed(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take StageCompleted; a failure is kept until it shows whether the stage is tried again."""
+        """Handle StageCompleted; a failure is kept until it shows whether the stage is tried again."""
         info = record["Stage Info"]
         key = stage, number = _key(info)
         reason = info.get("Failure Reason")
@@ -93,12 +93,12 @@ class StageListener:
             self._failed[stage] = (number, time_ms, failure, attempt.of_query)
 
     def on_job_end(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take JobEnd: what failed and is no part of another job will not be tried again."""
+        """Handle JobEnd: what failed and is no part of another job will not be tried again."""
         for stage in [stage for stage in self._failed if self._jobs.of_stage(stage) is None]:
             del self._failed[stage]
 
     def on_tasks(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take the bridge's record of how an attempt's tasks stand; with a status where that has changed."""
+        """Handle the bridge's record of how an attempt's tasks stand; it has a status where that changed."""
         key = stage, number = int(record["Stage ID"]), int(record["Stage Attempt ID"])
         attempt = self._attempts.get(key)
         if attempt is not None:
@@ -124,7 +124,7 @@ class StageListener:
         self._context.emitter.emit(event, entity, group, time_ms, (status, str(record["Change"])), status)
 
     def tick(self, now_ms: int) -> None:
-        """Let time pass."""
+        """Show the series of what has run for a while, and remove those of what ended a while ago."""
         self._series.tick(now_ms)
 
     def _report_retried(

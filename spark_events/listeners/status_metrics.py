@@ -31,7 +31,7 @@ class Stays:
         self._totals: dict[object, int] = {}
 
     def enter(self, state: object, time_ms: int) -> None:
-        """Take a change at a time in ms since the epoch; a stay in the same state goes on."""
+        """Enter a state at a time in ms since the epoch; a stay in the same state goes on."""
         if state == self.state:
             return
         if self.state is not None:
@@ -97,7 +97,7 @@ class StatusMetrics:
         self._register_times(group)
 
     def follow(self, tracker: JobStatusTracker) -> None:
-        """Take the changes of a run from now on, and of those before it none any more."""
+        """Follow the changes of a run from now on, and those of no run before it."""
         self._followed = tracker
         tracker.on_change = lambda status, time_ms: self._changed(tracker, status, time_ms)
 

@@ -23,7 +23,7 @@ class TableTransactionListener:
         self._context = context
 
     def on_transition(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take that a transaction has come to another state."""
+        """Called when a transaction has come to another state."""
         transaction = record["transaction"]
         txid, table, status = str(transaction["txid"]), str(transaction["table"]), str(transaction["state"])
         reason = transaction.get("reason") or None

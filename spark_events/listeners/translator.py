@@ -59,7 +59,7 @@ class ExtensionHandlers(Protocol):
         """What takes a record, by its name."""
 
     def tick(self, now_ms: int) -> None:
-        """Let time pass."""
+        """Called as time passes."""
 
 
 Extension = Callable[[ListenerContext, Registry, str], ExtensionHandlers]
@@ -118,7 +118,7 @@ class SparkListeners:
         return bool(tracker and tracker.status and tracker.status.terminal)
 
     def on_record(self, record: dict[str, Any], received_ms: int | None = None) -> None:
-        """Take one record, in the order in which Spark posted them.
+        """Handle one record, in the order in which Spark posted them.
 
         Args:
             record: as ``JsonProtocol`` writes it.
@@ -142,11 +142,11 @@ class SparkListeners:
                     self._stumble(name, error)
 
     def close(self) -> None:
-        """Let go of what the listeners have besides memory; no record may come any more."""
+        """Release what the listeners hold besides memory; no record may come any more."""
         self._enrichers.close()
 
     def tick(self, now_ms: int) -> None:
-        """Let time pass: some things happen by not happening."""
+        """Called as time passes: some things happen by not happening."""
         if not self.ended:
             for tick in self._tickers:
                 tick(now_ms)

@@ -54,7 +54,7 @@ class StageWork:
         self.sums: dict[str, int] = {}
 
     def take(self, record: Mapping[str, Any]) -> dict[str, int]:
-        """Take the bridge's record of the attempt, and return by how much each sum and count has grown."""
+        """Read the bridge's record of the attempt, and return by how much each sum and count has grown."""
         active, finished, failed = (
             int(record.get(field) or 0) for field in ("Running", "Finished", "Failed")
         )
@@ -98,12 +98,12 @@ class JobWork:
         self.active_stages = self.finished_stages = self.failed_stages = 0
 
     def submitted(self, work: StageWork) -> None:
-        """Take the start of a stage attempt."""
+        """Called when a stage attempt begins."""
         self._attempts.append(work)
         self.active_stages += 1
 
     def completed(self, failed: bool) -> None:
-        """Take the end of a stage attempt."""
+        """Called when a stage attempt has ended."""
         self.active_stages -= 1
         self.failed_stages += failed
         self.finished_stages += not failed
@@ -155,11 +155,11 @@ class ApplicationWork:
         group.register("activeTasks", Gauge(self._active_tasks, "{task}", "Tasks that run now."))
 
     def submitted(self, attempt: object, work: StageWork) -> None:
-        """Take the start of a stage attempt."""
+        """Called when a stage attempt begins."""
         self._running[attempt] = work
 
     def completed(self, attempt: object, failed: bool) -> None:
-        """Take the end of a stage attempt."""
+        """Called when a stage attempt has ended."""
         if self._running.pop(attempt, None) is not None:
             self.count("failedStages" if failed else "finishedStages")
 

@@ -41,8 +41,8 @@ def read_all_setups(
     setups: list[ReporterSetup] = []
     errors: list[ConfigError] = []
     for kind in KINDS:
-        found, wrong = read_setups(conf, kind, application)
-        setups += found
+        of_kind, wrong = read_setups(conf, kind, application)
+        setups += of_kind
         errors += wrong
     return setups, errors
 
@@ -138,7 +138,7 @@ class Registry:
         return sum(worker.depth for worker in self.workers)
 
     def tick(self) -> None:
-        """Let time pass: what was dropped is reported now and then."""
+        """Called as time passes: reports what was dropped."""
         self.losses.report()
 
     # -- from the scope tree -------------------------------------------------------------------------

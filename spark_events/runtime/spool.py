@@ -86,7 +86,7 @@ class MemoryRecords:
             self._forget_first()
 
     def release(self, batch: Batch) -> None:
-        """Say that nothing is in flight any longer; what is not acknowledged is read again."""
+        """End the flight of a batch; what is not acknowledged is read again."""
         lost = min(self._first, batch.first + len(batch.records)) - self._head
         if lost > 0:  # dropped while in flight, and not delivered after all
             self._dropped("queue_full", lost)
@@ -173,7 +173,7 @@ class Spool:
             return batch
 
     def acknowledge(self, batch: Batch, count: int) -> None:
-        """Say that the destination has, or will never have, the first so many records of the batch."""
+        """Acknowledge so many records of the batch: the destination has them, or will never have them."""
         with self._changed:
             self._waiting_since = None
             try:
@@ -183,7 +183,7 @@ class Spool:
                 self._warn_once("the cursor cannot be written, the last records will be sent again", error)
 
     def release(self, batch: Batch) -> None:
-        """Say that nothing is in flight any longer."""
+        """End the flight of a batch."""
         with self._changed:
             if self._in_flight is not None:
                 self._in_flight.release(batch)
@@ -301,7 +301,7 @@ class Spool:
             self._warn_once("the disk does not confirm what it has", error)
 
     def _warn_once(self, trouble: str, error: OSError) -> None:
-        """Say what the disk does, once for as long as it does so for the same reason."""
+        """Log what the disk does, once for as long as it does so for the same reason."""
         reason = error.strerror or str(error)
         if self._troubles.get(trouble) != reason:
             self._troubles[trouble] = reason

@@ -168,7 +168,7 @@ class DeliveryJournal:
         self._save()
 
     def release(self, batch: Batch) -> None:
-        """Say that nothing is in flight any longer; what is not acknowledged is read again."""
+        """End the flight of a batch; what is not acknowledged is read again."""
         gone = self._segments[0].first if self._segments else self._tail
         lost = min(gone, batch.first + len(batch.records)) - self._head
         if lost > 0:  # dropped while in flight, and not delivered after all
@@ -245,7 +245,7 @@ class DeliveryJournal:
         return segment
 
     def _sync_folder(self) -> None:
-        """Let the disk have the name of a new file as well."""
+        """Sync the folder, so that the disk has the name of a new file as well."""
         fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(fd)
