@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from spark_events.api import Event, Failure, MetricGroup
 from spark_events.listeners.context import ListenerContext
@@ -38,6 +38,22 @@ class _Attempt:
     work: StageWork
 
 
+class _FailedAttempt(NamedTuple):
+    """A stage attempt that failed, and may be tried again.
+
+    Attributes:
+        number: of the attempt.
+        time_ms: when it failed, in ms since the epoch.
+        failure: why.
+        of_query: names the streaming query that it worked for; empty where there is none.
+    """
+
+    number: int
+    time_ms: int
+    failure: Failure
+    of_query: Mapping[str, str]
+
+
 class StageListener:
     """Follows the stages of one application; ended ones are forgotten, failed ones until their job ends.
 
@@ -50,7 +66,7 @@ class StageListener:
         self._context = context
         self._jobs = jobs
         self._attempts: dict[tuple[int, int], _Attempt] = {}
-        self._failed: dict[int, tuple[int, int, Failure, Mapping[str, str]]] = {}
+        self._failed: dict[int, _FailedAttempt] = {}
         self._series = PassingSeries(context.settings.job_after_ms, context.settings.grace_ms)
 
     def on_submitted(self, record: dict[str, Any], time_ms: int) -> None:
@@ -67,8 +83,8 @@ class StageListener:
             job.work.submitted(work)
         self._series.begun(key, time_ms, lambda: self._show(key, of_query, work))
         failed = self._failed.pop(stage, None)
-        if failed is not None and failed[0] < attempt:
-            self._report_retried(stage, *failed)
+        if failed is not None and failed.number < attempt:
+            self._report_retried(stage, failed)
 
     def on_completed(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle StageCompleted; a failure is kept until it shows whether the stage is tried again."""
@@ -90,7 +106,7 @@ class StageListener:
         self._series.ended(key, time_ms)
         self._span(key, attempt, info, time_ms, failure)
         if failure is not None:
-            self._failed[stage] = (number, time_ms, failure, attempt.of_query)
+            self._failed[stage] = _FailedAttempt(number, time_ms, failure, attempt.of_query)
 
     def on_job_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle JobEnd: what failed and is no part of another job will not be tried again."""
@@ -127,15 +143,12 @@ class StageListener:
         """Show the series of what has run for a while, and remove those of what ended a while ago."""
         self._series.tick(now_ms)
 
-    def _report_retried(
-        self, stage: int, attempt: int, failed_ms: int, failure: Failure, of_query: Mapping[str, str]
-    ) -> None:
-        group = self._context.scopes.stage(stage, attempt, of_query)
+    def _report_retried(self, stage: int, failed: _FailedAttempt) -> None:
         self._context.failures.report(
-            failure,
-            self._entity((stage, attempt), of_query),
-            group,
-            failed_ms,
+            failed.failure,
+            self._entity((stage, failed.number), failed.of_query),
+            self._context.scopes.stage(stage, failed.number, failed.of_query),
+            failed.time_ms,
             can_restart=True,
             is_global=False,
         )
