@@ -102,23 +102,23 @@ class ReporterConfig:
 
     def problems(self, options: Iterable[Option[Any]]) -> dict[str, str]:
         """Return one sentence for each option whose value cannot be used, by its whole key."""
-        found: dict[str, str] = {}
+        problems: dict[str, str] = {}
         for option in options:
             try:
                 self.get(option)
             except ConfigError as error:
-                found[self.key(option.name)] = str(error)
-        return found
+                problems[self.key(option.name)] = str(error)
+        return problems
 
-    def both_or_none(self, one: Option[Any], other: Option[Any]) -> None:
+    def both_or_none(self, first: Option[Any], second: Option[Any]) -> None:
         """Check that two options that need each other are both given, or neither.
 
         Raises:
             ConfigError: one is given without the other.
         """
-        given = [option.name for option in (one, other) if option.name in self.values]
+        given = [option.name for option in (first, second) if option.name in self.values]
         if len(given) == 1:
-            (missing,) = {one.name, other.name} - set(given)
+            (missing,) = {first.name, second.name} - set(given)
             raise ConfigError(f"{self.key(missing)}: missing; {self.key(given[0])} is of no use without it")
 
     def get_string(self, name: str, default: str) -> str:

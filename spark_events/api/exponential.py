@@ -37,7 +37,7 @@ class ExponentialSnapshot:
 
     def _combined(self, other: ExponentialSnapshot, sign: int) -> ExponentialSnapshot:
         scale = min(self.scale, other.scale)
-        one, two = at_scale(self, scale), at_scale(other, scale)
+        first, second = at_scale(self, scale), at_scale(other, scale)
 
         def of(mine: Mapping[int, int], theirs: Mapping[int, int]) -> dict[int, int]:
             sums = {index: mine.get(index, 0) + sign * theirs.get(index, 0) for index in {*mine, *theirs}}
@@ -45,9 +45,9 @@ class ExponentialSnapshot:
 
         return ExponentialSnapshot(
             scale,
-            one.zeros + sign * two.zeros,
-            of(one.positive, two.positive),
-            of(one.negative, two.negative),
+            first.zeros + sign * second.zeros,
+            of(first.positive, second.positive),
+            of(first.negative, second.negative),
         )
 
 
@@ -75,8 +75,8 @@ class ExponentialBuckets:
         while max(high, index) - min(low, index) >= _MOST and self._scale > _COARSEST:
             self._scale -= 1
             index, low, high = index >> 1, low >> 1, high >> 1
-            for each in self._signs:
-                _halve(each)
+            for counts_of_sign in self._signs:
+                _halve(counts_of_sign)
         counts[index] = counts.get(index, 0) + 1
 
     def snapshot(self) -> ExponentialSnapshot:
@@ -110,7 +110,7 @@ def at_scale(snapshot: ExponentialSnapshot, scale: int) -> ExponentialSnapshot:
 
 
 def _halve(counts: dict[int, int]) -> None:
-    """Let each two neighbouring buckets be one."""
+    """Merge each two neighbouring buckets into one."""
     old = dict(counts)
     counts.clear()
     for index, count in old.items():

@@ -276,12 +276,12 @@ class LineageGraph:
 
     def column_edges(self, sink: LineageVertex) -> Mapping[str, tuple[SourceColumn, ...]]:
         """Return for each column of a sink the source columns of all edges to it."""
-        found: dict[str, tuple[SourceColumn, ...]] = {}
+        sources: dict[str, tuple[SourceColumn, ...]] = {}
         for edge in self.relations:
             if isinstance(edge, TableLineageEdge) and edge.sink == sink:
                 for column in edge.columns:
-                    found[column.column] = found.get(column.column, ()) + column.sources
-        return found
+                    sources[column.column] = sources.get(column.column, ()) + column.sources
+        return sources
 
 
 class LineageVertexProvider(abc.ABC):

@@ -222,11 +222,11 @@ def some_of(*values: str) -> OptionType[tuple[str, ...]]:
     """Return the type of an option that takes a list of some of a few words."""
 
     def parse(text: str) -> tuple[str, ...]:
-        found = _parse_list(text)
-        wrong = [word for word in found if word not in values]
+        words = _parse_list(text)
+        wrong = [word for word in words if word not in values]
         if wrong:
             raise ValueError(f"{wrong[0]!r} is none of them")
-        return found
+        return words
 
     return OptionType("list", f"a list of some of {', '.join(values)}", parse)
 

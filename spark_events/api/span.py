@@ -139,12 +139,12 @@ class SpanBuilder:
         """Mark the span as failed, with OpenTelemetry's event ``exception``; None marks nothing."""
         if failure is None:
             return self
-        told = {
+        attributes = {
             "exception.type": failure.exception_type,
             "exception.message": failure.message,
             "exception.stacktrace": failure.stacktrace,
         }
-        known = {key: value for key, value in told.items() if value is not None}
+        known = {key: value for key, value in attributes.items() if value is not None}
         return self.set_error(failure.message).add_event("exception", time_ms, known)
 
     def set_attribute(self, key: str, value: AttributeValue | None) -> SpanBuilder:

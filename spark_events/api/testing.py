@@ -65,8 +65,8 @@ ODD_NAMES = ("", " ", "with space", "ünïcode 🚀", "\ud800", 'quote"\\\n', "x
 """Names of events, spans, metrics, attributes and variables."""
 
 
-class Place(ReadOnlyGroup):
-    """A place in a scope tree, as the runtime gives it to a reporter."""
+class SampleScope(ReadOnlyGroup):
+    """A group of metrics, as the runtime gives it to a reporter."""
 
     def __init__(self, variables: Mapping[str, str] | None = None, *scope: str) -> None:
         self._variables = dict(variables or {})
@@ -93,7 +93,7 @@ class Place(ReadOnlyGroup):
         return self._variables
 
 
-class Outbox:
+class RecordingOutbox:
     """Keeps the records of a sending reporter."""
 
     def __init__(self) -> None:
@@ -128,7 +128,7 @@ class ReporterConformance:
         reporter = self.factory().create(config)
         assert isinstance(reporter, self.kind), f"the factory made a {type(reporter)}, no {self.kind}"
         if isinstance(reporter, SendingReporter):
-            reporter.outbox = Outbox()
+            reporter.outbox = RecordingOutbox()
         return reporter
 
     # -- of the factory --------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ class ReporterConformance:
     def send(self, reporter: SendingReporter) -> None:
         """Let a sending reporter send what it has put into its outbox."""
         outbox = reporter.outbox
-        assert isinstance(outbox, Outbox)
+        assert isinstance(outbox, RecordingOutbox)
         for record in outbox.records[:100]:
             json.dumps(reporter.readable(record))
         batch = outbox.records[: reporter.max_request_records]
@@ -315,14 +315,14 @@ class MetricReporterConformance(ReporterConformance):
         """Return metrics of all types."""
         items: list[tuple[Metric, str, MetricGroup]] = []
         for number in range(count):
-            place = Place({"query_name": f"query-{number}"})
+            scope = SampleScope({"query_name": f"query-{number}"})
             histogram = Histogram([1, 10], "ms")
             histogram.update(5)
             items += [
-                (Counter("{row}", "Rows."), "rows", place),
-                (Gauge(lambda: 1.5, "ms", "An age."), "age", place),
-                (histogram, "took", place),
-                (Meter(unit="By"), "speed", place),
+                (Counter("{row}", "Rows."), "rows", scope),
+                (Gauge(lambda: 1.5, "ms", "An age."), "age", scope),
+                (histogram, "took", scope),
+                (Meter(unit="By"), "speed", scope),
             ]
         return items
 
@@ -330,16 +330,16 @@ class MetricReporterConformance(ReporterConformance):
         """Return metrics with odd names, units, variables and values, and two of one name."""
         values = [*ODD_VALUES.values()]
         items: list[tuple[Metric, str, MetricGroup]] = [
-            (Gauge(lambda value=value: value), f"odd{number}", Place())  # type: ignore[misc]
+            (Gauge(lambda value=value: value), f"odd{number}", SampleScope())  # type: ignore[misc]
             for number, value in enumerate(values)
         ]
-        items += [(Gauge(lambda: 1, name, name), name, Place({name: name})) for name in ODD_NAMES]
-        items += [(Gauge(_raise), "raising", Place()), (Histogram([]), "no bounds", Place())]
+        items += [(Gauge(lambda: 1, name, name), name, SampleScope({name: name})) for name in ODD_NAMES]
+        items += [(Gauge(_raise), "raising", SampleScope()), (Histogram([]), "no bounds", SampleScope())]
         return [
             *items,
-            (Counter(), "twice", Place()),
-            (Counter(), "twice", Place()),
-            (Gauge(int), "twice", Place()),
+            (Counter(), "twice", SampleScope()),
+            (Counter(), "twice", SampleScope()),
+            (Gauge(int), "twice", SampleScope()),
         ]
 
     def take(self, reporter: Any, item: tuple[Metric, str, MetricGroup]) -> None:
@@ -363,7 +363,7 @@ class MetricReporterConformance(ReporterConformance):
         """A second metric of one name was never taken, and may be removed like the first."""
         reporter = self.make()
         reporter.open()
-        reporter.notify_of_removed_metric(Counter(), "never", Place())
+        reporter.notify_of_removed_metric(Counter(), "never", SampleScope())
         reporter.close()
 
 

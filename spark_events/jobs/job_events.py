@@ -31,7 +31,8 @@ from spark_events.lineage.graph import GraphBuilder, merged
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure, was_cancelled
-from spark_events.listeners.translator import APPLICATION_END, Handler
+from spark_events.listeners.spark_records import APPLICATION_END
+from spark_events.listeners.translator import Handler
 from spark_events.runtime.registry import Registry
 
 _PATIENCE_MS = 10_000

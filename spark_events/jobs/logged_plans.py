@@ -15,13 +15,13 @@ from spark_events.jobs.plan_records import (
     STATEMENT_LINEAGE,
 )
 from spark_events.lineage.plan_info import read_plan_info, read_progress
-from spark_events.listeners.translator import (
+from spark_events.listeners.spark_records import (
     NESTED_EXECUTION,
     QUERY_PROGRESS,
     SQL_EXECUTION_END,
     SQL_EXECUTION_START,
-    Handler,
 )
+from spark_events.listeners.translator import Handler
 
 _RUN_OF_BATCH = re.compile(r"\nrunId = (?P<run>\S+)")
 

@@ -20,21 +20,21 @@ class AllSubtasks:
 
     def register(self, group: ScopeGroup, query_name: str, enabled: Collection[str]) -> None:
         """Register the metrics of a query, or, with an empty name, of the application."""
-        what = "all tasks of the active stages have been running or finished"
-        register_stays(group, _BASE, self._stays.setdefault(query_name, Stays()), True, what, enabled)
+        described_as = "all tasks of the active stages have been running or finished"
+        register_stays(group, _BASE, self._stays.setdefault(query_name, Stays()), True, described_as, enabled)
 
     def submitted(self, attempt: Attempt, of_query: Mapping[str, str], time_ms: int) -> None:
-        """Take the start of a stage attempt, none of whose tasks runs yet."""
+        """Called when a stage attempt begins, none of whose tasks runs yet."""
         self.changed(attempt, of_query, False, time_ms)
 
     def changed(self, attempt: Attempt, of_query: Mapping[str, str], all_run: bool, time_ms: int) -> None:
-        """Take that now all of its tasks run or have finished, or that this ceased."""
+        """Called when all of its tasks run or have finished, or no longer do."""
         for name in _names(of_query):
             self._active.setdefault(name, {})[attempt] = all_run
             self._update(name, time_ms)
 
     def completed(self, attempt: Attempt, of_query: Mapping[str, str], time_ms: int) -> None:
-        """Take the end of a stage attempt."""
+        """Called when a stage attempt has ended."""
         for name in _names(of_query):
             active = self._active.get(name, {})
             active.pop(attempt, None)
@@ -43,7 +43,7 @@ class AllSubtasks:
             self._update(name, time_ms)
 
     def forget(self, query_name: str) -> None:
-        """Take that the metrics of a query are gone."""
+        """Called when the metrics of a query are gone."""
         self._stays.pop(query_name, None)
 
     def _update(self, name: str, time_ms: int) -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_events.api import Failure, Gauge, JobStatus
+from spark_events.api import ApplicationInfo, Failure, Gauge, JobStatus
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure
 from spark_events.listeners.job_status import JobStatusTracker
+from spark_events.listeners.long_texts import LONGEST_NAME, cut
+from spark_events.listeners.spark_records import OUTCOME_ASSUMED
 from spark_events.listeners.status_metrics import StatusMetrics
 from spark_events.listeners.traces import ended_span
-
-OUTCOME_ASSUMED = "SparkEventsOutcomeAssumed"
-"""In an ApplicationEnd: whether the event log cannot tell how the application's Python ended."""
 
 
 class ApplicationListener:
@@ -41,13 +40,13 @@ class ApplicationListener:
         )
 
     def on_start(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take ApplicationStart: a driver that has started is up, whatever executors it still waits for."""
+        """Handle ApplicationStart: a driver that has started is up, whatever executors it still waits for."""
         self._start_ms = time_ms
         self.tracker.change(JobStatus.CREATED, time_ms)
         self.tracker.change(JobStatus.RUNNING, time_ms)
 
     def on_end(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take ApplicationEnd. Spark 4 adds the exit code; the driver source, what Python raised."""
+        """Handle ApplicationEnd. Spark 4 adds the exit code; the driver source, what Python raised."""
         exit_code = record.get("ExitCode") or 0
         thrown = record.get("Exception")
         assumed = bool(record.get(OUTCOME_ASSUMED))
@@ -65,7 +64,7 @@ class ApplicationListener:
         self._span(time_ms, failure)
 
     def on_dead(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take that an event log without an end is no longer written."""
+        """Called when an event log without an end is no longer written."""
         occasion = f"dead since {time_ms}"
         tracker = self.tracker
         failure = Failure(str(record["Reason"]))
@@ -81,7 +80,7 @@ class ApplicationListener:
         tracker.change(JobStatus.FAILED, time_ms, occasion, failure)
 
     def on_alive(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take that it is written again: the application had been thought dead."""
+        """Called when it is written again: the application had been thought dead."""
         self.tracker.revive(time_ms)
 
     def _span(self, end_ms: int, failure: Failure | None) -> None:
@@ -93,3 +92,8 @@ class ApplicationListener:
         )
         traces, tracker = self._context.traces, self.tracker
         traces.report(span, traces.application, tracker.entity, tracker.group)
+
+
+def application_info(name: object, app_id: object, attempt_id: object = "") -> ApplicationInfo:
+    """Return whose events there will be, as the record of an application's start says it."""
+    return ApplicationInfo(cut(str(name or ""), LONGEST_NAME), str(app_id or ""), str(attempt_id or ""))

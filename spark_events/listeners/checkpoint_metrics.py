@@ -40,7 +40,7 @@ class CheckpointMetrics:
             series.register(name, gauge)
 
     def take_completed(self, batch: int, end_ms: int, duration_ms: int, full: int, written: int) -> None:
-        """Take a completed checkpoint; times in ms, sizes in bytes, a negative one is not known."""
+        """Count a completed checkpoint; times in ms, sizes in bytes, a negative one is not known."""
         self.in_progress = 0
         self._completed.inc()
         self._durations.update(duration_ms)
@@ -48,7 +48,7 @@ class CheckpointMetrics:
         self._last_full, self._last_written = (size if size >= 0 else None for size in (full, written))
 
     def take_failed(self) -> None:
-        """Take a batch that failed before its commit."""
+        """Count a batch that failed before its commit."""
         self.in_progress = 0
         self._failed.inc()
 

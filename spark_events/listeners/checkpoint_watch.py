@@ -47,13 +47,13 @@ class CheckpointWatch:
         self._reported = False
 
     def start(self, time_ms: int) -> None:
-        """Let the clock run, unless it runs already."""
+        """Start the clock, unless it runs already."""
         if self._since_ms is None:
             self._since_ms = time_ms
             self._reported = False
 
     def stop(self) -> None:
-        """Let the clock stand: the query is idle, or was ended on purpose."""
+        """Stop the clock: the query is idle, or was ended on purpose."""
         self._since_ms = None
 
     def completed(self, run: QueryRun, checkpoint_id: int, time_ms: int) -> int | None:

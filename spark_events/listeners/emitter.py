@@ -56,7 +56,7 @@ class Emitter:
         entity: Entity,
         group: MetricGroup,
         time_ms: int,
-        what: tuple[str, ...],
+        occasion: tuple[str, ...],
         status: str = "",
     ) -> None:
         """Give an event its id, time and kind, report it, and count it.
@@ -66,31 +66,30 @@ class Emitter:
             entity: whom it happened to.
             group: whose variables it carries.
             time_ms: when, in ms since the epoch.
-            what: what tells it from the entity's other events, as a replay would find it.
+            occasion: what tells it from the entity's other events, as a replay would find it.
             status: the status that it is counted under; empty where it has none.
         """
-        event.set_observed_time_ms(time_ms).set_id(self.digest(16, entity, event.name, *what))
+        event.set_observed_time_ms(time_ms).set_id(self.digest(16, entity, event.name, *occasion))
         event.set_attribute("job.kind", entity.kind)
         group.add_event(event)
         self._count(event.name, entity, status)
 
-    def digest(self, size: int, entity: Entity, *what: str) -> str:
+    def digest(self, size: int, entity: Entity, *occasion: str) -> str:
         """Return ``size`` bytes in hexadecimal digits that are the same in every replay."""
         application = self.application
-        parts = (application.id, application.attempt_id, entity.kind, entity.id, *what)
+        parts = (application.id, application.attempt_id, entity.kind, entity.id, *occasion)
         return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=size).hexdigest()
 
     def forget(self, query_name: str) -> None:
-        """Take that the metrics of a query are gone: the counters of its events go with them."""
+        """Called when the metrics of a query are gone: the counters of its events go with them."""
         for key in [key for key in self._counters if key[2] == query_name]:
             self._counters.pop(key)[1].close()
 
     def _count(self, name: str, entity: Entity, status: str) -> None:
         key = (name, entity.kind, entity.query_name, status)
-        found = self._counters.get(key)
-        if found is None:
+        if key not in self._counters:
             labels = dict(zip(("event_name", "job_kind", "query_name", "status"), key, strict=True))
             group = self.series.child(components=key, variables=labels)
             counter = Counter("{event}", "Events by name, kind of job and status.")
-            found = self._counters[key] = (group.register("events", counter), group)
-        found[0].inc()
+            self._counters[key] = (group.register("events", counter), group)
+        self._counters[key][0].inc()

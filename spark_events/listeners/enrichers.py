@@ -102,5 +102,5 @@ class _AskedEnricher:
         return call_within(_TIMEOUT_S, ask, self._executor)
 
     def close(self) -> None:
-        """Let the thread end."""
+        """End the thread."""
         self._executor.shutdown(wait=False)

@@ -42,14 +42,14 @@ class ExecutorListener:
         self._removed: dict[str, Counter] = {}
 
     def on_added(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take ExecutorAdded; one that is known was found at attach."""
+        """Handle ExecutorAdded; one that is known was found at attach."""
         executor = str(record["Executor ID"])
         if executor not in self._cores:
             self._added.inc()
         self._cores[executor] = int((record.get("Executor Info") or {}).get("Total Cores") or 0)
 
     def on_removed(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take ExecutorRemoved."""
+        """Handle ExecutorRemoved."""
         if self._cores.pop(str(record["Executor ID"]), None) is None:
             return
         reason = reason_class(str(record.get("Removed Reason") or ""))

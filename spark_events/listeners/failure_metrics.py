@@ -48,7 +48,7 @@ class FailureMetrics:
             group.register("lastFailureTimestamp", last)
 
     def forget(self, query_name: str) -> None:
-        """Take that the metrics of a query are gone."""
+        """Called when the metrics of a query are gone."""
         for key in [key for key in self._counters if key[1] == query_name]:
             self._counters.pop(key)[1].close()
         for whose in [whose for whose in self._lasts if whose[1] == query_name]:

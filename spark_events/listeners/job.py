@@ -40,7 +40,7 @@ class RunningJob:
     work: JobWork
 
 
-class JobListener:
+class SparkJobListener:
     """Follows the jobs of one application; ended ones are forgotten.
 
     Args:
@@ -63,7 +63,7 @@ class JobListener:
         return self._running.get(jobs[0]) if jobs else None
 
     def on_start(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take JobStart; a job that is known already was found running at attach."""
+        """Handle JobStart; a job that is known already was found running at attach."""
         job_id = int(record["Job ID"])
         if job_id in self._running:
             return
@@ -83,7 +83,7 @@ class JobListener:
         tracker.change(JobStatus.RUNNING, time_ms)
 
     def on_end(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take JobEnd."""
+        """Handle JobEnd."""
         job_id = int(record["Job ID"])
         job = self._running.pop(job_id, None)
         if job is None:
@@ -103,7 +103,7 @@ class JobListener:
         self._span(job, time_ms, status, failure)
 
     def tick(self, now_ms: int) -> None:
-        """Let time pass."""
+        """Show the series of what has run for a while, and remove those of what ended a while ago."""
         self._series.tick(now_ms)
 
     def _report(self, job: RunningJob, failure: Failure, time_ms: int) -> None:

@@ -56,7 +56,7 @@ class JobStatusTracker:
             return
         old, time_ms = self.status, max(time_ms, self.since_ms)
         # A source may know less of how a job ended than another; the id says only that it ended.
-        what = "terminated" if new.terminal else new.value
+        reached = "terminated" if new.terminal else new.value
         event = self._builder(new, old, time_ms)
         if old is not None:
             event.set_attribute("oldJobStatus", old.value).set_attribute(
@@ -66,7 +66,7 @@ class JobStatusTracker:
             event.set_attribute("outcome", "assumed")
         self.status, self.since_ms = new, time_ms
         self.on_change(new, time_ms)
-        self._emitter.emit(event, self.entity, self.group, time_ms, ("status", what, occasion), new.value)
+        self._emitter.emit(event, self.entity, self.group, time_ms, ("status", reached, occasion), new.value)
         if self._emitter.status_observer is not None:
             self._emitter.status_observer(self.entity, self.group, old, new, time_ms, failure)
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from spark_events.api import ApplicationInfo
-
 LONGEST = 65_536
 """Characters of a text in a record of Spark's."""
 LONGEST_NAME = 1_024
@@ -42,19 +40,14 @@ def cut(text: str, longest: int = LONGEST) -> str:
     return joined(text[:head], _count(text[head : head - longest]), text[head - longest :])
 
 
-def application_info(name: object, app_id: object, attempt_id: object = "") -> ApplicationInfo:
-    """Return whose events there will be, as the record of an application's start says it."""
-    return ApplicationInfo(cut(str(name or ""), LONGEST_NAME), str(app_id or ""), str(attempt_id or ""))
-
-
 def cut_texts(value: Any, levels: int = 64) -> Any:
     """Return a JSON value with all its texts cut, down to some levels; below them nothing is read."""
     if isinstance(value, str):
         return cut(value)
     if isinstance(value, dict) and levels:
-        return {cut(key): cut_texts(each, levels - 1) for key, each in value.items()}
+        return {cut(key): cut_texts(part, levels - 1) for key, part in value.items()}
     if isinstance(value, list) and levels:
-        return [cut_texts(each, levels - 1) for each in value]
+        return [cut_texts(part, levels - 1) for part in value]
     return value
 
 

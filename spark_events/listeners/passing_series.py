@@ -27,21 +27,21 @@ class PassingSeries:
         self._leaving: deque[tuple[int, MetricGroup]] = deque()
 
     def begun(self, key: Hashable, time_ms: int, make: Make) -> None:
-        """Take a beginning at a time in ms since the epoch; ``make`` registers the series."""
+        """Called when something begins, at a time in ms since the epoch; ``make`` registers its series."""
         if self._after_ms == 0:
             self._shown[key] = make()
         else:
             self._waiting[key] = (time_ms + self._after_ms, make)
 
     def ended(self, key: Hashable, time_ms: int) -> None:
-        """Take an end."""
+        """Called when it has ended."""
         self._waiting.pop(key, None)
         group = self._shown.pop(key, None)
         if group is not None:
             self._leaving.append((time_ms + self._grace_ms, group))
 
     def tick(self, now_ms: int) -> None:
-        """Let time pass."""
+        """Show what has run for long enough, and remove what ended long enough ago."""
         for key, (due_ms, make) in list(self._waiting.items()):
             if due_ms > now_ms:
                 break

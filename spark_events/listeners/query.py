@@ -31,7 +31,7 @@ class QueryListener:
         self._running: dict[str, tuple[StreamingQuery, QueryRun]] = {}
 
     def on_started(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take QueryStarted; a query whose id is known has been restarted."""
+        """Handle QueryStarted; a query whose id is known has been restarted."""
         query_id, run_id = str(record["id"]), str(record["runId"])
         if run_id in self._running:
             return
@@ -44,27 +44,27 @@ class QueryListener:
         self._context.queries_by_run[run_id] = {"query_name": run.name}
 
     def on_sql_execution_start(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take the SQL execution of a micro-batch, by which a batch is known before it commits."""
+        """Handle the SQL execution of a micro-batch, by which a batch is known before it commits."""
         batch = parse_micro_batch(record.get("description"))
         if batch is not None and batch.number is not None and batch.run_id in self._running:
             query, run = self._running[batch.run_id]
             query.begin_batch(run, batch.number, time_ms)
 
     def on_progress(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take QueryProgress."""
+        """Handle QueryProgress."""
         progress = record["progress"]
         if (run_id := str(progress["runId"])) in self._running:
             query, run = self._running[run_id]
             query.take_progress(run, progress, time_ms)
 
     def on_idle(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take QueryIdle: the query lives, and has nothing to do."""
+        """Handle QueryIdle: the query lives, and has nothing to do."""
         if (run_id := str(record["runId"])) in self._running:
             query, run = self._running[run_id]
             query.rest(run, time_ms)
 
     def on_terminated(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take QueryTerminated, which says nothing of when."""
+        """Handle QueryTerminated, which says nothing of when."""
         run_id = str(record["runId"])
         if run_id not in self._running:
             return
@@ -88,7 +88,7 @@ class QueryListener:
                 self._end(query, run, JobStatus.CANCELED, time_ms)
 
     def on_application_dead(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take that an event log without an end is no longer written: its queries run no longer."""
+        """Called when an event log without an end is no longer written: its queries run no longer."""
         occasion = f"dead since {time_ms}"
         for _, run in list(self._running.values()):
             failure = Failure("the application died while the query ran")
@@ -98,7 +98,7 @@ class QueryListener:
             run.tracker.change(JobStatus.FAILED, time_ms, occasion, failure)
 
     def on_application_alive(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take that it is written again."""
+        """Called when it is written again."""
         for _, run in self._running.values():
             run.tracker.revive(time_ms)
 

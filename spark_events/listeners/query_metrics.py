@@ -55,7 +55,7 @@ class QueryMetrics:
             labelled.register("phaseDuration", Gauge(partial(self._duration_ms, phase), "ms", described))
 
     def update(self, progress: Progress) -> None:
-        """Take the progress of one trigger."""
+        """Update the metrics by the progress of one trigger."""
         self._last = progress
         for number, source in enumerate(progress.get("sources") or ()):
             self._count("inputRows", source.get("numInputRows"))
@@ -93,8 +93,8 @@ class QueryMetrics:
         self._group.register(re.sub("Count$", "Number", name.removesuffix("Ms")), gauge)
 
     def _of_rocksdb(self, name: str) -> float | None:
-        found = [_number((state.get("customMetrics") or {}).get(name)) for state in self._states()]
-        known = [number for number in found if number is not None]
+        numbers = [_number((state.get("customMetrics") or {}).get(name)) for state in self._states()]
+        known = [number for number in numbers if number is not None]
         return sum(known) if known else None
 
     def _register_rates(self) -> None:
@@ -176,10 +176,10 @@ def _numbers(offset: Any, key: tuple[str, ...] = ()) -> dict[tuple[str, ...], fl
         except ValueError:
             return {}
     if isinstance(offset, Mapping):
-        found: dict[tuple[str, ...], float] = {}
+        numbers: dict[tuple[str, ...], float] = {}
         for name, part in offset.items():
-            found |= _numbers(part, (*key, str(name)))
-        return found
+            numbers |= _numbers(part, (*key, str(name)))
+        return numbers
     number = None if isinstance(offset, bool) else _number(offset)
     return {} if number is None else {key: number}
 

@@ -88,14 +88,14 @@ class AllQuerySeries:
         return self._series[name]
 
     def ended(self, run: QueryRun, time_ms: int, on_purpose: bool) -> None:
-        """Take the end of a run, at a time in ms since the epoch."""
+        """Called when a run has ended, at a time in ms since the epoch."""
         series = self._series.get(run.name)
         if series is not None and series.status.follows(run.tracker):  # else another goes on by that name
             due_ms = time_ms + self._context.settings.grace_ms if on_purpose else float("inf")
             self._leaving[run.name] = due_ms
 
     def tick(self, now_ms: int) -> list[str]:
-        """Let time pass, and return the names of those that leave now."""
+        """Remove the series that are due to leave, and return the names of their queries."""
         gone = [name for name, due_ms in self._leaving.items() if due_ms <= now_ms]
         gone += [name for name in list(self._leaving)[:-_MOST_ENDED] if name not in gone]
         for name in gone:

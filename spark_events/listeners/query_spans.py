@@ -121,9 +121,10 @@ class QuerySpans:
 def _add_operators(span: SpanBuilder, operators: Any) -> None:
     """Add what each stateful operator did, a list an attribute, as Flink does for each task."""
     if operators:
-        span.set_attribute("operators", tuple(str(each.get("operatorName", "")) for each in operators))
+        names = tuple(str(operator.get("operatorName", "")) for operator in operators)
+        span.set_attribute("operators", names)
         for attribute, field in _OF_OPERATOR.items():
-            span.set_attribute(attribute, tuple(int(each.get(field) or 0) for each in operators))
+            span.set_attribute(attribute, tuple(int(operator.get(field) or 0) for operator in operators))
 
 
 def _add_phases(span: SpanBuilder, durations: Mapping[str, Any], start_ms: int) -> None:

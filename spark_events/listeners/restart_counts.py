@@ -52,8 +52,8 @@ class RestartCounts:
         if self._path is None or not self._path.exists():
             return {}
         try:
-            found = orjson.loads(self._path.read_bytes())
-            return {str(key): int(value) for key, value in found.items()}
+            counts = orjson.loads(self._path.read_bytes())
+            return {str(key): int(value) for key, value in counts.items()}
         except (OSError, ValueError, AttributeError) as error:
             logger.error("%s cannot be read, restarts are counted from 0: %s", self._path, error)
             return {}

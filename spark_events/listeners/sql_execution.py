@@ -22,14 +22,14 @@ class SqlExecutionListener:
         self._running: dict[int, tuple[int, str]] = {}
 
     def on_start(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take SQLExecutionStart; one within another, as a subquery's, is a part of it."""
+        """Handle SQLExecutionStart; one within another, as a subquery's, is a part of it."""
         execution, root = int(record["executionId"]), record.get("rootExecutionId")
         description = str(record.get("description") or "")
         if root in (None, execution) and parse_micro_batch(description) is None:
             self._running[execution] = (time_ms, description[:_LONGEST])
 
     def on_end(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take SQLExecutionEnd, which says what was thrown."""
+        """Handle SQLExecutionEnd, which says what was thrown."""
         error = record.get("errorMessage")
         self._end(int(record["executionId"]), time_ms, parse_failure(error) if error else None)
 

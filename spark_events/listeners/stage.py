@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from spark_events.api import Event, Failure, MetricGroup
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure
-from spark_events.listeners.job import JobListener, RunningJob
+from spark_events.listeners.job import RunningJob, SparkJobListener
 from spark_events.listeners.passing_series import PassingSeries
 from spark_events.listeners.settings import AND_STAGES
+from spark_events.listeners.spark_records import ALL_RUNNING
 from spark_events.listeners.traces import ended_span
 from spark_events.listeners.work import StageWork
 
 CLASS_SCOPE = "spark_events.listeners.AllSubtasksStatus"
-STAGE_TASKS = "SparkEventsStageTasks"
-"""The bridge's own record of how a stage attempt's tasks stand."""
-ALL_RUNNING = "ALL_RUNNING_OR_FINISHED"
 _LONGEST_NAME = 200
 
 
@@ -40,6 +38,22 @@ class _Attempt:
     work: StageWork
 
 
+class _FailedAttempt(NamedTuple):
+    """A stage attempt that failed, and may be tried again.
+
+    Attributes:
+        number: of the attempt.
+        time_ms: when it failed, in ms since the epoch.
+        failure: why.
+        of_query: names the streaming query that it worked for; empty where there is none.
+    """
+
+    number: int
+    time_ms: int
+    failure: Failure
+    of_query: Mapping[str, str]
+
+
 class StageListener:
     """Follows the stages of one application; ended ones are forgotten, failed ones until their job ends.
 
@@ -48,15 +62,15 @@ class StageListener:
         jobs: know whose stages these are.
     """
 
-    def __init__(self, context: ListenerContext, jobs: JobListener) -> None:
+    def __init__(self, context: ListenerContext, jobs: SparkJobListener) -> None:
         self._context = context
         self._jobs = jobs
         self._attempts: dict[tuple[int, int], _Attempt] = {}
-        self._failed: dict[int, tuple[int, int, Failure, Mapping[str, str]]] = {}
+        self._failed: dict[int, _FailedAttempt] = {}
         self._series = PassingSeries(context.settings.job_after_ms, context.settings.grace_ms)
 
     def on_submitted(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take StageSubmitted; one that follows a failed attempt shows that Spark tries again."""
+        """Handle StageSubmitted; one that follows a failed attempt shows that Spark tries again."""
         info = record["Stage Info"]
         key = stage, attempt = _key(info)
         job = self._jobs.of_stage(stage)
@@ -69,11 +83,11 @@ class StageListener:
             job.work.submitted(work)
         self._series.begun(key, time_ms, lambda: self._show(key, of_query, work))
         failed = self._failed.pop(stage, None)
-        if failed is not None and failed[0] < attempt:
-            self._report_retried(stage, *failed)
+        if failed is not None and failed.number < attempt:
+            self._report_retried(stage, failed)
 
     def on_completed(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take StageCompleted; a failure is kept until it shows whether the stage is tried again."""
+        """Handle StageCompleted; a failure is kept until it shows whether the stage is tried again."""
         info = record["Stage Info"]
         key = stage, number = _key(info)
         reason = info.get("Failure Reason")
@@ -92,15 +106,15 @@ class StageListener:
         self._series.ended(key, time_ms)
         self._span(key, attempt, info, time_ms, failure)
         if failure is not None:
-            self._failed[stage] = (number, time_ms, failure, attempt.of_query)
+            self._failed[stage] = _FailedAttempt(number, time_ms, failure, attempt.of_query)
 
     def on_job_end(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take JobEnd: what failed and is no part of another job will not be tried again."""
+        """Handle JobEnd: what failed and is no part of another job will not be tried again."""
         for stage in [stage for stage in self._failed if self._jobs.of_stage(stage) is None]:
             del self._failed[stage]
 
     def on_tasks(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take the bridge's record of how an attempt's tasks stand; with a status where that has changed."""
+        """Handle the bridge's record of how an attempt's tasks stand; it has a status where that changed."""
         key = stage, number = int(record["Stage ID"]), int(record["Stage Attempt ID"])
         attempt = self._attempts.get(key)
         if attempt is not None:
@@ -126,18 +140,15 @@ class StageListener:
         self._context.emitter.emit(event, entity, group, time_ms, (status, str(record["Change"])), status)
 
     def tick(self, now_ms: int) -> None:
-        """Let time pass."""
+        """Show the series of what has run for a while, and remove those of what ended a while ago."""
         self._series.tick(now_ms)
 
-    def _report_retried(
-        self, stage: int, attempt: int, failed_ms: int, failure: Failure, of_query: Mapping[str, str]
-    ) -> None:
-        group = self._context.scopes.stage(stage, attempt, of_query)
+    def _report_retried(self, stage: int, failed: _FailedAttempt) -> None:
         self._context.failures.report(
-            failure,
-            self._entity((stage, attempt), of_query),
-            group,
-            failed_ms,
+            failed.failure,
+            self._entity((stage, failed.number), failed.of_query),
+            self._context.scopes.stage(stage, failed.number, failed.of_query),
+            failed.time_ms,
             can_restart=True,
             is_global=False,
         )

@@ -31,7 +31,7 @@ class Stays:
         self._totals: dict[object, int] = {}
 
     def enter(self, state: object, time_ms: int) -> None:
-        """Take a change at a time in ms since the epoch; a stay in the same state goes on."""
+        """Enter a state at a time in ms since the epoch; a stay in the same state goes on."""
         if state == self.state:
             return
         if self.state is not None:
@@ -53,7 +53,7 @@ class Stays:
 
 
 def register_stays(
-    group: ScopeGroup, base: str, stays: Stays, state: object, what: str, enabled: Collection[str]
+    group: ScopeGroup, base: str, stays: Stays, state: object, described_as: str, enabled: Collection[str]
 ) -> None:
     """Register ``<base>State``, ``<base>Time`` and ``<base>TimeTotal``, those that are enabled.
 
@@ -62,17 +62,17 @@ def register_stays(
         base: what their names begin with.
         stays: tells the times.
         state: which state they are about.
-        what: what is so in that state, for the description.
+        described_as: a clause that is true in that state, for the description.
         enabled: some of STATE, CURRENT_TIME, TOTAL_TIME.
     """
     if STATE in enabled:
-        gauge = Gauge(lambda: stays.is_in(state), description=f"1 while {what}, 0 otherwise.")
+        gauge = Gauge(lambda: stays.is_in(state), description=f"1 while {described_as}, 0 otherwise.")
         group.register(f"{base}State", gauge)
     if CURRENT_TIME in enabled:
-        described = f"How long {what}; 0 while that is not so."
+        described = f"How long {described_as}; 0 while that is not so."
         group.register(f"{base}Time", Gauge(lambda: stays.time_ms(state), "ms", described))
     if TOTAL_TIME in enabled:
-        described = f"How long {what}, in sum."
+        described = f"How long {described_as}, in sum."
         group.register(f"{base}TimeTotal", Gauge(lambda: stays.total_ms(state), "ms", described))
 
 
@@ -92,12 +92,12 @@ class StatusMetrics:
         self._followed: JobStatusTracker | None = None
         for status in JobStatus:
             self._register_status(group, status)
-            what = f"the job has been {status.value}"
-            register_stays(group, status.value.lower(), self._stays, status, what, enabled)
+            described_as = f"the job has been {status.value}"
+            register_stays(group, status.value.lower(), self._stays, status, described_as, enabled)
         self._register_times(group)
 
     def follow(self, tracker: JobStatusTracker) -> None:
-        """Take the changes of a run from now on, and of those before it none any more."""
+        """Follow the changes of a run from now on, and those of no run before it."""
         self._followed = tracker
         tracker.on_change = lambda status, time_ms: self._changed(tracker, status, time_ms)
 

@@ -52,7 +52,7 @@ class StreamingQuery:
         return run
 
     def begin_batch(self, run: QueryRun, batch: int, time_ms: int) -> None:
-        """Take that a micro-batch has begun, unless it is known to be on its way."""
+        """Called when a micro-batch has begun; one that is on its way has begun before."""
         if run.batch is not None:
             return
         run.batch = (batch, time_ms)
@@ -61,7 +61,7 @@ class StreamingQuery:
         self.watch.start(time_ms)
 
     def take_progress(self, run: QueryRun, progress: dict[str, Any], time_ms: int) -> None:
-        """Take Spark's progress of one trigger, which is a checkpoint where it had something to do."""
+        """Handle Spark's progress of one trigger, which is a checkpoint where it had something to do."""
         self.series.metrics.update(progress)
         if not is_checkpoint(progress):
             self.rest(run, time_ms)
@@ -76,7 +76,7 @@ class StreamingQuery:
         run.tracker.change(JobStatus.RUNNING, time_ms)
 
     def rest(self, run: QueryRun, time_ms: int) -> None:
-        """Take that the run lives, and has nothing to do."""
+        """Called when the run lives, and has nothing to do."""
         run.batch = None
         self.series.checkpoints.metrics.in_progress = 0
         run.initialize(time_ms, -1)

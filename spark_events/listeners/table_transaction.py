@@ -9,7 +9,6 @@ from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 
 CLASS_SCOPE = "spark_events.listeners.TableTransaction"
-TABLE_TRANSITION = "io.sparkevents.ctas.TableTransition"
 _ABORTED = "ABORTED"
 
 
@@ -24,10 +23,10 @@ class TableTransactionListener:
         self._context = context
 
     def on_transition(self, record: dict[str, Any], time_ms: int) -> None:
-        """Take that a transaction has come to another state."""
-        found = record["transaction"]
-        txid, table, status = str(found["txid"]), str(found["table"]), str(found["state"])
-        reason = found.get("reason") or None
+        """Called when a transaction has come to another state."""
+        transaction = record["transaction"]
+        txid, table, status = str(transaction["txid"]), str(transaction["table"]), str(transaction["state"])
+        reason = transaction.get("reason") or None
         event = (
             Event.builder(CLASS_SCOPE, "TableTransactionEvent")
             .set_severity(Severity.WARN if status == _ABORTED else Severity.INFO)
@@ -35,13 +34,13 @@ class TableTransactionListener:
             .set_attribute("transactionId", txid)
             .set_attribute("table", table)
             .set_attribute("transactionStatus", status)
-            .set_attribute("level", found.get("level"))
-            .set_attribute("purpose", found.get("purpose"))
+            .set_attribute("level", transaction.get("level"))
+            .set_attribute("purpose", transaction.get("purpose"))
             .set_attribute("reason", reason)
-            .set_attribute("durationMs", found.get("durationMs"))
-            .set_attribute("rows", found.get("rows"))
-            .set_attribute("bytes", found.get("bytes"))
-            .set_attribute("files", found.get("files"))
+            .set_attribute("durationMs", transaction.get("durationMs"))
+            .set_attribute("rows", transaction.get("rows"))
+            .set_attribute("bytes", transaction.get("bytes"))
+            .set_attribute("files", transaction.get("files"))
         )
         entity = Entity("statement", txid, f"Table {table}")
         group = self._context.scopes.application()

@@ -23,13 +23,13 @@ def record_time_ms(record: dict[str, Any]) -> int | None:
     Raises:
         ValueError, TypeError, KeyError: what stands there is no time, or none that can be.
     """
-    time_ms = _told(record)
+    time_ms = _written_time_ms(record)
     if time_ms is not None and not 0 <= time_ms <= LATEST_MS:
         raise ValueError(f"a time of {time_ms} ms since the epoch cannot be")
     return time_ms
 
 
-def _told(record: dict[str, Any]) -> int | None:
+def _written_time_ms(record: dict[str, Any]) -> int | None:
     for key in ("Timestamp", "Submission Time", "Completion Time", "timestamp", "time", "Time"):
         value = record.get(key)
         if isinstance(value, int):

@@ -93,21 +93,21 @@ class Traces:
         self._ended = RecentTimes()
         self._latest_part = RecentTimes()
 
-    def below(self, parent: Place, name: str, entity: Entity, *what: str) -> Place:
+    def below(self, parent: Place, name: str, entity: Entity, *occasion: str) -> Place:
         """Return the place of a span that is a part of another.
 
         Args:
             parent: the place of the other.
             name: of the span.
             entity: whose span it is.
-            what: what tells it from the entity's other spans of that name.
+            occasion: what tells it from the entity's other spans of that name.
         """
-        return Place(parent.trace_id, self._span_id(name, entity, *what), parent)
+        return Place(parent.trace_id, self._span_id(name, entity, *occasion), parent)
 
-    def own_trace(self, name: str, entity: Entity, *what: str) -> Place:
+    def own_trace(self, name: str, entity: Entity, *occasion: str) -> Place:
         """Return the place of a span that is the root of a trace of its own."""
-        trace_id = self._emitter.digest(16, entity, "trace", name, *what)
-        return Place(trace_id, self._span_id(name, entity, *what))
+        trace_id = self._emitter.digest(16, entity, "trace", name, *occasion)
+        return Place(trace_id, self._span_id(name, entity, *occasion))
 
     def report(self, span: SpanBuilder, place: Place, entity: Entity, group: MetricGroup) -> None:
         """Report a span at its place, unless its trace is not sampled."""
@@ -146,8 +146,8 @@ class Traces:
         outer = Place(self._parent.trace_id, self._parent.span_id)
         return Place(outer.trace_id, span_id, outer)
 
-    def _span_id(self, name: str, entity: Entity, *what: str) -> str:
-        return self._emitter.digest(8, entity, "span", name, *what)
+    def _span_id(self, name: str, entity: Entity, *occasion: str) -> str:
+        return self._emitter.digest(8, entity, "span", name, *occasion)
 
     def _sampled(self, trace_id: str) -> bool:
         if self._parent is not None and trace_id == self._parent.trace_id:

@@ -7,49 +7,46 @@ from typing import Any, Protocol
 
 from spark_events.api import ApplicationInfo, FailureEnricher
 from spark_events.listeners.all_subtasks import AllSubtasks
-from spark_events.listeners.application import ApplicationListener
+from spark_events.listeners.application import ApplicationListener, application_info
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.enrichers import Enrichers
 from spark_events.listeners.executors import ExecutorListener
 from spark_events.listeners.failure_events import FailureEvents
-from spark_events.listeners.job import JobListener
-from spark_events.listeners.long_texts import application_info
+from spark_events.listeners.job import SparkJobListener
 from spark_events.listeners.query import QueryListener
 from spark_events.listeners.scopes import Scopes
 from spark_events.listeners.settings import ListenerSettings
+from spark_events.listeners.spark_records import (
+    APPLICATION_ALIVE,
+    APPLICATION_DEAD,
+    APPLICATION_END,
+    APPLICATION_START,
+    EXECUTOR_ADDED,
+    EXECUTOR_REMOVED,
+    JOB_END,
+    JOB_START,
+    LOG_START,
+    QUERIES_ONLY,
+    QUERY_IDLE,
+    QUERY_PROGRESS,
+    QUERY_STARTED,
+    QUERY_TERMINATED,
+    SQL_EXECUTION_END,
+    SQL_EXECUTION_START,
+    STAGE_COMPLETED,
+    STAGE_SUBMITTED,
+    STAGE_TASKS,
+    TABLE_TRANSITION,
+)
 from spark_events.listeners.sql_execution import SqlExecutionListener
-from spark_events.listeners.stage import STAGE_TASKS, StageListener
-from spark_events.listeners.table_transaction import TABLE_TRANSITION, TableTransactionListener
+from spark_events.listeners.stage import StageListener
+from spark_events.listeners.table_transaction import TableTransactionListener
 from spark_events.listeners.timestamps import record_time_ms
 from spark_events.listeners.traces import Place, Traces
 from spark_events.listeners.work import ApplicationWork
 from spark_events.runtime.kinds import METRICS, SPANS
 from spark_events.runtime.registry import Registry
-
-_SQL = "org.apache.spark.sql.execution.ui."
-_STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
-SQL_EXECUTION_START = _SQL + "SparkListenerSQLExecutionStart"
-SQL_EXECUTION_END = _SQL + "SparkListenerSQLExecutionEnd"
-QUERY_STARTED = _STREAMING + "QueryStartedEvent"
-QUERY_PROGRESS = _STREAMING + "QueryProgressEvent"
-QUERY_IDLE = _STREAMING + "QueryIdleEvent"
-QUERY_TERMINATED = _STREAMING + "QueryTerminatedEvent"
-LOG_START = "SparkListenerLogStart"
-APPLICATION_START = "SparkListenerApplicationStart"
-APPLICATION_END = "SparkListenerApplicationEnd"
-JOB_START = "SparkListenerJobStart"
-EXECUTOR_ADDED = "SparkListenerExecutorAdded"
-APPLICATION_EXIT = "io.sparkevents.ApplicationExit"
-"""The mark of ``spark-events run`` in an event log: how the driver's Python ended."""
-APPLICATION_DEAD = "SparkEventsApplicationDead"
-"""The event-log source's own record that a log without an end is no longer written, and for which reason."""
-NESTED_EXECUTION = "SparkEventsNestedExecution"
-"""The event-log source's name of a SQLExecutionStart that is a part of another."""
-QUERIES_ONLY = "SparkEventsQueriesOnly"
-"""In an ApplicationStart: only the streaming queries are this process's own, as with Spark Connect."""
-APPLICATION_ALIVE = "SparkEventsApplicationAlive"
-"""Its own record that such a log is written again after all."""
 
 Handler = Callable[[dict[str, Any], int], None]
 
@@ -62,7 +59,7 @@ class ExtensionHandlers(Protocol):
         """What takes a record, by its name."""
 
     def tick(self, now_ms: int) -> None:
-        """Let time pass."""
+        """Called as time passes."""
 
 
 Extension = Callable[[ListenerContext, Registry, str], ExtensionHandlers]
@@ -121,7 +118,7 @@ class SparkListeners:
         return bool(tracker and tracker.status and tracker.status.terminal)
 
     def on_record(self, record: dict[str, Any], received_ms: int | None = None) -> None:
-        """Take one record, in the order in which Spark posted them.
+        """Handle one record, in the order in which Spark posted them.
 
         Args:
             record: as ``JsonProtocol`` writes it.
@@ -145,11 +142,11 @@ class SparkListeners:
                     self._stumble(name, error)
 
     def close(self) -> None:
-        """Let go of what the listeners have besides memory; no record may come any more."""
+        """Release what the listeners hold besides memory; no record may come any more."""
         self._enrichers.close()
 
     def tick(self, now_ms: int) -> None:
-        """Let time pass: some things happen by not happening."""
+        """Called as time passes: some things happen by not happening."""
         if not self.ended:
             for tick in self._tickers:
                 tick(now_ms)
@@ -163,8 +160,8 @@ class SparkListeners:
 
     def _stumble(self, name: str, error: Exception) -> None:
         self.stumbled += 1
-        what = ("listener", name, type(error).__name__)
-        self._registry.log.error(what, f"a {name} record is skipped: {error!r}", error)
+        kind_of_error = ("listener", name, type(error).__name__)
+        self._registry.log.error(kind_of_error, f"a {name} record is skipped: {error!r}", error)
 
     def _begin(self, record: dict[str, Any]) -> None:
         application = application_info(
@@ -186,12 +183,12 @@ class SparkListeners:
         if self._extension is not None:
             self._extend(self._extension(context, self._registry, self._spark_version))
 
-    def _extend(self, more: ExtensionHandlers) -> None:
-        self._handlers = {
-            **self._handlers,
-            **{name: (handler, *self._handlers.get(name, ())) for name, handler in more.handlers.items()},
-        }
-        self._tickers = (*self._tickers, more.tick)
+    def _extend(self, extension: ExtensionHandlers) -> None:
+        handlers = dict(self._handlers)
+        for name, handler in extension.handlers.items():
+            handlers[name] = (handler, *handlers.get(name, ()))
+        self._handlers = handlers
+        self._tickers = (*self._tickers, extension.tick)
 
     def _begin_all(self, context: ListenerContext, queries: QueryListener) -> None:
         """Add to the listener of queries those of all else that an application does."""
@@ -207,7 +204,7 @@ class SparkListeners:
             of_query, place = queries.place_of_job(properties)
             return place if of_query else executions.place_of_job(properties) or context.traces.application
 
-        jobs = JobListener(context, place_of_job)
+        jobs = SparkJobListener(context, place_of_job)
         stages, executors = StageListener(context, jobs), ExecutorListener(context)
         tables = TableTransactionListener(context)
         self._tickers = (queries.tick, jobs.tick, stages.tick)
@@ -219,15 +216,15 @@ class SparkListeners:
             APPLICATION_DEAD: [queries.on_application_dead, self._application.on_dead],
             APPLICATION_ALIVE: [self._application.on_alive, queries.on_application_alive],
             JOB_START: [jobs.on_start],
-            "SparkListenerJobEnd": [jobs.on_end, stages.on_job_end],
-            "SparkListenerStageSubmitted": [stages.on_submitted],
-            "SparkListenerStageCompleted": [stages.on_completed],
+            JOB_END: [jobs.on_end, stages.on_job_end],
+            STAGE_SUBMITTED: [stages.on_submitted],
+            STAGE_COMPLETED: [stages.on_completed],
             STAGE_TASKS: [stages.on_tasks],
             SQL_EXECUTION_START: [queries.on_sql_execution_start, executions.on_start],
             SQL_EXECUTION_END: [executions.on_end],
             TABLE_TRANSITION: [tables.on_transition],
             EXECUTOR_ADDED: [executors.on_added],
-            "SparkListenerExecutorRemoved": [executors.on_removed],
+            EXECUTOR_REMOVED: [executors.on_removed],
         }
 
     def _context(self, application: ApplicationInfo) -> ListenerContext:

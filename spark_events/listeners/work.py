@@ -54,7 +54,7 @@ class StageWork:
         self.sums: dict[str, int] = {}
 
     def take(self, record: Mapping[str, Any]) -> dict[str, int]:
-        """Take the bridge's record of the attempt, and return by how much each sum and count has grown."""
+        """Read the bridge's record of the attempt, and return by how much each sum and count has grown."""
         active, finished, failed = (
             int(record.get(field) or 0) for field in ("Running", "Finished", "Failed")
         )
@@ -63,10 +63,10 @@ class StageWork:
             "failedTasks": max(0, failed - self.failed),
         }
         self.active, self.finished, self.failed = active, finished, failed
-        for each in SUMS:
-            now = int(record.get(each.field) or 0)
-            grown[each.name] = max(0, now - self.sums.get(each.name, 0))
-            self.sums[each.name] = now
+        for summed in SUMS:
+            now = int(record.get(summed.field) or 0)
+            grown[summed.name] = max(0, now - self.sums.get(summed.name, 0))
+            self.sums[summed.name] = now
         return grown
 
     def register(self, group: MetricGroup) -> None:
@@ -79,9 +79,9 @@ class StageWork:
             gauge = Gauge(lambda name=name: getattr(self, name), "{task}", described)  # type: ignore[misc]
             group.register(f"{name}Tasks", gauge)
         group.register("numTasks", Gauge(lambda: self.tasks, "{task}", "Tasks that there are to run."))
-        for each in SUMS:
-            read = lambda name=each.name: self.sums.get(name)  # noqa: E731
-            group.register(each.name, Gauge(read, each.unit, each.description))
+        for summed in SUMS:
+            read = lambda name=summed.name: self.sums.get(name)  # noqa: E731
+            group.register(summed.name, Gauge(read, summed.unit, summed.description))
 
 
 class JobWork:
@@ -98,12 +98,12 @@ class JobWork:
         self.active_stages = self.finished_stages = self.failed_stages = 0
 
     def submitted(self, work: StageWork) -> None:
-        """Take the start of a stage attempt."""
+        """Called when a stage attempt begins."""
         self._attempts.append(work)
         self.active_stages += 1
 
     def completed(self, failed: bool) -> None:
-        """Take the end of a stage attempt."""
+        """Called when a stage attempt has ended."""
         self.active_stages -= 1
         self.failed_stages += failed
         self.finished_stages += not failed
@@ -144,7 +144,7 @@ class ApplicationWork:
     def __init__(self) -> None:
         self._running: dict[object, StageWork] = {}
         self._counters = {name: Counter(unit, described) for name, (unit, described) in _ENDED.items()}
-        self._counters |= {each.name: Counter(each.unit, each.description) for each in SUMS}
+        self._counters |= {summed.name: Counter(summed.unit, summed.description) for summed in SUMS}
 
     def register(self, group: MetricGroup) -> None:
         """Register its metrics, which are the application's."""
@@ -155,11 +155,11 @@ class ApplicationWork:
         group.register("activeTasks", Gauge(self._active_tasks, "{task}", "Tasks that run now."))
 
     def submitted(self, attempt: object, work: StageWork) -> None:
-        """Take the start of a stage attempt."""
+        """Called when a stage attempt begins."""
         self._running[attempt] = work
 
     def completed(self, attempt: object, failed: bool) -> None:
-        """Take the end of a stage attempt."""
+        """Called when a stage attempt has ended."""
         if self._running.pop(attempt, None) is not None:
             self.count("failedStages" if failed else "finishedStages")
 

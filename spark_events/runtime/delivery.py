@@ -6,7 +6,7 @@ from spark_events.api import SendingReporter
 from spark_events.api.sending import JOURNAL_DIR
 from spark_events.runtime.account import ReporterAccount
 from spark_events.runtime.dead_letters import DeadLetters
-from spark_events.runtime.journal import Claim, Journal, claim
+from spark_events.runtime.journal import Claim, DeliveryJournal, claim
 from spark_events.runtime.journal.folder import Lock
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.sender import Sender
@@ -76,14 +76,14 @@ class Delivery:
             )
         return ended
 
-    def _open_journals(self, context: bytes) -> list[Journal]:
+    def _open_journals(self, context: bytes) -> list[DeliveryJournal]:
         key = self._setup.config.key(JOURNAL_DIR.name)
-        journals: list[Journal] = []
+        journals: list[DeliveryJournal] = []
         try:
             claimed = self._claim()
             for lock in (*claimed.orphans, claimed.own):
                 totals = self._stats.totals if lock is claimed.own else None
-                journal = Journal(lock.folder, self._setup.journal, context, self._stats.drop, totals)
+                journal = DeliveryJournal(lock.folder, self._setup.journal, context, self._stats.drop, totals)
                 journal.open()
                 journals.append(journal)
                 if journal.torn:

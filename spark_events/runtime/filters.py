@@ -83,5 +83,5 @@ def _parse(text: str, key: str, typed: bool) -> Pattern:
 
 
 def _regex(*globs: str) -> re.Pattern[str]:
-    each = (".*".join(re.escape(part) for part in glob.strip().split("*")) for glob in globs)
-    return re.compile("|".join(f"(?:{one})" for one in each), re.DOTALL)
+    patterns = (".*".join(re.escape(part) for part in glob.strip().split("*")) for glob in globs)
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.DOTALL)

@@ -60,7 +60,7 @@ class Inbox:
                 self._changed.notify()
 
     def close(self) -> None:
-        """Let nothing in any more; what waits can still be taken."""
+        """Refuse what comes from now on; what waits can still be taken."""
         with self._changed:
             self._closed = True
             self._refusal = "close"
@@ -97,7 +97,7 @@ class Inbox:
             return batch
 
     def finish_batch(self) -> None:
-        """Say that what was taken is delivered, or counted as what became of it."""
+        """End the flight of what was taken: it is delivered, or counted as what became of it."""
         self._in_flight = 0
 
     def refuse(self) -> None:

@@ -22,16 +22,16 @@ class Watched:
         group: whose variables the events carry.
         read: returns how many were dropped so far, by cause.
         causes: by cause, a clause that says why and names the key to set.
-        told: by cause, how many were reported so far.
-        told_at: by cause, when; a time of ``time.monotonic``.
+        reported: by cause, how many were reported so far.
+        reported_at: by cause, when; a time of ``time.monotonic``.
     """
 
     title: str
     group: MetricGroup
     read: Callable[[], Mapping[str, int]]
     causes: Mapping[str, str]
-    told: dict[str, int] = field(default_factory=dict)
-    told_at: dict[str, float] = field(default_factory=dict)
+    reported: dict[str, int] = field(default_factory=dict)
+    reported_at: dict[str, float] = field(default_factory=dict)
 
 
 class Losses:
@@ -55,7 +55,7 @@ class Losses:
         """Watch a place from now on; see ``Watched``."""
         self._places.append(Watched(title, group, read, causes))
 
-    def tell(self, *, at_the_end: bool = False) -> None:
+    def report(self, *, at_the_end: bool = False) -> None:
         """Report what is new.
 
         Args:
@@ -64,13 +64,14 @@ class Losses:
         now = time.monotonic()
         for place in self._places:
             for cause, total in place.read().items():
-                count = total - place.told.get(cause, 0)
-                if count <= 0 or (now < place.told_at.get(cause, -_EVERY_S) + _EVERY_S and not at_the_end):
+                count = total - place.reported.get(cause, 0)
+                lately = now < place.reported_at.get(cause, -_EVERY_S) + _EVERY_S
+                if count <= 0 or (lately and not at_the_end):
                     continue
-                place.told[cause], place.told_at[cause] = total, now
-                self._tell(place, cause, count, total, at_the_end)
+                place.reported[cause], place.reported_at[cause] = total, now
+                self._report_cause(place, cause, count, total, at_the_end)
 
-    def _tell(self, place: Watched, cause: str, count: int, total: int, at_the_end: bool) -> None:
+    def _report_cause(self, place: Watched, cause: str, count: int, total: int, at_the_end: bool) -> None:
         why = place.causes.get(cause, cause)
         logger.warning("%s: %d item(s) were dropped, %d in all, because %s", place.title, count, total, why)
         if at_the_end:

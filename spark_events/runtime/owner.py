@@ -37,9 +37,9 @@ class Owner:
         return cls(socket.gethostname(), pid, _started(pid), _space(), application)
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Owner:
-        """Return what its JSON has."""
-        return cls(**found)
+    def from_json(cls, fields: dict[str, Any]) -> Owner:
+        """Return an owner from the fields of its JSON."""
+        return cls(**fields)
 
     @property
     def is_dead(self) -> bool:

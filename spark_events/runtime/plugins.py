@@ -36,14 +36,14 @@ class Plugin:
 @cache
 def installed(group: str) -> Mapping[str, Plugin]:
     """Return the plugins of an entry-point group by name; nothing of theirs is imported."""
-    found: dict[str, Plugin] = {}
+    plugins: dict[str, Plugin] = {}
     for point in importlib_metadata.entry_points(group=group):
         dist = point.dist
-        found.setdefault(
+        plugins.setdefault(
             point.name,
             Plugin(point.name, point.value, dist.name if dist else "", dist.version if dist else ""),
         )
-    return dict(sorted(found.items()))
+    return dict(sorted(plugins.items()))
 
 
 def load_class(target: str, base: type[T], key: str) -> type[T]:
@@ -59,16 +59,16 @@ def load_class(target: str, base: type[T], key: str) -> type[T]:
     """
     module_name, _, class_name = target.partition(":")
     try:
-        found: object = importlib.import_module(module_name)
+        loaded: object = importlib.import_module(module_name)
         for part in class_name.split("."):
-            found = getattr(found, part)
+            loaded = getattr(loaded, part)
     except Exception as error:  # a plugin's module may raise anything at all
         raise ConfigError(
             f"{key}: {target!r} cannot be imported ({type(error).__name__}: {error})"
         ) from error
-    if not (isinstance(found, type) and issubclass(found, base)):
+    if not (isinstance(loaded, type) and issubclass(loaded, base)):
         raise ConfigError(f"{key}: {target!r} is no subclass of {base.__module__}.{base.__qualname__}")
-    return found
+    return loaded
 
 
 def load_factory(kind: Kind, name: str, key: str) -> ReporterFactory:

@@ -32,7 +32,9 @@ class Redactor:
         parts = {part for secret in secrets for part in (secret, *secret.split()) if len(part) >= _SHORTEST}
         # The longest first, or a part would leave the rest of a whole.
         known = "|".join(re.escape(part) for part in sorted(parts, key=lambda part: (-len(part), part)))
-        self._patterns = [found for found in (re.compile(known) if known else None, pattern) if found]
+        self._patterns = [re.compile(known)] if known else []
+        if pattern is not None:
+            self._patterns.append(pattern)
 
     def text(self, text: str) -> str:
         """Return a text without what must not be seen."""
@@ -52,8 +54,8 @@ class Redactor:
             return item if body == item.body else replace(item, body=body)
         if item.error is None and not item.events:
             return item
-        happened = [replace(each, attributes=self._attributes(each.attributes)) for each in item.events]
-        return replace(item, error=item.error and self.text(item.error), events=tuple(happened))
+        events = [replace(event, attributes=self._attributes(event.attributes)) for event in item.events]
+        return replace(item, error=item.error and self.text(item.error), events=tuple(events))
 
     def _attributes(self, attributes: Mapping[str, AttributeValue]) -> Mapping[str, AttributeValue]:
         changed = {key: clean for key, value in attributes.items() if (clean := self._value(value)) != value}
@@ -61,7 +63,7 @@ class Redactor:
 
     def _value(self, value: AttributeValue) -> AttributeValue:
         if isinstance(value, tuple):
-            return tuple(self.text(each) if isinstance(each, str) else each for each in value)
+            return tuple(self.text(part) if isinstance(part, str) else part for part in value)
         return self.text(value) if isinstance(value, str) else value
 
 
@@ -116,7 +118,7 @@ _LOG_FILTER = _LogFilter()
 
 
 def redact_logs(redactor: Redactor) -> None:
-    """Let everything that the framework and its built-in reporters log go through a redactor."""
+    """Redact everything that the framework and its built-in reporters log."""
     _LOG_FILTER.redactor = redactor
     for name in ("spark_events", "spark_events.file_log", "spark_events.prometheus"):
         logging.getLogger(name).addFilter(_LOG_FILTER)

@@ -41,8 +41,8 @@ def read_all_setups(
     setups: list[ReporterSetup] = []
     errors: list[ConfigError] = []
     for kind in KINDS:
-        found, wrong = read_setups(conf, kind, application)
-        setups += found
+        of_kind, wrong = read_setups(conf, kind, application)
+        setups += of_kind
         errors += wrong
     return setups, errors
 
@@ -115,7 +115,7 @@ class Registry:
             worker.request_close(deadline)
         for worker in self.workers:
             worker.join()
-        self.losses.tell(at_the_end=True)
+        self.losses.report(at_the_end=True)
 
     def has_reporters(self, kind: Kind) -> bool:
         """Tell whether anybody is there to take what is added of a kind."""
@@ -138,8 +138,8 @@ class Registry:
         return sum(worker.depth for worker in self.workers)
 
     def tick(self) -> None:
-        """Let time pass: what was dropped is reported now and then."""
-        self.losses.tell()
+        """Called as time passes: reports what was dropped."""
+        self.losses.report()
 
     # -- from the scope tree -------------------------------------------------------------------------
 

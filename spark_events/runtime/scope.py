@@ -83,11 +83,11 @@ class ScopeGroup(MetricGroup):
         more, changing = dict(variables or {}), dict(instance or {})
         identity = (name, components, *sorted(more.items()), *sorted(changing.items()))
         with self._lock:
-            found = self._children.get(identity)
-            if found is None:
-                found = self._children[identity] = self.detached(name, components, more, changing)
-                found._leave_parent = lambda: self._children.pop(identity, None)
-            return found
+            child = self._children.get(identity)
+            if child is None:
+                child = self._children[identity] = self.detached(name, components, more, changing)
+                child._leave_parent = lambda: self._children.pop(identity, None)
+            return child
 
     def detached(
         self,

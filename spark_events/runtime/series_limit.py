@@ -26,12 +26,12 @@ class _Sum(Generic[T]):
         self._parts_lock = threading.Lock()
 
     def add(self, part: T) -> None:
-        """Let a metric be part of the sum."""
+        """Add a metric to the sum."""
         with self._parts_lock:
             self._parts[id(part)] = part
 
     def remove(self, part: T) -> None:
-        """Let a metric go; what it has counted stays."""
+        """Remove a metric; what it has counted stays."""
         with self._parts_lock:
             if self._parts.pop(id(part), None) is not None:
                 self._keep(part)
@@ -139,7 +139,7 @@ class SeriesLimit:
         return len(self._above)
 
     def added(self, metric: Metric, name: str, group: MetricGroup) -> None:
-        """Take a metric that is there now."""
+        """Called when a metric is there."""
         key = (group.logical_scope, name)
         of_metric = self._count_of.get(key, 0)
         if self.count >= self._most or of_metric >= self._most_of_metric:
@@ -150,7 +150,7 @@ class SeriesLimit:
         self._tell(ADDED, metric, name, group)
 
     def removed(self, metric: Metric, name: str, group: MetricGroup) -> None:
-        """Take that a metric is gone."""
+        """Called when a metric is gone."""
         key = (group.logical_scope, name)
         if (id(group), name) in self._above:
             self._above.discard((id(group), name))
@@ -178,6 +178,6 @@ class SeriesLimit:
             )
             if isinstance(overflow, Metric):
                 self._tell(ADDED, overflow, name, OverflowGroup(group, OVERFLOW, "."))
-        found = self._overflows[key]
-        if found is not None:
-            found.add(metric)
+        overflow = self._overflows[key]
+        if overflow is not None:
+            overflow.add(metric)

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 
 from spark_events.api.event import now_ms
 from spark_events.runtime.batch import Batch
-from spark_events.runtime.journal import Journal
+from spark_events.runtime.journal import DeliveryJournal
 
 _SYNC_S = 1.0
 _DISK_AGAIN_S = 1.0
 _TAKES_NOTHING = "the journal takes nothing, records wait in memory"
 Dropped = Callable[[str, int], None]
-Told = Callable[[str], None]
+Warn = Callable[[str], None]
 
 
 class MemoryRecords:
@@ -86,7 +86,7 @@ class MemoryRecords:
             self._forget_first()
 
     def release(self, batch: Batch) -> None:
-        """Say that nothing is in flight any longer; what is not acknowledged is read again."""
+        """End the flight of a batch; what is not acknowledged is read again."""
         lost = min(self._first, batch.first + len(batch.records)) - self._head
         if lost > 0:  # dropped while in flight, and not delivered after all
             self._dropped("queue_full", lost)
@@ -118,18 +118,20 @@ class Spool:
         journals: what ended drivers left behind, oldest first, and last the driver's own; all of them open.
         memory: for records that no journal takes.
         context: what the records that are put here have in common.
-        told: takes a sentence about the disk.
+        warn: takes a sentence about the disk.
     """
 
-    def __init__(self, journals: list[Journal], memory: MemoryRecords, context: bytes, told: Told) -> None:
+    def __init__(
+        self, journals: list[DeliveryJournal], memory: MemoryRecords, context: bytes, warn: Warn
+    ) -> None:
         self._journals = journals
         self._own = journals[-1] if journals else None
         self._memory = memory
         self._context = context
-        self._told = told
+        self._warn = warn
         self._new: list[bytes] = []
         self._changed = threading.Condition()
-        self._in_flight: Journal | MemoryRecords | None = None
+        self._in_flight: DeliveryJournal | MemoryRecords | None = None
         self._disk_again = 0.0
         self._synced = 0.0
         self._troubles: dict[str, str] = {}
@@ -171,17 +173,17 @@ class Spool:
             return batch
 
     def acknowledge(self, batch: Batch, count: int) -> None:
-        """Say that the destination has, or will never have, the first so many records of the batch."""
+        """Acknowledge so many records of the batch: the destination has them, or will never have them."""
         with self._changed:
             self._waiting_since = None
             try:
                 if self._in_flight is not None and count:
                     self._in_flight.acknowledge(batch, count)
             except OSError as error:
-                self._trouble("the cursor cannot be written, the last records will be sent again", error)
+                self._warn_once("the cursor cannot be written, the last records will be sent again", error)
 
     def release(self, batch: Batch) -> None:
-        """Say that nothing is in flight any longer."""
+        """End the flight of a batch."""
         with self._changed:
             if self._in_flight is not None:
                 self._in_flight.release(batch)
@@ -244,7 +246,7 @@ class Spool:
             try:
                 batch = journal.peek(max_records, max_bytes)
             except OSError as error:
-                self._trouble("the journal cannot be read", error)
+                self._warn_once("the journal cannot be read", error)
                 batch = None
             if batch is not None:
                 self._in_flight = journal
@@ -257,11 +259,11 @@ class Spool:
         self._in_flight = self._memory if batch is not None else None
         return batch
 
-    def _close(self, journal: Journal) -> None:
+    def _close(self, journal: DeliveryJournal) -> None:
         try:
             journal.close()
         except OSError as error:
-            self._trouble("the journal cannot be closed", error)
+            self._warn_once("the journal cannot be closed", error)
 
     def _append(self, records: list[bytes]) -> int:
         """Append records to the journal, and return how many it took."""
@@ -273,10 +275,10 @@ class Spool:
                 stored += len(chunk)
         except OSError as error:
             self._disk_again = time.monotonic() + _DISK_AGAIN_S
-            self._trouble(_TAKES_NOTHING, error)
+            self._warn_once(_TAKES_NOTHING, error)
         else:
             if records and self._troubles.pop(_TAKES_NOTHING, ""):
-                self._told("the journal takes records again")
+                self._warn("the journal takes records again")
         return stored
 
     def _try_disk_again(self) -> None:
@@ -296,14 +298,14 @@ class Spool:
         try:
             own.sync()
         except OSError as error:
-            self._trouble("the disk does not confirm what it has", error)
+            self._warn_once("the disk does not confirm what it has", error)
 
-    def _trouble(self, what: str, error: OSError) -> None:
-        """Say what the disk does, once for as long as it does so for the same reason."""
+    def _warn_once(self, trouble: str, error: OSError) -> None:
+        """Log what the disk does, once for as long as it does so for the same reason."""
         reason = error.strerror or str(error)
-        if self._troubles.get(what) != reason:
-            self._troubles[what] = reason
-            self._told(f"{what}: {reason} ({error.filename or 'journal.dir'})")
+        if self._troubles.get(trouble) != reason:
+            self._troubles[trouble] = reason
+            self._warn(f"{trouble}: {reason} ({error.filename or 'journal.dir'})")
 
 
 def _chunks(records: list[bytes], size: int) -> Iterator[list[bytes]]:

@@ -28,9 +28,12 @@ class Worker:
 
     Daemon, because a reporter that blocks for ever must not keep the user's process from ending.
 
-    The threads' rules: any thread may offer items and read the figures; ``Inbox`` is where it meets the
-    reporter's thread, and nothing else has a lock. One thread starts the worker, closes and joins it. Only
-    the reporter's own thread calls the reporter; a sending reporter has a second one, in ``Sender``.
+    The rules of its threads:
+
+    * Any thread may offer items, and read the figures, which may be a moment old.
+    * The thread that owns the worker starts, closes and joins it.
+    * The reporter's own thread alone calls the reporter. What it shares with the others is in ``Inbox``,
+      under its lock. A sending reporter has a second thread, ``Sender``, which meets the first in ``Spool``.
 
     Args:
         setup: the reporter as it is configured.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from spark_events.api import ApplicationInfo, ConfigError
-from spark_events.listeners.long_texts import application_info
+from spark_events.listeners.application import application_info
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 from spark_events.sources.assembly import Assembly, StartUp, assemble, read_checked

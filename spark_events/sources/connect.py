@@ -11,8 +11,9 @@ import orjson
 
 from spark_events.api import ApplicationInfo
 from spark_events.api.event import now_ms
-from spark_events.listeners.long_texts import application_info, cut_texts
-from spark_events.listeners.translator import (
+from spark_events.listeners.application import application_info
+from spark_events.listeners.long_texts import cut_texts
+from spark_events.listeners.spark_records import (
     APPLICATION_END,
     APPLICATION_START,
     QUERIES_ONLY,

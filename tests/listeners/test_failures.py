@@ -10,7 +10,8 @@ import pytest
 from spark_events.api import Failure, FailureContext, FailureEnricher
 from spark_events.listeners.enrichers import Enrichers, load_enrichers
 from spark_events.listeners.failure_type import FailureTypeEnricher
-from spark_events.listeners.failures import parse_failure, parse_json_exception, shorten, thrown_by_task
+from spark_events.listeners.failures import parse_failure, parse_json_exception, thrown_by_task
+from spark_events.listeners.long_texts import shorten
 from spark_events.runtime.log_once import OnceLog
 from tests.support.plugins import BlockingEnricher, OddEnricher, RaisingEnricher
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spark_events.runtime.journal import Bounds, Journal, claim
-from spark_events.runtime.journal.cursor import Cursor, Position
+from spark_events.runtime.journal import Bounds, DeliveryJournal, claim
+from spark_events.runtime.journal.cursor import JournalCursor, Position
 from spark_events.runtime.journal.frame import CONTEXT, MAGIC, RECORD, encode
 
 ALL = 1_000_000
@@ -26,7 +26,7 @@ class Opened:
         self.lost: Counter[str] = Counter()
         self.now = 1_000_000
         self.totals = {"reported": 7}
-        self.journal = Journal(
+        self.journal = DeliveryJournal(
             folder,
             bounds or Bounds(),
             context,
@@ -261,16 +261,16 @@ def test_fuzzed_files(data: bytes, name: str) -> None:
 
 def test_cursor_survives_half_a_write(tmp_path: Path) -> None:
     """Of its two slots one is always whole: whatever becomes of the newer, the older counts."""
-    cursor = Cursor(tmp_path / "cursor")
+    cursor = JournalCursor(tmp_path / "cursor")
     assert cursor.open() == Position()
     cursor.move(Position(1, 10, {"a": 1}))
     cursor.move(Position(2, 20, {"a": 2}))
-    assert Cursor(tmp_path / "cursor").open() == Position(2, 20, {"a": 2})
+    assert JournalCursor(tmp_path / "cursor").open() == Position(2, 20, {"a": 2})
     data = bytearray((tmp_path / "cursor").read_bytes())
     data[3] ^= 1
     (tmp_path / "cursor").write_bytes(data)
 
-    assert Cursor(tmp_path / "cursor").open() == Position(1, 10, {"a": 1})
+    assert JournalCursor(tmp_path / "cursor").open() == Position(1, 10, {"a": 1})
 
 
 def test_data_that_the_disk_lost(tmp_path: Path) -> None:

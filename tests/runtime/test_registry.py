@@ -153,7 +153,7 @@ def test_losses_are_told_again_after_a_minute(monkeypatch: pytest.MonkeyPatch) -
     for a, b, seconds in ((1, 0, 0), (2, 0, 30), (2, 5, 10), (3, 5, 19), (3, 5, 1), (3, 5, 60)):
         dropped.update(a=a, b=b)
         now[0] += seconds
-        losses.tell()
+        losses.report()
 
     assert told == [("a", 1), ("b", 5), ("a", 2)]
 

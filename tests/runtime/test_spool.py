@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_events.runtime.journal import Bounds, Journal
+from spark_events.runtime.journal import Bounds, DeliveryJournal
 from spark_events.runtime.spool import MemoryRecords, Spool
 
 
@@ -22,7 +22,7 @@ class Made:
         self.said: list[str] = []
         journals = []
         if folder is not None:
-            journals = [Journal(folder, Bounds(fsync=fsync), b"run", self.drop)]
+            journals = [DeliveryJournal(folder, Bounds(fsync=fsync), b"run", self.drop)]
             journals[0].open()
         self.spool = Spool(journals, MemoryRecords(max_bytes, oldest, self.drop), b"run", self.said.append)
 

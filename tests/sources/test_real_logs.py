@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spark_events.listeners.translator import NESTED_EXECUTION
+from spark_events.listeners.spark_records import NESTED_EXECUTION
 from spark_events.sources.event_log.records import RecordReader
 from spark_events.sources.event_log.stage_tasks import AllStageTasks
 from tests.support.event_log_reading import read

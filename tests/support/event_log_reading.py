@@ -13,7 +13,8 @@ from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.registry import Registry
 from spark_events.sources.assembly import for_event_logs
 from spark_events.sources.event_log.files import EventLog, LogFiles
-from spark_events.sources.event_log.replay import LogReplay, ReplayedLog, Tap
+from spark_events.sources.event_log.replay import LogReplay, Tap
+from spark_events.sources.event_log.summary import ReplayedLog
 
 
 @dataclass

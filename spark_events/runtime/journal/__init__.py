@@ -13,6 +13,6 @@ need a map of fixed size that ends the process when the disk is full.
 """
 
 from spark_events.runtime.journal.folder import Claim, claim
-from spark_events.runtime.journal.log import Bounds, Journal
+from spark_events.runtime.journal.log import Bounds, DeliveryJournal
 
-__all__ = ["Bounds", "Claim", "Journal", "claim"]
+__all__ = ["Bounds", "Claim", "DeliveryJournal", "claim"]

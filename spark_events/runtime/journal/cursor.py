@@ -30,7 +30,7 @@ class Position:
     totals: Mapping[str, int] = field(default_factory=dict)
 
 
-class Cursor:
+class JournalCursor:
     """A file of two slots, written in turn, each with a checksum: one of them is always whole.
 
     It is written in place, because on a full disk a new file could not be, and then nothing could be deleted.
@@ -52,11 +52,12 @@ class Cursor:
         """
         self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         data = os.pread(self._fd, 2 * _SLOT, 0)
-        read = [found for slot in (0, _SLOT) if (found := _parse(data[slot : slot + _SLOT]))]
-        if not read:
+        slots = (data[:_SLOT], data[_SLOT:])
+        written = [parsed for slot in slots if (parsed := _parse(slot))]
+        if not written:
             os.pwrite(self._fd, bytes(2 * _SLOT), 0)
             return Position()
-        self._turn, position = max(read, key=lambda found: found[0])
+        self._turn, position = max(written, key=lambda parsed: parsed[0])
         return position
 
     def move(self, position: Position) -> None:

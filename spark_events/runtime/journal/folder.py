@@ -42,7 +42,7 @@ class Lock:
         return lock
 
     def release(self) -> None:
-        """Let other drivers take it."""
+        """Release the folder for other drivers."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1

@@ -97,9 +97,9 @@ def next_frame(read: Read, start: int, end: int, salt: int) -> Frame | None:
 def _find_magic(read: Read, start: int, end: int, step: int = 1 << 16) -> int:
     """Return the offset of the next magic number; the end where there is none."""
     while start < end:
-        found = read(start, min(step, end - start)).find(MAGIC)
-        if found >= 0:
-            return start + found
+        place = read(start, min(step, end - start)).find(MAGIC)
+        if place >= 0:
+            return start + place
         # It may lie across the border of two steps.
         start += max(1, min(step, end - start) - len(MAGIC) + 1)
     return end

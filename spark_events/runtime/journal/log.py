@@ -9,9 +9,9 @@ from pathlib import Path
 
 from spark_events.api.event import now_ms
 from spark_events.runtime.batch import Batch
-from spark_events.runtime.journal.cursor import Cursor, Position
+from spark_events.runtime.journal.cursor import JournalCursor, Position
 from spark_events.runtime.journal.frame import OVERHEAD, RECORD
-from spark_events.runtime.journal.segment import Segment
+from spark_events.runtime.journal.segment import JournalSegment
 
 _SEGMENT_BYTES = 8 << 20
 _LEAST_SEGMENT_BYTES = 4 << 10
@@ -41,7 +41,7 @@ class Bounds:
 
 
 @dataclass
-class Journal:
+class DeliveryJournal:
     """An append-only log with one cursor. Not safe to use from several threads without a lock.
 
     Records have sequence numbers, from 0 at ``open``, so that what is dropped while it is being sent is
@@ -70,8 +70,8 @@ class Journal:
     """Whether something was appended since the last ``sync``."""
 
     def __post_init__(self) -> None:
-        self._cursor = Cursor(self.folder / "cursor")
-        self._segments: list[Segment] = []
+        self._cursor = JournalCursor(self.folder / "cursor")
+        self._segments: list[JournalSegment] = []
         self._offset = 0
         self._head = 0
         self._tail = 0
@@ -99,7 +99,7 @@ class Journal:
         position = self._cursor.open()
         self.restored = position.totals
         self._number = position.segment
-        for segment in Segment.existing(self.folder):
+        for segment in JournalSegment.existing(self.folder):
             self._number = max(self._number, segment.number)
             if segment.number < position.segment:
                 segment.remove()  # acknowledged, and the crash came before it was deleted
@@ -168,7 +168,7 @@ class Journal:
         self._save()
 
     def release(self, batch: Batch) -> None:
-        """Say that nothing is in flight any longer; what is not acknowledged is read again."""
+        """End the flight of a batch; what is not acknowledged is read again."""
         gone = self._segments[0].first if self._segments else self._tail
         lost = min(gone, batch.first + len(batch.records)) - self._head
         if lost > 0:  # dropped while in flight, and not delivered after all
@@ -204,37 +204,37 @@ class Journal:
 
     # ----------------------------------------------------------------------------------------------------
 
-    def _read(self, segment: Segment, max_records: int, max_bytes: int) -> Batch:
+    def _read(self, segment: JournalSegment, max_records: int, max_bytes: int) -> Batch:
         batch = Batch(self._head, segment.context, segment=segment.number)
         size, oldest = 0, self._oldest_ms()
-        for found in segment.frames(self._offset):
-            if found.kind != RECORD:
+        for frame in segment.frames(self._offset):
+            if frame.kind != RECORD:
                 continue
-            if found.time_ms < oldest and not batch.records:
+            if frame.time_ms < oldest and not batch.records:
                 self.dropped("journal_age", 1)
                 self._head += 1
-                self._offset = found.end
+                self._offset = frame.end
                 batch.first = self._head
                 continue
-            size += len(found.payload)
+            size += len(frame.payload)
             if batch.records and (len(batch.records) >= max_records or size > max_bytes):
                 break
-            batch.time_ms = batch.time_ms or found.time_ms
-            batch.records.append(found.payload)
-            batch.ends.append(found.end)
+            batch.time_ms = batch.time_ms or frame.time_ms
+            batch.records.append(frame.payload)
+            batch.ends.append(frame.end)
         return batch
 
     def _oldest_ms(self) -> int:
         age = self.bounds.max_age_ms
         return 0 if age is None else self.clock() - age
 
-    def _active(self, size: int, now: int) -> Segment:
+    def _active(self, size: int, now: int) -> JournalSegment:
         """Return the segment to append to; a driver never appends to one that another began."""
         if self._appendable and self._segments[-1].end + size <= self.bounds.segment_bytes:
             return self._segments[-1]
         if self._appendable and self.bounds.fsync != "never":
             self._segments[-1].sync()
-        segment = Segment.create(self.folder, self._number + 1, self.context, now)
+        segment = JournalSegment.create(self.folder, self._number + 1, self.context, now)
         self._number += 1
         segment.first = self._tail
         self._segments.append(segment)
@@ -245,7 +245,7 @@ class Journal:
         return segment
 
     def _sync_folder(self) -> None:
-        """Let the disk have the name of a new file as well."""
+        """Sync the folder, so that the disk has the name of a new file as well."""
         fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(fd)
@@ -261,7 +261,7 @@ class Journal:
             self._drop_first(first)
         return True
 
-    def _drop_first(self, segment: Segment) -> None:
+    def _drop_first(self, segment: JournalSegment) -> None:
         behind = segment.first + segment.count
         lost = behind - max(self._head, self._in_flight, segment.first)
         if lost > 0:

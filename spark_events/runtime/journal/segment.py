@@ -16,7 +16,7 @@ _NAME = re.compile(r"(\d{12})-([0-9a-f]{8})\.journal")
 _WINDOW = 1 << 20
 
 
-class Segment:
+class JournalSegment:
     """One file ``<number>-<salt>.journal``: a context, then records.
 
     Args:
@@ -48,7 +48,7 @@ class Segment:
         self._window_start = 0
 
     @classmethod
-    def create(cls, folder: Path, number: int, context: bytes, time_ms: int) -> Segment:
+    def create(cls, folder: Path, number: int, context: bytes, time_ms: int) -> JournalSegment:
         """Begin a file.
 
         Raises:
@@ -66,14 +66,14 @@ class Segment:
         return segment
 
     @classmethod
-    def existing(cls, folder: Path) -> list[Segment]:
+    def existing(cls, folder: Path) -> list[JournalSegment]:
         """Return the files of a folder in their order, not read yet."""
-        found = [
+        segments = [
             cls(path, int(match[1]), int(match[2], 16))
             for path in folder.iterdir()
             if (match := _NAME.fullmatch(path.name))
         ]
-        return sorted(found, key=lambda segment: (segment.number, segment.path.name))
+        return sorted(segments, key=lambda segment: (segment.number, segment.path.name))
 
     def load(self, offset: int) -> None:
         """Read it through: find its context, count the records from an offset on, cut off a torn tail.
@@ -84,12 +84,12 @@ class Segment:
         self._fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
         size = self.end = os.fstat(self._fd).st_size
         behind = 0
-        for found in self.frames(0):
-            self.damaged += found.start > max(behind, offset)
-            behind = found.end
-            if found.kind == CONTEXT:
-                self.context = found.payload
-            elif found.start >= offset:
+        for whole in self.frames(0):
+            self.damaged += whole.start > max(behind, offset)
+            behind = whole.end
+            if whole.kind == CONTEXT:
+                self.context = whole.payload
+            elif whole.start >= offset:
                 self.count += 1
         self.torn = size - behind
         self.end = behind
@@ -112,14 +112,14 @@ class Segment:
             self._read(offset, 1)
             start = offset - self._window_start
             # As a rule all is well, and what is in memory is read in one go.
-            for found in frame.intact(self._window, start, self._window_start, self._salt):
-                yield found
-                offset = found.end
-            trouble = frame.next_frame(self._read, offset, self.end, self._salt)
-            if trouble is None:
+            for whole in frame.intact(self._window, start, self._window_start, self._salt):
+                yield whole
+                offset = whole.end
+            next_whole = frame.next_frame(self._read, offset, self.end, self._salt)
+            if next_whole is None:
                 return
-            yield trouble
-            offset = trouble.end
+            yield next_whole
+            offset = next_whole.end
 
     def sync(self) -> None:
         """Return when the disk has it."""

@@ -10,8 +10,7 @@ from typing import Any
 from spark_events.api.event import now_ms
 from spark_events.jobs.plan_records import LINEAGE_ENDED
 from spark_events.lineage.plans import PlanReader
-from spark_events.listeners.table_transaction import TABLE_TRANSITION
-from spark_events.listeners.translator import (
+from spark_events.listeners.spark_records import (
     APPLICATION_END,
     QUERY_IDLE,
     QUERY_PROGRESS,
@@ -19,6 +18,7 @@ from spark_events.listeners.translator import (
     QUERY_TERMINATED,
     SQL_EXECUTION_END,
     SQL_EXECUTION_START,
+    TABLE_TRANSITION,
 )
 from spark_events.runtime.kinds import JOB_LISTENERS
 from spark_events.runtime.log_once import logger

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from spark_events.listeners.translator import APPLICATION_START, EXECUTOR_ADDED, JOB_START, QUERY_STARTED
+from spark_events.listeners.spark_records import APPLICATION_START, EXECUTOR_ADDED, JOB_START, QUERY_STARTED
 from spark_events.runtime.log_once import logger
 
 Record = dict[str, Any]

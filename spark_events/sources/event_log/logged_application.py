@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from spark_events.api import ApplicationInfo
-from spark_events.listeners.application import OUTCOME_ASSUMED
-from spark_events.listeners.long_texts import application_info
-from spark_events.listeners.translator import (
+from spark_events.listeners.application import application_info
+from spark_events.listeners.spark_records import (
     APPLICATION_END,
     APPLICATION_EXIT,
     APPLICATION_START,
     EXECUTOR_ADDED,
     LOG_START,
-    SparkListeners,
+    OUTCOME_ASSUMED,
 )
+from spark_events.listeners.translator import SparkListeners
 from spark_events.sources.event_log.files import EventLog, LogFiles
 from spark_events.sources.event_log.tail import LinePosition, LogTail
 

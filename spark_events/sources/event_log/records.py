@@ -11,8 +11,7 @@ from typing import Any
 import orjson
 
 from spark_events.listeners import long_texts
-from spark_events.listeners.table_transaction import TABLE_TRANSITION
-from spark_events.listeners.translator import (
+from spark_events.listeners.spark_records import (
     APPLICATION_EXIT,
     APPLICATION_START,
     EXECUTOR_ADDED,
@@ -25,6 +24,7 @@ from spark_events.listeners.translator import (
     QUERY_TERMINATED,
     SQL_EXECUTION_END,
     SQL_EXECUTION_START,
+    TABLE_TRANSITION,
 )
 from spark_events.sources.event_log.lines import LONGEST
 from spark_events.sources.event_log.stage_tasks import TASK_END, TASK_START, AllStageTasks

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from spark_events.listeners.stage import ALL_RUNNING, STAGE_TASKS
+from spark_events.listeners.spark_records import ALL_RUNNING, STAGE_TASKS
 from spark_events.listeners.work import SUMS
 from spark_events.sources.record_json import load
 

@@ -1,0 +1,46 @@
+"""The names of the records that the listeners take: Spark's own, and those that our sources add to them."""
+
+from __future__ import annotations
+
+_SQL = "org.apache.spark.sql.execution.ui."
+_STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
+
+LOG_START = "SparkListenerLogStart"
+APPLICATION_START = "SparkListenerApplicationStart"
+APPLICATION_END = "SparkListenerApplicationEnd"
+EXECUTOR_ADDED = "SparkListenerExecutorAdded"
+EXECUTOR_REMOVED = "SparkListenerExecutorRemoved"
+JOB_START = "SparkListenerJobStart"
+JOB_END = "SparkListenerJobEnd"
+STAGE_SUBMITTED = "SparkListenerStageSubmitted"
+STAGE_COMPLETED = "SparkListenerStageCompleted"
+SQL_EXECUTION_START = _SQL + "SparkListenerSQLExecutionStart"
+SQL_EXECUTION_END = _SQL + "SparkListenerSQLExecutionEnd"
+QUERY_STARTED = _STREAMING + "QueryStartedEvent"
+QUERY_PROGRESS = _STREAMING + "QueryProgressEvent"
+QUERY_IDLE = _STREAMING + "QueryIdleEvent"
+QUERY_TERMINATED = _STREAMING + "QueryTerminatedEvent"
+
+# Ours, posted to Spark's listener bus, so that they are in event logs as well.
+
+APPLICATION_EXIT = "io.sparkevents.ApplicationExit"
+"""The mark of ``spark-events run`` in an event log: how the driver's Python ended."""
+TABLE_TRANSITION = "io.sparkevents.ctas.TableTransition"
+"""A transaction of ``spark_events.ctas`` has come to another state."""
+
+# Ours, made by a source.
+
+STAGE_TASKS = "SparkEventsStageTasks"
+"""How a stage attempt's tasks stand."""
+ALL_RUNNING = "ALL_RUNNING_OR_FINISHED"
+"""In a STAGE_TASKS: the status of an attempt all of whose tasks run or have finished."""
+APPLICATION_DEAD = "SparkEventsApplicationDead"
+"""An event log without an end is no longer written, and for which reason."""
+APPLICATION_ALIVE = "SparkEventsApplicationAlive"
+"""Such a log is written again after all."""
+NESTED_EXECUTION = "SparkEventsNestedExecution"
+"""The event-log source's name of a SQLExecutionStart that is a part of another."""
+QUERIES_ONLY = "SparkEventsQueriesOnly"
+"""In an ApplicationStart: only the streaming queries are this process's own, as with Spark Connect."""
+OUTCOME_ASSUMED = "SparkEventsOutcomeAssumed"
+"""In an ApplicationEnd: whether the event log cannot tell how the application's Python ended."""
