@@ -82,9 +82,9 @@ class _LongText:
     def add(self, raw: bytes) -> None:
         text: str = json.loads(f'"{self._decode(raw)}"', strict=False)
         self._count += len(text)
-        more = head_length() - len(self._head)
-        if more > 0:
-            self._head, text = self._head + text[:more], text[more:]
+        missing = head_length() - len(self._head)
+        if missing > 0:
+            self._head, text = self._head + text[:missing], text[missing:]
         self._tail = (self._tail + text)[head_length() - LONGEST :]
 
     def end(self) -> bytes:
