@@ -16,7 +16,7 @@ with needs_extra("eventlog", "fsspec", "reading event logs"):
 
     from spark_events.spark.file_systems import open_file_system
 
-Known = Callable[[str, int], bool]
+IsKnown = Callable[[str, int], bool]
 IN_PROGRESS = ".inprogress"
 _COMPACT = ".compact"
 _CODECS = (".zstd", ".lz4", ".snappy", ".lzf")
@@ -88,17 +88,17 @@ class LogFiles:
         self.path = path
         self._fs, self._root = open_file_system(path, path)
 
-    def find(self, known: Known = lambda name, modified_ms: False) -> list[EventLog]:
+    def find(self, is_known: IsKnown = lambda name, modified_ms: False) -> list[EventLog]:
         """Return the logs, by name.
 
         Args:
-            known: tells by a log's name and when it was written to, in ms, that it need not be looked into.
+            is_known: tells by its name and when it was written to that a folder need not be looked into.
 
         Raises:
             ConfigError: there is nothing at that path, or it cannot be listed.
         """
         try:
-            logs = list(self._logs(known))
+            logs = list(self._logs(is_known))
         except ConfigError:
             raise
         except Exception as error:  # each file system has errors of its own
@@ -133,8 +133,8 @@ class LogFiles:
 
     # ----------------------------------------------------------------------------------------------------
 
-    def _logs(self, known: Known) -> Iterator[EventLog]:
-        entries = self._named()
+    def _logs(self, is_known: IsKnown) -> Iterator[EventLog]:
+        entries = self._named_entries()
         named = entries[0]
         if named["name"].rstrip("/") == self._root.rstrip("/") and named["type"] == "directory":
             entries = self._list(self._root)
@@ -144,13 +144,13 @@ class LogFiles:
                 return
         for entry in entries:
             name = _base(entry).removeprefix(_ROLLING)
-            if entry["type"] == "directory" and known(name, _modified_ms(entry)):
+            if entry["type"] == "directory" and is_known(name, _modified_ms(entry)):
                 continue
             log = self._log_of_entry(entry)
             if log is not None:
                 yield log
 
-    def _named(self) -> list[dict[str, Any]]:
+    def _named_entries(self) -> list[dict[str, Any]]:
         """Return what the path names: itself, or what it matches."""
         try:
             return [self._fs.info(self._root)]
