@@ -9,9 +9,8 @@ import tempfile
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
-from tests.support.history_story import HOUR
 
-from tests.support.history_story import DAY, MIN, Story, write
+from tests.support.history_story import DAY, HOUR, MIN, Story, write
 
 _DAYS = 6
 _ERRORS = ("STREAM_FAILED", "OUT_OF_MEMORY", "KAFKA_TIMEOUT")

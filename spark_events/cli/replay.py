@@ -33,7 +33,7 @@ from spark_events.cli.options import Conf, PropertiesFile
 from spark_events.spark.conf import read_conf
 
 if TYPE_CHECKING:
-    from spark_events.sources.event_log.on_spark import Target
+    from spark_events.sources.event_log.on_spark import ReplayOutput
 
 _AGAIN = "run it again: ids are the same, so that nothing is doubled"
 
@@ -88,15 +88,15 @@ def replay(
     if on_spark != (output is not None):
         raise ConfigError("--on-spark and --output go together: events of a fleet are written, not sent")
     if output is not None:
-        from spark_events.sources.event_log.on_spark import Target
+        from spark_events.sources.event_log.on_spark import ReplayOutput
 
-        target = Target(output, file_format.value, mode.value)
+        target = ReplayOutput(output, file_format.value, mode.value)
         raise typer.Exit(_replay_on_spark(paths, given, target, master))
     raise typer.Exit(_replay_here(paths, given))
 
 
 def _replay_on_spark(
-    paths: Sequence[str], conf: Mapping[str, str], target: Target, master: str | None
+    paths: Sequence[str], conf: Mapping[str, str], target: ReplayOutput, master: str | None
 ) -> int:
     """Return the exit code: 0, or FAILED where a log could not be read."""
     from spark_events.cli.replay_summary import print_summary

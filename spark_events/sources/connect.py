@@ -27,7 +27,7 @@ from spark_events.sources.assembly import Assembly
 
 Record = dict[str, Any]
 _WAIT_S = 0.5
-_CHECK_EVERY = 10
+_CHECK_EVERY_ROUNDS = 10
 _SUBSCRIBE_WAIT_S = 10.0
 _MOST_WAITING = 100_000
 
@@ -76,7 +76,7 @@ class ConnectSource:
         self._close_timeout_ms = assembly.settings.close_timeout_ms
         self._records: queue.Queue[tuple[int, Record]] = queue.Queue(_MOST_WAITING)
         self._dropped = 0
-        self._listener = _listener(self._put)
+        self._listener = _listener(self._enqueue)
         causes = {"queue_full": "records of streaming queries came faster than they were taken"}
         registry.losses.watch(
             "Spark Connect source", registry.driver, lambda: {"queue_full": self._dropped}, causes
@@ -111,8 +111,8 @@ class ConnectSource:
         """Wait until all is delivered, or the time is over."""
         self._thread.join(self._close_timeout_ms / 1000 + 2 * _WAIT_S + 1)
 
-    def _put(self, event: str, fields: Record) -> None:
-        """Put down what the listener gets: PySpark's thread does nothing else."""
+    def _enqueue(self, event: str, fields: Record) -> None:
+        """Keep a record for our own thread: PySpark's does nothing else."""
         try:
             self._records.put_nowait((now_ms(), cut_texts({"Event": event, **fields})))
         except queue.Full:
@@ -125,7 +125,7 @@ class ConnectSource:
             # Here and not in the caller's thread: PySpark makes a thread for the events, which is a daemon if
             # this one is. Any other would keep the process from ending.
             self._session.streams.addListener(self._listener)
-            self._take_active()
+            self._add_running_queries()
             self._subscribed.set()
             self._follow()
         except Exception:
@@ -138,18 +138,19 @@ class ConnectSource:
     def _follow(self) -> None:
         rounds = 0
         while not self._session.is_stopped and not self._stopping.is_set():
-            self._take(_WAIT_S)
+            self._hand_over_next(_WAIT_S)
             self._listeners.tick(now_ms())
             self._registry.tick()
             rounds += 1
-            if rounds % _CHECK_EVERY == 0:
-                self._subscribe_again()
-        while self._take(0):
+            if rounds % _CHECK_EVERY_ROUNDS == 0:
+                self._subscribe_again_if_lost()
+        while self._hand_over_next(0):
             pass
         if self._session.is_stopped:  # the server ends a session's queries with it
             self._listeners.on_record({"Event": APPLICATION_END, "Timestamp": now_ms()})
 
-    def _take(self, wait_s: float) -> bool:
+    def _hand_over_next(self, wait_s: float) -> bool:
+        """Give the next record to the listeners; tell whether there was one in time."""
         try:
             received_ms, record = self._records.get(timeout=wait_s) if wait_s else self._records.get_nowait()
         except queue.Empty:
@@ -157,12 +158,12 @@ class ConnectSource:
         self._listeners.on_record(record, received_ms)
         return True
 
-    def _take_active(self) -> None:
+    def _add_running_queries(self) -> None:
         for query in self._session.streams.active:
             record = {"Event": QUERY_STARTED, "id": query.id, "runId": query.runId, "name": query.name}
             self._listeners.on_record({**record, "time": now_ms()})
 
-    def _subscribe_again(self) -> None:
+    def _subscribe_again_if_lost(self) -> None:
         """Subscribe anew where PySpark has given up on the stream of events, as after a lost connection."""
         bus = getattr(self._session.streams, "_sqlb", None)
         if bus is None or self._listener in getattr(bus, "_listener_bus", (self._listener,)):
@@ -170,7 +171,7 @@ class ConnectSource:
         logger.warning("the connection was lost; what streaming queries did meanwhile may be missing")
         try:
             self._session.streams.addListener(self._listener)
-            self._take_active()
+            self._add_running_queries()
         except Exception as error:  # gRPC's, PySpark's: the next round tries again
             logger.warning("the listener could not be added again: %r", error)
 
@@ -186,7 +187,7 @@ def _listener(put: Callable[[str, Record], None]) -> Any:
             put(QUERY_STARTED, fields)
 
         def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-            put(QUERY_PROGRESS, {"progress": _plain(event.progress)})
+            put(QUERY_PROGRESS, {"progress": _fields_of(event.progress)})
 
         def onQueryIdle(self, event: Any) -> None:  # noqa: N802
             put(QUERY_IDLE, {**_ids(event), "timestamp": event.timestamp})
@@ -202,6 +203,6 @@ def _ids(event: Any) -> Record:
     return {"id": str(event.id), "runId": str(event.runId)}
 
 
-def _plain(progress: Any) -> Record:
-    found: Record = orjson.loads(progress.json)
-    return found
+def _fields_of(progress: Any) -> Record:
+    fields: Record = orjson.loads(progress.json)
+    return fields

@@ -29,28 +29,28 @@ def load(line: bytes | str) -> dict[str, Any]:
         escape = rb"\u" if isinstance(line, bytes) else r"\u"
         if escape not in line:  # type: ignore[operator]
             raise
-        record = _with_halves(line, error)
+        record = _load_with_halves(line, error)
     if type(record) is not dict:
         raise NoRecordError(f"a {type(record).__name__}, no object")
     return record
 
 
-def _with_halves(line: bytes | str, error: orjson.JSONDecodeError) -> Any:
+def _load_with_halves(line: bytes | str, error: orjson.JSONDecodeError) -> Any:
     try:
-        return _whole(json.loads(line, parse_constant=_no_json))
+        return _with_whole_characters(json.loads(line, parse_constant=_reject_constant))
     except (ValueError, RecursionError):
         raise error from None
 
 
-def _whole(value: Any) -> Any:
+def _with_whole_characters(value: Any) -> Any:
     if isinstance(value, str):
         return whole_characters(value)
     if isinstance(value, dict):
-        return {whole_characters(key): _whole(each) for key, each in value.items()}
+        return {whole_characters(key): _with_whole_characters(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [_whole(each) for each in value]
+        return [_with_whole_characters(item) for item in value]
     return value
 
 
-def _no_json(name: str) -> NoReturn:
+def _reject_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")

@@ -9,7 +9,11 @@ import orjson
 from spark_events.jvm.janino import JavaUnit, new
 from spark_events.sources.record_json import load
 
-_JAVA = JavaUnit("spark_events.sources.driver", "io.sparkevents", ("RecordTexts", "DriverBridge"))
+_JAVA = JavaUnit(
+    "spark_events.sources.driver",
+    "io.sparkevents",
+    ("RecordTexts", "RecordQueue", "EventRecords", "StageTasks", "DriverBridge"),
+)
 _QUEUE = "sparkEvents"
 
 

@@ -19,7 +19,7 @@ CAUSES: Mapping[str, str] = {
 
 
 class BridgeMetrics:
-    """What waits, and what is lost, between Spark and the listeners.
+    """Measures what waits, and counts what is lost, between Spark and the listeners.
 
     Args:
         bridge: where it is lost.
@@ -29,7 +29,7 @@ class BridgeMetrics:
 
     def __init__(self, bridge: DriverBridge, registry: Registry, app_name: str) -> None:
         self._bridge = bridge
-        self._by_spark = 0
+        self._dropped_by_spark = 0
         self._waiting_in_spark = 0
         self._asked_at = 0.0
         self._lag_ms = 0
@@ -45,15 +45,16 @@ class BridgeMetrics:
         group.register("listenerLag", Gauge(lambda: self._lag_ms, "ms", described))
         described = "Events that wait in Spark's own queue for the bridge."
         group.register("listenerBusQueueDepth", Gauge(lambda: self._waiting_in_spark, "{event}", described))
-        registry.losses.watch("driver bridge", group, self._read, CAUSES)
+        registry.losses.watch("driver bridge", group, self._dropped_by_cause, CAUSES)
 
-    def taken(self, received_ms: int) -> None:
-        """Take when the bridge got the record that was handled last, in ms since the epoch."""
-        self._lag_ms = max(0, now_ms() - received_ms)
+    def update_lag(self, received_ms: int | None) -> None:
+        """Measure how far the listeners are behind.
 
-    def idle(self) -> None:
-        """Take that nothing waits."""
-        self._lag_ms = 0
+        Args:
+            received_ms: when the bridge got the record that was handled last, in ms since the epoch; None
+                where no record waits.
+        """
+        self._lag_ms = 0 if received_ms is None else max(0, now_ms() - received_ms)
 
     def count(self, *, at_the_end: bool = False) -> None:
         """Bring the counters up to date.
@@ -63,15 +64,15 @@ class BridgeMetrics:
         """
         if at_the_end or time.monotonic() >= self._asked_at + _ASK_SPARK_S:
             self._asked_at = time.monotonic()
-            self._by_spark = self._bridge.dropped_by_spark()
+            self._dropped_by_spark = self._bridge.dropped_by_spark()
             self._waiting_in_spark = self._bridge.waiting_in_spark()
-        now = {
+        dropped = {
             "queue_full": self._bridge.dropped,
-            "listener_bus": self._by_spark,
+            "listener_bus": self._dropped_by_spark,
             "unreadable": self._bridge.failed,
         }
         for cause, counter in self._counters.items():
-            counter.inc(now[cause] - counter.count)
+            counter.inc(dropped[cause] - counter.count)
 
-    def _read(self) -> dict[str, int]:
+    def _dropped_by_cause(self) -> dict[str, int]:
         return {cause: counter.count for cause, counter in self._counters.items()}

@@ -55,13 +55,13 @@ class ExitMark:
         if self._class is None or self._context._jsc is None:
             return
         try:
-            mark = new(self._context._gateway, self._class, exit_code, _text_of(error))
+            mark = new(self._context._gateway, self._class, exit_code, _traceback_of(error))
             self._context._jsc.sc().listenerBus().post(mark)
         except Exception as problem:  # the JVM may be gone already; the application ends as it would
             logger.debug("the event log was not told of the end: %r", problem)
 
 
-def _text_of(error: BaseException | None) -> str | None:
+def _traceback_of(error: BaseException | None) -> str | None:
     if error is None or isinstance(error, SystemExit):
         return None
     return cut("".join(traceback.format_exception(type(error), error, error.__traceback__)))

@@ -60,7 +60,7 @@ class ProcessExit:
         self._raising_at_stop = error is not None
 
     def forget_stop(self) -> None:
-        """Take that another SparkContext has been started."""
+        """Forget that stop: another SparkContext has been started."""
         self._raising_at_stop = None
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from spark_events.api.event import now_ms
 from spark_events.jobs.plan_records import LINEAGE_ENDED
@@ -47,6 +47,18 @@ _EXIT_LOOK_EVERY_S = 0.02
 _LINEAGE_WAIT_S = 2.0
 
 
+class _HeldEnd(NamedTuple):
+    """An ApplicationEnd that waits for the plans of the last statements.
+
+    Attributes:
+        record: the ApplicationEnd.
+        release_at_s: until when it waits at most, by the monotonic clock.
+    """
+
+    record: Record
+    release_at_s: float
+
+
 class DriverSource:
     """Feeds the listeners from a live driver until its application or its process ends.
 
@@ -60,8 +72,8 @@ class DriverSource:
         self._registry = registry = assembly.registry
         self._listeners = assembly.listeners
         self._settings = settings = assembly.settings
-        self._exit = process_exit
-        self._state = DriverState(spark_context)
+        self._process_exit = process_exit
+        self._driver = DriverState(spark_context)
         self._bridge = DriverBridge(
             spark_context,
             settings.bridge_queue_bytes,
@@ -72,7 +84,7 @@ class DriverSource:
         self._lineage: PlanReader | None = None
         if registry.has_reporters(JOB_LISTENERS):
             self._lineage = PlanReader(spark_context, self._bridge.java, settings.lineage_budget_ms)
-        self._held: tuple[float, Record] | None = None
+        self._held_end: _HeldEnd | None = None
         self._metrics = BridgeMetrics(self._bridge, registry, str(spark_context.appName))
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="spark-events-driver", daemon=True)
@@ -83,9 +95,9 @@ class DriverSource:
         if self._lineage is not None:
             self._lineage.subscribe()
         now = now_ms()
-        self._listeners.on_record(self._state.application_start())
-        found = (self._state.executors(), self._state.running_queries(now), self._state.running_jobs())
-        for record in chain.from_iterable(found):
+        self._listeners.on_record(self._driver.application_start())
+        driver = self._driver
+        for record in chain(driver.executors(), driver.running_queries(now), driver.running_jobs()):
             self._listeners.on_record(record, now)
         self._thread.start()
 
@@ -127,15 +139,15 @@ class DriverSource:
         finally:
             self._registry.close(self._settings.close_timeout_ms)
             self._listeners.close()
-            self._finish()
+            self._tell_jvm_of_end()
 
     def _follow(self) -> None:
         while not self._listeners.ended:
             last = self._stopping.is_set()
             if last:
                 self._await_bus()
-            self._take(self._bridge.drain(_BATCH, 0 if last else _WAIT_MS))
-            self._end_when_lineage_has()
+            self._hand_over(self._bridge.drain(_BATCH, 0 if last else _WAIT_MS))
+            self._release_overdue_end()
             self._listeners.tick(now_ms())
             self._metrics.count()
             self._registry.tick()
@@ -146,47 +158,43 @@ class DriverSource:
 
     def _drain_rest(self) -> None:
         while records := self._bridge.drain(_BATCH, 0):
-            self._take(records)
+            self._hand_over(records)
 
-    def _take(self, records: list[tuple[int, Record]]) -> None:
+    def _hand_over(self, records: list[tuple[int, Record]]) -> None:
         for received_ms, record in records:
             name = record.get("Event")
             if name == QUERY_STARTED:
-                record = self._state.complete_query(record)
+                record = self._driver.complete_query(record)
             elif name == APPLICATION_END:
                 record = self._with_exception(record)
                 if self._lineage is not None:
-                    self._held = (time.monotonic() + _LINEAGE_WAIT_S, record)
+                    self._held_end = _HeldEnd(record, time.monotonic() + _LINEAGE_WAIT_S)
                     continue
             elif name == LINEAGE_ENDED:
-                self._end_held()
+                self._release_end()
             self._listeners.on_record(record, received_ms)
-        if records:
-            self._metrics.taken(records[-1][0])
-        else:
-            self._metrics.idle()
+        self._metrics.update_lag(records[-1][0] if records else None)
 
-    def _end_when_lineage_has(self) -> None:
-        """Hand over the ApplicationEnd that waits for plans that are still being read, but not for ever."""
-        if self._held is not None and time.monotonic() > self._held[0]:
+    def _release_overdue_end(self) -> None:
+        """Let the ApplicationEnd wait for plans that are still being read, but not for ever."""
+        if self._held_end is not None and time.monotonic() > self._held_end.release_at_s:
             logger.warning("the last statements' plans were not read in time; their lineage misses")
-            self._end_held()
+            self._release_end()
 
-    def _end_held(self) -> None:
-        if self._held is not None:
-            _, record = self._held
-            self._held = None
-            self._listeners.on_record(record)
+    def _release_end(self) -> None:
+        if self._held_end is not None:
+            held, self._held_end = self._held_end, None
+            self._listeners.on_record(held.record)
 
     def _with_exception(self, record: Record) -> Record:
         """Add to an ApplicationEnd that came of ``finally: spark.stop()`` how Python ended then."""
-        is_raising = self._exit.main_thread_is_raising()
-        if self._exit.stop_is_known and not is_raising:
+        is_raising = self._process_exit.main_thread_is_raising()
+        if self._process_exit.stop_is_known and not is_raising:
             return record
-        if is_raising or self._state.stopped:
+        if is_raising or self._driver.stopped:
             self._await_exit(_EXIT_WAIT_S if is_raising else _LATE_EXIT_WAIT_S)
-        code = self._exit.code if is_raising else None
-        return {**record, "ExitCode": code or record.get("ExitCode"), "Exception": self._exit.raised}
+        code = self._process_exit.code if is_raising else None
+        return {**record, "ExitCode": code or record.get("ExitCode"), "Exception": self._process_exit.raised}
 
     def _await_exit(self, wait_s: float) -> None:
         """Wait until it is known how the process ends, or it goes on after Spark has stopped.
@@ -196,9 +204,9 @@ class DriverSource:
                 go on for days; and where this thread was late, there may have been none.
         """
         until = time.monotonic() + _STOP_WAIT_S
-        while not self._exit.known.wait(_EXIT_LOOK_EVERY_S) and not self._stopping.is_set():
+        while not self._process_exit.known.wait(_EXIT_LOOK_EVERY_S) and not self._stopping.is_set():
             now = time.monotonic()
-            if self._state.stopped:
+            if self._driver.stopped:
                 until = min(until, now + wait_s)
             if now > until:
                 return
@@ -208,12 +216,12 @@ class DriverSource:
         return {
             "Event": APPLICATION_END,
             "Timestamp": time_ms,
-            "ExitCode": self._exit.code or 0,
-            "Exception": self._exit.raised,
+            "ExitCode": self._process_exit.code or 0,
+            "Exception": self._process_exit.raised,
         }
 
     def _end_without_jvm(self) -> None:
-        self._end_held()
+        self._release_end()
         if not self._listeners.ended:
             record = self._end_record(now_ms())
             if not record["ExitCode"]:
@@ -228,7 +236,7 @@ class DriverSource:
         except Exception as error:  # java.util.concurrent.TimeoutException, by way of py4j
             logger.warning("Spark's listener bus did not come to rest, the last events may miss: %r", error)
 
-    def _finish(self) -> None:
+    def _tell_jvm_of_end(self) -> None:
         try:
             self._bridge.finish()
         except Exception as error:  # the JVM may be gone already

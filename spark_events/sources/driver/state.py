@@ -27,30 +27,30 @@ class DriverState:
     """
 
     def __init__(self, spark_context: Any) -> None:
-        self._python = spark_context
+        self._python_context = spark_context
         self._jvm = spark_context._jvm
         self._gateway = spark_context._gateway
-        self._context = spark_context._jsc.sc()
+        self._scala_context = spark_context._jsc.sc()
 
     @property
     def stopped(self) -> bool:
         """Whether ``SparkContext.stop`` has returned."""
-        return self._python._jsc is None
+        return self._python_context._jsc is None
 
     def application_start(self) -> Record:
         """Return the ApplicationStart that was posted before anybody could attach."""
         return {
             "Event": APPLICATION_START,
-            "App Name": self._context.appName(),
-            "App ID": self._context.applicationId(),
-            "Timestamp": self._context.startTime(),
-            "User": self._context.sparkUser(),
-            "App Attempt ID": attempt_id(self._context),
+            "App Name": self._scala_context.appName(),
+            "App ID": self._scala_context.applicationId(),
+            "Timestamp": self._scala_context.startTime(),
+            "User": self._scala_context.sparkUser(),
+            "App Attempt ID": attempt_id(self._scala_context),
         }
 
     def executors(self) -> Iterator[Record]:
         """Yield an ExecutorAdded for each executor that lives already, from Spark's status store."""
-        executors = self._context.statusStore().executorList(True)
+        executors = self._scala_context.statusStore().executorList(True)
         for index in range(executors.size()):
             executor = executors.apply(index)
             # The driver is in the list as well; it has cores where it is the executor, in local mode.
@@ -66,7 +66,7 @@ class DriverState:
         """Yield a JobStart for each job that runs already, from Spark's status store."""
         statuses = self._gateway.jvm.java.util.ArrayList()
         statuses.add(self._jvm.org.apache.spark.JobExecutionStatus.RUNNING)
-        jobs = self._context.statusStore().jobsList(statuses)
+        jobs = self._scala_context.statusStore().jobsList(statuses)
         for index in range(jobs.size()):
             job = jobs.apply(index)
             stage_ids, group, submitted = job.stageIds(), job.jobGroup(), job.submissionTime()
@@ -96,12 +96,12 @@ class DriverState:
     def complete_query(self, record: Record) -> Record:
         """Add to a QueryStarted where the query keeps its checkpoints, and whether it ends by itself."""
         try:
-            return {**record, **self._ask_query(record["id"])}
+            return {**record, **self._query_details(record["id"])}
         except Exception as error:  # Spark's internals, by way of py4j: what they tell is worth no more
             logger.debug("the driver does not tell of query %s: %r", record.get("id"), error)
             return record
 
-    def _ask_query(self, query_id: str) -> Record:
+    def _query_details(self, query_id: str) -> Record:
         active = self._active_queries()
         query = active.get(self._jvm.java.util.UUID.fromString(query_id)) if active is not None else None
         if query is None:

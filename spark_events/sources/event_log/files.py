@@ -16,7 +16,7 @@ with needs_extra("eventlog", "fsspec", "reading event logs"):
 
     from spark_events.spark.file_systems import open_file_system
 
-Known = Callable[[str, int], bool]
+IsKnown = Callable[[str, int], bool]
 IN_PROGRESS = ".inprogress"
 _COMPACT = ".compact"
 _CODECS = (".zstd", ".lz4", ".snappy", ".lzf")
@@ -88,22 +88,22 @@ class LogFiles:
         self.path = path
         self._fs, self._root = open_file_system(path, path)
 
-    def find(self, known: Known = lambda name, modified_ms: False) -> list[EventLog]:
+    def find(self, is_known: IsKnown = lambda name, modified_ms: False) -> list[EventLog]:
         """Return the logs, by name.
 
         Args:
-            known: tells by a log's name and when it was written to, in ms, that it need not be looked into.
+            is_known: tells by its name and when it was written to that a folder need not be looked into.
 
         Raises:
             ConfigError: there is nothing at that path, or it cannot be listed.
         """
         try:
-            logs = list(self._logs(known))
+            logs = list(self._logs(is_known))
         except ConfigError:
             raise
         except Exception as error:  # each file system has errors of its own
-            what = error if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
-            raise ConfigError(f"{self.path}: cannot be listed: {what}") from error
+            reason = error if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+            raise ConfigError(f"{self.path}: cannot be listed: {reason}") from error
         return sorted(logs, key=lambda log: log.name)
 
     def blocks(self, part: LogPart, position: int) -> Iterator[bytes]:
@@ -128,48 +128,48 @@ class LogFiles:
 
     @property
     def _protocols(self) -> tuple[str, ...]:
-        given = self._fs.protocol
-        return (given,) if isinstance(given, str) else tuple(given)
+        protocol = self._fs.protocol
+        return (protocol,) if isinstance(protocol, str) else tuple(protocol)
 
     # ----------------------------------------------------------------------------------------------------
 
-    def _logs(self, known: Known) -> Iterator[EventLog]:
-        found = self._named()
-        named = found[0]
+    def _logs(self, is_known: IsKnown) -> Iterator[EventLog]:
+        entries = self._named_entries()
+        named = entries[0]
         if named["name"].rstrip("/") == self._root.rstrip("/") and named["type"] == "directory":
-            inside = self._list(self._root)
-            log = self._of_folder(named, inside)
-            found = inside if log is None else []
+            entries = self._list(self._root)
+            log = self._log_of_folder(named, entries)
             if log is not None:
                 yield log
-        for info in found:
-            name = _base(info).removeprefix(_ROLLING)
-            if info["type"] == "directory" and known(name, _modified_ms(info)):
+                return
+        for entry in entries:
+            name = _base(entry).removeprefix(_ROLLING)
+            if entry["type"] == "directory" and is_known(name, _modified_ms(entry)):
                 continue
-            log = self._of_entry(info)
+            log = self._log_of_entry(entry)
             if log is not None:
                 yield log
 
-    def _named(self) -> list[dict[str, Any]]:
+    def _named_entries(self) -> list[dict[str, Any]]:
         """Return what the path names: itself, or what it matches."""
         try:
             return [self._fs.info(self._root)]
         except FileNotFoundError:
             if not fsspec.core.has_magic(self._root):
                 raise ConfigError(f"{self.path}: there is no such file or folder") from None
-        found = list(self._fs.glob(self._root, detail=True).values())
-        if not found:
+        matches = list(self._fs.glob(self._root, detail=True).values())
+        if not matches:
             raise ConfigError(f"{self.path}: nothing matches this pattern")
-        return found
+        return matches
 
     def _list(self, folder: str) -> list[dict[str, Any]]:
         self._fs.invalidate_cache()
         return [info for info in self._fs.ls(folder, detail=True) if _base(info) != _base({"name": folder})]
 
-    def _of_entry(self, info: Mapping[str, Any]) -> EventLog | None:
+    def _log_of_entry(self, info: Mapping[str, Any]) -> EventLog | None:
         base = _base(info)
         if info["type"] == "directory":
-            return self._of_folder(info, self._list(info["name"]))
+            return self._log_of_folder(info, self._list(info["name"]))
         if base.startswith((".", "_")) or not info.get("size"):
             return None
         name = base.removesuffix(IN_PROGRESS)
@@ -179,11 +179,11 @@ class LogFiles:
         in_progress = base.endswith(IN_PROGRESS)
         return EventLog(name, self._shown(info["name"]), (part,), in_progress, _modified_ms(info))
 
-    def _of_folder(self, folder: Mapping[str, Any], inside: list[dict[str, Any]]) -> EventLog | None:
+    def _log_of_folder(self, folder: Mapping[str, Any], inside: list[dict[str, Any]]) -> EventLog | None:
         names = [_base(info) for info in inside]
         parts = [info for info in inside if _PART.match(_base(info)) and info["type"] == "file"]
         if parts:
-            return self._rolling(folder, parts, names)
+            return self._log_of_parts(folder, parts, names)
         old = [info for info in inside if _OLD_PART.match(_base(info))]
         if not old:
             return None
@@ -197,7 +197,9 @@ class LogFiles:
             version.removeprefix(_OLD_VERSION),
         )
 
-    def _rolling(self, folder: Mapping[str, Any], infos: list[dict[str, Any]], names: list[str]) -> EventLog:
+    def _log_of_parts(
+        self, folder: Mapping[str, Any], infos: list[dict[str, Any]], names: list[str]
+    ) -> EventLog:
         parts = sorted((_part(info, _PART) for info in infos), key=lambda part: (part.index, part.compacted))
         # Spark's own reader goes on from the last compacted part, too.
         last = max((number for number, part in enumerate(parts) if part.compacted), default=0)

@@ -32,21 +32,21 @@ class LineSplitter:
     def feed(self, data: bytes) -> None:
         """Take the next bytes."""
         lines = data.split(b"\n")
-        rest = lines.pop()
+        unfinished = lines.pop()
         if lines:
             lines[0] = self._complete(lines[0])
             if self._skipping:
                 self._skipping = False
                 del lines[0]
             self._take(lines)
-        self._hold(rest)
+        self._hold(unfinished)
 
     def end(self) -> bytes:
         """Return the beginning of a line that has no end yet, and forget it."""
-        rest = self._long.end() if self._long else b"".join(self._pieces)
-        self._forget()
+        unfinished = self._long.end() if self._long else b"".join(self._pieces)
+        self._reset()
         self._skipping = False
-        return rest
+        return unfinished
 
     def _complete(self, tail: bytes) -> bytes:
         if self._long is not None:
@@ -56,7 +56,7 @@ class LineSplitter:
             line = b"".join((*self._pieces, tail))
         else:
             return tail
-        self._forget()
+        self._reset()
         return line
 
     def _hold(self, piece: bytes) -> None:
@@ -71,9 +71,9 @@ class LineSplitter:
             self._pieces = []
         self._long.feed(piece)
         if self._long.size > self._longest:
-            self._forget()
+            self._reset()
             self._skipping = True
             self._too_long()
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._pieces, self._held, self._long = [], 0, None

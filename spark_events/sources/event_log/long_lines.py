@@ -18,11 +18,7 @@ _QUOTE = ord('"')
 
 
 class LongLine:
-    """One line of JSON that comes in pieces.
-
-    Attributes:
-        size: how many bytes of it are kept so far.
-    """
+    """One line of JSON that comes in pieces."""
 
     def __init__(self) -> None:
         self._kept = bytearray()
@@ -39,7 +35,7 @@ class LongLine:
         data, at = self._rest + piece, 0
         while at < len(data):
             before = at
-            at = self._outside(data, at) if self._text is None else self._within(data, at, self._text)
+            at = self._copy_to_text(data, at) if self._text is None else self._take_text(data, at, self._text)
             if at == before:  # an escape that is cut in two: the next piece has the rest
                 break
         self._rest = data[at:]
@@ -48,7 +44,7 @@ class LongLine:
         """Return the line with its long texts cut."""
         return bytes(self._kept) + self._rest
 
-    def _outside(self, data: bytes, at: int) -> int:
+    def _copy_to_text(self, data: bytes, at: int) -> int:
         quote = data.find(b'"', at)
         end = len(data) if quote < 0 else quote + 1
         self._kept += data[at : end - (quote >= 0)]
@@ -56,7 +52,7 @@ class LongLine:
             self._text = _LongText()
         return end
 
-    def _within(self, data: bytes, at: int, text: _LongText) -> int:
+    def _take_text(self, data: bytes, at: int, text: _LongText) -> int:
         stop = min(at + _SLICE, len(data))
         match = _TEXT.match(data, at, stop)
         end = match.end() if match else at
@@ -82,9 +78,9 @@ class _LongText:
     def add(self, raw: bytes) -> None:
         text: str = json.loads(f'"{self._decode(raw)}"', strict=False)
         self._count += len(text)
-        more = head_length() - len(self._head)
-        if more > 0:
-            self._head, text = self._head + text[:more], text[more:]
+        missing = head_length() - len(self._head)
+        if missing > 0:
+            self._head, text = self._head + text[:missing], text[missing:]
         self._tail = (self._tail + text)[head_length() - LONGEST :]
 
     def end(self) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +18,7 @@ from spark_events.sources.event_log.summary import ReplayedLog, Summary
 from spark_events.spark.session import start_session
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 SCHEMA = (
     "eventId string, eventName string, time timestamp, severityText string, scope string, body string, "
@@ -31,7 +31,7 @@ _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 Row = tuple[Any, ...]
 
 
-class Target(NamedTuple):
+class ReplayOutput(NamedTuple):
     """Where the events go.
 
     Attributes:
@@ -49,7 +49,7 @@ def replay_on_spark(
     paths: Sequence[str],
     conf: Mapping[str, str],
     spark_conf: Mapping[str, str],
-    target: Target,
+    output: ReplayOutput,
 ) -> Summary:
     """Replay logs on a cluster.
 
@@ -57,13 +57,13 @@ def replay_on_spark(
         paths: logs, folders or globs; executors have to reach them as well.
         conf: Spark's configuration, of which the listeners' settings are taken.
         spark_conf: configures the job's own session.
-        target: where the events go.
+        output: where the events go.
 
     Returns:
         What came of the logs.
 
     Raises:
-        ConfigError: the configuration is wrong, there is nothing at a path, or the target cannot be used.
+        ConfigError: the configuration is wrong, there is nothing at a path, or the output cannot be used.
     """
     read_checked(conf)
     places = [(path, log) for path in paths for log in LogFiles(path).find()]
@@ -73,19 +73,21 @@ def replay_on_spark(
     places.sort(key=lambda place: -place[1].size)
     session = start_session("replay", spark_conf)
     try:
-        return _write(session, places, _settings_of(conf), target)
+        return _write(session, places, _settings_of(conf), output)
     finally:
         session.stop()
 
 
-def rows_of(path: str, log: EventLog, conf: Mapping[str, str], done: Any) -> Iterator[Row]:
+def rows_of(
+    path: str, log: EventLog, conf: Mapping[str, str], on_done: Callable[[ReplayedLog], None]
+) -> Iterator[Row]:
     """Replay one log, in a task.
 
     Args:
         path: as ``LogFiles`` takes it.
         log: the log.
         conf: the listeners' settings.
-        done: called with what came of it.
+        on_done: called with what came of it.
 
     Yields:
         A row of ``SCHEMA`` for each event.
@@ -103,18 +105,16 @@ def rows_of(path: str, log: EventLog, conf: Mapping[str, str], done: Any) -> Ite
         events.clear()
     # The last line of a log may lack its end, and gives its events after the last block.
     yield from (_row(event, replay.result.spark_version) for event in events)
-    done(replay.result)
+    on_done(replay.result)
 
 
 def _write(
     session: SparkSession,
     places: list[tuple[str, EventLog]],
     conf: Mapping[str, str],
-    target: Target,
+    output: ReplayOutput,
 ) -> Summary:
-    from py4j.protocol import Py4JJavaError
     from pyspark import AccumulatorParam
-    from pyspark.errors import AnalysisException, PythonException
 
     class Summaries(AccumulatorParam[Summary]):  # type: ignore[misc]
         def zero(self, value: Summary) -> Summary:
@@ -140,11 +140,20 @@ def _write(
     rows = context.parallelize(places, len(places)).mapPartitions(replay)
     # Files of a good size, in place of one or more a log.
     frame = session.createDataFrame(rows, SCHEMA, verifySchema=False).hint("rebalance", "date")
+    _save(frame, output)
+    summary: Summary = total.value
+    return summary
+
+
+def _save(frame: DataFrame, output: ReplayOutput) -> None:
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import AnalysisException, PythonException
+
     try:
-        frame.write.partitionBy("date").mode(target.mode).format(target.format).save(target.path)
+        frame.write.partitionBy("date").mode(output.mode).format(output.format).save(output.path)
     except AnalysisException as error:
         raise ConfigError(
-            f"--output {target.path}: {error}; or give --mode overwrite or --mode append"
+            f"--output {output.path}: {error}; or give --mode overwrite or --mode append"
         ) from error
     except (Py4JJavaError, PythonException) as error:
         missing = _NO_MODULE.search(str(error))
@@ -154,8 +163,6 @@ def _write(
             f"the executors' Python has no {missing.group(1)}: install 'spark-events[eventlog]' there, or "
             "send an environment that has it along (spark.archives, PYSPARK_PYTHON)"
         ) from error
-    summary: Summary = total.value
-    return summary
 
 
 def _settings_of(conf: Mapping[str, str]) -> dict[str, str]:

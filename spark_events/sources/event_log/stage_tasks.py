@@ -54,7 +54,7 @@ class StageTasks:
     """
 
     __slots__ = (
-        "_all", "_changes", "_covered", "_ids", "_tasks", "_told", "_total",
+        "_all", "_changes", "_covered", "_ids", "_reported", "_tasks", "_total",
         "failed", "finished", "running", "sums",
     )  # fmt: skip
 
@@ -67,12 +67,12 @@ class StageTasks:
         self._all = False
         self.running = self.finished = self.failed = 0
         self.sums = [0] * len(SUMS)
-        self._told = (0, 0, 0)
+        self._reported = (0, 0, 0)
 
     @property
     def changed(self) -> bool:
         """Whether a task has begun or ended since the last ``record``."""
-        return self._told != (self.running, self.finished, self.failed)
+        return self._reported != (self.running, self.finished, self.failed)
 
     def start(self, index: int) -> bool:
         """Take a task's start; tell whether now, and not before, all are running or finished."""
@@ -141,7 +141,7 @@ class StageTasks:
 
     def record(self, status: str | None, time_ms: int) -> Record:
         """Return how they stand, as the driver bridge says it."""
-        self._told = (self.running, self.finished, self.failed)
+        self._reported = (self.running, self.finished, self.failed)
         return {
             "Event": STAGE_TASKS,
             **self._ids,
@@ -149,7 +149,7 @@ class StageTasks:
             "Running": self.running,
             "Finished": self.finished,
             "Failed": self.failed,
-            **dict(zip((each.field for each in SUMS), self.sums, strict=True)),
+            **dict(zip((task_sum.field for task_sum in SUMS), self.sums, strict=True)),
             "Status": status,
             "Timestamp": time_ms,
         }
@@ -177,12 +177,12 @@ class AllStageTasks:
 
     def submitted(self, record: Record) -> None:
         """Take a StageSubmitted."""
-        stage, attempt, info = _of_stage(record)
+        stage, attempt, info = _stage_of(record)
         self._stages[_key(stage, attempt)] = StageTasks(stage, attempt, int(info.get("Number of Tasks") or 0))
 
     def completed(self, record: Record) -> Record | None:
         """Take a StageCompleted, and return how its tasks stood at the end."""
-        stage, attempt, info = _of_stage(record)
+        stage, attempt, info = _stage_of(record)
         tasks = self._stages.pop(_key(stage, attempt), None)
         return tasks.record(None, int(info.get("Completion Time") or 0)) if tasks else None
 
@@ -228,14 +228,14 @@ class AllStageTasks:
 
     def on_start(self, record: Record) -> Record | None:
         """Take a TaskStart."""
-        tasks, info = self._of_task(record), record["Task Info"]
+        tasks, info = self._stage_tasks_of(record), record["Task Info"]
         if tasks is not None and tasks.start(int(info["Index"])):
             return tasks.record(ALL_RUNNING, int(info["Launch Time"]))
         return None
 
     def on_end(self, record: Record) -> Record | None:
         """Take a TaskEnd."""
-        tasks, info = self._of_task(record), record["Task Info"]
+        tasks, info = self._stage_tasks_of(record), record["Task Info"]
         if tasks is None:
             return None
         index, reason = int(info["Index"]), (record.get("Task End Reason") or {}).get("Reason")
@@ -245,7 +245,7 @@ class AllStageTasks:
         ceased = tasks.resubmit(index) if reason == "Resubmitted" else tasks.end(index, reason == "Success")
         return tasks.record(NOT_ALL_RUNNING, int(info.get("Finish Time") or 0)) if ceased else None
 
-    def _of_task(self, record: Record) -> StageTasks | None:
+    def _stage_tasks_of(self, record: Record) -> StageTasks | None:
         return self._stages.get(_key(int(record["Stage ID"]), int(record.get("Stage Attempt ID") or 0)))
 
 
@@ -253,7 +253,7 @@ def _key(stage: int, attempt: int) -> bytes:
     return b'%d,"Stage Attempt ID":%d' % (stage, attempt)
 
 
-def _of_stage(record: Record) -> tuple[int, int, Mapping[str, Any]]:
+def _stage_of(record: Record) -> tuple[int, int, Mapping[str, Any]]:
     info = record["Stage Info"]
     return int(info["Stage ID"]), int(info.get("Stage Attempt ID") or 0), info
 
@@ -262,8 +262,8 @@ def _sums(metrics: Mapping[str, Any]) -> tuple[int, ...]:
     """Return a task's metrics in the order of ``SUMS``; what its Spark did not know yet is 0."""
 
     def value(name: str, group: str = "") -> int:
-        of = metrics.get(group) or {} if group else metrics
-        return int(of.get(name) or 0)
+        values = metrics.get(group) or {} if group else metrics
+        return int(values.get(name) or 0)
 
     return (
         value("Executor Run Time"),

@@ -26,6 +26,12 @@ class LinePosition(NamedTuple):
     part: int
     lines: int
 
+    def lines_until(self, end: LinePosition, at_most: int) -> int:
+        """Return how many of the next lines of this part are before another position, of so many at most."""
+        if self.part != end.part:
+            return at_most if self.part < end.part else 0
+        return min(at_most, max(0, end.lines - self.lines))
+
 
 NOTHING_READ = LinePosition(0, 0)
 
@@ -125,7 +131,7 @@ class LogTail:
 
     def _take_lines(self, lines: list[bytes]) -> None:
         if self._resume is not None:
-            repeated = _count_before(self._resume, self.position, len(lines))
+            repeated = self.position.lines_until(self._resume, len(lines))
             if repeated < len(lines):
                 self.reader.take_lines(lines[:repeated])
                 self.take_rest_as_new()
@@ -183,10 +189,3 @@ class _PartReader:
         if self._codec is None:
             self._splitter.feed(self._first_bytes)
         self._reader.take_last(self._splitter.end())
-
-
-def _count_before(resume: LinePosition, position: LinePosition, count: int) -> int:
-    """Return how many of the next ``count`` lines from a position on are before another position."""
-    if position.part != resume.part:
-        return count if position.part < resume.part else 0
-    return min(count, max(0, resume.lines - position.lines))

@@ -1,0 +1,111 @@
+package io.sparkevents;
+
+import java.util.ArrayDeque;
+
+/** Records that wait for Python, bounded in bytes. The routine ones are dropped first; all leave in their order. */
+public class RecordQueue {
+    // Each holds Object[] {number, record}.
+    private final ArrayDeque routine = new ArrayDeque();
+    private final ArrayDeque lasting = new ArrayDeque();
+    private final long maxBytes;
+    private final boolean dropOldest;
+    private long number = 0;
+    private long bytes = 0;
+    private long dropped = 0;
+    private long failed = 0;
+    private boolean woken = false;
+    private boolean finished = false;
+
+    public RecordQueue(long maxBytes, boolean dropOldest) {
+        this.maxBytes = maxBytes;
+        this.dropOldest = dropOldest;
+    }
+
+    /** Adds a record, or counts it as dropped where it does not fit. */
+    synchronized void add(String record, boolean isRoutine) {
+        if (!makeRoom(record.length(), isRoutine)) {
+            dropped++;
+            return;
+        }
+        bytes += record.length();
+        (isRoutine ? routine : lasting).addLast(new Object[] {Long.valueOf(number++), record});
+        notifyAll();
+    }
+
+    /** Counts a record that could not be made. */
+    synchronized void countFailed() {
+        failed++;
+    }
+
+    /** Waits for records, up to waitMs, and returns them: a line of counters, then a line for each. */
+    synchronized String drain(int maxRecords, long waitMs) throws InterruptedException {
+        if (waitMs > 0 && isEmpty() && !woken) {
+            wait(waitMs);
+        }
+        woken = false;
+        StringBuilder batch = new StringBuilder();
+        batch.append("{\"dropped\":").append(dropped).append(",\"failed\":").append(failed);
+        batch.append(",\"bytes\":").append(bytes);
+        batch.append(",\"records\":").append(routine.size() + lasting.size()).append('}');
+        for (int i = 0; i < maxRecords && !isEmpty(); i++) {
+            batch.append('\n').append(poll(earlier()));
+        }
+        return batch.toString();
+    }
+
+    /** Ends a drain that is waiting. */
+    synchronized void wake() {
+        woken = true;
+        notifyAll();
+    }
+
+    /** Says that Python has delivered everything. */
+    synchronized void finish() {
+        finished = true;
+        notifyAll();
+    }
+
+    /** Waits until Python has delivered everything, up to waitMs. */
+    synchronized void awaitFinish(long waitMs) {
+        long end = System.currentTimeMillis() + waitMs;
+        try {
+            for (long rest = waitMs; !finished && rest > 0; rest = end - System.currentTimeMillis()) {
+                wait(rest);
+            }
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private boolean isEmpty() {
+        return routine.isEmpty() && lasting.isEmpty();
+    }
+
+    /** Returns the queue whose first record came before the other's. */
+    private ArrayDeque earlier() {
+        if (routine.isEmpty() || lasting.isEmpty()) {
+            return routine.isEmpty() ? lasting : routine;
+        }
+        long first = ((Long) ((Object[]) routine.peekFirst())[0]).longValue();
+        return first < ((Long) ((Object[]) lasting.peekFirst())[0]).longValue() ? routine : lasting;
+    }
+
+    private String poll(ArrayDeque queue) {
+        String record = (String) ((Object[]) queue.pollFirst())[1];
+        bytes -= record.length();
+        return record;
+    }
+
+    /** Tells whether a record fits, after dropping older ones where that is the policy. */
+    private boolean makeRoom(int size, boolean isRoutine) {
+        if (!dropOldest) {
+            // The last quarter is for what tells of a beginning or an end.
+            return bytes + size <= (isRoutine ? maxBytes / 4 * 3 : maxBytes);
+        }
+        while (bytes + size > maxBytes && !isEmpty()) {
+            poll(routine.isEmpty() ? lasting : routine);
+            dropped++;
+        }
+        return bytes + size <= maxBytes;
+    }
+}
