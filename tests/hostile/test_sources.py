@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from spark_events.jvm.janino import compile_java
 from spark_events.listeners.long_texts import LONGEST, LONGEST_NAME, cut, whole_characters
 from spark_events.sources.connect import _listener
 from spark_events.sources.driver.bridge import DriverBridge
@@ -19,6 +18,7 @@ from spark_events.sources.driver.source import WANTED
 from spark_events.sources.event_log.lines import LineSplitter
 from spark_events.sources.record_json import load
 from tests.hostile.corpus import NUMBERS, TEXTS, TIMES_MS, nested
+from tests.java_source import compile_java
 from tests.listeners import records as r
 from tests.sources.reading import Read, read_bytes
 
