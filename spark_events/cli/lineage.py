@@ -15,7 +15,7 @@ from spark_events.lineage.data_flow import DataFlow
 from spark_events.lineage.job_logs import read_job_logs
 
 
-class Form(str, enum.Enum):
+class DrawingForm(str, enum.Enum):
     """How lineage is drawn."""
 
     TREE = "tree"
@@ -33,7 +33,7 @@ def lineage(
         ),
     ] = None,
     columns: Annotated[bool, typer.Option("--columns", help="With --of: which columns make which.")] = False,
-    form: Annotated[Form, typer.Option("--as", help="How all of it is drawn.")] = Form.TREE,
+    form: Annotated[DrawingForm, typer.Option("--as", help="How all of it is drawn.")] = DrawingForm.TREE,
 ) -> None:
     """Show which data feeds which, by which job, and how that ended, from the file log of a job listener.
 
@@ -46,10 +46,10 @@ def lineage(
         _warn(f"{path}: cannot be read to its end: {reason}")
     if of is not None:
         _draw_trees(flow, of, columns)
-    elif form is Form.TREE:
+    elif form is DrawingForm.TREE:
         out.print(drawing.table(flow))
     else:
-        text = diagrams.mermaid(flow) if form is Form.MERMAID else diagrams.graphviz(flow)
+        text = diagrams.mermaid(flow) if form is DrawingForm.MERMAID else diagrams.graphviz(flow)
         out.print(text, markup=False, soft_wrap=True)
 
 
