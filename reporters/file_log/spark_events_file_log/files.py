@@ -40,7 +40,7 @@ class RotatedFile:
     Args:
         folder: where the files are.
         application: whose files they are.
-        kind: ``events``, ``spans`` or ``lineage``.
+        kind: ``events`` or ``spans``.
         rotation: when a file is full, and how many are kept.
 
     Attributes:
@@ -69,9 +69,9 @@ class RotatedFile:
         Raises:
             OSError: the folder or the file cannot be made.
         """
-        repairs = [repair(path) for path in self._of_application()]
+        said = [repair(path) for path in self._of_application()]
         self._begin()
-        return [sentence for sentence in repairs if sentence]
+        return [sentence for sentence in said if sentence]
 
     def write(self, lines: list[bytes]) -> None:
         """Append whole lines, as many in one write as the file may have, and take them off the list.
@@ -179,9 +179,9 @@ def _start_of_last_line(fd: int, size: int) -> int:
     end = size
     while end > 0:
         start = max(0, end - (1 << 16))
-        line_feed = os.pread(fd, end - start, start).rfind(b"\n")
-        if line_feed >= 0:
-            return start + line_feed + 1
+        found = os.pread(fd, end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
         end = start
     return 0
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -28,7 +27,7 @@ logger = logging.getLogger("spark_events.file_log")
 
 
 class _FileLog(Reporter):
-    """What all three have in common: the lines of a batch go to the file in one write, or wait for the disk.
+    """What both have in common: the lines of a batch go to the file in one write, or wait for the disk.
 
     Args:
         file: where they go.
@@ -59,7 +58,7 @@ class _FileLog(Reporter):
                 "give a folder in which the user that runs Spark may write"
             ) from error
 
-    def write(self, record: Mapping[str, Any]) -> None:
+    def write(self, record: dict[str, Any]) -> None:
         """Take one record for the next flush."""
         self._lines.append(encode(record))
 
@@ -143,10 +142,10 @@ class FileLogJobListener(_FileLog, JobStatusChangedListener):
 
     def on_event(self, event: JobStatusChangedEvent) -> None:
         """Append one event."""
-        self.write(job_event_json(event))
+        self.write(dict(job_event_json(event)))
 
 
-def encode(record: Mapping[str, Any]) -> bytes:
+def encode(record: dict[str, Any]) -> bytes:
     """Return a line of JSON; what JSON or UTF-8 cannot carry is written as its text."""
     try:
         return orjson.dumps(record, default=str, option=orjson.OPT_NON_STR_KEYS) + b"\n"
