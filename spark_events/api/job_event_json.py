@@ -45,68 +45,55 @@ class FailureJson(TypedDict):
     stacktrace: str | None
 
 
-class _DatasetKeys(TypedDict):
+class DatasetJson(TypedDict, total=False):
+    """A dataset: its namespace and name, and what else is known."""
+
     namespace: str
     name: str
-
-
-class DatasetJson(_DatasetKeys, total=False):
-    """A dataset; ``table`` is the catalog's name of it, where it is a table."""
-
     table: str
     schema: list[dict[str, str]]
     config: dict[str, str]
-    symlinks: list[_DatasetKeys]
+    symlinks: list[dict[str, str]]
 
 
-class _VertexKeys(TypedDict):
+class VertexJson(TypedDict, total=False):
+    """A source, with its boundedness, or a sink, with its modify type."""
+
     datasets: list[DatasetJson]
-
-
-class VertexJson(_VertexKeys, total=False):
-    """A source or a sink."""
-
     boundedness: str
     modifyType: str
 
 
-class _SourceColumnKeys(TypedDict):
+class SourceColumnJson(TypedDict, total=False):
+    """A source's column; ``masking`` is left out where it is false."""
+
     dataset: str
     column: str
     transformations: list[str]
-
-
-class SourceColumnJson(_SourceColumnKeys, total=False):
-    """A source's column; ``masking`` is left out where it is false."""
-
     masking: bool
 
 
-class _RelationKeys(TypedDict):
-    source: int | None
-    sink: int | None
-
-
-class RelationJson(_RelationKeys, total=False):
+class RelationJson(TypedDict, total=False):
     """An edge between a source and a sink, by their places; ``columns`` are by the sink's column."""
 
+    source: int | None
+    sink: int | None
     columns: dict[str, list[SourceColumnJson]]
     influences: list[SourceColumnJson]
 
 
-class _LineageKeys(TypedDict):
+class LineageJson(TypedDict, total=False):
+    """A lineage graph; ``incomplete`` is left out where nothing is known to be missing."""
+
     sources: list[VertexJson]
     sinks: list[VertexJson]
     relations: list[RelationJson]
-
-
-class LineageJson(_LineageKeys, total=False):
-    """A lineage graph; ``incomplete`` is left out where nothing is known to be missing."""
-
     incomplete: str
 
 
-class _JobEventKeys(TypedDict):
+class JobEventJson(TypedDict, total=False):
+    """An event of a job: all have the keys until ``variables``, and each kind those of its class."""
+
     event: str
     jobId: str
     jobName: str
@@ -114,11 +101,6 @@ class _JobEventKeys(TypedDict):
     timeUnixNano: str
     application: ApplicationJson
     variables: dict[str, str]
-
-
-class JobEventJson(_JobEventKeys, total=False):
-    """An event of a job: all have the first keys, and each kind of event those that its class has."""
-
     executionMode: str
     statement: str
     sparkVersion: str
