@@ -14,6 +14,7 @@ from spark_events.api.errors import (
 from spark_events.api.event import AttributeValue, Event, EventBuilder, Severity
 from spark_events.api.exponential import ExponentialSnapshot, at_scale
 from spark_events.api.failure import Failure, FailureContext, FailureEnricher
+from spark_events.api.job_event_json import job_event_json
 from spark_events.api.job_listener import (
     ExecutionMode,
     JobCreatedEvent,
@@ -146,6 +147,7 @@ __all__ = [
     "append_whole",
     "at_scale",
     "base_unit",
+    "job_event_json",
     "needs_extra",
     "option_types",
     "printable",

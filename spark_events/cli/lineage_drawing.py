@@ -1,143 +1,114 @@
-"""Draws what feeds what: as a table, as trees, for Mermaid, for Graphviz."""
+"""Draws on a terminal what feeds what: as a table, or as trees."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from rich.table import Table
 from rich.tree import Tree
 
-from spark_events.api import printable
 from spark_events.api.formatting import moment
 from spark_events.cli.console import plain
-from spark_events.lineage.data_flow import DataFlow, Flow, Key
+from spark_events.lineage.data_flow import DataFlow, DataKey, Flow
 
 _COLOURS = {"FINISHED": "green", "RUNNING": "green", "FAILED": "bold red", "CANCELED": "yellow"}
 _DEEPEST = 50
-_Around = Callable[[Key], "list[tuple[Key, list[Flow]]]"]
+_NOTHING_KNOWN = "[dim]nothing that is known[/]"
 
 
 def table(flow: DataFlow) -> Table:
     """Return a row for each source, sink and job."""
-    drawn = Table()
+    rows = Table()
     for heading in ("source", "sink", "job", "status", "when (UTC)"):
-        drawn.add_column(heading, overflow="fold")
+        rows.add_column(heading, overflow="fold")
     for (source, sink), jobs in flow.flows.items():
-        for one in jobs.values():
-            drawn.add_row(
-                plain(flow.title(source)), plain(flow.title(sink)), plain(one.job), _status(one), _when(one)
-            )
-    return drawn
+        for job in jobs.values():
+            titles = plain(flow.title(source)), plain(flow.title(sink))
+            rows.add_row(*titles, plain(job.job), _status(job), moment(job.time_ms))
+    return rows
 
 
-def trees(flow: DataFlow, data: Key, with_columns: bool) -> list[Tree]:
+def trees_of_data(flow: DataFlow, data: DataKey, with_columns: bool) -> list[Tree]:
     """Return what feeds some data, and what it feeds, each to the end."""
     title = plain(flow.titles[data])
-    up, down = Tree(f"[bold]{title}[/] is fed by"), Tree(f"[bold]{title}[/] feeds")
-    _grow(up, flow, data, flow.sources_of, with_columns, (data,), set())
-    _grow(down, flow, data, flow.sinks_of, with_columns, (data,), set())
-    return [up, down]
+    sources, sinks = Tree(f"[bold]{title}[/] is fed by"), Tree(f"[bold]{title}[/] feeds")
+    _Branches(flow, flow.sources_of, with_columns).grow(sources, data, (data,))
+    _Branches(flow, flow.sinks_of, with_columns).grow(sinks, data, (data,))
+    return [sources, sinks]
 
 
-def trees_of_job(flow: DataFlow, job: str, with_columns: bool) -> list[Tree]:
+def tree_of_job(flow: DataFlow, job: str, with_columns: bool) -> Tree:
     """Return what a job reads, and what it writes."""
-    found = flow.of_job(job)
-    last = found[-1][2]
-    tree = Tree(f"[bold]{plain(job)}[/] {_status(last)} {_when(last)}")
-    for title, ends in (("reads", [each[0] for each in found]), ("writes", [each[1] for each in found])):
+    pairs = flow.of_job(job)
+    tree = Tree(_job(pairs[-1][2], "[bold]{}[/]"))
+    for title, ends in (("reads", [pair[0] for pair in pairs]), ("writes", [pair[1] for pair in pairs])):
         branch = tree.add(f"[dim]{title}[/]")
         for data in dict.fromkeys(ends):
-            branch.add(plain(flow.title(data)) if data is not None else "[dim]nothing that is known[/]")
+            branch.add(plain(flow.title(data)) if data is not None else _NOTHING_KNOWN)
     if with_columns:
-        for line in _columns([each[2] for each in found]):
-            tree.add(f"[dim]{plain(line)}[/]")
-    return [tree]
+        _add_columns(tree, [pair[2] for pair in pairs])
+    return tree
 
 
-def mermaid(flow: DataFlow) -> str:
-    """Return a flowchart that Markdown pages of most forges draw."""
-    names = {key: f"d{number}" for number, key in enumerate(flow.titles)}
-    lines = ["flowchart LR"]
-    lines += [f'  {names[key]}["{_quoted(title)}"]' for key, title in flow.titles.items()]
-    lines += [f'  {names[source]} -->|"{_quoted(job)}"| {names[sink]}' for source, sink, job in _arrows(flow)]
-    return "\n".join(lines)
+@dataclass(slots=True)
+class _Branches:
+    """The branches of one tree.
+
+    Attributes:
+        flow: the graph.
+        neighbours: what is next to some data, in the tree's direction.
+        with_columns: whether columns are shown, too.
+        shown: what has its branches already.
+    """
+
+    flow: DataFlow
+    neighbours: Callable[[DataKey], list[tuple[DataKey, list[Flow]]]]
+    with_columns: bool
+    shown: set[DataKey] = field(default_factory=set)
+
+    def grow(self, tree: Tree, data: DataKey, path: tuple[DataKey, ...]) -> None:
+        """Add a branch for each neighbour of some data, with all that is behind it.
+
+        Args:
+            tree: where they are added.
+            data: whose neighbours they are.
+            path: from the root to the data.
+        """
+        neighbours = self.neighbours(data)
+        if not neighbours and len(path) == 1:
+            tree.add(_NOTHING_KNOWN)
+        self.shown.add(data)
+        for neighbour, jobs in neighbours:
+            by = ", ".join(_job(job, "{}") for job in jobs)
+            branch = tree.add(f"{plain(self.flow.titles[neighbour])}  [dim]by[/] {by}")
+            if self.with_columns:
+                _add_columns(branch, jobs)
+            if neighbour in path:
+                branch.add("[dim]… and so on: it goes in a circle[/]")
+            elif neighbour in self.shown and self.neighbours(neighbour):
+                branch.add("[dim]… as above[/]")
+            elif len(path) >= _DEEPEST:
+                branch.add("[dim]… and so on: ask for it with --of[/]")
+            else:
+                self.grow(branch, neighbour, (*path, neighbour))
 
 
-def dot(flow: DataFlow) -> str:
-    """Return a graph for Graphviz."""
-    names = {key: f"d{number}" for number, key in enumerate(flow.titles)}
-    lines = ["digraph lineage {", "  rankdir=LR;", "  node [shape=box];"]
-    lines += [f'  {names[key]} [label="{_escaped(title)}"];' for key, title in flow.titles.items()]
-    lines += [
-        f'  {names[source]} -> {names[sink]} [label="{_escaped(job)}"];'
-        for source, sink, job in _arrows(flow)
-    ]
-    return "\n".join([*lines, "}"])
-
-
-def _arrows(flow: DataFlow) -> list[tuple[Key, Key, str]]:
-    return [
-        (source, sink, job)
-        for (source, sink), jobs in flow.flows.items()
-        for job in jobs
-        if source is not None and sink is not None
-    ]
-
-
-def _grow(
-    tree: Tree,
-    flow: DataFlow,
-    data: Key,
-    around: _Around,
-    with_columns: bool,
-    path: tuple[Key, ...],
-    shown: set[Key],
-) -> None:
-    found = around(data)
-    if not found and len(path) == 1:
-        tree.add("[dim]nothing that is known[/]")
-    shown.add(data)
-    for other, jobs in found:
-        by = ", ".join(f"{plain(one.job)} {_status(one)} {_when(one)}" for one in jobs)
-        branch = tree.add(f"{plain(flow.titles[other])}  [dim]by[/] {by}")
-        if with_columns:
-            for line in _columns(jobs):
-                branch.add(f"[dim]{plain(line)}[/]")
-        if other in path:
-            branch.add("[dim]… and so on: it goes in a circle[/]")
-        elif other in shown and around(other):
-            branch.add("[dim]… as above[/]")
-        elif len(path) >= _DEEPEST:
-            branch.add("[dim]… and so on: ask for it with --of[/]")
-        else:
-            _grow(branch, flow, other, around, with_columns, (*path, other), shown)
-
-
-def _columns(jobs: Iterable[Flow]) -> list[str]:
+def _add_columns(tree: Tree, jobs: Iterable[Flow]) -> None:
     lines = [
         f"{column} ← {', '.join(sources)}"
-        for one in jobs
-        for column, sources in one.columns.items()
+        for job in jobs
+        for column, sources in job.columns.items()
         if sources
     ]
-    return list(dict.fromkeys(lines))
+    for line in dict.fromkeys(lines):
+        tree.add(f"[dim]{plain(line)}[/]")
 
 
-def _status(one: Flow) -> str:
-    colour = _COLOURS.get(one.status, "dim")
-    return f"[{colour}]{plain(one.status)}[/]"
+def _job(job: Flow, name_markup: str) -> str:
+    """Return a job's name, in some markup, with its status and its time."""
+    return f"{name_markup.format(plain(job.job))} {_status(job)} {moment(job.time_ms)}"
 
 
-def _when(one: Flow) -> str:
-    return moment(one.time_ms)
-
-
-def _quoted(text: str) -> str:
-    """Return a label for Mermaid, which takes labels as HTML."""
-    for character, entity in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;")):
-        text = text.replace(character, entity)
-    return printable(text)
-
-
-def _escaped(text: str) -> str:
-    return printable(text).replace("\\", "\\\\").replace('"', '\\"')
+def _status(job: Flow) -> str:
+    return f"[{_COLOURS.get(job.status, 'dim')}]{plain(job.status)}[/]"

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 from weakref import WeakKeyDictionary
 
-_loaders: WeakKeyDictionary[Any, dict[object, Any]] = WeakKeyDictionary()
+_loaders: WeakKeyDictionary[Any, dict[JavaUnit, Any]] = WeakKeyDictionary()
 _HEAD = re.compile(r"^(?:package|import) [^;]+;\n", re.MULTILINE)
 
 
@@ -16,20 +16,23 @@ _HEAD = re.compile(r"^(?:package|import) [^;]+;\n", re.MULTILINE)
 class JavaUnit:
     """Java sources that know each other, compiled together and once for each JVM.
 
+    Py4j remembers methods by the name of their class, so of two classes of one name it calls those of the
+    first on objects of the second: a second application in one process would fail by that.
+
     Attributes:
-        room: the Python package that has them in its folder ``java``.
-        package: their Java package.
+        python_package: the Python package whose folder ``java`` has them.
+        java_package: their Java package.
         names: their names, without ``.java``.
         parent: the unit whose classes they import, besides Spark's; None where they need Spark's alone.
     """
 
-    room: str
-    package: str
+    python_package: str
+    java_package: str
     names: tuple[str, ...]
     parent: JavaUnit | None = None
 
     def load(self, jvm: Any, name: str) -> Any:
-        """Return one of the classes.
+        """Return a class of the unit.
 
         Args:
             jvm: py4j's view of the JVM.
@@ -40,53 +43,32 @@ class JavaUnit:
         """
         loaders = _loaders.setdefault(jvm, {})
         if self not in loaders:
-            parent = self.parent.load(jvm, self.parent.names[0]).getClassLoader() if self.parent else None
-            loaders[self] = _compile(jvm, self._source(), parent)
-        return loaders[self].loadClass(f"{self.package}.{name}")
+            compiler = jvm.org.codehaus.janino.SimpleCompiler()
+            compiler.setParentClassLoader(self._parent_loader(jvm))
+            compiler.cook(self._source())
+            loaders[self] = compiler.getClassLoader()
+        return loaders[self].loadClass(f"{self.java_package}.{name}")
+
+    def _parent_loader(self, jvm: Any) -> Any:
+        if self.parent is None:
+            return jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        return self.parent.load(jvm, self.parent.names[0]).getClassLoader()
 
     def _source(self) -> str:
         """Return the sources as one compilation unit: Janino knows no others."""
-        folder = files(self.room).joinpath("java")
+        folder = files(self.python_package).joinpath("java")
         texts = [folder.joinpath(f"{name}.java").read_text(encoding="utf-8") for name in self.names]
         imports = sorted(
             {line for text in texts for line in _HEAD.findall(text) if line.startswith("import")}
         )
         bodies = [_HEAD.sub("", text) for text in texts]
-        return f"package {self.package};\n" + "".join(imports) + "\n".join(bodies)
+        return f"package {self.java_package};\n" + "".join(imports) + "\n".join(bodies)
 
 
 SHARED = JavaUnit(
     "spark_events.jvm", "io.sparkevents.jvm", ("Reflect", "Identities", "Written", "Calls", "Products")
 )
 """The Java that several packages share."""
-
-
-def compile_java(jvm: Any, source: str, name: str) -> Any:
-    """Return a class of some Java source; of the same source and name the same class, while the JVM lives.
-
-    Py4j remembers methods by the name of their class, so of two classes of one name it calls those of the
-    first on objects of the second: a second application in one process would fail by that.
-
-    Args:
-        jvm: py4j's view of the JVM.
-        source: one compilation unit.
-        name: the class's full name.
-
-    Raises:
-        py4j.protocol.Py4JJavaError: the source does not compile there.
-    """
-    loaders = _loaders.setdefault(jvm, {})
-    if (name, source) not in loaders:
-        loaders[name, source] = _compile(jvm, source, None)
-    return loaders[name, source].loadClass(name)
-
-
-def _compile(jvm: Any, source: str, parent: Any) -> Any:
-    """Return the class loader of a compilation unit."""
-    compiler = jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(parent or jvm.java.lang.Thread.currentThread().getContextClassLoader())
-    compiler.cook(source)
-    return compiler.getClassLoader()
 
 
 def new(gateway: Any, java_class: Any, *arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Makes datasets of what the driver's side says of a plan's leaf or of a command's target."""
+"""Makes datasets of what a plan says of a leaf or of a command's target."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _topics(identity: Mapping[str, Any], options: Mapping[str, str]) -> list[str
 def _jdbc_names(options: Mapping[str, str]) -> list[Name]:
     url, table = options.get("url", ""), options.get("dbtable") or options.get("query") or ""
     if "query" in options or naming.is_query(table):
-        return [naming.of_jdbc(url, found) for found in naming.tables_of_query(table)]
+        return [naming.of_jdbc(url, name) for name in naming.tables_of_query(table)]
     return [naming.of_jdbc(url, table)]
 
 

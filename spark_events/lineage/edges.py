@@ -1,4 +1,4 @@
-"""Lineage that the program says itself, in place of what is found in plans (FLIP-314)."""
+"""Lineage that the program gives itself, in place of what plans say (FLIP-314)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class GivenEdges:
 
 
 def add_lineage_edges(spark: Any, *edges: LineageEdge, replace: bool = True) -> None:
-    """Say the lineage of the next job that this thread starts and that writes something.
+    """Give the lineage of the next job that this thread starts and that writes something.
 
     That is the next statement that writes, or the next streaming query, whichever comes first; the edges are
     gone with it. A second call before that takes the place of the first.
@@ -80,13 +80,13 @@ def _demand_vertices(edge: object) -> None:
         )
     for name, vertex in (("source", edge.source), ("sink", edge.sink)):
         if not isinstance(vertex, LineageVertex):
-            given = type(vertex).__name__
+            shown = type(vertex).__name__
         elif not all(isinstance(dataset, LineageDataset) for dataset in _listed(vertex.datasets)):
-            given = f"LineageVertex of {vertex.datasets!r}"
+            shown = f"LineageVertex of {vertex.datasets!r}"
         else:
             continue
         raise TypeError(
-            f"an edge's {name} is a {given}; expected a LineageVertex with its datasets: "
+            f"an edge's {name} is a {shown}; expected a LineageVertex with its datasets: "
             "LineageVertex((LineageDataset(name, namespace),))"
         )
 
@@ -104,8 +104,8 @@ def edges_of(tags: Iterable[str], job: str) -> GivenEdges | None:
     """
     with _lock:
         for tag in tags:
-            found = _given.get(str(tag))
-            if found is not None and found.job in ("", job):
-                found.job = job
-                return found
+            given = _given.get(str(tag))
+            if given is not None and given.job in ("", job):
+                given.job = job
+                return given
     return None

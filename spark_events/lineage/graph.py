@@ -1,4 +1,4 @@
-"""Makes the lineage graph of what the driver's side found in a plan."""
+"""Makes the lineage graph of what a plan says."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from spark_events.api import (
 from spark_events.lineage.datasets import Catalogs, datasets_of
 from spark_events.lineage.providers import provided
 
-_MASKING = 8
+_IDENTITY, _MASKING = 1, 8
 _BITS = {
-    1: Transformation.IDENTITY,
+    _IDENTITY: Transformation.IDENTITY,
     2: Transformation.TRANSFORMATION,
     4: Transformation.AGGREGATION,
     16: Transformation.CONDITIONAL,
@@ -51,26 +51,26 @@ class GraphBuilder:
     """Builds the graph of one statement or query.
 
     Args:
-        found: as ``Statement.java`` has it.
+        plan: what it says, as ``Statement.java`` has it.
         catalogs: where tables have their names.
         bounded: whether a stream ends by itself.
     """
 
-    def __init__(self, found: Mapping[str, Any], catalogs: Catalogs, bounded: bool = False) -> None:
-        self._found = found
+    def __init__(self, plan: Mapping[str, Any], catalogs: Catalogs, bounded: bool = False) -> None:
+        self._plan = plan
         self._catalogs = catalogs
         self._bounded = bounded
-        schemas: list[list[SchemaField]] = [[] for _ in found["sources"]]
-        for source, name, column_type in found["columns"]:
+        schemas: list[list[SchemaField]] = [[] for _ in plan["sources"]]
+        for source, name, column_type in plan["columns"]:
             schemas[int(source)].append(SchemaField(str(name), str(column_type)))
         self._vertices = [
             self._source(source, tuple(schema))
-            for source, schema in zip(found["sources"], schemas, strict=True)
+            for source, schema in zip(plan["sources"], schemas, strict=True)
         ]
         # What is read twice is one source.
         first: dict[LineageVertex | None, int] = {}
         same = [first.setdefault(vertex, i) for i, vertex in enumerate(self._vertices)]
-        self._columns = [_Column(same[int(source)], str(name)) for source, name, _ in found["columns"]]
+        self._columns = [_Column(same[int(source)], str(name)) for source, name, _ in plan["columns"]]
         self._distinct = [i for i, vertex in enumerate(self._vertices) if same[i] == i and vertex is not None]
 
     def build(self) -> LineageGraph:
@@ -78,16 +78,20 @@ class GraphBuilder:
         sinks: list[LineageVertex] = []
         edges: dict[TableLineageEdge, None] = {}
         dropped: set[int] = set()
-        for sink in self._found["sinks"]:
+        for sink in self._plan["sinks"]:
             vertex = self._sink(sink)
-            groups = self._groups(sink, vertex, dropped)
             if vertex is None:
                 continue
             sinks.append(vertex)
-            for edge in self._edges(sink, vertex, groups, dropped):
+            inputs = self._inputs(sink)
+            if sink.get("rowLevel"):
+                own = self._sources_of(vertex.datasets)
+                inputs = self._changing_inputs(sink, inputs, own)
+                dropped |= own - {self._columns[number].source for column in inputs for number in column}
+            for edge in self._edges(sink, vertex, inputs, dropped):
                 edges[edge] = None
         sources = [self._vertices[i] for i in self._distinct if i not in dropped]
-        incomplete = self._found.get("incomplete")
+        incomplete = self._plan.get("incomplete")
         return LineageGraph(
             tuple(vertex for vertex in sources if vertex is not None),
             tuple(dict.fromkeys(sinks)),
@@ -104,13 +108,8 @@ class GraphBuilder:
             return vertex
         datasets = datasets_of(identity, schema, self._catalogs)
         endless = source.get("streaming") and not self._bounded
-        return (
-            SourceLineageVertex(
-                datasets, Boundedness.CONTINUOUS_UNBOUNDED if endless else Boundedness.BOUNDED
-            )
-            if datasets
-            else None
-        )
+        boundedness = Boundedness.CONTINUOUS_UNBOUNDED if endless else Boundedness.BOUNDED
+        return SourceLineageVertex(datasets, boundedness) if datasets else None
 
     def _sink(self, sink: Mapping[str, Any]) -> LineageVertex | None:
         vertex = provided(sink["identity"], is_sink=True)
@@ -120,44 +119,56 @@ class GraphBuilder:
         datasets = datasets_of(sink["identity"], schema, self._catalogs)
         return TableSinkLineageVertex(datasets, ModifyType(sink["modify"])) if datasets else None
 
-    def _groups(
-        self, sink: Mapping[str, Any], vertex: LineageVertex | None, dropped: set[int]
-    ) -> dict[int, dict[int, int]]:
-        """Return for each column of a sink, by its place, the numbers of source columns and their kinds.
+    def _sources_of(self, datasets: tuple[LineageDataset, ...]) -> set[int]:
+        return {
+            place
+            for place, source in enumerate(self._vertices)
+            if source is not None and source.datasets == datasets
+        }
 
-        UPDATE, DELETE and MERGE read the table that they write: a column that stays as it is says nothing,
-        and a table of which nothing else is taken is no source.
+    def _inputs(self, sink: Mapping[str, Any]) -> list[dict[int, int]]:
+        """Return for each column of a sink the numbers of source columns, with their kinds."""
+        groups = [
+            {int(number): int(kinds) for number, kinds in group.items()} for group in self._plan["groups"]
+        ]
+        return [groups[group] for _, _, group in sink["columns"]]
+
+    def _changing_inputs(
+        self, sink: Mapping[str, Any], inputs: list[dict[int, int]], own: set[int]
+    ) -> list[dict[int, int]]:
+        """Return the inputs of UPDATE, DELETE or MERGE without those of columns that stay as they are.
+
+        Such a statement reads the table that it writes: where nothing of that is left, it is no source.
+
+        Args:
+            sink: the table.
+            inputs: for each of its columns.
+            own: the sources that are the table itself.
         """
-        groups = [_numbers(group) for group in self._found["groups"]]
-        by_column = {place: groups[column[2]] for place, column in enumerate(sink["columns"])}
-        if not sink.get("rowLevel") or vertex is None:
-            return by_column
-        own = {i for i, v in enumerate(self._vertices) if v is not None and v.datasets == vertex.datasets}
-        for place, (name, _, _) in enumerate(sink["columns"]):
-            by_column[place] = {
-                number: kinds
-                for number, kinds in by_column[place].items()
-                if not (self._columns[number].source in own and self._columns[number].name == name)
-                or kinds & ~1
-            }
-        read = {self._columns[number].source for inputs in by_column.values() for number in inputs}
-        dropped |= own - read
-        return by_column
+
+        def stays(number: int, kinds: int, name: str) -> bool:
+            column = self._columns[number]
+            return column.source in own and column.name == name and not kinds & ~_IDENTITY
+
+        return [
+            {number: kinds for number, kinds in column.items() if not stays(number, kinds, name)}
+            for (name, _, _), column in zip(sink["columns"], inputs, strict=True)
+        ]
 
     def _edges(
         self,
         sink: Mapping[str, Any],
         vertex: LineageVertex,
-        by_column: dict[int, dict[int, int]],
+        inputs: list[dict[int, int]],
         dropped: set[int],
     ) -> list[TableLineageEdge]:
         columns: dict[int, list[TableColumnLineageEdge]] = {}
         split = cache(self._split)
-        for place, (name, _, _) in enumerate(sink["columns"]):
-            for source, inputs in split(tuple(by_column[place].items())).items():
-                columns.setdefault(source, []).append(TableColumnLineageEdge(str(name), inputs))
+        for (name, _, _), column in zip(sink["columns"], inputs, strict=True):
+            for source, source_columns in split(tuple(column.items())).items():
+                columns.setdefault(source, []).append(TableColumnLineageEdge(str(name), source_columns))
         influences = self._split(
-            tuple((int(key), int(kind)) for key, kind in self._found["indirect"].items())
+            tuple((int(number), int(kinds)) for number, kinds in self._plan["indirect"].items())
         )
         return [
             TableLineageEdge(feeding, vertex, tuple(columns.get(i, ())), influences.get(i, ()))
@@ -171,21 +182,14 @@ class GraphBuilder:
         for number, kinds in inputs:
             column = self._columns[number]
             merged_kinds[column] = merged_kinds.get(column, 0) | kinds
-        found: dict[int, list[SourceColumn]] = {}
+        by_source: dict[int, list[SourceColumn]] = {}
         for column, kinds in merged_kinds.items():
             vertex = self._vertices[column.source]
             for dataset in vertex.datasets if vertex is not None else ():
-                found.setdefault(column.source, []).append(_source_column(dataset, column.name, kinds))
-        return {source: tuple(columns) for source, columns in found.items()}
-
-
-def _numbers(kinds: Mapping[str, Any]) -> dict[int, int]:
-    """Return the kinds by a column's number, which JSON has as text."""
-    return {int(number): int(kind) for number, kind in kinds.items()}
-
-
-def _source_column(dataset: LineageDataset, name: str, kinds: int) -> SourceColumn:
-    return SourceColumn(dataset, name, _transformations(kinds), bool(kinds & _MASKING))
+                by_source.setdefault(column.source, []).append(
+                    SourceColumn(dataset, column.name, _transformations(kinds), bool(kinds & _MASKING))
+                )
+        return {source: tuple(columns) for source, columns in by_source.items()}
 
 
 @cache

@@ -61,12 +61,12 @@ def of_topics(servers: str, topics: Iterable[str]) -> list[Name]:
 
 def kafka_topics(options: Mapping[str, str]) -> list[str]:
     """Return the topics that a reader's or a writer's options name, or their pattern."""
-    given = {key.lower(): value for key, value in options.items()}
-    if topics := given.get("subscribe") or given.get("topic"):
+    values = {key.lower(): value for key, value in options.items()}
+    if topics := values.get("subscribe") or values.get("topic"):
         return [topic.strip() for topic in topics.split(",") if topic.strip()]
-    if assigned := given.get("assign"):
+    if assigned := values.get("assign"):
         return sorted(json.loads(assigned))
-    pattern = given.get("subscribepattern")
+    pattern = values.get("subscribepattern")
     return [pattern] if pattern else []
 
 
@@ -77,19 +77,19 @@ def of_jdbc(url: str, table: str) -> Name:
         url: such as ``jdbc:postgresql://host:5432/database``.
         table: as it is written for the database, qualified or not.
     """
-    found = _JDBC.match(url)
-    if found is None:
+    parts = _JDBC.match(url)
+    if parts is None:
         return "jdbc", table
-    scheme = found["scheme"].lower()
-    host = _HOST.search(found["rest"])
+    scheme, rest = parts["scheme"].lower(), parts["rest"]
+    host = _HOST.search(rest)
     if host is None:
-        return _without_host(scheme, found["rest"], table)
+        return _without_host(scheme, rest, table)
     shown = _NAMED_OTHERWISE.get(scheme, scheme)
     server = host["hosts"].split(",")[0]
     port = _PORTS.get(shown) or _PORTS.get(scheme)
     if port and not re.search(r":\d+$", server):
         server = f"{server}:{port}"
-    database = host["database"] or _database(found["rest"])
+    database = host["database"] or _database(rest)
     return f"{shown}://{server}", _qualified(shown, database, table)
 
 
@@ -120,15 +120,15 @@ def _unquoted(table: str) -> str:
 
 
 def is_query(table: str) -> bool:
-    """Tell whether what a JDBC reader reads is a query in parentheses, and no table."""
+    """Return whether a JDBC reader reads a query in parentheses, and no table."""
     return table.lstrip().startswith("(")
 
 
 def tables_of_query(text: str) -> list[str]:
     """Return the tables that follow FROM or JOIN in a query for another database."""
-    found = re.findall(r'\b(?:from|join)\s+((?:["`\w$]+\.)*["`\w$]+)', text, re.IGNORECASE)
-    named = set(re.findall(r'(?:\bwith|,)\s+["`]?(\w+)["`]?\s+as\s*\(', text, re.IGNORECASE))
-    return [table for table in dict.fromkeys(map(_unquoted, found)) if table not in named]
+    tables = re.findall(r'\b(?:from|join)\s+((?:["`\w$]+\.)*["`\w$]+)', text, re.IGNORECASE)
+    defined_in_query = set(re.findall(r'(?:\bwith|,)\s+["`]?(\w+)["`]?\s+as\s*\(', text, re.IGNORECASE))
+    return [table for table in dict.fromkeys(map(_unquoted, tables)) if table not in defined_in_query]
 
 
 def _root(path: str) -> str:

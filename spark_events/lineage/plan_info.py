@@ -1,4 +1,4 @@
-"""What the plans in an event log say of data: ``sparkPlanInfo``, and the descriptions in a query's progress.
+"""Reads what an event log says of data: in ``sparkPlanInfo``, and in the descriptions of a query's progress.
 
 They are texts for people: they name files and tables, and say nothing of which columns make which.
 """
@@ -22,7 +22,7 @@ _COLUMNS = re.compile(r"\[(?P<names>[^\[\]]*)\]\s*$")
 _LOCATION = re.compile(r"\w+(?:\(\d+ paths\))?\[(?P<paths>.*?)(?:, \.\.\.)?\]$", re.DOTALL)
 _SCAN = re.compile(r"Scan (?P<format>\w+) (?P<table>\S+)?")
 _STREAM_SOURCE = re.compile(
-    r"(?P<kind>FileStreamSource|DeltaSource|KafkaV2|KafkaSourceV\w+|\w+)\[(?P<what>.*)\]", re.DOTALL
+    r"(?P<kind>FileStreamSource|DeltaSource|KafkaV2|KafkaSourceV\w+|\w+)\[(?P<place>.*)\]", re.DOTALL
 )
 _TOPICS = re.compile(r"(?:Subscribe|SubscribePattern|Assign)\[(?P<topics>.*)\]")
 _WRITES = ("Execute ", "AppendData", "Overwrite", "ReplaceData", "WriteDelta", "WriteToDataSourceV2")
@@ -31,32 +31,32 @@ _WRITES_NO_DATA = re.compile(r"Execute (?:Create|Drop|Alter|Set|Show|Describe|Ex
 
 def read_plan_info(plan: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a plan reads and writes, as ``Statement.java`` would, without sources' columns."""
-    found = _nothing()
+    lineage = _nothing()
     not_read: list[str] = []
     for node in _nodes(plan):
         source, sink = _source(node), _sink(node)
         if source is not None:
-            found["sources"].append({"identity": source, "streaming": False})
+            lineage["sources"].append({"identity": source, "streaming": False})
         elif sink is not None:
-            found["sinks"].append(sink)
+            lineage["sinks"].append(sink)
         elif _is_unknown(node):
             not_read.append(str(node.get("nodeName")))
     missing = f"; not understood: {', '.join(dict.fromkeys(not_read))}" if not_read else ""
-    found["incomplete"] = NO_COLUMNS + missing
-    return found
+    lineage["incomplete"] = NO_COLUMNS + missing
+    return lineage
 
 
 def read_progress(progress: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a streaming query reads and writes, by the descriptions in its progress."""
-    found = _nothing()
+    lineage = _nothing()
     for source in progress.get("sources") or ():
         if (identity := _described(str(source.get("description") or ""))) is not None:
-            found["sources"].append({"identity": identity, "streaming": True})
+            lineage["sources"].append({"identity": identity, "streaming": True})
     sink = _described(str((progress.get("sink") or {}).get("description") or ""))
     if sink is not None:
-        found["sinks"].append({"identity": sink, "modify": "INSERT", "columns": []})
-    found["incomplete"] = NO_COLUMNS
-    return found
+        lineage["sinks"].append({"identity": sink, "modify": "INSERT", "columns": []})
+    lineage["incomplete"] = NO_COLUMNS
+    return lineage
 
 
 def _nothing() -> dict[str, Any]:
@@ -113,11 +113,11 @@ def _described(text: str) -> dict[str, Any] | None:
     match = _STREAM_SOURCE.match(text)
     if match is None:
         return None
-    kind, what = match["kind"], match["what"]
-    if (topics := _TOPICS.search(what)) is not None:
+    kind, place = match["kind"], match["place"]
+    if (topics := _TOPICS.search(place)) is not None:
         return {"format": "kafka", "options": {}, "topics": topics["topics"].split(", ")}
-    if "/" in what:
-        return {"format": "", "paths": [what]}
+    if "/" in place:
+        return {"format": "", "paths": [place]}
     return {"format": kind, "options": {}}
 
 

@@ -32,5 +32,5 @@ def lineage_of(spark: Any, statement: Any) -> LineageGraph:
         execution = state.executePlan(state.sqlParser().parsePlan(statement), skip)
     else:
         execution = statement._jdf.queryExecution()
-    found = read_plan(spark, execution.analyzed(), _BUDGET_MS)
-    return GraphBuilder(found, catalogs_of(dict(spark.sparkContext.getConf().getAll()))).build()
+    plan = read_plan(spark, execution.analyzed(), _BUDGET_MS)
+    return GraphBuilder(plan, catalogs_of(dict(spark.sparkContext.getConf().getAll()))).build()

@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import spark_events
-from spark_events.jvm.janino import compile_java
+from tests.support.java_source import compile_java
 
 HISTOGRAM = """
 import java.lang.management.ManagementFactory;

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from spark_events.jobs.plan_records import STATEMENT_CREATED, STATEMENT_ENDED
-from spark_events.lineage.data_flow import read
+from spark_events.lineage.job_logs import read_job_logs
 from tests.support.applications import cli
 from tests.support.told_jobs import Told
 
@@ -130,7 +130,7 @@ def test_a_line_that_lacks_something(logs: Path, wrong: dict[str, Any]) -> None:
     """It is skipped, counted and named; the others are shown."""
     path = logs / "more.lineage.000001.jsonl"
     path.write_text(json.dumps(event(**wrong)) + "\n")
-    flow = read([logs])
+    flow = read_job_logs([logs])
 
     assert flow.skipped == {path: 1}
     assert len(flow.flows) == 6

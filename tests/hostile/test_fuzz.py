@@ -29,7 +29,7 @@ from spark_events_otlp.transport import Endpoint
 
 from spark_events.api import ConfigError, Refused, RetryLater
 from spark_events.api import option_types as types
-from spark_events.lineage import data_flow
+from spark_events.lineage.job_logs import read_job_logs
 from spark_events.listeners.failures import parse_failure
 from spark_events.listeners.long_texts import cut_texts
 from spark_events.sources.event_log.lines import LineSplitter
@@ -143,7 +143,7 @@ def lineage(line: bytes) -> None:
         whole = gzip.compress(json_of(FLOW) + b"\n" + line.replace(b"\n", b" ") + b"\n")
         for end in (len(whole), len(whole) // 2):
             path.write_bytes(whole[:end])
-            flow = data_flow.read([path])
+            flow = read_job_logs([path])
         assert flow.torn or end == 0
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from spark_events.jvm.janino import compile_java
 from spark_events.listeners.long_texts import LONGEST, LONGEST_NAME, cut, whole_characters
 from spark_events.sources.connect import _listener
 from spark_events.sources.driver.bridge import DriverBridge
@@ -22,6 +21,7 @@ from tests.support import spark_records as r
 from tests.support.event_log_reading import Read, read_bytes
 from tests.support.hostile_logs import application, log_of
 from tests.support.hostile_texts import NUMBERS, TEXTS, TIMES_MS, nested
+from tests.support.java_source import compile_java
 
 MB = 1 << 20
 FACTORY = """

@@ -7,12 +7,12 @@ import pytest
 from spark_events.api import ApplicationInfo, ConfigError
 from spark_events.runtime.kinds import EVENTS
 from spark_events.sources.assembly import StartUp, assemble, for_event_logs, read_checked
-from tests.plugins import Collecting
+from tests.support.plugins import Collecting
 
 APPLICATION = ApplicationInfo("shop", "app-1")
 CONF = {
-    "spark.events.reporter.x.factory.class": "tests.plugins:CollectingFactory",
-    "spark.metrics.reporter.m.factory.class": "tests.plugins:CollectingMetricsFactory",
+    "spark.events.reporter.x.factory.class": "tests.support.plugins:CollectingFactory",
+    "spark.metrics.reporter.m.factory.class": "tests.support.plugins:CollectingMetricsFactory",
     "spark.events.state.dir": "/state",
 }
 
@@ -41,7 +41,7 @@ def test_applications_of_event_logs() -> None:
 def test_a_reporter_that_does_not_open() -> None:
     """Those that did open are closed again; without a wait, they go on."""
     key = "spark.events.reporter.y."
-    conf = {**CONF, key + "factory.class": "tests.plugins:Raising", key + "in": "open"}
+    conf = {**CONF, key + "factory.class": "tests.support.plugins:Raising", key + "in": "open"}
     configuration = for_event_logs(read_checked(conf, APPLICATION))
     with pytest.raises(ConfigError, match="no open today"):
         assemble(conf, APPLICATION, configuration, StartUp(open_within_ms=5_000, close_within_ms=5_000))

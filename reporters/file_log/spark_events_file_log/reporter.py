@@ -18,9 +18,9 @@ from spark_events.api import (
     RetryLater,
     Span,
     SpanReporter,
+    job_event_json,
 )
 from spark_events_file_log.files import RotatedFile
-from spark_events_file_log.lineage import job_event
 
 _SYNC_S = 1.0
 logger = logging.getLogger("spark_events.file_log")
@@ -142,7 +142,7 @@ class FileLogJobListener(_FileLog, JobStatusChangedListener):
 
     def on_event(self, event: JobStatusChangedEvent) -> None:
         """Append one event."""
-        self.write(job_event(event))
+        self.write(dict(job_event_json(event)))
 
 
 def encode(record: dict[str, Any]) -> bytes:

@@ -1,4 +1,4 @@
-"""OpenLineage's datasets and facets of a lineage graph."""
+"""Makes OpenLineage's datasets and their facets of a lineage graph."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ _CHANGES = {
 
 def inputs_of(graph: LineageGraph) -> list[InputDataset]:
     """Return the data that a job reads, each once."""
-    found = {dataset.key: dataset for vertex in graph.sources for dataset in vertex.datasets}
+    datasets = {dataset.key: dataset for vertex in graph.sources for dataset in vertex.datasets}
     return [
         InputDataset(namespace=dataset.namespace, name=dataset.name, facets=_facets(dataset))
-        for dataset in found.values()
+        for dataset in datasets.values()
     ]
 
 
@@ -64,23 +64,31 @@ def outputs_of(
         with_columns: whether to say which columns make which.
     """
     statistics = _statistics(written) if len(graph.sinks) == 1 else {}
-    found: dict[tuple[str, str], OutputDataset] = {}
+    outputs: dict[tuple[str, str], OutputDataset] = {}
     for vertex in graph.sinks:
+        facets_of_sink: dict[str, Any] = {}
+        if with_columns and (lineage := _column_lineage(graph, vertex)) is not None:
+            facets_of_sink["columnLineage"] = lineage
+        if ended and (change := _lifecycle_change(vertex)) is not None:
+            facets_of_sink["lifecycleStateChange"] = change
         for dataset in vertex.datasets:
-            if isinstance(dataset, TableLineageDataset) and not dataset.created:
-                continue
-            facets = _facets(dataset)
-            if with_columns and (lineage := _column_lineage(graph, vertex)) is not None:
-                facets["columnLineage"] = lineage
-            change = _CHANGES.get(vertex.modify_type) if isinstance(vertex, TableSinkLineageVertex) else None
-            if ended and change is not None:
-                facets["lifecycleStateChange"] = (
-                    lifecycle_state_change_dataset.LifecycleStateChangeDatasetFacet(change, producer=PRODUCER)
+            if not isinstance(dataset, TableLineageDataset) or dataset.created:
+                outputs[dataset.key] = OutputDataset(
+                    namespace=dataset.namespace,
+                    name=dataset.name,
+                    facets={**_facets(dataset), **facets_of_sink},
+                    outputFacets=statistics,
                 )
-            found[dataset.key] = OutputDataset(
-                namespace=dataset.namespace, name=dataset.name, facets=facets, outputFacets=statistics
-            )
-    return list(found.values())
+    return list(outputs.values())
+
+
+def _lifecycle_change(
+    sink: LineageVertex,
+) -> lifecycle_state_change_dataset.LifecycleStateChangeDatasetFacet | None:
+    change = _CHANGES.get(sink.modify_type) if isinstance(sink, TableSinkLineageVertex) else None
+    if change is None:
+        return None
+    return lifecycle_state_change_dataset.LifecycleStateChangeDatasetFacet(change, producer=PRODUCER)
 
 
 def _facets(dataset: LineageDataset) -> dict[str, Any]:
@@ -112,17 +120,15 @@ def _facets(dataset: LineageDataset) -> dict[str, Any]:
 
 
 def _catalog(dataset: TableLineageDataset) -> catalog_dataset.CatalogDatasetFacet:
-    config = dataset.facets.get("config")
+    config, symlinks = dataset.facets.get("config"), dataset.facets.get("symlinks")
     framework = config.config.get("format", "spark") if isinstance(config, ConfigFacet) else "spark"
-    symlinks = dataset.facets.get("symlinks")
-    metastore = (
-        next(iter(symlinks.identifiers), ("", "")) if isinstance(symlinks, SymlinksFacet) else ("", "")
-    )
+    identifiers = symlinks.identifiers if isinstance(symlinks, SymlinksFacet) else ()
+    metastore = identifiers[0][0] if identifiers else ""
     return catalog_dataset.CatalogDatasetFacet(
         framework=framework,
-        type="hive" if metastore[0].startswith("hive://") else framework,
+        type="hive" if metastore.startswith("hive://") else framework,
         name=dataset.catalog,
-        metadataUri=metastore[0] or None,
+        metadataUri=metastore or None,
         source="spark",
         producer=PRODUCER,
     )
@@ -144,11 +150,11 @@ def _column_lineage(
     graph: LineageGraph, sink: LineageVertex
 ) -> column_lineage_dataset.ColumnLineageDatasetFacet | None:
     fields = {
-        column: column_lineage_dataset.Fields(inputFields=[_input(source) for source in sources])
+        column: column_lineage_dataset.Fields(inputFields=[_input_field(source) for source in sources])
         for column, sources in graph.column_edges(sink).items()
     }
     influences = [
-        _input(source)
+        _input_field(source)
         for edge in graph.relations
         if isinstance(edge, TableLineageEdge) and edge.sink == sink
         for source in edge.influences
@@ -160,7 +166,7 @@ def _column_lineage(
     )
 
 
-def _input(source: SourceColumn) -> column_lineage_dataset.InputField:
+def _input_field(source: SourceColumn) -> column_lineage_dataset.InputField:
     return column_lineage_dataset.InputField(
         namespace=source.dataset.namespace,
         name=source.dataset.name,

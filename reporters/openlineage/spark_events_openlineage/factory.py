@@ -18,6 +18,7 @@ from spark_events.api import (
     needs_extra,
     option_types,
 )
+from spark_events_openlineage.parents import ParentRun, parse_parent
 
 if TYPE_CHECKING:
     from spark_events_openlineage.listener import OpenLineageListener
@@ -114,25 +115,16 @@ class OpenLineageListenerFactory(JobStatusChangedListenerFactory):
         config = context.config
         with needs_extra(*_EXTRA):
             from spark_events_openlineage.listener import OpenLineageListener, Settings
-            from spark_events_openlineage.parents import ParentRun, parse_parent
             from spark_events_openlineage.transport import Destination
 
         destination = Destination(transport_config(config), config.key(TRANSPORT.name))
-
-        def parent(option: Option[str | None], variable: str) -> ParentRun | None:
-            text = config.get(option) or os.environ.get(variable)
-            try:
-                return parse_parent(text) if text else None
-            except ValueError as error:
-                raise ConfigError.of_value(config.key(option.name), str(text), str(error)) from None
-
         settings = Settings(
-            config.get(NAMESPACE),
-            config.get(READS),
-            config.get(APPLICATIONS),
-            config.get(MOST_INPUTS),
-            parent(PARENT, "OPENLINEAGE_PARENT_ID"),
-            parent(ROOT_PARENT, "OPENLINEAGE_ROOT_PARENT_ID"),
+            namespace=config.get(NAMESPACE),
+            reads=config.get(READS),
+            applications=config.get(APPLICATIONS),
+            most_inputs=config.get(MOST_INPUTS),
+            parent=parent_run(config, PARENT, "OPENLINEAGE_PARENT_ID"),
+            root=parent_run(config, ROOT_PARENT, "OPENLINEAGE_ROOT_PARENT_ID"),
         )
         return OpenLineageListener(settings, destination)
 
@@ -149,6 +141,19 @@ class OpenLineageListenerFactory(JobStatusChangedListenerFactory):
             return f"{destination.name} accepts connections"
 
 
+def parent_run(config: ReporterConfig, option: Option[str | None], variable: str) -> ParentRun | None:
+    """Return the run that an option names, or else a variable of the environment; None where neither does.
+
+    Raises:
+        ConfigError: it names no run.
+    """
+    text = config.get(option) or os.environ.get(variable)
+    try:
+        return parse_parent(text) if text else None
+    except ValueError as error:
+        raise ConfigError.of_value(config.key(option.name), str(text), str(error)) from None
+
+
 def transport_config(config: ReporterConfig) -> dict[str, object] | None:
     """Return the client's configuration of the transport; None leaves it to the client.
 
@@ -157,25 +162,25 @@ def transport_config(config: ReporterConfig) -> dict[str, object] | None:
     """
     kind = config.get(TRANSPORT)
     if kind is None:
-        if given := [name for name in config.values if name.startswith("transport.")]:
-            without = f"{config.key(given[0])} is of no use without it"
+        if unused := [name for name in config.values if name.startswith("transport.")]:
+            without = f"{config.key(unused[0])} is of no use without it"
             raise ConfigError(f"{config.key(TRANSPORT.name)}: missing; {without}")
         return None
     needed = {"http": URL.name, "file": PATH.name, "kafka": TOPIC.name}.get(kind)
     if needed is not None and needed not in config.values:
         raise ConfigError(f"{config.key(needed)}: missing; transport.type {kind} needs it")
     more, kafka = config.get(MORE), config.get(KAFKA)
-    found: dict[str, object] = {"type": kind, **more}
+    transport: dict[str, object] = {"type": kind, **more}
     if kind == "http":
         # The runtime tries again; the client's own tries would only hold it up.
-        found |= {"url": config.get(URL), "timeout": config.get(TIMEOUT) / 1000}
-        found["retry"] = {"total": 0, "status_forcelist": []}
+        transport |= {"url": config.get(URL), "timeout": config.get(TIMEOUT) / 1000}
+        transport["retry"] = {"total": 0, "status_forcelist": []}
         if endpoint := config.get(ENDPOINT):
-            found["endpoint"] = endpoint
+            transport["endpoint"] = endpoint
         if key := config.get(API_KEY):
-            found["auth"] = {"type": "api_key", "api_key": key.reveal()}
+            transport["auth"] = {"type": "api_key", "api_key": key.reveal()}
     elif kind == "file":
-        found |= {"log_file_path": str(config.get(PATH)), "append": True}
+        transport |= {"log_file_path": str(config.get(PATH)), "append": True}
     elif kind == "kafka":
-        found |= {"topic": config.get(TOPIC), "config": dict(kafka), "flush": True}
-    return found
+        transport |= {"topic": config.get(TOPIC), "config": dict(kafka), "flush": True}
+    return transport

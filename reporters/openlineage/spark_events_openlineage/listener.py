@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any, ClassVar
 
@@ -69,12 +69,19 @@ class Settings:
 
 @dataclass(slots=True)
 class _Running:
-    """A run that has begun."""
+    """A run that has begun.
+
+    Attributes:
+        run: its job and its id.
+        created: the event of its creation.
+        graph: what is known of its lineage by now.
+        parent: the run that it is a part of; None where it is none.
+    """
 
     run: ParentRun
     created: JobCreatedEvent
     graph: LineageGraph
-    parent: ParentRun | None = field(default=None)
+    parent: ParentRun | None
 
 
 class OpenLineageListener(JobStatusChangedListener, SendingReporter):
@@ -91,7 +98,7 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
         self._settings = settings
         self._destination = destination
         self._runs: dict[str, _Running] = {}
-        self._passed_over: dict[str, JobCreatedEvent] = {}
+        self._only_reading: dict[str, JobCreatedEvent] = {}
         self._application: ParentRun | None = None
 
     @property
@@ -103,8 +110,8 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
         """Emit what an event says."""
         if isinstance(event, JobCreatedEvent):
             self._begin(event)
-        elif event.job_id in self._passed_over:
-            self._pass_over(event)
+        elif event.job_id in self._only_reading:
+            self._follow_reader(event)
         elif (running := self._runs.get(event.job_id)) is not None:
             if isinstance(event, JobLineageEvent):
                 running.graph = event.lineage
@@ -135,20 +142,20 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
             self._application = run
         wanted = settings.applications if of_application else settings.reads or event.job_kind == "query"
         if not (wanted or event.lineage.sinks):
-            self._passed_over[event.job_id] = event
+            self._only_reading[event.job_id] = event
             return
         parent = settings.parent if of_application else self._application or settings.parent
         running = self._runs[event.job_id] = _Running(run, event, event.lineage, parent)
         self._emit(running, RunState.START, event.time_ms)
 
-    def _pass_over(self, event: JobStatusChangedEvent) -> None:
-        """Take what happens to a statement that only reads; a part of it may turn out to write."""
-        created = self._passed_over[event.job_id]
+    def _follow_reader(self, event: JobStatusChangedEvent) -> None:
+        """Report a statement that only reads from when a part of it turns out to write."""
+        created = self._only_reading[event.job_id]
         if isinstance(event, JobLineageEvent) and event.lineage.sinks:
-            del self._passed_over[event.job_id]
+            del self._only_reading[event.job_id]
             self._begin(replace(created, lineage=event.lineage))
         elif isinstance(event, JobExecutionStatusEvent) and event.new_status.terminal:
-            del self._passed_over[event.job_id]
+            del self._only_reading[event.job_id]
 
     def _change(self, running: _Running, event: JobExecutionStatusEvent) -> None:
         state = _STATES.get(event.new_status)
@@ -211,8 +218,8 @@ def _run_id(event: JobCreatedEvent) -> str:
     """Return the same id for the same run, so that a replay repeats it."""
     if event.job_kind == "query":
         return event.job_id
-    said = f"{event.application.id} {event.application.attempt_id} {event.job_id}"
-    return str(generate_static_uuid(_time(event.time_ms), said.encode()))
+    unique = f"{event.application.id} {event.application.attempt_id} {event.job_id}"
+    return str(generate_static_uuid(_time(event.time_ms), unique.encode()))
 
 
 def _job_name(event: JobCreatedEvent) -> str:

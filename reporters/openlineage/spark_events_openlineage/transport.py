@@ -1,4 +1,4 @@
-"""Takes events through openlineage-python's client: its tags and filters first, its transport at the end."""
+"""Passes events through openlineage-python's client: its tags and filters first, its transport at the end."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Destination:
         """Hand an event over as JSON, after the client's tags and filters, which may leave it out."""
         if self._transport.kind == "noop":
             return
-        self._client.transport = _Into(take)
+        self._client.transport = _Capture(take)
         self._client.emit(event)
 
     def send(self, record: bytes) -> None:
@@ -72,8 +72,8 @@ class Destination:
         self._transport.close(0)
 
 
-class _Into(Transport):
-    """A transport that only writes an event down."""
+class _Capture(Transport):
+    """A transport that hands events over as JSON in place of sending them."""
 
     kind = "spark-events"
 

@@ -1,0 +1,54 @@
+"""Writes a graph of data as text that other programs draw: Mermaid and Graphviz."""
+
+from __future__ import annotations
+
+from spark_events.api import printable
+from spark_events.lineage.data_flow import DataFlow, DataKey
+
+
+def mermaid(flow: DataFlow) -> str:
+    """Return a flowchart that Markdown pages of most forges draw."""
+    names = _names(flow)
+    lines = ["flowchart LR"]
+    lines += [f'  {names[key]}["{_mermaid_label(title)}"]' for key, title in flow.titles.items()]
+    lines += [
+        f'  {names[source]} -->|"{_mermaid_label(job)}"| {names[sink]}' for source, sink, job in _arrows(flow)
+    ]
+    return "\n".join(lines)
+
+
+def graphviz(flow: DataFlow) -> str:
+    """Return a graph in Graphviz's language, DOT."""
+    names = _names(flow)
+    lines = ["digraph lineage {", "  rankdir=LR;", "  node [shape=box];"]
+    lines += [f'  {names[key]} [label="{_graphviz_label(title)}"];' for key, title in flow.titles.items()]
+    lines += [
+        f'  {names[source]} -> {names[sink]} [label="{_graphviz_label(job)}"];'
+        for source, sink, job in _arrows(flow)
+    ]
+    return "\n".join([*lines, "}"])
+
+
+def _names(flow: DataFlow) -> dict[DataKey, str]:
+    """Return a short name for each node: titles are no identifiers."""
+    return {key: f"d{number}" for number, key in enumerate(flow.titles)}
+
+
+def _arrows(flow: DataFlow) -> list[tuple[DataKey, DataKey, str]]:
+    return [
+        (source, sink, job)
+        for (source, sink), jobs in flow.flows.items()
+        for job in jobs
+        if source is not None and sink is not None
+    ]
+
+
+def _mermaid_label(text: str) -> str:
+    """Return a label for Mermaid, which takes labels as HTML."""
+    for character, entity in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;")):
+        text = text.replace(character, entity)
+    return printable(text)
+
+
+def _graphviz_label(text: str) -> str:
+    return printable(text).replace("\\", "\\\\").replace('"', '\\"')

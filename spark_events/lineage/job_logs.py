@@ -1,0 +1,175 @@
+"""Reads the file logs of jobs into one graph of data."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+
+from spark_events.api import ConfigError
+from spark_events.api.job_event_json import JobEventJson, LineageJson, RelationJson, VertexJson
+from spark_events.api.job_listener import APPLICATION
+from spark_events.lineage.data_flow import DataFlow, DataKey, Flow
+
+_PATTERN = "*.lineage.*.jsonl*"
+_LONGEST_LINE = 64 << 20
+_NOT_AS_WRITTEN = (ValueError, KeyError, TypeError, AttributeError, IndexError)
+
+
+@dataclass(slots=True)
+class LoggedData:
+    """Some data as an event names it.
+
+    Attributes:
+        key: what tells it from other data.
+        title: how it is called.
+        is_table: whether that is a table's name.
+    """
+
+    key: DataKey
+    title: str
+    is_table: bool
+
+
+@dataclass(slots=True)
+class LoggedEvent:
+    """What a line says of a job.
+
+    Attributes:
+        job_id: whose event it is.
+        time_ms: when it happened, in ms since the epoch.
+        status: its status now; None where the event is none of a status.
+        data: what it reads and writes.
+        flows: from source to sink; None for one that is not known.
+    """
+
+    job_id: str
+    time_ms: int
+    status: str | None
+    data: list[LoggedData] = field(default_factory=list)
+    flows: list[tuple[DataKey | None, DataKey | None, Flow]] = field(default_factory=list)
+
+
+def read_job_logs(paths: Iterable[Path]) -> DataFlow:
+    """Read files, or all file logs of jobs below folders; a job that ran often counts as it ran last.
+
+    Lines that are no such events, and what is torn off, are counted and left out.
+
+    Raises:
+        ConfigError: a path is not there, or there is no such file below it.
+    """
+    graph = DataFlow()
+    flows_by_job: dict[str, list[Flow]] = {}
+    for path in _files(paths):
+        for event in _events(path, graph):
+            _add(event, graph, flows_by_job.setdefault(event.job_id, []))
+    return graph
+
+
+def _add(event: LoggedEvent, graph: DataFlow, flows_of_job: list[Flow]) -> None:
+    for data in event.data:
+        if data.is_table or data.key not in graph.titles:
+            graph.titles[data.key] = data.title
+    for source, sink, flow in event.flows:
+        graph.flows.setdefault((source, sink), {})[flow.job] = flow
+        flows_of_job.append(flow)
+    for flow in flows_of_job:
+        flow.status = event.status or flow.status
+        flow.time_ms = event.time_ms
+
+
+def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        if not path.exists():
+            raise ConfigError(f"{path}: is not there")
+        files = (
+            [path]
+            if path.is_file()
+            else sorted(path.rglob(_PATTERN), key=lambda file: file.stat().st_mtime_ns)
+        )
+        if not files:
+            raise ConfigError(
+                f"{path}: no file log of jobs below it ({_PATTERN}); a job status listener of the type "
+                "file_log writes them"
+            )
+        yield from files
+
+
+def _events(path: Path, graph: DataFlow) -> Iterator[LoggedEvent]:
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            while line := file.readline(_LONGEST_LINE):
+                try:
+                    yield _parse(orjson.loads(line))
+                except _NOT_AS_WRITTEN:
+                    graph.skipped[path] += 1
+    except (OSError, EOFError, zlib.error) as error:
+        graph.torn[path] = str(error)
+
+
+def _parse(event: JobEventJson) -> LoggedEvent:
+    """Return what an event says.
+
+    Raises:
+        ValueError, KeyError, TypeError, AttributeError, IndexError: it is not as
+            ``job_event_json`` makes it.
+    """
+    status = event.get("newStatus")
+    parsed = LoggedEvent(
+        _text(event["jobId"]), int(event["timeUnixNano"]) // 1_000_000, status and _text(status)
+    )
+    if "lineage" in event:
+        graph = event["lineage"]
+        job = f"{_text(event['application']['name'])}.{_text(event['jobName'])}"
+        parsed.data = [data for vertex in (*graph["sources"], *graph["sinks"]) for data in _data(vertex)]
+        parsed.flows = list(_flows(job, graph))
+        if not parsed.data and event.get("jobKind") != APPLICATION:
+            parsed.flows.append((None, None, Flow(job)))
+    return parsed
+
+
+def _data(vertex: VertexJson) -> Iterator[LoggedData]:
+    for dataset in vertex["datasets"]:
+        key = DataKey(_text(dataset["namespace"]), _text(dataset["name"]))
+        table = _text(dataset.get("table", "")).removeprefix("spark_catalog.")
+        yield LoggedData(key, table or key.name, "table" in dataset)
+
+
+def _flows(job: str, graph: LineageJson) -> Iterator[tuple[DataKey | None, DataKey | None, Flow]]:
+    """Yield the flows of a job: along its edges, and of data without any, to or from what is not known."""
+    sources = [[data.key for data in _data(vertex)] for vertex in graph["sources"]]
+    sinks = [[data.key for data in _data(vertex)] for vertex in graph["sinks"]]
+    connected: set[tuple[str, DataKey]] = set()
+    for relation in graph["relations"]:
+        columns = _columns(relation)
+        for source in sources[_place(relation["source"])]:
+            for sink in sinks[_place(relation["sink"])]:
+                connected |= {("source", source), ("sink", sink)}
+                yield source, sink, Flow(job, columns=columns)
+    for source in (key for keys in sources for key in keys if ("source", key) not in connected):
+        yield source, None, Flow(job)
+    for sink in (key for keys in sinks for key in keys if ("sink", key) not in connected):
+        yield None, sink, Flow(job)
+
+
+def _columns(relation: RelationJson) -> dict[str, list[str]]:
+    return {
+        column: list(dict.fromkeys(_text(source["column"]) for source in inputs))
+        for column, inputs in relation.get("columns", {}).items()
+    }
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{type(value).__name__}, no text")
+    return value
+
+
+def _place(value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"{type(value).__name__}, no number")
+    return value
