@@ -26,7 +26,7 @@ from spark_events.api import (
 
 @dataclass(frozen=True, slots=True)
 class MetricForm:
-    """How metrics are written.
+    """The form of the points.
 
     Attributes:
         delta: points say what came since the last that was taken, and not what there is in sum.

@@ -1,4 +1,4 @@
-"""What differs between logs, traces and metrics on the wire."""
+"""The differences between logs, traces and metrics on the wire."""
 
 from __future__ import annotations
 
