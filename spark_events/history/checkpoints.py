@@ -14,7 +14,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from spark_events.history.facts import CHECKPOINT, OVERDUE, date_of
-from spark_events.history.sla import Sla
+from spark_events.history.sla import Sla as Sla  # where docs/history.md imports it from
 from spark_events.history.timeline import DOWN, STOPPED, transitions
 
 if TYPE_CHECKING:

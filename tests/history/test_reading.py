@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from spark_events.api import ConfigError
+from spark_events.history.checkpoints import Sla
 from spark_events.history.history import MOST_DAYS, read_history
 from spark_events.history.plausible import EARLIEST_MS
-from spark_events.history.sla import Sla
 from tests.history.story import DAY, HOUR, MIN, T0, Story, write, write_otlp
 from tests.hostile.corpus import TIMES_MS
 
