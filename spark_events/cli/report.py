@@ -1,4 +1,4 @@
-"""The command line of ``report``; what it needs is imported when it runs."""
+"""The command line of ``report``; its dependencies are imported when it runs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A demonstration on local Spark: what one gets, in a minute and without a server."""
+"""A demonstration on local Spark: reporters at work, in a minute and without a server."""

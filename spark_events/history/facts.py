@@ -82,7 +82,6 @@ class Reading:
     Attributes:
         records: lines, rows and log records, but for spans and metrics.
         facts: those that are kept one by one: all but those that are ``seen``.
-        events: the records that were used.
         duplicates: facts that were there already, by their ids.
         problems: how many records were not used, by the keys of ``PROBLEMS``.
         examples: for each of these problems, a file with such a record.
@@ -93,7 +92,6 @@ class Reading:
 
     records: int = 0
     facts: int = 0
-    events: int = 0
     duplicates: int = 0
     problems: dict[str, int] = field(default_factory=dict)
     examples: dict[str, str] = field(default_factory=dict)
@@ -142,7 +140,6 @@ class FactReader:
         return Reading(
             records=metrics["records"],
             facts=metrics["facts"],
-            events=metrics["records"] - sum(problems.values()),
             problems=problems,
             examples={problem: metrics[f"file_{problem}"] for problem in problems},
             odd_numbers=metrics["odd_numbers"],

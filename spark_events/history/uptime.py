@@ -61,8 +61,8 @@ def uptime_per_day(facts: DataFrame, intervals: DataFrame, since_ms: int, until_
     Returns:
         ``date``, ``kind``, ``app_name``, ``query_name``, ``up_ms``, ``down_ms``, ``starting_ms``,
         ``stopped_ms``, ``uptime_percent``, ``failures``, ``restarts``, ``mtbf_ms``, as of ``uptime``, each of
-        what fell into the day; ``mttr_ms``: of the outages that ended on the day; ``longest_outage_ms``: of
-        it, what fell into the day.
+        the part within the day; ``mttr_ms``: of the outages that ended on the day; ``longest_outage_ms``: of
+        it, the part within the day.
     """
     key = ("date", *JOB)
     joined = _by_day(_clipped(intervals, since_ms, until_ms)).groupBy(*key).agg(*_time_in_states())

@@ -88,7 +88,7 @@ class _FileLog(Reporter):
 
 
 class FileLogEventReporter(_FileLog, EventReporter):
-    """Writes events, with OTLP's field names for what OTLP has."""
+    """Writes events, with OTLP's field names as far as OTLP has them."""
 
     def notify_of_added_event(self, event: Event) -> None:
         """Append one event."""
@@ -109,7 +109,7 @@ class FileLogEventReporter(_FileLog, EventReporter):
 
 
 class FileLogSpanReporter(_FileLog, SpanReporter):
-    """Writes spans, with OTLP's field names for what OTLP has."""
+    """Writes spans, with OTLP's field names as far as OTLP has them."""
 
     def notify_of_added_span(self, span: Span) -> None:
         """Append one span."""
