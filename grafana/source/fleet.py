@@ -5,7 +5,19 @@ from __future__ import annotations
 from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.models import units
 
-from grafana.source.panels import APP, GREEN, QUERY, RED, Target, dashboard, lines, number, rows, states
+from grafana.source.panels import (
+    APP,
+    NEUTRAL,
+    NONE_IS_GOOD,
+    QUERY,
+    PromQuery,
+    dashboard,
+    lines,
+    number,
+    place,
+    rows,
+    states,
+)
 from grafana.source.queries import (
     APPLICATION_STATUS,
     BY_QUERY,
@@ -17,83 +29,60 @@ from grafana.source.queries import (
     latest,
 )
 
-_NONE_IS_GOOD = [(None, GREEN), (1, RED)]
-_NEUTRAL = [(None, "text")]
-
 
 def fleet() -> builders.Dashboard:
     """Return the dashboard."""
     board = dashboard(
         "spark-events-fleet", "Spark fleet", "All applications and streaming queries at a glance."
     )
-    for panel in _counts():
-        board.with_panel(panel.height(4).span(4))
-    board.with_panel(_queries().height(10).span(24))
-    board.with_panel(
-        states(
-            "Applications",
-            "In which status each application is.",
-            Target(APPLICATION_STATUS, "{{app_name}}"),
-            STATUS_NAMES,
-        )
-        .height(8)
-        .span(12)
-    )
-    board.with_panel(
-        lines(
-            "Tasks that run",
-            "Of all stages of each application.",
-            [Target(f"sum by (app_name) (spark_application_active_tasks{{{APP}}})", "{{app_name}}")],
-        )
-        .height(8)
-        .span(12)
-    )
+    place(board, _counts(), height=4, width=4)
+    place(board, [_queries()], height=10, width=24)
+    place(board, _applications(), height=8, width=12)
     board.with_row(builders.Row("The reporters themselves"))
-    for panel in _reporters():
-        board.with_panel(panel.height(8).span(8))
+    place(board, _reporters(), height=8, width=8)
     return board
 
 
 def _counts() -> list[builders.Panel]:
     running = f'app_status:spark_application_status:max{{{APP}, status="RUNNING"}} == 1'
     return [
-        number("Applications running", "Whose drivers are up.", _count(running), _NEUTRAL),
-        number("Queries running", "Streaming queries that are RUNNING.", _count(f"{UP} == 1"), _NEUTRAL),
+        number("Applications running", "Whose drivers are up.", _count(running), NEUTRAL),
+        number("Queries running", "Streaming queries that are RUNNING.", _count(f"{UP} == 1"), NEUTRAL),
         number(
             "Queries down",
             "Neither RUNNING nor stopped on purpose; also those whose driver is gone, for a day.",
             _count(f"{UP} == 0"),
-            _NONE_IS_GOOD,
+            NONE_IS_GOOD,
         ),
         number(
             "Checkpoints overdue",
             "Queries that owe a checkpoint for longer than spark.events.checkpoint.sla.",
             _count(OVERDUE),
-            _NONE_IS_GOOD,
+            NONE_IS_GOOD,
         ),
         number(
             "Failures",
             "Of applications, queries, jobs and stage attempts, in the time that is shown.",
-            Target(f"sum {FAILURES} or vector(0)", ""),
-            _NONE_IS_GOOD,
+            PromQuery(f"sum {FAILURES} or vector(0)", ""),
+            NONE_IS_GOOD,
             decimals=0,
         ),
         number(
             "Records dropped",
             "By reporters and by the driver bridge, in the time that is shown: so much is missing.",
-            Target(
+            PromQuery(
                 f"(sum(increase(spark_reporter_dropped_total{{{APP}}}[$__range])) or vector(0))"
                 f" + (sum(increase(spark_bridge_dropped_total{{{APP}}}[$__range])) or vector(0))",
                 "",
             ),
-            _NONE_IS_GOOD,
+            NONE_IS_GOOD,
             decimals=0,
         ),
     ]
 
 
-def _count(expr: str) -> Target:
-    return Target(f"count({expr}) or vector(0)", "")
+def _count(expr: str) -> PromQuery:
+    return PromQuery(f"count({expr}) or vector(0)", "")
 
 
 def _queries() -> builders.Panel:
@@ -120,6 +109,19 @@ def _queries() -> builders.Panel:
     )
 
 
+def _applications() -> list[builders.Panel]:
+    tasks = f"sum by (app_name) (spark_application_active_tasks{{{APP}}})"
+    return [
+        states(
+            "Applications",
+            "In which status each application is.",
+            PromQuery(APPLICATION_STATUS, "{{app_name}}"),
+            STATUS_NAMES,
+        ),
+        lines("Tasks that run", "Of all stages of each application.", [PromQuery(tasks, "{{app_name}}")]),
+    ]
+
+
 def _reporters() -> list[builders.Panel]:
     by = "app_name, reporter, reporter_kind"
     legend = "{{app_name}}: {{reporter}} ({{reporter_kind}})"
@@ -128,21 +130,21 @@ def _reporters() -> list[builders.Panel]:
         lines(
             "Reported",
             "Events, spans and reports of metrics that were taken.",
-            [Target(reported, legend)],
+            [PromQuery(reported, legend)],
             "cps",
         ),
         lines(
             "Waiting",
             "Records in the queues of reporters, and in the driver bridge's.",
             [
-                Target(f"max by ({by}) (spark_reporter_queue_depth{{{APP}}})", legend),
-                Target(f"max by (app_name) (spark_bridge_queue_depth{{{APP}}})", "{{app_name}}: bridge"),
+                PromQuery(f"max by ({by}) (spark_reporter_queue_depth{{{APP}}})", legend),
+                PromQuery(f"max by (app_name) (spark_bridge_queue_depth{{{APP}}})", "{{app_name}}: bridge"),
             ],
         ),
         lines(
             "Listeners behind Spark",
             "How long after Spark's record its event is made.",
-            [Target(f"max by (app_name) (spark_bridge_listener_lag_seconds{{{APP}}})", "{{app_name}}")],
+            [PromQuery(f"max by (app_name) (spark_bridge_listener_lag_seconds{{{APP}}})", "{{app_name}}")],
             units.Seconds,
         ),
     ]

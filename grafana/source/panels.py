@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from grafana_foundation_sdk.builders import bargauge, prometheus, stat, statetimeline, table, timeseries
@@ -21,12 +21,16 @@ GREEN, AMBER, RED, GREY, BLUE, PURPLE = "green", "orange", "red", "#8e8e8e", "bl
 Steps = Sequence[tuple[float | None, str]]
 
 
-class Target(NamedTuple):
+NEUTRAL: Steps = [(None, "text")]
+NONE_IS_GOOD: Steps = [(None, GREEN), (1, RED)]
+
+
+class PromQuery(NamedTuple):
     """A query of a panel.
 
     Attributes:
         expr: PromQL.
-        legend: how its series are called.
+        legend: the names of its series.
     """
 
     expr: str
@@ -75,6 +79,17 @@ def _names(label: str, title: str, series: str) -> builders.QueryVariable:
     )
 
 
+def objective(title: str, description: str, percent: str) -> builders.TextBoxVariable:
+    """Return a variable, ``$target``, that a person may set to another percentage."""
+    return builders.TextBoxVariable("target").label(title).description(description).default_value(percent)
+
+
+def place(board: builders.Dashboard, panels: Iterable[builders.Panel], height: int, width: int) -> None:
+    """Add panels to a dashboard, each as high and as wide, of a width of 24 in all."""
+    for panel in panels:
+        board.with_panel(panel.height(height).span(width))
+
+
 def thresholds(steps: Steps) -> builders.ThresholdsConfig:
     """Return absolute thresholds: from which value on which colour; the first has None."""
     return (
@@ -87,7 +102,7 @@ def thresholds(steps: Steps) -> builders.ThresholdsConfig:
 def number(
     title: str,
     description: str,
-    target: Target,
+    target: PromQuery,
     steps: Steps,
     unit: str = units.Short,
     decimals: int | None = None,
@@ -98,7 +113,7 @@ def number(
         .color_mode(common.BigValueColorMode.VALUE)
         .graph_mode(common.BigValueGraphMode.NONE)
         .text_mode(common.BigValueTextMode.VALUE if not target.legend else common.BigValueTextMode.AUTO)
-        .reduce_options(common_builders.ReduceDataOptions().calcs(["lastNotNull"]).values(False))
+        .reduce_options(_last_value())
         .thresholds(thresholds(steps))
     )
     panel = _described(panel, title, description, unit, decimals)
@@ -108,7 +123,7 @@ def number(
 def lines(
     title: str,
     description: str,
-    targets: Sequence[Target],
+    targets: Sequence[PromQuery],
     unit: str = units.Short,
     *,
     dashed: str | None = None,
@@ -122,13 +137,7 @@ def lines(
         .fill_opacity(8)
         .show_points(common.VisibilityMode.AUTO)
         .span_nulls(False)
-        .legend(
-            common_builders.VizLegendOptions()
-            .display_mode(common.LegendDisplayMode.TABLE)
-            .placement(common.LegendPlacement.BOTTOM)
-            .show_legend(True)
-            .calcs(["lastNotNull", "max"])
-        )
+        .legend(_legend(common.LegendDisplayMode.TABLE).calcs(["lastNotNull", "max"]))
         .tooltip(
             common_builders.VizTooltipOptions()
             .mode(common.TooltipDisplayMode.MULTI)
@@ -155,13 +164,13 @@ def lines(
     return panel
 
 
-def bars(title: str, description: str, target: Target, unit: str = units.Short) -> bargauge.Panel:
+def bars(title: str, description: str, target: PromQuery, unit: str = units.Short) -> bargauge.Panel:
     """Return a panel with a bar for each series, as of the end of the time."""
     panel = (
         bargauge.Panel()
         .orientation(common.VizOrientation.HORIZONTAL)
         .display_mode(common.BarGaugeDisplayMode.BASIC)
-        .reduce_options(common_builders.ReduceDataOptions().calcs(["lastNotNull"]).values(False))
+        .reduce_options(_last_value())
         .thresholds(thresholds([(None, BLUE)]))
         .min(0)
     )
@@ -170,33 +179,28 @@ def bars(title: str, description: str, target: Target, unit: str = units.Short) 
 
 
 def states(
-    title: str, description: str, target: Target, names: Mapping[int, tuple[str, str]]
+    title: str, description: str, target: PromQuery, names: Mapping[int, tuple[str, str]]
 ) -> statetimeline.Panel:
     """Return a panel with a band for each series, coloured by its value.
 
     Args:
         title, description: of the panel.
         target: yields whole numbers.
-        names: what each number is called, and its colour.
+        names: the name and the colour of each number.
     """
-    mapped = {
+    named = {
         str(value): models.ValueMappingResult(text=name, color=color, index=index)
         for index, (value, (name, color)) in enumerate(names.items())
     }
     panel = (
         statetimeline.Panel()
-        .mappings([models.ValueMap(options=mapped)])
+        .mappings([models.ValueMap(options=named)])
         .merge_values(True)
         .show_value(common.VisibilityMode.AUTO)
         .row_height(0.8)
         .fill_opacity(85)
         .line_width(0)
-        .legend(
-            common_builders.VizLegendOptions()
-            .display_mode(common.LegendDisplayMode.LIST)
-            .placement(common.LegendPlacement.BOTTOM)
-            .show_legend(True)
-        )
+        .legend(_legend(common.LegendDisplayMode.LIST))
         .thresholds(thresholds([(None, GREY)]))
     )
     panel = _described(panel, title, description, units.Short, None)
@@ -218,6 +222,7 @@ def rows(
         by: the labels that come first.
         colors: of some texts in it.
     """
+    coloured = {text: models.ValueMappingResult(color=color) for text, color in colors.items()}
     panel = (
         table.Panel()
         .filterable(True)
@@ -228,18 +233,12 @@ def rows(
             )
         )
         .thresholds(thresholds([(None, "transparent")]))
-        .mappings(
-            [
-                models.ValueMap(
-                    options={text: models.ValueMappingResult(color=color) for text, color in colors.items()}
-                )
-            ]
-        )
+        .mappings([models.ValueMap(options=coloured)])
     )
     panel = _described(panel, title, description, units.Short, 1)
     hidden, renamed = {"Time": True}, {}
     for index, (name, expr) in enumerate(columns):
-        panel.with_target(_query(Target(expr, ""), index, instant=True).format(PromQueryFormat.TABLE))
+        panel.with_target(_query(PromQuery(expr, ""), index, instant=True).format(PromQueryFormat.TABLE))
         value = f"Value #{_ref(index)}"
         if name:
             renamed[value] = name
@@ -255,12 +254,25 @@ def rows(
     )
 
 
+def _last_value() -> common_builders.ReduceDataOptions:
+    return common_builders.ReduceDataOptions().calcs(["lastNotNull"]).values(False)
+
+
+def _legend(mode: common.LegendDisplayMode) -> common_builders.VizLegendOptions:
+    return (
+        common_builders.VizLegendOptions()
+        .display_mode(mode)
+        .placement(common.LegendPlacement.BOTTOM)
+        .show_legend(True)
+    )
+
+
 def _described(panel: Any, title: str, description: str, unit: str, decimals: int | None) -> Any:
     panel.title(title).description(description).datasource(PROMETHEUS).unit(unit)
     return panel if decimals is None else panel.decimals(decimals)
 
 
-def _query(target: Target, index: int, instant: bool) -> prometheus.Dataquery:
+def _query(target: PromQuery, index: int, instant: bool) -> prometheus.Dataquery:
     query = prometheus.Dataquery().expr(target.expr).legend_format(target.legend).ref_id(_ref(index))
     query.datasource(PROMETHEUS)
     return query.instant() if instant else query.range()

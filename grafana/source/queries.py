@@ -15,7 +15,7 @@ STATUS_NAMES = {
     5: ("CANCELED", GREY),
     6: ("FINISHED", BLUE),
 }
-"""How the numbers of ``status`` are called: ``gone`` is a query whose driver died."""
+"""The names and colours of the numbers of ``status``: ``gone`` is a query whose driver died."""
 
 
 def latest(metric: str) -> str:

@@ -10,11 +10,13 @@ from grafana.source.panels import (
     GREEN,
     LEGEND,
     RED,
-    Target,
+    PromQuery,
     bars,
     dashboard,
     lines,
     number,
+    objective,
+    place,
     states,
 )
 from grafana.source.queries import FAILURES, QUERY_STATUS, RESTARTS, STATUS_NAMES, UP, latest
@@ -24,12 +26,7 @@ _SHARE = f"avg_over_time({UP}[$__range])"
 
 def uptime() -> builders.Dashboard:
     """Return the dashboard."""
-    target = (
-        builders.TextBoxVariable("target")
-        .label("Target in %")
-        .description("The share of the time that a query has to be up.")
-        .default_value("99.9")
-    )
+    target = objective("Target in %", "The share of the time that a query has to be up.", "99.9")
     board = dashboard(
         "spark-events-uptime",
         "Spark query uptime",
@@ -37,58 +34,45 @@ def uptime() -> builders.Dashboard:
         "failure, or its driver's, until it is RUNNING again; before its first start and after a stop on "
         "purpose it is neither.",
     ).with_variable(target)
-    for panel in _numbers():
-        board.with_panel(panel.height(6).span(6))
-    board.with_panel(
-        states(
-            "Status",
-            "In which status each query is; gone: its driver died.",
-            Target(QUERY_STATUS),
-            STATUS_NAMES,
-        )
-        .height(9)
-        .span(24)
+    status = states(
+        "Status",
+        "In which status each query is; gone: its driver died.",
+        PromQuery(QUERY_STATUS),
+        STATUS_NAMES,
     )
-    board.with_panel(
+    place(board, _numbers(), height=6, width=6)
+    place(board, [status], height=9, width=24)
+    place(board, _over_time(), height=8, width=12)
+    return board
+
+
+def _over_time() -> list[builders.Panel]:
+    hourly_restarts = RESTARTS.replace("$__range", "1h")
+    return [
         lines(
             "Uptime against target",
             "The share of the last hour, at each time, that each query was up.",
-            [Target(f"100 * avg_over_time({UP}[1h])"), Target("vector($target)", "target")],
+            [PromQuery(f"100 * avg_over_time({UP}[1h])"), PromQuery("vector($target)", "target")],
             units.Percent,
             dashed="target",
             highest=100,
-        )
-        .height(8)
-        .span(12)
-    )
-    by_class = f"sum by (error, failure_type) {FAILURES} > 0"
-    board.with_panel(
+        ),
         bars(
             "Failures by class",
             "Of queries and what works for them, in the time that is shown: Spark's error condition, or the "
             "exception's class; USER, SYSTEM or UNKNOWN.",
-            Target(by_class, "{{error}} ({{failure_type}})"),
-        )
-        .height(8)
-        .span(12)
-    )
-    board.with_panel(
+            PromQuery(f"sum by (error, failure_type) {FAILURES} > 0", "{{error}} ({{failure_type}})"),
+        ),
         lines(
             "Up for",
             "How long each query has been RUNNING without a break.",
-            [Target(latest("spark_query_uptime_seconds"))],
+            [PromQuery(latest("spark_query_uptime_seconds"))],
             units.Seconds,
-        )
-        .height(8)
-        .span(12)
-    )
-    hourly = RESTARTS.replace("$__range", "1h")
-    board.with_panel(
-        lines("Restarts within an hour", "Runs but the first, of the hour before.", [Target(hourly)])
-        .height(8)
-        .span(12)
-    )
-    return board
+        ),
+        lines(
+            "Restarts within an hour", "Runs but the first, of the hour before.", [PromQuery(hourly_restarts)]
+        ),
+    ]
 
 
 def _numbers() -> list[builders.Panel]:
@@ -97,7 +81,7 @@ def _numbers() -> list[builders.Panel]:
         number(
             "Uptime",
             "The share of the time shown that it was up, of that in which it was up or down.",
-            Target(f"100 * {_SHARE}"),
+            PromQuery(f"100 * {_SHARE}"),
             [(None, RED), (99, AMBER), (99.9, GREEN)],
             units.Percent,
             3,
@@ -105,21 +89,21 @@ def _numbers() -> list[builders.Panel]:
         number(
             "Downtime",
             "In the time that is shown.",
-            Target(f"sum_over_time((1 - {UP})[$__range:$__interval]) * $__interval_ms / 1000"),
+            PromQuery(f"sum_over_time((1 - {UP})[$__range:$__interval]) * $__interval_ms / 1000"),
             [(None, GREEN), (60, AMBER), (600, RED)],
             units.Seconds,
         ),
         number(
             "Restarts",
             "Runs but the first, in the time that is shown, in whichever driver.",
-            Target(RESTARTS),
+            PromQuery(RESTARTS),
             [(None, GREEN), (1, AMBER), (5, RED)],
             decimals=0,
         ),
         number(
             "Time since the last failure",
             "Of the query, or of a job that worked for it.",
-            Target(f"time() - {last_s}", LEGEND),
+            PromQuery(f"time() - {last_s}", LEGEND),
             [(None, RED), (3_600, AMBER), (86_400, GREEN)],
             units.Seconds,
         ),

@@ -1,10 +1,11 @@
-"""The command line of ``report``; what it needs is imported when it runs."""
+"""The command line of ``report``; its dependencies are imported when it runs."""
 
 from __future__ import annotations
 
 import os
 import signal
 import threading
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +16,7 @@ from spark_events.api import ConfigError
 from spark_events.api.option_types import DURATION
 from spark_events.cli.console import INTERRUPTED, err, out, plain, say
 from spark_events.history.plausible import PossibleTimes
+from spark_events.history.sla import Sla
 from spark_events.spark.conf import read_conf
 
 if TYPE_CHECKING:
@@ -67,8 +69,8 @@ def report(
         raise ConfigError("report needs the PATHs of stored events, or --store with a folder that has some")
     options = ReportOptions(
         paths=tuple(paths or ()),
-        sla_ms=_slas(sla or ()),
-        since_ms=None if since is None else _duration("--since", since),
+        sla=_sla(sla or ()),
+        span_ms=None if since is None else _duration_ms("--since", since),
         html=html,
         json=json,
         parquet=parquet,
@@ -81,10 +83,10 @@ def report(
 
 
 def run_report(options: ReportOptions) -> None:
-    """Make a report, print it, and write what is asked for.
+    """Make a report, print it, and write its files.
 
     Raises:
-        ConfigError: what is asked for cannot be done; says why.
+        ConfigError: an option cannot be used, or there is nothing to read.
     """
     from spark_events.cli.report_tables import print_report
     from spark_events.history.run import make_report, start_spark, write_files
@@ -94,11 +96,11 @@ def run_report(options: ReportOptions) -> None:
     _leave_at_ctrl_c()
     try:
         with err.status("reading events"):
-            made = make_report(session, options)
+            figures = make_report(session, options)
     finally:
         session.stop()
-    print_report(made, out)
-    for path in write_files(made, options):
+    print_report(figures, out)
+    for path in write_files(figures, options):
         say(f"written to {plain(str(path))}")
     if options.parquet:
         say(f"tables written to {plain(options.parquet)}")
@@ -107,7 +109,7 @@ def run_report(options: ReportOptions) -> None:
 def _leave_at_ctrl_c() -> None:
     """End at once at Ctrl-C, in place of PySpark's handler: the JVM is gone by then, each call would fail.
 
-    Nothing is half done by that: files are written at the end, and a store takes what is whole.
+    That leaves nothing half done: files are written at the end, and a store takes whole days.
     """
 
     def leave(number: int, frame: object) -> None:
@@ -120,27 +122,27 @@ def _leave_at_ctrl_c() -> None:
 
 
 def _times(earliest: datetime, latest: datetime | None) -> PossibleTimes:
-    earliest_ms = int(earliest.replace(tzinfo=timezone.utc).timestamp() * 1_000)
-    times = PossibleTimes(earliest_ms)
-    if latest is not None:
-        times = PossibleTimes(earliest_ms, int(latest.replace(tzinfo=timezone.utc).timestamp() * 1_000))
+    limits_ms = [
+        int(limit.replace(tzinfo=timezone.utc).timestamp() * 1_000) for limit in (earliest, latest) if limit
+    ]
+    times = PossibleTimes(*limits_ms)
     if times.latest_ms <= times.earliest_ms:
         raise ConfigError(f"--latest {latest}: is not after --earliest {earliest}")
     return times
 
 
-def _slas(texts: list[str] | tuple[str, ...]) -> dict[str, int]:
-    """Return SLAs in ms by query, that of all others under an empty name."""
-    slas: dict[str, int] = {}
+def _sla(texts: Sequence[str]) -> Sla:
+    sla_ms: dict[str, int] = {}
     for text in texts:
-        query, _, sla = text.rpartition("=")
-        slas[query] = _duration("--sla", sla)
-        if not slas[query]:
+        query, _, duration = text.rpartition("=")
+        sla_ms[query] = _duration_ms("--sla", duration)
+        if not sla_ms[query]:
             raise ConfigError(f"--sla {text}: an SLA is longer than 0 ms")
-    return slas
+    default_ms = sla_ms.pop("", Sla().default_ms)
+    return Sla(default_ms, sla_ms)
 
 
-def _duration(option: str, text: str) -> int:
+def _duration_ms(option: str, text: str) -> int:
     try:
         return DURATION.parse(text)
     except ValueError:

@@ -19,8 +19,8 @@ _WIDE = 100
 _COLOURS = {"up": "green", "down": "bold red", "starting": "yellow", "stopped": "dim"}
 
 
-class _Column(NamedTuple):
-    """A column: title, what stands in it, whether that is a number, whether it needs a wide terminal."""
+class _TableColumn(NamedTuple):
+    """A column: title, text of a row's cell, whether that is a number, whether it needs a wide terminal."""
 
     title: str
     cell: Callable[[Row], str]
@@ -29,20 +29,20 @@ class _Column(NamedTuple):
 
 
 def print_report(report: Report, out: Console) -> None:
-    """Print what was up and down, which checkpoints were late, and what failed."""
+    """Print the uptime, the checkpoints against the SLA, the failures and the notes."""
     span = duration(report.until_ms - report.since_ms)
     out.print(
         f"[bold]{moment(report.since_ms)}[/] to [bold]{moment(report.until_ms)}[/] UTC ({span})",
         soft_wrap=True,
     )
-    _print("Uptime, the worst first", _UPTIME, report.uptime, out)
-    _print("Checkpoints against the SLA, the worst first", _SLA, report.checkpoint_sla, out)
-    _print("Failures, the latest first", _FAILURES, _by_error(report.failures), out)
+    _print_table("Uptime, the worst first", _UPTIME, report.uptime, out)
+    _print_table("Checkpoints against the SLA, the worst first", _SLA, report.checkpoint_sla, out)
+    _print_table("Failures, the latest first", _FAILURES, _by_error(report.failures), out)
     for note in report.notes:
         out.print(f"[yellow]note[/] {plain(note)}", soft_wrap=True)
 
 
-def _print(title: str, columns: Sequence[_Column], rows: list[Row], out: Console) -> None:
+def _print_table(title: str, columns: Sequence[_TableColumn], rows: list[Row], out: Console) -> None:
     if not rows:
         return
     shown = [column for column in columns if out.width >= _WIDE or not column.wide]
@@ -64,14 +64,14 @@ def _print(title: str, columns: Sequence[_Column], rows: list[Row], out: Console
 
 def _by_error(failures: list[Row]) -> list[Row]:
     """Join the days of each error; the message is that of the last."""
-    found: dict[tuple[str, ...], Row] = {}
+    last_rows: dict[tuple[str, ...], Row] = {}
     counts: dict[tuple[str, ...], int] = defaultdict(int)
     for row in failures:
         key = tuple(row[name] for name in ("kind", "app_name", "query_name", "error", "labels"))
         counts[key] += row["count"]
-        if key not in found or row["last_ms"] >= found[key]["last_ms"]:
-            found[key] = row
-    joined = [{**row, "count": counts[key]} for key, row in found.items()]
+        if key not in last_rows or row["last_ms"] >= last_rows[key]["last_ms"]:
+            last_rows[key] = row
+    joined = [{**row, "count": counts[key]} for key, row in last_rows.items()]
     return sorted(joined, key=lambda row: (-row["last_ms"], -row["count"]))
 
 
@@ -92,29 +92,29 @@ def _error(row: Row) -> str:
 
 
 _UPTIME = (
-    _Column("application / query", _name, number=False),
-    _Column("status", lambda row: f"[{_COLOURS[row['state']]}]{row['status']}[/]", number=False),
-    _Column("uptime", lambda row: percent(row["uptime_percent"])),
-    _Column("down", _duration("down_ms")),
-    _Column("failures", _number("failures")),
-    _Column("restarts", _number("restarts")),
-    _Column("MTTR", _duration("mttr_ms"), wide=True),
-    _Column("longest\noutage", _duration("longest_outage_ms"), wide=True),
+    _TableColumn("application / query", _name, number=False),
+    _TableColumn("status", lambda row: f"[{_COLOURS[row['state']]}]{row['status']}[/]", number=False),
+    _TableColumn("uptime", lambda row: percent(row["uptime_percent"])),
+    _TableColumn("down", _duration("down_ms")),
+    _TableColumn("failures", _number("failures")),
+    _TableColumn("restarts", _number("restarts")),
+    _TableColumn("MTTR", _duration("mttr_ms"), wide=True),
+    _TableColumn("longest\noutage", _duration("longest_outage_ms"), wide=True),
 )
 _SLA = (
-    _Column("application / query", _name, number=False),
-    _Column("SLA", _duration("sla_ms")),
-    _Column("met", lambda row: percent(row["met_percent"])),
-    _Column("completed", _number("completed")),
-    _Column("late by\nduration", _number("late_by_duration")),
-    _Column("late by\ngap", _number("late_by_gap")),
-    _Column("failed", _number("failed"), wide=True),
-    _Column("slowest", _duration("worst_duration_ms"), wide=True),
-    _Column("longest\ngap", _duration("worst_gap_ms"), wide=True),
+    _TableColumn("application / query", _name, number=False),
+    _TableColumn("SLA", _duration("sla_ms")),
+    _TableColumn("met", lambda row: percent(row["met_percent"])),
+    _TableColumn("completed", _number("completed")),
+    _TableColumn("late by\nduration", _number("late_by_duration")),
+    _TableColumn("late by\ngap", _number("late_by_gap")),
+    _TableColumn("failed", _number("failed"), wide=True),
+    _TableColumn("slowest", _duration("worst_duration_ms"), wide=True),
+    _TableColumn("longest\ngap", _duration("worst_gap_ms"), wide=True),
 )
 _FAILURES = (
-    _Column("count", _number("count")),
-    _Column("what", lambda row: f"{plain(row['kind'])} {_name(row)}", number=False),
-    _Column("error", _error, number=False),
-    _Column("last (UTC)", lambda row: moment(row["last_ms"])),
+    _TableColumn("count", _number("count")),
+    _TableColumn("what", lambda row: f"{plain(row['kind'])} {_name(row)}", number=False),
+    _TableColumn("error", _error, number=False),
+    _TableColumn("last (UTC)", lambda row: moment(row["last_ms"])),
 )

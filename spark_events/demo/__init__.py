@@ -1,1 +1,1 @@
-"""The jobs of ``spark-events demo``: a batch job, and a streaming query that fails once."""
+"""A demonstration on local Spark: reporters at work, in a minute and without a server."""

@@ -1,4 +1,4 @@
-"""What the demo runs: a batch job, and a stateful streaming query that fails once."""
+"""The jobs of the demo: a batch job, and a stateful streaming query that fails once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DOWN_S = 6.5
 
 
 class PoisonedOrderError(ValueError):
-    """What the demo's query trips over, once."""
+    """The error that the demo's query fails with, once."""
 
 
 def run_batch_job(spark: Any) -> None:

@@ -1,4 +1,4 @@
-"""Runs the demo's jobs with reporters, and says what to report of them."""
+"""Runs the demo's jobs with reporters, and makes the options of a report on their events."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from spark_events.api import ConfigError
 from spark_events.api.option_types import DURATION
 from spark_events.demo.jobs import run_batch_job, run_streaming_query
 from spark_events.history.run import ReportOptions
+from spark_events.history.sla import Sla
 from spark_events.spark.java_runtime import ensure_java
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
 
@@ -31,7 +32,7 @@ _SPARK = {
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """What the command line asks for.
+    """The options of the command line.
 
     Attributes:
         otlp_endpoint: a collector; None sends nothing.
@@ -83,13 +84,13 @@ def run_demo(options: DemoOptions, folder: Path, tell: Callable[[str], None]) ->
     """Run the demo's jobs, reported on.
 
     Args:
-        options: what is asked for.
+        options: of the command line.
         folder: of its files.
         tell: called with each line for a person, in rich's markup.
 
     Raises:
         ConfigError: there is no PySpark or no Java, or an option cannot be used.
-        KeyboardInterrupt: somebody interrupted it; what happened so far is delivered.
+        KeyboardInterrupt: somebody interrupted it; the events so far are delivered.
     """
     if find_spec("pyspark") is None:
         raise ConfigError("the demo needs PySpark, which is not installed: pip install 'spark-events[spark]'")
@@ -105,7 +106,7 @@ def run_demo(options: DemoOptions, folder: Path, tell: Callable[[str], None]) ->
 
     try:
         attachment = spark_events.attach(spark, strict=True)
-    except ConfigError:
+    except BaseException:
         spark.stop()
         raise
     try:
@@ -120,7 +121,7 @@ def run_demo(options: DemoOptions, folder: Path, tell: Callable[[str], None]) ->
 
 
 def report_of_demo(options: DemoOptions, folder: Path, keep: bool) -> ReportOptions:
-    """Return what to ask a report of the demo's events for.
+    """Return the options of a report on the demo's events.
 
     Args:
         options: the demo's.
@@ -130,5 +131,6 @@ def report_of_demo(options: DemoOptions, folder: Path, keep: bool) -> ReportOpti
     html = None
     if find_spec("jinja2") is not None:
         html = (folder if keep else Path(tempfile.mkdtemp(prefix="spark-events-report-"))) / "report.html"
+    sla = Sla(DURATION.parse(options.sla))
     conf = {"spark.master": "local[2]"}
-    return ReportOptions((str(folder / "events"),), {"": DURATION.parse(options.sla)}, html=html, conf=conf)
+    return ReportOptions((str(folder / "events"),), sla, html=html, conf=conf)

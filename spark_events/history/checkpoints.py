@@ -1,48 +1,27 @@
-"""Which checkpoints of each query were completed within the SLA.
+"""The checkpoints of each query, in time and late, against the SLA.
 
 A checkpoint is late by its duration when its micro-batch took longer than the SLA, and late by its gap when
 it was owed for longer: since the last one, also while the query was down, but not while it was idle or
-stopped on purpose (the clock of ``spark_events.listeners.checkpoint_watch``). An event tells that of its own
-application (``owedMs``); over the end of one, it is reckoned here.
+stopped on purpose (the clock of ``spark_events.listeners.checkpoint_watch``). An event says how long it was
+owed within its own application (``owedMs``); over the end of one, that is reckoned here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from spark_events.history.facts import CHECKPOINT, OVERDUE, date_of
+from spark_events.history.sla import Sla as Sla  # where docs/history.md imports it from
 from spark_events.history.timeline import DOWN, STOPPED, transitions
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 QUERY = ("app_name", "query_name")
 _COUNTS = ("completed", "failed", "late_by_duration", "late_by_gap", "late")
-
-
-@dataclass(frozen=True)
-class Sla:
-    """The longest time that there may be between two checkpoints, and that one may take.
-
-    Attributes:
-        default_ms: of all queries.
-        by_query: of some, by their names, in ms.
-    """
-
-    default_ms: int = 60_000
-    by_query: Mapping[str, int] = field(default_factory=dict)
-
-    def column(self) -> Any:
-        """Return the SLA of ``query_name``, in ms."""
-        sla = F.lit(self.default_ms).cast("bigint")
-        for name, its_ms in self.by_query.items():
-            sla = F.when(F.col("query_name") == name, F.lit(its_ms)).otherwise(sla)
-        return sla
 
 
 def checkpoint_days(facts: DataFrame, sla: Sla, since_ms: int | None = None) -> DataFrame:
@@ -50,7 +29,7 @@ def checkpoint_days(facts: DataFrame, sla: Sla, since_ms: int | None = None) -> 
 
     Args:
         facts: of ``facts.SCHEMA``, each once; whole days.
-        sla: what is late.
+        sla: the limit.
         since_ms: a day that begins before is summed up in two parts, in ms since the epoch.
 
     Returns:
@@ -60,30 +39,27 @@ def checkpoint_days(facts: DataFrame, sla: Sla, since_ms: int | None = None) -> 
         ones, with ``time_ms``, ``owed_ms``, ``duration_ms``; ``last_ms``: when the last was completed;
         ``heard_ms``: when the last of all was.
     """
-    ones = facts.where(F.col("fact") == CHECKPOINT)
-    # What does not say how long it was owed was owed for as long as it took.
-    ones = ones.withColumn("owed_ms", F.coalesce("owed_ms", "duration_ms")).withColumn("sla_ms", sla.column())
-    done = F.col("status") == "COMPLETED"
-    slow, gap = F.col("duration_ms") > F.col("sla_ms"), F.col("owed_ms") > F.col("sla_ms")
-    key = (
-        (F.col("time_ms") >= (since_ms or 0)).alias("counted"),
-        F.coalesce("app_id", F.lit("")).alias("app_id"),
+    checkpoints = (
+        facts.where(F.col("fact") == CHECKPOINT)
+        # One that does not say how long it was owed was owed for as long as it took.
+        .withColumn("owed_ms", F.coalesce("owed_ms", "duration_ms"))
+        .withColumn("sla_ms", _sla_ms(sla))
+        .withColumn("counted", F.col("time_ms") >= (since_ms or 0))
+        .withColumn("app_id", F.coalesce("app_id", F.lit("")))
     )
-
-    def count(condition: Any) -> Any:
-        return F.count(F.when(done & condition, True))
-
-    return ones.groupBy("date", *QUERY, *key).agg(
-        F.count(F.when(done, True)).alias("completed"),
-        F.count(F.when(~done, True)).alias("failed"),
-        count(slow).alias("late_by_duration"),
-        count(gap).alias("late_by_gap"),
-        count(slow | gap).alias("late"),
-        F.max(F.when(done, F.col("duration_ms"))).alias("worst_duration_ms"),
-        F.max(F.when(done, F.col("owed_ms"))).alias("worst_gap_ms"),
-        F.sum(F.when(done, F.col("duration_ms"))).alias("duration_sum_ms"),
-        F.min(F.when(done, F.struct("time_ms", "owed_ms", "duration_ms"))).alias("first"),
-        F.max(F.when(done, F.col("time_ms"))).alias("last_ms"),
+    completed = F.col("status") == "COMPLETED"
+    slow, gap = F.col("duration_ms") > F.col("sla_ms"), F.col("owed_ms") > F.col("sla_ms")
+    return checkpoints.groupBy("date", *QUERY, "counted", "app_id").agg(
+        F.count_if(completed).alias("completed"),
+        F.count_if(~completed).alias("failed"),
+        F.count_if(completed & slow).alias("late_by_duration"),
+        F.count_if(completed & gap).alias("late_by_gap"),
+        F.count_if(completed & (slow | gap)).alias("late"),
+        F.max(F.when(completed, F.col("duration_ms"))).alias("worst_duration_ms"),
+        F.max(F.when(completed, F.col("owed_ms"))).alias("worst_gap_ms"),
+        F.sum(F.when(completed, F.col("duration_ms"))).alias("duration_sum_ms"),
+        F.min(F.when(completed, F.struct("time_ms", "owed_ms", "duration_ms"))).alias("first"),
+        F.max(F.when(completed, F.col("time_ms"))).alias("last_ms"),
         F.max("time_ms").alias("heard_ms"),
     )
 
@@ -95,7 +71,7 @@ class CheckpointSla:
         days: as of ``checkpoint_days``, of all days.
         facts: of ``facts.SCHEMA``; of the checkpoints among them none are needed.
         intervals: as of ``timeline.status_intervals``.
-        sla: the one that ``days`` was made with.
+        sla: as given to ``checkpoint_days``.
         until_ms: the end of what is known, in ms since the epoch.
     """
 
@@ -136,7 +112,7 @@ class CheckpointSla:
         mean = F.col("duration_sum_ms") / F.when(F.col("completed") > 0, F.col("completed"))
         return sums.select(
             *key,
-            self._sla.column().alias("sla_ms"),
+            _sla_ms(self._sla).alias("sla_ms"),
             "completed",
             "failed",
             "late_by_duration",
@@ -150,63 +126,79 @@ class CheckpointSla:
         )
 
 
+def _sla_ms(sla: Sla) -> Column:
+    """Return the SLA of the query that ``query_name`` names, in ms."""
+    sla_ms = F.lit(sla.default_ms).cast("bigint")
+    for query_name, query_sla_ms in sla.by_query.items():
+        sla_ms = F.when(F.col("query_name") == query_name, F.lit(query_sla_ms)).otherwise(sla_ms)
+    return sla_ms
+
+
 def _over_applications(days: DataFrame, facts: DataFrame, sla: Sla) -> DataFrame:
     """Reckon how long an application's first checkpoint was owed, where the one before failed or died."""
     of_application = Window.partitionBy(*QUERY, "app_id")
     is_first = F.col("first.time_ms") == F.min("first.time_ms").over(of_application)
     days = days.withColumn("is_first", F.coalesce(is_first, F.lit(False)))
-    days = days.join(_owed_since(days, facts), [*QUERY, "app_id"], "left").withColumn("sla_ms", sla.column())
+    days = days.join(_owed_since(days, facts), [*QUERY, "app_id"], "left").withColumn("sla_ms", _sla_ms(sla))
     first, sla_ms = F.col("first"), F.col("sla_ms")
     gap_ms = first["time_ms"] - F.col("owed_since_ms")
-    more = F.col("is_first") & (gap_ms > sla_ms) & (first["owed_ms"] <= sla_ms)
-    newly = F.coalesce(more, F.lit(False))
-    late_anyhow = first["duration_ms"] > sla_ms
+    late_by_its_event = first["owed_ms"] > sla_ms
+    late_by_duration = first["duration_ms"] > sla_ms
+    newly_late = F.coalesce(F.col("is_first") & (gap_ms > sla_ms) & ~late_by_its_event, F.lit(False))
     return (
-        days.withColumn("late_by_gap", F.col("late_by_gap") + newly.cast("int"))
-        .withColumn("late", F.col("late") + (newly & ~late_anyhow).cast("int"))
+        days.withColumn("late_by_gap", F.col("late_by_gap") + newly_late.cast("int"))
+        .withColumn("late", F.col("late") + (newly_late & ~late_by_duration).cast("int"))
         .withColumn("worst_gap_ms", F.greatest("worst_gap_ms", F.when(F.col("is_first"), gap_ms)))
     )
 
 
 def _owed_since(days: DataFrame, facts: DataFrame) -> DataFrame:
-    """Return, of each application but the first, the last checkpoint before its own, unless stopped since."""
-    ends = transitions(facts).where("kind = 'query' and status in ('FINISHED', 'CANCELED')")
-    stops = ends.select(*QUERY, F.lit("").alias("app_id"), F.col("time_ms"), F.lit("stop").alias("what"))
-    lasts = days.where("last_ms is not null").select(
-        *QUERY, "app_id", F.col("last_ms").alias("time_ms"), F.lit("done").alias("what")
-    )
-    firsts = days.where("is_first").select(
-        *QUERY, "app_id", F.col("first.time_ms").alias("time_ms"), F.lit("first").alias("what")
+    """Return since when the first checkpoint of each application was owed.
+
+    Returns:
+        ``app_name``, ``query_name``, ``app_id``; ``owed_since_ms``: the last checkpoint of the application
+        before; null where there is none, or the query was stopped on purpose since.
+    """
+    stopped = transitions(facts).where("kind = 'query' and status in ('FINISHED', 'CANCELED')")
+    lasts = days.where("last_ms is not null")
+    firsts = days.where("is_first")
+    no_application = F.lit("").alias("app_id")
+
+    def moments(frame: DataFrame, app_id: Column | str, time: str, moment: str) -> DataFrame:
+        return frame.select(*QUERY, app_id, F.col(time).alias("time_ms"), F.lit(moment).alias("moment"))
+
+    both = (
+        moments(firsts, "app_id", "first.time_ms", "first")
+        .unionByName(moments(lasts, "app_id", "last_ms", "last"))
+        .unionByName(moments(stopped, no_application, "time_ms", "stop"))
     )
     # In one ms, the checkpoint before that of another application, and before the query's end.
-    order = F.when(F.col("what") == "first", 0).when(F.col("what") == "done", 1).otherwise(2)
-    in_order = Window.partitionBy(*QUERY).orderBy("time_ms", order)
-    before = in_order.rowsBetween(Window.unboundedPreceding, -1)
-    past = F.when(F.col("what") != "first", F.struct("what", "time_ms"))
-    marked = firsts.unionByName(lasts).unionByName(stops)
-    marked = marked.withColumn("before", F.last(past, ignorenulls=True).over(before))
-    since = F.when(F.col("before.what") == "done", F.col("before.time_ms"))
-    return marked.where("what = 'first'").select(*QUERY, "app_id", since.alias("owed_since_ms"))
+    order = F.when(F.col("moment") == "first", 0).when(F.col("moment") == "last", 1).otherwise(2)
+    earlier = Window.partitionBy(*QUERY).orderBy("time_ms", order).rowsBetween(Window.unboundedPreceding, -1)
+    last_or_stop = F.when(F.col("moment") != "first", F.struct("moment", "time_ms"))
+    both = both.withColumn("before", F.last(last_or_stop, ignorenulls=True).over(earlier))
+    since_ms = F.when(F.col("before.moment") == "last", F.col("before.time_ms"))
+    return both.where("moment = 'first'").select(*QUERY, "app_id", since_ms.alias("owed_since_ms"))
 
 
 def _overdue(days: DataFrame, facts: DataFrame, intervals: DataFrame, sla: Sla, until_ms: int) -> DataFrame:
     """Return the queries whose next checkpoint is overdue at the end, as rows of the last day."""
+    states = (
+        intervals.where("kind = 'query'").groupBy(*QUERY).agg(F.max_by("state", "start_ms").alias("state"))
+    )
     last = days.groupBy(*QUERY).agg(F.max("last_ms").alias("last_ms"))
-    said = facts.where(F.col("fact") == OVERDUE).groupBy(*QUERY)
     # Reported live: owed for longer than the SLA that was set then.
-    said = said.agg(F.max(F.struct("time_ms", "owed_ms")).alias("said"))
-    queries = intervals.where("kind = 'query'").groupBy(*QUERY)
-    now = queries.agg(F.max_by("state", "start_ms").alias("state"))
-    joined = now.where(F.col("state") != STOPPED).join(last, [*QUERY], "left").join(said, [*QUERY], "left")
-    open_said = F.coalesce(F.col("said.time_ms") > F.col("last_ms"), F.col("said").isNotNull())
-    since_ms = F.when(open_said, F.col("said.time_ms") - F.col("said.owed_ms")).when(
+    reported = facts.where(F.col("fact") == OVERDUE).groupBy(*QUERY)
+    reported = reported.agg(F.max(F.struct("time_ms", "owed_ms")).alias("reported"))
+    queries = states.where(F.col("state") != STOPPED)
+    queries = queries.join(last, [*QUERY], "left").join(reported, [*QUERY], "left")
+    still_owed = F.coalesce(F.col("reported.time_ms") > F.col("last_ms"), F.col("reported").isNotNull())
+    since_ms = F.when(still_owed, F.col("reported.time_ms") - F.col("reported.owed_ms")).when(
         F.col("state") == DOWN, F.col("last_ms")
     )
-    late = joined.withColumn("worst_gap_ms", F.lit(until_ms) - since_ms).where(
-        F.col("worst_gap_ms") > sla.column()
-    )
+    overdue = queries.withColumn("worst_gap_ms", F.lit(until_ms) - since_ms)
     none = F.lit(None).cast("bigint")
-    return late.select(
+    return overdue.where(F.col("worst_gap_ms") > _sla_ms(sla)).select(
         date_of(F.lit(until_ms)).alias("date"),
         *QUERY,
         *(F.lit(int(name == "late_by_gap")).alias(name) for name in _COUNTS),

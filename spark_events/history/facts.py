@@ -1,4 +1,4 @@
-"""From stored events, the facts that the history is made of: typed, each once, and what could not be used."""
+"""From stored events, the facts that the history is made of: typed, each once; the rest is counted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STATUS, CHECKPOINT, FAILURE, OVERDUE, LOSS, SEEN = (
     "loss",
     "seen",
 )
-"""The kinds of facts; ``seen`` is that something was heard of an application at all."""
+"""The kinds of facts; ``seen`` says no more than that an application lived."""
 SCHEMA = (
     "fact string, date date, event_id string, time_ms bigint, kind string, app_name string, app_id string, "
     "attempt string, query_name string, run_id string, status string, checkpoint_id bigint, "
@@ -32,7 +32,8 @@ SCHEMA = (
     "exception_type string, message string, labels string, count bigint"
 )
 """Of the facts. ``time_ms`` is since the epoch, ``date`` its day in UTC, ``full_size`` in bytes."""
-_FACT_OF = {
+_COLUMNS = [column.split()[0] for column in SCHEMA.split(", ")]
+_FACT_OF_EVENT = {
     "JobStatusChangeEvent": STATUS,
     "CheckpointEvent": CHECKPOINT,
     "JobFailureEvent": FAILURE,
@@ -76,24 +77,21 @@ PROBLEMS = {
 
 @dataclass
 class Reading:
-    """What was found at the paths.
+    """How many records were read, and how many could be used.
 
     Attributes:
         records: lines, rows and log records, but for spans and metrics.
-        facts: those that are kept one by one: not what only shows that an application lived.
-        events: those that were used.
+        facts: those that are kept one by one: all but those that are ``seen``.
         duplicates: facts that were there already, by their ids.
         problems: how many records were not used, by the keys of ``PROBLEMS``.
-        examples: for each of these, a file in which one stands.
-        odd_numbers: values that ought to be numbers and are not, or not such as can be; they are taken as
-            missing.
-        own: events of names that are not the framework's: those of the users' own code.
-        times: which can be; those of other events are a problem.
+        examples: for each of these problems, a file with such a record.
+        odd_numbers: values that are no numbers, or impossible ones; they are taken as missing.
+        own: events whose names are not the framework's: those of the users' own code.
+        times: the possible ones; events of other times are a problem.
     """
 
     records: int = 0
     facts: int = 0
-    events: int = 0
     duplicates: int = 0
     problems: dict[str, int] = field(default_factory=dict)
     examples: dict[str, str] = field(default_factory=dict)
@@ -108,7 +106,7 @@ class FactReader:
     Args:
         spark: the session.
         paths: as ``read_stored_events`` takes them.
-        times: which can be; from 2009 to a day from now by default.
+        times: the possible ones; from 2009 to a day from now by default.
 
     Attributes:
         facts: of ``SCHEMA``, not yet each once.
@@ -121,49 +119,48 @@ class FactReader:
         self._times = times or PossibleTimes()
         self._observed = Observation("reading")
         rows = _classified(read_stored_events(spark, paths), self._times)
-        counted = [
+        metrics = [
             F.count(F.lit(1)).alias("records"),
             F.count(F.when(F.col("problem").isNull() & (F.col("fact") != SEEN), True)).alias("facts"),
             F.coalesce(F.sum("odd_numbers"), F.lit(0)).alias("odd_numbers"),
             F.count(F.when(F.col("problem").isNull() & F.col("own"), True)).alias("own"),
         ]
         for problem in PROBLEMS:
-            is_it = F.col("problem") == problem
-            counted.append(F.count(F.when(is_it, True)).alias(f"count_{problem}"))
-            counted.append(F.min(F.when(is_it, F.col("file"))).alias(f"file_{problem}"))
-        observed = rows.observe(self._observed, *counted).where("problem is null")
-        self.facts: DataFrame = observed.select(*_columns_of_schema())
+            file = F.when(F.col("problem") == problem, F.col("file"))
+            metrics.append(F.count(file).alias(f"count_{problem}"))
+            metrics.append(F.min(file).alias(f"file_{problem}"))
+        usable = rows.observe(self._observed, *metrics).where("problem is null")
+        self.facts: DataFrame = usable.select(*_COLUMNS)
 
     def reading(self) -> Reading:
         """Return how reading went; waits for the first action on ``facts``."""
-        found = self._observed.get
-        problems = {name: found[f"count_{name}"] for name in PROBLEMS if found[f"count_{name}"]}
+        metrics = self._observed.get
+        counts = {problem: metrics[f"count_{problem}"] for problem in PROBLEMS}
+        problems = {problem: count for problem, count in counts.items() if count}
         return Reading(
-            records=found["records"],
-            facts=found["facts"],
-            events=found["records"] - sum(problems.values()),
+            records=metrics["records"],
+            facts=metrics["facts"],
             problems=problems,
-            examples={name: found[f"file_{name}"] for name in problems},
-            odd_numbers=found["odd_numbers"],
-            own=found["own"],
+            examples={problem: metrics[f"file_{problem}"] for problem in problems},
+            odd_numbers=metrics["odd_numbers"],
+            own=metrics["own"],
             times=self._times,
         )
 
 
 def each_once(facts: DataFrame) -> DataFrame:
-    """Return the facts without repeated ids, and of what was ``seen`` the last of each application and day.
+    """Return the facts without repeated ids, and of those that are ``seen`` the last of each run and day.
 
-    Where two records of one id differ, that which sorts last is taken: the same one in whatever order they
+    Where two records of one id differ, the one that sorts last is kept: the same one in whatever order they
     come.
     """
-    # What was seen has an id of its day and application in place of its own.
-    of_day = F.concat_ws(" ", F.lit(SEEN), "date", "app_name", "app_id", "attempt")
-    same = F.when(F.col("fact") == SEEN, of_day).otherwise(F.col("event_id"))
-    rest = [name for name in _columns_of_schema() if name != "event_id"]
+    # A ``seen`` fact has an id of its day and application in place of its own.
+    day_id = F.concat_ws(" ", F.lit(SEEN), "date", "app_name", "app_id", "attempt")
+    event_id = F.when(F.col("fact") == SEEN, day_id).otherwise(F.col("event_id"))
     # The status first: of FINISHED and CANCELED the former knows that the query's trigger was bounded.
-    order = ["status", *(name for name in rest if name != "status")]
-    once = facts.groupBy(same.alias("event_id")).agg(F.max(F.struct(*order)).alias("kept"))
-    return once.select("kept.*", "event_id").select(*_columns_of_schema())
+    order = ["status", *(name for name in _COLUMNS if name not in ("status", "event_id"))]
+    once = facts.groupBy(event_id.alias("event_id")).agg(F.max(F.struct(*order)).alias("kept"))
+    return once.select("kept.*", "event_id").select(*_COLUMNS)
 
 
 def date_of(time_ms: Any) -> Any:
@@ -171,11 +168,8 @@ def date_of(time_ms: Any) -> Any:
     return F.date_from_unix_date(F.floor(time_ms / DAY_MS).cast("int"))
 
 
-def _columns_of_schema() -> list[str]:
-    return [part.split()[0] for part in SCHEMA.split(", ")]
-
-
 def _classified(events: DataFrame, times: PossibleTimes) -> DataFrame:
+    """Return all records as facts, with the ``problem`` of those that cannot be used."""
     attributes = F.col("attributes")
     status = F.coalesce(attributes["newJobStatus"], attributes["checkpointStatus"])
     # Two steps, or each use of a number would parse it once more.
@@ -196,16 +190,18 @@ def _classified(events: DataFrame, times: PossibleTimes) -> DataFrame:
         .otherwise(attributes["cause"])  # of a RecordsDroppedEvent
         .alias("labels"),
         _fact_of(F.col("event_name"), attributes["job.kind"]).alias("fact"),
-        (~F.col("event_name").isin(*_FACT_OF)).alias("own"),
+        (~F.col("event_name").isin(*_FACT_OF_EVENT)).alias("own"),
     )
     typed = texts.select("*", *(_number(name).alias(name) for name in _NUMBERS))
-    odd = sum((F.col(name).isNull() & F.col(f"{name}_text").isNotNull()).cast("int") for name in _NUMBERS)
+    odd_numbers = sum(
+        (F.col(name).isNull() & F.col(f"{name}_text").isNotNull()).cast("int") for name in _NUMBERS
+    )
     return typed.select(
         "*",
-        odd.alias("odd_numbers"),
+        odd_numbers.alias("odd_numbers"),
         _problem(times).alias("problem"),
-        # Of a time that cannot be, there may be no day either.
-        date_of(F.when(_can_be(times), F.col("time_ms"))).alias("date"),
+        # An impossible time may be of no day either.
+        date_of(F.when(_is_possible(times), F.col("time_ms"))).alias("date"),
     ).withColumn("message", F.substring("message", 1, _MESSAGE_CHARACTERS))
 
 
@@ -214,32 +210,31 @@ def _number(name: str) -> Any:
     return F.when(number.between(*NUMBERS[name]), number)
 
 
-def _fact_of(name: Any, kind: Any) -> Any:
-    fact = F.lit(SEEN)  # what users' own code reports shows that their application lives
-    for event, its in _FACT_OF.items():
-        # Spark jobs have statuses, too, and they are many: of them, only the failures are kept.
-        passing = (kind == "job") | (kind == "stage")
-        of_it = F.when(passing, F.lit(SEEN)).otherwise(its) if its == STATUS else F.lit(its)
-        fact = F.when(name == event, of_it).otherwise(fact)
-    return fact
+def _fact_of(event_name: Any, job_kind: Any) -> Any:
+    fact = F.lit(SEEN)  # an event of the users' own code shows that their application lives
+    for name, fact_of_event in _FACT_OF_EVENT.items():
+        fact = F.when(event_name == name, F.lit(fact_of_event)).otherwise(fact)
+    # Spark jobs and stages have statuses, too, and they are many: of them, only the failures are kept.
+    return F.when((fact == STATUS) & job_kind.isin("job", "stage"), F.lit(SEEN)).otherwise(fact)
 
 
 def _labels(attributes: Any) -> Any:
+    """Return the labels of a failure as one text, in order: ``team=payments, type=USER``."""
     pairs = F.map_entries(F.map_filter(attributes, lambda key, _: key.startswith(_LABEL)))
-    shown = F.transform(
+    labels = F.transform(
         pairs,
         lambda pair: F.concat(F.substring(pair["key"], len(_LABEL) + 1, 1_000), F.lit("="), pair["value"]),
     )
-    return F.array_join(F.array_sort(shown), ", ")
+    return F.array_join(F.array_sort(labels), ", ")
 
 
-def _can_be(times: PossibleTimes) -> Any:
+def _is_possible(times: PossibleTimes) -> Any:
     return F.col("time_ms").between(times.earliest_ms, times.latest_ms)
 
 
 def _problem(times: PossibleTimes) -> Any:
-    whose = F.col("app_name").isNull() | (F.col("kind").isNull() & ~F.col("fact").isin(LOSS, SEEN))
-    whose = whose | ((F.col("kind") == "query") & F.col("query_name").isNull())
+    nameless_query = (F.col("kind") == "query") & F.col("query_name").isNull()
+    without_kind = F.col("kind").isNull() & ~F.col("fact").isin(LOSS, SEEN)
     bad_checkpoint = F.col("duration_ms").isNull() | ~F.coalesce(
         F.col("status").isin("COMPLETED", "FAILED"), F.lit(False)
     )
@@ -249,8 +244,8 @@ def _problem(times: PossibleTimes) -> Any:
         .when(F.col("event_name").isNull() & F.col("event_id").isNull(), "unreadable")
         .when(F.col("event_id").isNull(), "no_id")
         .when(F.col("time_ms").isNull(), "no_time")
-        .when(~_can_be(times), "time")
-        .when(whose, "no_job")
+        .when(~_is_possible(times), "time")
+        .when(F.col("app_name").isNull() | without_kind | nameless_query, "no_job")
         .when((F.col("fact") == STATUS) & bad_status, "status")
         .when((F.col("fact") == CHECKPOINT) & bad_checkpoint, "duration")
     )

@@ -1,4 +1,4 @@
-"""What failed, how often, and with which error."""
+"""The failures of applications, queries and jobs, counted by day and error."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def failures(facts: DataFrame, since_ms: int, until_ms: int) -> DataFrame:
-    """Return a row for each day, thing that failed, error and set of labels.
+    """Return a row for each day, job that failed, error and set of labels.
 
     Args:
         facts: of ``facts.SCHEMA``, each once.
-        since_ms: what was before is left out, in ms since the epoch.
-        until_ms: as is what was after it.
+        since_ms: failures before are left out, in ms since the epoch.
+        until_ms: failures after are left out, in ms since the epoch.
 
     Returns:
         ``date``: in UTC; ``kind``: ``application``, ``query``, ``job`` or ``stage``; ``app_name``;
@@ -26,14 +26,14 @@ def failures(facts: DataFrame, since_ms: int, until_ms: int) -> DataFrame:
         the exception's class where there is none; ``labels``: of the failure enrichers, ``type=USER,
         team=x``; ``count``; ``first_ms``, ``last_ms``: since the epoch; ``message``: of the last.
     """
-    wanted = facts.where((F.col("fact") == FAILURE) & F.col("time_ms").between(since_ms, until_ms))
+    failed = facts.where((F.col("fact") == FAILURE) & F.col("time_ms").between(since_ms, until_ms))
     error = F.coalesce("error_class", "exception_type", F.lit(""))
-    named = wanted.withColumn("error", error).withColumn("query_name", F.coalesce("query_name", F.lit("")))
-    named = named.withColumn("labels", F.coalesce("labels", F.lit("")))
+    failed = failed.withColumn("error", error).withColumn("query_name", F.coalesce("query_name", F.lit("")))
+    failed = failed.withColumn("labels", F.coalesce("labels", F.lit("")))
     # By id, where two fall into one ms: in whatever order they were read, the same one is the last.
     last = F.max(F.struct("time_ms", "event_id", "message"))
     return (
-        named.groupBy("date", "kind", "app_name", "query_name", "error", "labels")
+        failed.groupBy("date", "kind", "app_name", "query_name", "error", "labels")
         .agg(
             F.count(F.lit(1)).alias("count"),
             F.min("time_ms").alias("first_ms"),

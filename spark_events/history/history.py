@@ -10,10 +10,11 @@ from pyspark import StorageLevel
 from pyspark.sql import functions as F  # noqa: N812
 
 from spark_events.api import ConfigError
-from spark_events.history.checkpoints import CheckpointSla, Sla, checkpoint_days
+from spark_events.history.checkpoints import CheckpointSla, checkpoint_days
 from spark_events.history.facts import CHECKPOINT, LOSS, SEEN, FactReader, Reading, date_of, each_once
 from spark_events.history.failures import failures
 from spark_events.history.plausible import DAY_MS, PossibleTimes
+from spark_events.history.sla import Sla
 from spark_events.history.timeline import last_heard, status_intervals
 from spark_events.history.uptime import uptime, uptime_per_day
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 MOST_DAYS = 800
-"""Of how many days at most there are tables by day."""
+"""How many days at most the tables by day have."""
 
 
 class Tables(NamedTuple):
@@ -44,7 +45,7 @@ class Tables(NamedTuple):
     failures: DataFrame
 
 
-class Window(NamedTuple):
+class Period(NamedTuple):
     """The time that a history is of, in ms since the epoch.
 
     Attributes:
@@ -61,23 +62,23 @@ class History:
 
     Args:
         facts: of ``facts.SCHEMA``, each once, without the checkpoints of days that ``days`` has; used often.
-        days: as of ``checkpoints.checkpoint_days``, made with ``sla`` and the window's begin.
+        days: as of ``checkpoints.checkpoint_days``, made with ``sla`` and the period's begin.
         checkpoints: the facts of single checkpoints.
         sla: the longest time between two checkpoints.
-        window: what it is of.
+        period: the time that it is of.
     """
 
     def __init__(
-        self, facts: DataFrame, days: DataFrame, checkpoints: DataFrame, sla: Sla, window: Window
+        self, facts: DataFrame, days: DataFrame, checkpoints: DataFrame, sla: Sla, period: Period
     ) -> None:
         self._facts, self._days = facts, days
-        self.checkpoints = checkpoints.where(F.col("time_ms") >= window.since_ms)
+        self.checkpoints = checkpoints.where(F.col("time_ms") >= period.since_ms)
         self.sla = sla
-        self.window = window
+        self.period = period
 
     def tables(self) -> Tables:
         """Return the tables; each is computed when somebody asks for its rows."""
-        since_ms, until_ms = self.window
+        since_ms, until_ms = self.period
         facts = self._facts.where(F.col("fact") != CHECKPOINT)
         heard = _settled(last_heard(facts, self._days))
         intervals = _settled(status_intervals(facts, heard, until_ms))
@@ -96,22 +97,23 @@ class History:
 
     @property
     def days_since_ms(self) -> int:
-        """The begin of the first day that tables have by day: of a longer history, of its last days alone."""
-        since_ms, until_ms = self.window
+        """The begin of the first day in the tables by day, which have the last ``MOST_DAYS`` alone."""
+        since_ms, until_ms = self.period
         return max(since_ms, (until_ms // DAY_MS + 1 - MOST_DAYS) * DAY_MS)
 
     def losses(self) -> dict[str, int]:
-        """Return how many records reporters dropped, by the cause: so much the history may lack."""
-        lost = self._facts.where((F.col("fact") == LOSS) & (F.col("time_ms") >= self.window.since_ms))
-        rows = lost.groupBy(F.coalesce("labels", F.lit("")).alias("cause")).agg(F.sum("count").alias("n"))
-        return {row["cause"]: row["n"] for row in rows.collect() if row["n"]}
+        """Return how many records reporters dropped, by the cause: the history may lack as many."""
+        lost = self._facts.where((F.col("fact") == LOSS) & (F.col("time_ms") >= self.period.since_ms))
+        by_cause = lost.groupBy(F.coalesce("labels", F.lit("")).alias("cause"))
+        rows = by_cause.agg(F.sum("count").alias("records")).collect()
+        return {row["cause"]: row["records"] for row in rows if row["records"]}
 
 
 def read_history(
     spark: SparkSession,
     paths: Sequence[str],
     sla: Sla | None = None,
-    since: int | None = None,
+    span_ms: int | None = None,
     until_now: bool = False,
     times: PossibleTimes | None = None,
 ) -> tuple[History, Reading]:
@@ -121,9 +123,9 @@ def read_history(
         spark: a classic session.
         paths: files, folders and globs on any of Hadoop's file systems.
         sla: the longest time between two checkpoints; 60 s by default.
-        since: what was before is left out: ms before the end, all where it is None.
-        until_now: whether what was heard last holds until now; else the end is the last event.
-        times: which can be; from 2009 to a day from now by default.
+        span_ms: the length of the history up to its end, in ms; None for all.
+        until_now: whether the last known statuses hold until now; else the end is the last event.
+        times: the possible ones; from 2009 to a day from now by default.
 
     Returns:
         The history, and how reading went.
@@ -134,11 +136,11 @@ def read_history(
     sla = sla or Sla()
     reader = FactReader(spark, paths, times)
     facts = each_once(reader.facts).persist(StorageLevel.MEMORY_AND_DISK)
-    window = window_of(facts.select("time_ms"), since, until_now, paths)
+    period = period_of(facts.select("time_ms"), span_ms, until_now, paths)
     reading = reader.reading()
     reading.duplicates = reading.facts - facts.where(F.col("fact") != SEEN).count()
-    days = checkpoint_days(facts, sla, window.since_ms)
-    return History(facts, days, facts.where(F.col("fact") == CHECKPOINT), sla, window), reading
+    days = checkpoint_days(facts, sla, period.since_ms)
+    return History(facts, days, facts.where(F.col("fact") == CHECKPOINT), sla, period), reading
 
 
 def _settled(frame: DataFrame) -> DataFrame:
@@ -149,20 +151,20 @@ def _settled(frame: DataFrame) -> DataFrame:
     return frame.cache()
 
 
-def window_of(times: DataFrame, since: int | None, until_now: bool, paths: Sequence[str]) -> Window:
-    """Return the window that ends with the last fact, or now.
+def period_of(times: DataFrame, span_ms: int | None, until_now: bool, paths: Sequence[str]) -> Period:
+    """Return the period that ends with the last fact, or now.
 
     Args:
-        times: has ``time_ms``, of all that happened.
-        since: how long it is, in ms; None for all.
+        times: has ``time_ms``, of all facts.
+        span_ms: how long it is, in ms; None for all.
         until_now: whether it ends now.
         paths: where the facts come from, for the error.
 
     Raises:
         ConfigError: there is no fact.
     """
-    found = times.agg(F.min("time_ms").alias("first"), F.max("time_ms").alias("last")).first()
-    if found is None or found["last"] is None:
+    (row,) = times.agg(F.min("time_ms").alias("first_ms"), F.max("time_ms").alias("last_ms")).collect()
+    if row["last_ms"] is None:
         raise ConfigError(f"{', '.join(paths)}: there is no event that could be used")
-    until_ms = max(found["last"], time.time_ns() // 1_000_000) if until_now else found["last"]
-    return Window(found["first"] if since is None else until_ms - since, until_ms)
+    until_ms = max(row["last_ms"], time.time_ns() // 1_000_000) if until_now else row["last_ms"]
+    return Period(row["first_ms"] if span_ms is None else until_ms - span_ms, until_ms)

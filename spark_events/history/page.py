@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from spark_events.api import printable
 from spark_events.api.formatting import duration, moment, percent
+from spark_events.history.plausible import DAY_MS
 from spark_events.history.report import MOST_SHOWN, Report, Row, job_name
 from spark_events.history.timeline import JOB
 
@@ -27,8 +28,8 @@ MOST_ROWS = 2_000
 MOST_DAY_ROWS = 5_000
 
 
-class Segment(NamedTuple):
-    """A part of a job's timeline: where it stands, how wide it is, its state, and what it says."""
+class Band(NamedTuple):
+    """An interval of a job's timeline: its place and width, its state, and its tooltip."""
 
     x: float
     width: float
@@ -41,11 +42,11 @@ class Lane(NamedTuple):
 
     name: str
     y: int
-    segments: list[Segment]
+    bands: list[Band]
 
 
 class Point(NamedTuple):
-    """A checkpoint in a chart: where it stands, whether it was late, and what it says."""
+    """A checkpoint in a chart: its place, whether it was late, and its tooltip."""
 
     x: float
     y: float
@@ -59,9 +60,9 @@ class Chart(NamedTuple):
     Attributes:
         name: of the query.
         points: the worst checkpoint of each of 240 parts of the time.
-        sla_y: where the line of the SLA stands.
-        sla: what it says.
-        top, bottom: what the edges stand for.
+        sla_y: the place of the line of the SLA.
+        sla: its label.
+        top, bottom: the labels of the edges.
     """
 
     name: str
@@ -83,7 +84,7 @@ def page(report: Report) -> str:
     """Return a report as HTML.
 
     Args:
-        report: what it says; all its texts are taken as text, never as markup.
+        report: the figures; all its texts are taken as text, never as markup.
     """
     environment = Environment(
         loader=PackageLoader("spark_events.history"),
@@ -116,7 +117,7 @@ def page(report: Report) -> str:
 
 
 class _Scale:
-    """Where times stand in a drawing."""
+    """The axis of time: turns times into places in a drawing."""
 
     def __init__(self, report: Report) -> None:
         self._since_ms = report.since_ms
@@ -126,51 +127,49 @@ class _Scale:
         return round(LEFT + (WIDTH - LEFT - RIGHT) * (ms - self._since_ms) / self._length_ms, 2)
 
     def ticks(self) -> Iterator[Tick]:
-        step = next((s for s in _STEPS_MS if self._length_ms / s <= _MOST_TICKS), None)
-        if step is None:
-            days = -(-self._length_ms // (_STEPS_MS[-1] * _MOST_TICKS))
-            step = days * _STEPS_MS[-1]
-        at = -(-self._since_ms // step) * step
-        while at <= self._since_ms + self._length_ms:
-            text = moment(at)
-            yield Tick(self.x(at), text[5:10] if step % _STEPS_MS[-1] == 0 else text[11:])
-            at += step
+        step_ms = next((step for step in _STEPS_MS if self._length_ms / step <= _MOST_TICKS), None)
+        if step_ms is None:
+            days = -(-self._length_ms // (DAY_MS * _MOST_TICKS))
+            step_ms = days * DAY_MS
+        tick_ms = -(-self._since_ms // step_ms) * step_ms
+        while tick_ms <= self._since_ms + self._length_ms:
+            date_and_time = moment(tick_ms)
+            yield Tick(self.x(tick_ms), date_and_time[5:10] if step_ms % DAY_MS == 0 else date_and_time[11:])
+            tick_ms += step_ms
 
 
 def _lanes(report: Report, scale: _Scale) -> Iterator[Lane]:
-    by_job: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+    intervals: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in report.intervals:
-        by_job[tuple(row[name] for name in JOB)].append(row)
+        intervals[tuple(row[name] for name in JOB)].append(row)
     for number, row in enumerate(report.uptime[:MOST_SHOWN]):
-        segments = [
-            Segment(
-                scale.x(part["start_ms"]),
-                # What is shorter than a pixel is seen all the same.
-                max(1.0, round(scale.x(part["end_ms"]) - scale.x(part["start_ms"]), 2)),
-                part["state"],
-                f"{part['status']} for {duration(part['end_ms'] - part['start_ms'])}, "
-                f"{moment(part['start_ms'])} to {moment(part['end_ms'])} UTC",
-            )
-            for part in by_job[tuple(row[name] for name in JOB)]
-        ]
+        bands = [_band(interval, scale) for interval in intervals[tuple(row[name] for name in JOB)]]
         # Outages are drawn last, over what is beside them.
-        segments.sort(key=lambda segment: segment.state == "down")
-        yield Lane(job_name(row), number * _ROW, segments)
+        bands.sort(key=lambda band: band.state == "down")
+        yield Lane(job_name(row), number * _ROW, bands)
+
+
+def _band(interval: Row, scale: _Scale) -> Band:
+    start_ms, end_ms = interval["start_ms"], interval["end_ms"]
+    title = (
+        f"{interval['status']} for {duration(end_ms - start_ms)}, {moment(start_ms)} to {moment(end_ms)} UTC"
+    )
+    # An interval that is shorter than a pixel is seen all the same.
+    width = max(1.0, round(scale.x(end_ms) - scale.x(start_ms), 2))
+    return Band(scale.x(start_ms), width, interval["state"], title)
 
 
 def _charts(report: Report, scale: _Scale) -> Iterator[Chart]:
-    by_query: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    checkpoints: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in report.durations:
-        by_query[row["app_name"], row["query_name"]].append(row)
+        checkpoints[row["app_name"], row["query_name"]].append(row)
     for row in report.checkpoint_sla[:MOST_SHOWN]:
-        points = by_query.get((row["app_name"], row["query_name"]))
-        if not points:
-            continue
-        yield _chart(job_name(row), row["sla_ms"], points, scale)
+        if of_query := checkpoints.get((row["app_name"], row["query_name"])):
+            yield _chart(job_name(row), row["sla_ms"], of_query, scale)
 
 
-def _chart(name: str, sla_ms: int, rows: list[Row], scale: _Scale) -> Chart:
-    heights = [(row, max(1, row["duration_ms"], _late_gap_ms(row, sla_ms))) for row in rows]
+def _chart(name: str, sla_ms: int, checkpoints: list[Row], scale: _Scale) -> Chart:
+    heights = [(row, max(1, row["duration_ms"], _late_gap_ms(row, sla_ms))) for row in checkpoints]
     bottom_ms = min(sla_ms, *(ms for _, ms in heights)) / 1.5
     top_ms = max(sla_ms, *(ms for _, ms in heights)) * 1.5
 
@@ -192,7 +191,7 @@ def _chart(name: str, sla_ms: int, rows: list[Row], scale: _Scale) -> Chart:
 
 
 def _finalized(value: object) -> object:
-    """Return what stands in the page in place of a value: no text has control characters."""
+    """Return a value as the page has it: no text has control characters."""
     return printable(value) if type(value) is str else value
 
 
@@ -221,18 +220,20 @@ def _days(report: Report) -> list[tuple[str, list[Row]]]:
 
     Of very many rows, the last days have theirs.
     """
+    uptime = report.uptime_per_day
+    if len({row["date"] for row in uptime}) < 2:
+        return []
+    if len(uptime) > MOST_DAY_ROWS:
+        last_left_out = uptime[-MOST_DAY_ROWS - 1]["date"]
+        whole_days = [row for row in uptime if row["date"] > last_left_out]
+        uptime = whole_days or uptime[-MOST_DAY_ROWS:]
     sla = {(row["date"], row["app_name"], row["query_name"]): row for row in report.checkpoint_sla_per_day}
-    days = []
-    rows_of_days = report.uptime_per_day
-    if len(rows_of_days) > MOST_DAY_ROWS:
-        first_left_out = rows_of_days[-MOST_DAY_ROWS - 1]["date"]
-        whole_days = [row for row in rows_of_days if row["date"] > first_left_out]
-        rows_of_days = whole_days or rows_of_days[-MOST_DAY_ROWS:]
-    for date, rows in groupby(rows_of_days, key=lambda row: str(row["date"])):
-        joined = [
-            {**row, "sla": sla.get((date, row["app_name"], row["query_name"])) if row["query_name"] else None}
-            for row in rows
-        ]
-        days.append((date, joined))
-    several = len({row["date"] for row in report.uptime_per_day}) > 1
-    return days if several else []
+
+    def with_sla(row: Row) -> Row:
+        key = (row["date"], row["app_name"], row["query_name"])
+        return {**row, "sla": sla.get(key) if row["query_name"] else None}
+
+    return [
+        (str(date), [with_sla(row) for row in rows])
+        for date, rows in groupby(uptime, key=lambda row: row["date"])
+    ]

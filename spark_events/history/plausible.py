@@ -1,4 +1,4 @@
-"""Which times and numbers of stored events can be: one broken clock must not spoil a fleet's history."""
+"""The possible times and numbers of stored events: one broken clock must not spoil a fleet's history."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NUMBERS = {
 
 @dataclass(frozen=True, slots=True)
 class PossibleTimes:
-    """The times that events may have, in ms since the epoch; those of others are taken as wrong.
+    """The times that events may have, in ms since the epoch; events of other times have a wrong clock.
 
     Attributes:
         earliest_ms: the first of them; 2009 by default.

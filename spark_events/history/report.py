@@ -1,4 +1,4 @@
-"""What a report says, collected from the tables: rows for the terminal, the page and the JSON."""
+"""The figures of a report, collected from the tables: rows for the terminal, the page and the JSON."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from spark_events.history.checkpoints import QUERY
 from spark_events.history.facts import PROBLEMS, Reading
 from spark_events.history.history import MOST_DAYS, History, Tables
 from spark_events.history.timeline import JOB
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 Row = dict[str, Any]
 MOST_SHOWN = 50
@@ -32,7 +33,7 @@ class Report:
     """The figures of a report; times are ms since the epoch, days UTC's.
 
     Attributes:
-        since_ms, until_ms: what it is of.
+        since_ms, until_ms: the time that it is of.
         sla_ms: the SLA of all queries but those in ``sla_by_query``.
         sla_by_query: theirs, by their names.
         uptime: rows of ``Tables.uptime``, the worst first.
@@ -43,7 +44,7 @@ class Report:
         intervals: rows of ``Tables.status_intervals`` of the ``MOST_SHOWN`` worst.
         durations: the worst checkpoint in each 240th of the time, of the ``MOST_SHOWN`` worst queries: with
             ``app_name``, ``query_name``, ``time_ms``, ``duration_ms``, ``gap_ms``.
-        notes: what is to be said of the reading.
+        notes: what a reader has to know of the events that it is made of.
         records: how many records were read.
     """
 
@@ -70,26 +71,27 @@ def collect(history: History, tables: Tables, readings: list[Reading]) -> Report
     """Compute the tables and return the report.
 
     Args:
-        history: what they are of.
+        history: the history.
         tables: its tables.
         readings: how reading went; none where nothing was read anew.
     """
+    latest = tables.failures.orderBy(F.desc("last_ms"), "app_name", "query_name", "error", "labels")
+    frames = (tables.uptime, tables.checkpoint_sla, tables.uptime_per_day, tables.checkpoint_sla_per_day)
+    # Of small data, Spark spends its time with planning: of several tables at once.
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        # Of small data, Spark spends its time with planning: of several tables at once.
-        frames = (tables.uptime, tables.checkpoint_sla, tables.uptime_per_day, tables.checkpoint_sla_per_day)
-        latest = tables.failures.orderBy(F.desc("last_ms"), "app_name", "query_name", "error", "labels")
-        found = list(pool.map(_rows, (*frames, latest.limit(MOST_FAILURES))))
-        uptime, sla, uptime_per_day, sla_per_day, failures = found
+        uptime, sla, uptime_per_day, sla_per_day, failures = pool.map(
+            _rows, (*frames, latest.limit(MOST_FAILURES))
+        )
         # Those that are down, then those that were; among equals, by name.
         uptime.sort(key=lambda row: (row["state"] != "down", -row["down_ms"], _name(row)))
         sla.sort(
             key=lambda row: (not row["overdue"], row["met_percent"] is None, row["met_percent"], _name(row))
         )
-        shown = (_of_some(tables.status_intervals, uptime), _durations(history, sla))
-        intervals, durations = pool.map(_rows, shown)
+        drawn = (_longest_intervals(tables.status_intervals, uptime), _worst_checkpoints(history, sla))
+        intervals, durations = pool.map(_rows, drawn)
     return Report(
-        since_ms=history.window.since_ms,
-        until_ms=history.window.until_ms,
+        since_ms=history.period.since_ms,
+        until_ms=history.period.until_ms,
         sla_ms=history.sla.default_ms,
         sla_by_query=dict(history.sla.by_query),
         uptime=uptime,
@@ -99,7 +101,7 @@ def collect(history: History, tables: Tables, readings: list[Reading]) -> Report
         failures=sorted(failures, key=lambda row: (row["date"], row["last_ms"], _name(row))),
         intervals=sorted(intervals, key=lambda row: row["start_ms"]),
         durations=sorted(durations, key=lambda row: row["time_ms"]),
-        notes=[*notes_on(readings, history.losses()), *_left_out(history, failures)],
+        notes=[*notes_on(readings, history.losses()), *_notes_on_limits(history, failures)],
         records=sum(reading.records for reading in readings),
     )
 
@@ -110,13 +112,18 @@ def job_name(row: Mapping[str, str]) -> str:
 
 
 def notes_on(readings: list[Reading], losses: dict[str, int]) -> list[str]:
-    """Return what a reader of the report has to know of what it is made of."""
+    """Return what a reader of the report has to know of the events that it is made of.
+
+    Args:
+        readings: how reading went.
+        losses: how many events were dropped before they were stored, by the cause.
+    """
     notes = []
     for reading in readings:
         for problem, count in reading.problems.items():
             example = reading.examples.get(problem)
-            what = PROBLEMS[problem] + (f", {reading.times}" if problem == "time" else "")
-            notes.append(f"{count:,} skipped: {what} (one is in {example})")
+            problem_text = PROBLEMS[problem] + (f", {reading.times}" if problem == "time" else "")
+            notes.append(f"{count:,} skipped: {problem_text} (one is in {example})")
         if reading.duplicates:
             notes.append(f"{reading.duplicates:,} repeated: they have the id of another, and count once")
         if reading.odd_numbers:
@@ -130,9 +137,9 @@ def notes_on(readings: list[Reading], losses: dict[str, int]) -> list[str]:
     return notes
 
 
-def _left_out(history: History, failures: list[Row]) -> list[str]:
+def _notes_on_limits(history: History, failures: list[Row]) -> list[str]:
     notes = []
-    if history.days_since_ms > history.window.since_ms:
+    if history.days_since_ms > history.period.since_ms:
         notes.append(f"by day, there are the last {MOST_DAYS} days alone")
     if len(failures) == MOST_FAILURES:
         notes.append(f"of the failures, there are the last {MOST_FAILURES:,} alone")
@@ -151,27 +158,28 @@ def _name(row: Row) -> tuple[str, str]:
     return row["app_name"], row["query_name"]
 
 
-def _of_some(intervals: DataFrame, uptime: list[Row]) -> DataFrame:
-    """Return the intervals of the jobs that are shown; of very many, the longest."""
-    names = [
-        F.concat_ws("\0", *JOB).isin(["\0".join(row[name] for name in JOB) for row in uptime[:MOST_SHOWN]])
-    ]
-    length = F.col("end_ms") - F.col("start_ms")
-    longest = Window.partitionBy(*JOB).orderBy(length.desc(), "start_ms")
-    numbered = intervals.where(names[0]).withColumn("number", F.row_number().over(longest))
+def _longest_intervals(intervals: DataFrame, uptime: list[Row]) -> DataFrame:
+    """Return the intervals of the jobs that a page draws; of very many, the longest."""
+    drawn = intervals.where(_is_one_of(uptime[:MOST_SHOWN], JOB))
+    longest_first = Window.partitionBy(*JOB).orderBy((F.col("end_ms") - F.col("start_ms")).desc(), "start_ms")
+    numbered = drawn.withColumn("number", F.row_number().over(longest_first))
     return numbered.where(F.col("number") <= _MOST_INTERVALS).drop("number")
 
 
-def _durations(history: History, sla: list[Row]) -> DataFrame:
-    since_ms, until_ms = history.window
-    shown = F.concat_ws("\0", "app_name", "query_name").isin(
-        ["\0".join(_name(row)) for row in sla[:MOST_SHOWN]]
-    )
-    width = max(1, -(-(until_ms - since_ms) // _BINS))
-    done = history.checkpoints.where(shown & (F.col("status") == "COMPLETED"))
-    number = F.floor((F.col("time_ms") - since_ms) / width)
-    return done.groupBy("app_name", "query_name", number.alias("bin")).agg(
+def _worst_checkpoints(history: History, sla: list[Row]) -> DataFrame:
+    """Return the worst checkpoint in each part of the time, of the queries that a page draws."""
+    since_ms, until_ms = history.period
+    drawn = _is_one_of(sla[:MOST_SHOWN], QUERY)
+    completed = history.checkpoints.where(drawn & (F.col("status") == "COMPLETED"))
+    bin_ms = max(1, -(-(until_ms - since_ms) // _BINS))
+    number = F.floor((F.col("time_ms") - since_ms) / bin_ms)
+    return completed.groupBy(*QUERY, number.alias("bin")).agg(
         F.max_by("time_ms", "duration_ms").alias("time_ms"),
         F.max("duration_ms").alias("duration_ms"),
         F.max("owed_ms").alias("gap_ms"),
     )
+
+
+def _is_one_of(rows: list[Row], key: tuple[str, ...]) -> Column:
+    """Tell whether a row of a frame has the key of one of some rows."""
+    return F.concat_ws("\0", *key).isin(["\0".join(row[name] for name in key) for row in rows])

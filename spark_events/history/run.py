@@ -1,56 +1,60 @@
-"""Makes a report: checks what is asked for, starts Spark, reads, computes, writes files."""
+"""Makes a report: checks the options, starts Spark, reads, computes, writes files."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import orjson
 
 from spark_events.api import ConfigError
 from spark_events.history.plausible import PossibleTimes
+from spark_events.history.sla import Sla
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark_events.history.history import Tables
+    from spark_events.history.facts import Reading
+    from spark_events.history.history import History
     from spark_events.history.report import Report
 
 _SPARK = {**QUIET, "spark.master": "local[*]"}
 
 
-class ReportOptions(NamedTuple):
-    """What a report is asked for.
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """The sources, the limits and the outputs of a report.
 
     Attributes:
         paths: of stored events.
-        sla_ms: by query; that of all others under an empty name.
-        since_ms: what was longer before the end is left out; None for all.
+        sla: of the checkpoints.
+        span_ms: the length of the history up to its end, in ms; None for all.
         html, json: files to write.
         parquet: the folder of the tables.
         store: the folder that keeps the facts.
-        until_now: whether what was heard last holds until now.
-        times: which can be.
+        until_now: whether the last known statuses hold until now.
+        times: the possible ones; from 2009 to a day from now by default.
         conf: Spark's configuration.
     """
 
     paths: tuple[str, ...]
-    sla_ms: dict[str, int]
-    since_ms: int | None = None
+    sla: Sla = field(default_factory=Sla)
+    span_ms: int | None = None
     html: Path | None = None
     json: Path | None = None
     parquet: str | None = None
     store: str | None = None
     until_now: bool = False
     times: PossibleTimes | None = None
-    conf: Mapping[str, str] = {}
+    conf: Mapping[str, str] = field(default_factory=dict)
 
 
 def start_spark(options: ReportOptions) -> SparkSession:
-    """Start the report's own Spark, when what is asked for can be done.
+    """Check the options, and start the report's own Spark.
 
     Raises:
         ConfigError: there is no PySpark, no Java or no Jinja, or a file cannot be written.
@@ -73,34 +77,15 @@ def make_report(session: SparkSession, options: ReportOptions) -> Report:
     Raises:
         ConfigError: there is nothing at a path.
     """
-    from spark_events.history.checkpoints import Sla
-    from spark_events.history.history import read_history
     from spark_events.history.report import collect
-    from spark_events.history.store import HistoryStore
 
-    by_query = dict(options.sla_ms)
-    default_ms = by_query.pop("", Sla().default_ms)
-    sla = Sla(default_ms, by_query)
-    if options.store is None:
-        history, reading = read_history(
-            session, options.paths, sla, options.since_ms, options.until_now, options.times
-        )
-        readings = [reading]
-    else:
-        store = HistoryStore(session, options.store, options.times)
-        readings = [store.add(options.paths, sla)] if options.paths else []
-        history = store.history(sla, options.since_ms, options.until_now)
+    history, readings = _read(session, options)
     tables = history.tables()
     report = collect(history, tables, readings)
     if options.parquet:
-        write_tables(tables, options.parquet)
+        for name, frame in tables._asdict().items():
+            frame.coalesce(1).write.mode("overwrite").parquet(f"{options.parquet.rstrip('/')}/{name}")
     return report
-
-
-def write_tables(tables: Tables, folder: str) -> None:
-    """Write each table as Parquet into a folder of its name, in place of what is there."""
-    for name, frame in tables._asdict().items():
-        frame.coalesce(1).write.mode("overwrite").parquet(f"{folder.rstrip('/')}/{name}")
 
 
 def write_files(report: Report, options: ReportOptions) -> list[Path]:
@@ -117,8 +102,23 @@ def write_files(report: Report, options: ReportOptions) -> list[Path]:
     return written
 
 
+def _read(session: SparkSession, options: ReportOptions) -> tuple[History, list[Reading]]:
+    """Return the history of the paths, or of the store with the paths added, and how reading went."""
+    from spark_events.history.history import read_history
+    from spark_events.history.store import HistoryStore
+
+    if options.store is None:
+        history, reading = read_history(
+            session, options.paths, options.sla, options.span_ms, options.until_now, options.times
+        )
+        return history, [reading]
+    store = HistoryStore(session, options.store, options.times)
+    readings = [store.add(options.paths, options.sla)] if options.paths else []
+    return store.history(options.sla, options.span_ms, options.until_now), readings
+
+
 def _check(options: ReportOptions) -> None:
-    """Find what is wrong before Spark is started and hours of events are read."""
+    """Find problems of the outputs before Spark is started and hours of events are read."""
     for path in filter(None, (options.html, options.json)):
         if path.is_dir() or not os.access(path.absolute().parent, os.W_OK):
             raise ConfigError(f"{path}: cannot be written; give a file in a folder that exists")

@@ -42,32 +42,36 @@ def read_stored_events(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
 
     Returns:
         ``event_id``, ``event_name``: strings, null where the record lacks them; ``time_ms``: long, since the
-        epoch; ``attributes``: map of strings; ``file``: where the record stands; ``unreadable``: whether the
+        epoch; ``attributes``: map of strings; ``file``: that has the record; ``unreadable``: whether the
         line is no JSON, or not such as events are; ``other``: whether it is a record of another kind, a span
         or a metric.
 
     Raises:
         ConfigError: there is nothing at a path.
     """
-    json, parquet = [], []
-    for path in paths:
-        has_json, has_parquet = _kinds_at(spark, path)
-        json += [path] * has_json
-        parquet += [path] * has_parquet
-    frames = [_from_json(spark, json, mixed=bool(parquet))] if json else []
-    frames += [_from_parquet(spark, parquet)] if parquet else []
-    return frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
+    names = {path: _file_names(spark, path) for path in paths}
+    json = [path for path in paths if not all(_is_parquet(name) for name in names[path])]
+    parquet = [path for path in paths if any(_is_parquet(name) for name in names[path])]
+    if not parquet:
+        return _from_json(spark, json, mixed=False)
+    if not json:
+        return _from_parquet(spark, parquet)
+    return _from_json(spark, json, mixed=True).unionByName(_from_parquet(spark, parquet))
 
 
-def _kinds_at(spark: SparkSession, path: str) -> tuple[bool, bool]:
-    """Tell whether JSON and whether Parquet is at a path, by the names of its first files."""
-    jvm, context = spark._jvm, spark.sparkContext
+def _is_parquet(name: str) -> bool:
+    return name.endswith(".parquet")
+
+
+def _file_names(spark: SparkSession, path: str) -> list[str]:
+    """Return the names of the first files at a path, and below."""
     from py4j.protocol import Py4JJavaError
 
     try:
-        place = jvm.org.apache.hadoop.fs.Path(path)
-        file_system = place.getFileSystem(context._jsc.hadoopConfiguration())
-        names = [name for found in file_system.globStatus(place) or () for name in _names(file_system, found)]
+        pattern = spark._jvm.org.apache.hadoop.fs.Path(path)
+        file_system = pattern.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+        matches = file_system.globStatus(pattern) or ()
+        names = [name for status in matches for name in _names_below(file_system, status)]
     except Py4JJavaError as error:
         raise ConfigError(f"{path}: cannot be read: {error.java_exception.toString()}") from error
     if not names:
@@ -75,11 +79,10 @@ def _kinds_at(spark: SparkSession, path: str) -> tuple[bool, bool]:
             f"{path}: there are no stored events; give files or folders of a file log, of "
             "replay --on-spark or of a collector's file exporter"
         )
-    parquet = [name.endswith(".parquet") for name in names]
-    return not all(parquet), any(parquet)
+    return names
 
 
-def _names(file_system: Any, status: Any) -> list[str]:
+def _names_below(file_system: Any, status: Any) -> list[str]:
     if not status.isDirectory():
         return [str(status.getPath().getName())]
     names: list[str] = []

@@ -1,8 +1,8 @@
-"""How long each application and query was up, how often it failed, how soon it was up again."""
+"""The uptime of each application and query, its outages, and how soon it was up again."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 def uptime(
-    facts: DataFrame, last_heard: DataFrame, intervals: DataFrame, since_ms: int, until_ms: int
+    facts: DataFrame, heard: DataFrame, intervals: DataFrame, since_ms: int, until_ms: int
 ) -> DataFrame:
     """Return a row for each application and query.
 
     Args:
         facts: of ``facts.SCHEMA``, each once.
-        last_heard: as of ``timeline.heard``.
+        heard: as of ``timeline.last_heard``.
         intervals: as of ``timeline.status_intervals``.
-        since_ms: what was before is left out, in ms since the epoch.
+        since_ms: the begin, in ms since the epoch; the time before is left out.
         until_ms: the end of what is known.
 
     Returns:
@@ -34,29 +34,19 @@ def uptime(
         ended; ``mtbf_ms``: ``up_ms`` for each failure; ``mttr_ms``: the mean length of the outages that
         ended; ``longest_outage_ms``; ``last_heard_ms``: the last event of it.
     """
-    window = _clipped(intervals, since_ms, until_ms)
-    times = window.groupBy(*JOB).agg(*_times())
-    current = _last_of(intervals)
-    breaks = _clipped(outages(intervals), since_ms, until_ms)
-    failed = breaks.groupBy(*JOB).agg(
-        F.count(F.when(F.col("whole_start_ms") >= since_ms, True)).alias("failures"),
-        F.count(F.when(F.col("over"), True)).alias("repairs"),
-        F.avg(F.when(F.col("over"), _length())).cast("bigint").alias("mttr_ms"),
-        F.max(_length()).alias("longest_outage_ms"),
+    times = _clipped(intervals, since_ms, until_ms).groupBy(*JOB).agg(*_time_in_states())
+    downtimes = _clipped(outages(intervals), since_ms, until_ms)
+    failures = downtimes.groupBy(*JOB).agg(
+        F.count_if(F.col("whole_start_ms") >= since_ms).alias("failures"),
+        F.count_if(F.col("over")).alias("repairs"),
+        F.avg(F.when(F.col("over"), _length_ms())).cast("bigint").alias("mttr_ms"),
+        F.max(_length_ms()).alias("longest_outage_ms"),
     )
-    restarted = _restarts(facts, since_ms).groupBy(*JOB).agg(F.count(F.lit(1)).alias("restarted"))
-    heard = _heard_of_jobs(last_heard).groupBy(*JOB).agg(F.max("heard_ms").alias("last_heard_ms"))
-    joined = times.join(current, [*JOB])
-    for other in (failed, restarted, heard):
-        joined = joined.join(other, [*JOB], "left")
-    return joined.select(
-        *JOB,
-        "status",
-        "state",
-        "status_since_ms",
-        *_figures(),
-        "last_heard_ms",
-    )
+    restarts = _query_restarts(facts, since_ms).groupBy(*JOB).agg(F.count("*").alias("query_restarts"))
+    joined = times.join(_current_status(intervals), [*JOB])
+    for figures in (failures, restarts, _heard_of_jobs(heard)):
+        joined = joined.join(figures, [*JOB], "left")
+    return joined.select(*JOB, "status", "state", "status_since_ms", *_figures(), "last_heard_ms")
 
 
 def uptime_per_day(facts: DataFrame, intervals: DataFrame, since_ms: int, until_ms: int) -> DataFrame:
@@ -65,36 +55,34 @@ def uptime_per_day(facts: DataFrame, intervals: DataFrame, since_ms: int, until_
     Args:
         facts: of ``facts.SCHEMA``, each once.
         intervals: as of ``timeline.status_intervals``.
-        since_ms: what was before is left out, in ms since the epoch.
+        since_ms: the begin, in ms since the epoch; the time before is left out.
         until_ms: the end of what is known.
 
     Returns:
         ``date``, ``kind``, ``app_name``, ``query_name``, ``up_ms``, ``down_ms``, ``starting_ms``,
         ``stopped_ms``, ``uptime_percent``, ``failures``, ``restarts``, ``mtbf_ms``, as of ``uptime``, each of
-        what fell into the day; ``mttr_ms``: of the outages that ended on the day; ``longest_outage_ms``: of
-        it, what fell into the day.
+        the part within the day; ``mttr_ms``: of the outages that ended on the day; ``longest_outage_ms``: of
+        it, the part within the day.
     """
     key = ("date", *JOB)
-    times = _by_day(_clipped(intervals, since_ms, until_ms)).groupBy(*key).agg(*_times())
-    breaks = _clipped(outages(intervals), since_ms, until_ms)
-    began = breaks.where(F.col("whole_start_ms") >= since_ms).withColumn(
-        "date", date_of(F.col("whole_start_ms"))
-    )
-    failed = began.groupBy(*key).agg(F.count(F.lit(1)).alias("failures"))
-    ended = breaks.where("over").withColumn("date", date_of(F.col("end_ms")))
-    repaired = ended.groupBy(*key).agg(
-        F.count(F.lit(1)).alias("repairs"), F.avg(_length()).cast("bigint").alias("mttr_ms")
-    )
-    longest = _by_day(breaks).groupBy(*key).agg(F.max(_length()).alias("longest_outage_ms"))
-    restarts = _restarts(facts, since_ms).withColumn("date", date_of(F.col("time_ms")))
-    restarted = restarts.groupBy(*key).agg(F.count(F.lit(1)).alias("restarted"))
-    joined = times
-    for other in (failed, repaired, longest, restarted):
-        joined = joined.join(other, [*key], "left")
+    joined = _by_day(_clipped(intervals, since_ms, until_ms)).groupBy(*key).agg(*_time_in_states())
+    downtimes = _clipped(outages(intervals), since_ms, until_ms)
+    began = downtimes.where(F.col("whole_start_ms") >= since_ms)
+    began = began.withColumn("date", date_of(F.col("whole_start_ms")))
+    failures = began.groupBy(*key).agg(F.count("*").alias("failures"))
+    ended = downtimes.where("over").withColumn("date", date_of(F.col("end_ms")))
+    mttr_ms = F.avg(_length_ms()).cast("bigint").alias("mttr_ms")
+    repairs = ended.groupBy(*key).agg(F.count("*").alias("repairs"), mttr_ms)
+    longest = _by_day(downtimes).groupBy(*key).agg(F.max(_length_ms()).alias("longest_outage_ms"))
+    restarts = _query_restarts(facts, since_ms).withColumn("date", date_of(F.col("time_ms")))
+    restarts = restarts.groupBy(*key).agg(F.count("*").alias("query_restarts"))
+    for figures in (failures, repairs, longest, restarts):
+        joined = joined.join(figures, [*key], "left")
     return joined.select(*key, *_figures())
 
 
 def _clipped(intervals: DataFrame, since_ms: int, until_ms: int) -> DataFrame:
+    """Return the parts of intervals that are within a time, and when each began as a whole."""
     return (
         intervals.withColumn("whole_start_ms", F.col("start_ms"))
         .withColumn("start_ms", F.greatest("start_ms", F.lit(since_ms)))
@@ -115,16 +103,17 @@ def _by_day(intervals: DataFrame) -> DataFrame:
     )
 
 
-def _times() -> list[Column]:
+def _time_in_states() -> list[Column]:
     return [
-        F.sum(F.when(F.col("state") == state, _length()).otherwise(0)).alias(f"{state}_ms")
+        F.sum(F.when(F.col("state") == state, _length_ms()).otherwise(0)).alias(f"{state}_ms")
         for state in (UP, DOWN, STARTING, STOPPED)
     ]
 
 
 def _figures() -> list[Column | str]:
+    """Return the columns that both tables have, from what was joined."""
     counted_ms = F.col("up_ms") + F.col("down_ms")
-    restarts = F.when(F.col("kind") == "query", F.col("restarted")).otherwise(F.col("repairs"))
+    restarts = F.when(F.col("kind") == "query", F.col("query_restarts")).otherwise(F.col("repairs"))
     return [
         *(F.col(f"{state}_ms") for state in (UP, DOWN, STARTING, STOPPED)),
         (100 * F.col("up_ms") / F.when(counted_ms > 0, counted_ms)).alias("uptime_percent"),
@@ -136,23 +125,24 @@ def _figures() -> list[Column | str]:
     ]
 
 
-def _last_of(intervals: DataFrame) -> DataFrame:
+def _current_status(intervals: DataFrame) -> DataFrame:
     last = F.max_by(F.struct("status", "state", F.col("start_ms").alias("status_since_ms")), "start_ms")
     return intervals.groupBy(*JOB).agg(last.alias("last")).select(*JOB, "last.*")
 
 
-def _restarts(facts: DataFrame, since_ms: int) -> DataFrame:
-    is_one = (F.col("kind") == "query") & (F.col("status") == "RESTARTING")
-    return transitions(facts).where(is_one & (F.col("time_ms") >= since_ms))
+def _query_restarts(facts: DataFrame, since_ms: int) -> DataFrame:
+    restarting = (F.col("kind") == "query") & (F.col("status") == "RESTARTING")
+    return transitions(facts).where(restarting & (F.col("time_ms") >= since_ms))
 
 
-def _heard_of_jobs(last_heard: DataFrame) -> DataFrame:
-    """Return when something was heard, of an application by whatever event, of a query by its own."""
-    of_query = last_heard.where(F.col("query_name").isNotNull())
-    queries = of_query.select(F.lit("query").alias("kind"), "app_name", "query_name", "heard_ms")
-    names = (F.lit("application").alias("kind"), "app_name", F.lit("").alias("query_name"))
-    return queries.unionByName(last_heard.select(*names, "heard_ms"))
+def _heard_of_jobs(heard: DataFrame) -> DataFrame:
+    """Return when something was last heard, of an application by whatever event, of a query by its own."""
+    of_queries = heard.where(F.col("query_name").isNotNull())
+    queries = of_queries.select(F.lit("query").alias("kind"), "app_name", "query_name", "heard_ms")
+    application = (F.lit("application").alias("kind"), "app_name", F.lit("").alias("query_name"))
+    both = queries.unionByName(heard.select(*application, "heard_ms"))
+    return both.groupBy(*JOB).agg(F.max("heard_ms").alias("last_heard_ms"))
 
 
-def _length() -> Any:
+def _length_ms() -> Column:
     return F.col("end_ms") - F.col("start_ms")

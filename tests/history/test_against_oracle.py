@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from spark_events.history.checkpoints import Sla
 from spark_events.history.history import Tables, read_history
+from spark_events.history.sla import Sla
 from spark_events.history.store import HistoryStore
 from tests.support.history_oracle import Oracle, time
 from tests.support.history_story import DAY, Story, write

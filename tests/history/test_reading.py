@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from spark_events.api import ConfigError
-from spark_events.history.checkpoints import Sla
 from spark_events.history.history import MOST_DAYS, read_history
 from spark_events.history.plausible import EARLIEST_MS
+from spark_events.history.sla import Sla
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write, write_otlp
 from tests.support.hostile_texts import TIMES_MS
 from tests.support.story_told import EXPECTED, figures, told
@@ -147,7 +147,7 @@ def test_bad_file_system(spark: Any, tmp_path: Path) -> None:
 def test_since(spark: Any, tmp_path: Path) -> None:
     """A window shows what fell into it; the status that a job came into it with is known."""
     folder = write(tmp_path / "log", told())
-    history, _ = read_history(spark, [str(folder)], Sla(), since=DAY - 16 * MIN)
+    history, _ = read_history(spark, [str(folder)], Sla(), span_ms=DAY - 16 * MIN)
     tables = history.tables()
     (query,) = tables.uptime.where("kind = 'query'").collect()
     assert (query["up_ms"], query["down_ms"]) == (DAY - 17 * MIN, MIN)
@@ -167,7 +167,7 @@ def test_until_now(spark: Any, tmp_path: Path) -> None:
     history, _ = read_history(spark, [str(write(tmp_path / "log", story))], until_now=True)
     (query,) = history.tables().uptime.where("kind = 'query'").collect()
     (sla,) = history.tables().checkpoint_sla.collect()
-    assert query["down_ms"] == history.window.until_ms - (T0 - 365 * DAY + MIN)
+    assert query["down_ms"] == history.period.until_ms - (T0 - 365 * DAY + MIN)
     assert query["longest_outage_ms"] == query["down_ms"] > 300 * DAY
     assert sla["overdue"]
     assert sla["late_by_gap"] == 1

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from spark_events.api import ConfigError
-from spark_events.history.checkpoints import Sla
+from spark_events.history.sla import Sla
 from spark_events.history.store import HistoryStore
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write
 
@@ -64,16 +64,16 @@ def test_another_sla_and_a_window(spark: Any, tmp_path: Path) -> None:
     store = HistoryStore(spark, str(tmp_path / "store"))
     store.add([str(write(tmp_path / "0", day(0), day(1)))], Sla(60_000))
 
-    def figures(sla: Sla, since: int | None = None) -> tuple[int, int]:
-        (row,) = store.history(sla, since).tables().checkpoint_sla.collect()
+    def figures(sla: Sla, span_ms: int | None = None) -> tuple[int, int]:
+        (row,) = store.history(sla, span_ms).tables().checkpoint_sla.collect()
         return row["completed"], row["late_by_duration"]
 
     assert figures(Sla(60_000)) == (6, 0)
     assert figures(Sla(30_000)) == (6, 2)
     assert figures(Sla(60_000, {"orders": 500})) == (6, 6)
-    assert figures(Sla(30_000), since=HOUR) == (2, 0)
-    assert figures(Sla(30_000), since=DAY + HOUR) == (5, 1)
-    assert store.history(Sla(), since=HOUR).window.since_ms == T0 + DAY + HOUR + MIN
+    assert figures(Sla(30_000), span_ms=HOUR) == (2, 0)
+    assert figures(Sla(30_000), span_ms=DAY + HOUR) == (5, 1)
+    assert store.history(Sla(), span_ms=HOUR).period.since_ms == T0 + DAY + HOUR + MIN
 
 
 def test_cut_off(spark: Any, tmp_path: Path) -> None:

@@ -324,7 +324,7 @@ def fuzz_stored_events(spark: Any, examples: int, derandomize: bool) -> None:
             Path(folder, "a.events.000001.jsonl").write_bytes(b"\n".join([*whole, *map(json_of, STORED)]))
             history, reading = read_history(spark, [folder])
             report = collect(history, history.tables(), [reading])
-        assert reading.events + sum(reading.problems.values()) == reading.records >= len(STORED)
+        assert sum(reading.problems.values()) + len(STORED) <= reading.records
         assert "shop" in {row["app_name"] for row in report.uptime}
 
     check()

@@ -47,7 +47,7 @@ class ConsoleEventReporter(EventReporter):
 
 
 def render(event: Event) -> Text:
-    """Return an event as a line: local time, name, what happened, and what is worth a look."""
+    """Return an event as a line: local time, name, body, and the most useful attributes."""
     try:
         moment = datetime.fromtimestamp(event.observed_time_ms / 1000).strftime("%H:%M:%S.%f")[:-3]
     except (OverflowError, ValueError, OSError):  # beyond the year 9999

@@ -8,6 +8,7 @@ from spark_events.api import (
     JobStatusChangedListenerFactory,
     Option,
     ReporterConfig,
+    ReporterFactory,
     SpanReporterFactory,
     option_types,
     probe_folder,
@@ -42,50 +43,40 @@ FSYNC = Option(
 OPTIONS = (PATH, SIZE, AGE, KEEP, FSYNC)
 
 
-def rotated_file(config: ReporterConfig, kind: str) -> RotatedFile:
-    """Return the files of one application and kind, not opened yet."""
-    rotation = Rotation(config.get(SIZE), config.get(AGE), config.get(KEEP))
-    return RotatedFile(config.get(PATH), config.application, kind, rotation)
-
-
-class FileLogEventReporterFactory(EventReporterFactory):
-    """Creates the file log of events."""
+class _FileLogFactory(ReporterFactory):
+    """Reads the options that all file logs have."""
 
     options = OPTIONS
+
+    def probe(self, config: ReporterConfig) -> str:
+        """Tell whether the folder can be written."""
+        return probe_folder(config.get(PATH))
+
+    def _arguments(self, config: ReporterConfig, kind: str) -> tuple[RotatedFile, str, str]:
+        rotation = Rotation(config.get(SIZE), config.get(AGE), config.get(KEEP))
+        file = RotatedFile(config.get(PATH), config.application, kind, rotation)
+        return file, config.key(PATH.name), config.get(FSYNC)
+
+
+class FileLogEventReporterFactory(_FileLogFactory, EventReporterFactory):
+    """Creates the file log of events."""
 
     def create(self, config: ReporterConfig) -> FileLogEventReporter:
         """Create the reporter; the folder is made by ``open``."""
-        return FileLogEventReporter(rotated_file(config, "events"), config.key(PATH.name), config.get(FSYNC))
-
-    def probe(self, config: ReporterConfig) -> str:
-        """Tell whether the folder can be written."""
-        return probe_folder(config.get(PATH))
+        return FileLogEventReporter(*self._arguments(config, "events"))
 
 
-class FileLogSpanReporterFactory(SpanReporterFactory):
+class FileLogSpanReporterFactory(_FileLogFactory, SpanReporterFactory):
     """Creates the file log of spans."""
-
-    options = OPTIONS
 
     def create(self, config: ReporterConfig) -> FileLogSpanReporter:
         """Create the reporter; the folder is made by ``open``."""
-        return FileLogSpanReporter(rotated_file(config, "spans"), config.key(PATH.name), config.get(FSYNC))
-
-    def probe(self, config: ReporterConfig) -> str:
-        """Tell whether the folder can be written."""
-        return probe_folder(config.get(PATH))
+        return FileLogSpanReporter(*self._arguments(config, "spans"))
 
 
-class FileLogJobListenerFactory(JobStatusChangedListenerFactory):
+class FileLogJobListenerFactory(_FileLogFactory, JobStatusChangedListenerFactory):
     """Creates the file log of jobs and their lineage."""
-
-    options = OPTIONS
 
     def create_listener(self, context: JobListenerContext) -> FileLogJobListener:
         """Create the listener; the folder is made by ``open``."""
-        config = context.config
-        return FileLogJobListener(rotated_file(config, "lineage"), config.key(PATH.name), config.get(FSYNC))
-
-    def probe(self, config: ReporterConfig) -> str:
-        """Tell whether the folder can be written."""
-        return probe_folder(config.get(PATH))
+        return FileLogJobListener(*self._arguments(context.config, "lineage"))

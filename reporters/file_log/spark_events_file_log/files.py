@@ -61,7 +61,7 @@ class RotatedFile:
         self.path = folder
 
     def open(self) -> list[str]:
-        """Make the folder, repair what a crash left there, and begin a file.
+        """Make the folder, repair the files that a crash left there, and begin a file.
 
         Returns:
             A sentence for each file that was repaired.
@@ -69,15 +69,15 @@ class RotatedFile:
         Raises:
             OSError: the folder or the file cannot be made.
         """
-        said = [repair(path) for path in self._of_application()]
+        repairs = [repair(path) for path in self._files_of_application()]
         self._begin()
-        return [sentence for sentence in said if sentence]
+        return [sentence for sentence in repairs if sentence]
 
     def write(self, lines: list[bytes]) -> None:
         """Append whole lines, as many in one write as the file may have, and take them off the list.
 
         Raises:
-            OSError: the disk is full, say; what is still in the list is in no file.
+            OSError: the disk is full, say; the lines that are still in the list are in no file.
         """
         while lines:
             if self._fd < 0 or self._removed() or (self._size and self._full(len(lines[0]))):
@@ -100,10 +100,10 @@ class RotatedFile:
         self._synced = False
 
     def sync(self) -> None:
-        """Return when the disk has what was written.
+        """Return when the disk has the lines.
 
         Raises:
-            OSError: it does not take it.
+            OSError: it does not take them.
         """
         if self._fd >= 0 and not self._synced:
             os.fdatasync(self._fd)
@@ -116,7 +116,7 @@ class RotatedFile:
             self._fd = -1
 
     def _removed(self) -> bool:
-        """Tell whether somebody deleted the file: what is written to it would be gone without a word."""
+        """Tell whether somebody deleted the file: lines that are written to it would be lost unnoticed."""
         return os.fstat(self._fd).st_nlink == 0
 
     def _full(self, more: int) -> bool:
@@ -139,26 +139,25 @@ class RotatedFile:
         ]
         return max(numbers, default=0) + 1
 
-    def _of_application(self) -> list[Path]:
+    def _files_of_application(self) -> list[Path]:
         return list(self._folder.glob(f"{_glob(self._name)}__*.{self._kind}.*.jsonl"))
 
     def _remove_oldest(self) -> None:
-        ours = self._of_application()
-        if len(ours) <= self._rotation.keep:
+        paths = self._files_of_application()
+        if len(paths) <= self._rotation.keep:
             return
-        ours.sort(key=_modified)
-        for path in ours[: -self._rotation.keep]:
+        for path in sorted(paths, key=_modified)[: -self._rotation.keep]:
             _remove_unless_locked(path)
 
 
 def repair(path: Path) -> str:
     """End a file with a whole line, unless another driver writes to it.
 
-    Half a line is what is left when a machine crashes or a process is killed on a full disk; the line that
-    somebody appended behind it would be lost as well.
+    Half a line is left when a machine crashes or a process is killed on a full disk; the next line, appended
+    to it, would be lost as well.
 
     Returns:
-        What was done; empty where nothing had to be.
+        The repair as a sentence; empty where none was needed.
     """
     with _locked(path, os.O_RDWR) as fd:
         size = os.fstat(fd).st_size if fd is not None else 0
@@ -179,9 +178,9 @@ def _start_of_last_line(fd: int, size: int) -> int:
     end = size
     while end > 0:
         start = max(0, end - (1 << 16))
-        found = os.pread(fd, end - start, start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
+        line_feed = os.pread(fd, end - start, start).rfind(b"\n")
+        if line_feed >= 0:
+            return start + line_feed + 1
         end = start
     return 0
 

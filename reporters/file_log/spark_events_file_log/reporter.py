@@ -27,7 +27,7 @@ logger = logging.getLogger("spark_events.file_log")
 
 
 class _FileLog(Reporter):
-    """What both have in common: the lines of a batch go to the file in one write, or wait for the disk.
+    """Collects lines; those of a batch go to the file in one write, or wait for the disk.
 
     Args:
         file: where they go.
@@ -50,8 +50,8 @@ class _FileLog(Reporter):
     def open(self) -> None:
         """Make the folder and begin a file."""
         try:
-            for sentence in self._file.open():
-                logger.warning("%s", sentence)
+            for repair in self._file.open():
+                logger.warning("%s", repair)
         except OSError as error:
             raise ConfigError(
                 f"{self._path_key}: {error.filename or ''} cannot be written ({error.strerror}); "
@@ -59,14 +59,14 @@ class _FileLog(Reporter):
             ) from error
 
     def write(self, record: dict[str, Any]) -> None:
-        """Take one record for the next flush."""
+        """Add one record to the next flush."""
         self._lines.append(encode(record))
 
     def flush(self) -> None:
-        """Write what was taken, and let the disk have it as configured.
+        """Write the lines, and let the disk have them as configured.
 
         Raises:
-            RetryLater: the disk is full, say; all of it is kept.
+            RetryLater: the disk is full, say; the lines are kept.
         """
         try:
             self._file.write(self._lines)
@@ -75,8 +75,8 @@ class _FileLog(Reporter):
                 self._file.sync()
                 self._synced_at = now
         except OSError as error:
-            where = error.filename or self._file.path
-            raise RetryLater(f"{where} cannot be written: {error.strerror}") from error
+            path = error.filename or self._file.path
+            raise RetryLater(f"{path} cannot be written: {error.strerror}") from error
 
     def close(self) -> None:
         """Close the file."""
@@ -88,7 +88,7 @@ class _FileLog(Reporter):
 
 
 class FileLogEventReporter(_FileLog, EventReporter):
-    """Writes events, with OTLP's field names for what OTLP has."""
+    """Writes events, with OTLP's field names as far as OTLP has them."""
 
     def notify_of_added_event(self, event: Event) -> None:
         """Append one event."""
@@ -109,7 +109,7 @@ class FileLogEventReporter(_FileLog, EventReporter):
 
 
 class FileLogSpanReporter(_FileLog, SpanReporter):
-    """Writes spans, with OTLP's field names for what OTLP has."""
+    """Writes spans, with OTLP's field names as far as OTLP has them."""
 
     def notify_of_added_span(self, span: Span) -> None:
         """Append one span."""
@@ -146,7 +146,7 @@ class FileLogJobListener(_FileLog, JobStatusChangedListener):
 
 
 def encode(record: dict[str, Any]) -> bytes:
-    """Return a line of JSON; what JSON or UTF-8 cannot carry is written as its text."""
+    """Return a line of JSON; a value that JSON or UTF-8 cannot carry is written as its text."""
     try:
         return orjson.dumps(record, default=str, option=orjson.OPT_NON_STR_KEYS) + b"\n"
     except TypeError:

@@ -54,7 +54,7 @@ class OtlpMetricReporter(MetricReporter, Scheduled):
         self._form = form_from(config)
         self._series: dict[SeriesKey, Series] = {}
         self._removed: dict[Series, str] = {}
-        """What was counted since the last report by series that are removed, by their names."""
+        """Removed series with counts that are not reported yet, and their names."""
         self._read_errors = Counter("{series}", "Series that could not be read when they were reported.")
         errors = series_of(self._read_errors, [], self._form, time.time_ns())
         self._series["spark.reporter.read_errors", ()] = errors

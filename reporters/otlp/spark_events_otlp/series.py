@@ -1,4 +1,4 @@
-"""One metric with its attributes, as points of OTLP: cumulative, or what came since the last one."""
+"""One metric with its attributes, as points of OTLP: cumulative ones, or deltas."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from spark_events.api import (
 
 @dataclass(frozen=True, slots=True)
 class MetricForm:
-    """How metrics are written.
+    """The form of the points.
 
     Attributes:
-        delta: points say what came since the last that was taken, and not what there is in sum.
+        delta: points have the values since the last acknowledged one, and not all values.
         exponential: histograms have exponential buckets, and not those of their bounds.
     """
 

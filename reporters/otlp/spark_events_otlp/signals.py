@@ -1,4 +1,4 @@
-"""What differs between logs, traces and metrics on the wire."""
+"""The differences between logs, traces and metrics on the wire."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Signal:
     Attributes:
         name: as in the names of environment variables, ``OTEL_EXPORTER_OTLP_<name>_ENDPOINT``.
         path: of HTTP.
-        service: what describes the service of gRPC.
+        service: the descriptor of the service of gRPC.
         response: the class of the answer.
         message: the class of one record.
         rejected: the answer's field of how many records were refused.

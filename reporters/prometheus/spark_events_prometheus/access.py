@@ -1,4 +1,4 @@
-"""Who may scrape: TLS, and a password or a token."""
+"""The access to the metrics: TLS, and a password or a token."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from spark_events_prometheus.options import (
 
 @dataclass(frozen=True, slots=True)
 class Authentication:
-    """What a request has to bring; with neither password nor token, nothing.
+    """The credentials that a request needs; with neither password nor token, none.
 
     Attributes:
         username: of basic authentication.
@@ -35,11 +35,11 @@ class Authentication:
 
     @property
     def challenge(self) -> str:
-        """What the answer to a request without it says."""
+        """The challenge in the answer to a request without credentials."""
         return "Bearer" if self.token else 'Basic realm="metrics"'
 
     def admits(self, authorization: str) -> bool:
-        """Tell whether a request's header ``Authorization`` will do."""
+        """Tell whether a request's header ``Authorization`` has them."""
         expected = []
         if self.password is not None:
             pair = f"{self.username}:{self.password.reveal()}"

@@ -1,4 +1,4 @@
-"""Keeps what there is to scrape, and serves it."""
+"""Keeps all series, and serves them."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ class PrometheusReporter(SeriesReporter):
         address: str,
         ports: range,
         port_key: str,
-        authentication: Authentication = Authentication(),  # noqa: B008 - it is immutable
-        tls: ServerTls | None = None,
+        authentication: Authentication,
+        tls: ServerTls | None,
     ) -> None:
         super().__init__()
         self._authentication = authentication

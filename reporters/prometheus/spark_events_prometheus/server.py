@@ -20,48 +20,21 @@ _MOST_CONNECTIONS = 64
 logger = logging.getLogger("spark_events.prometheus")
 
 
-class MetricsServer:
+class MetricsServer(ThreadingHTTPServer):
     """Serves metrics at ``/metrics``, and ``/healthz``, on daemon threads.
+
+    Each connection has a thread; of too many the oldest is closed. So a client that connects and is silent
+    holds up nobody: its TLS handshake waits in its own thread, and only so many of its kind can wait.
 
     Args:
         address: the address to listen on.
         port: the port; 0 takes any free one.
-        render: returns what is served, in OpenMetrics' format where it is asked for.
+        render: returns the metrics, in OpenMetrics' format where its argument is true.
         authentication: who may scrape.
         tls: None serves plain HTTP.
 
     Raises:
         OSError: the port cannot be taken.
-    """
-
-    def __init__(
-        self,
-        address: str,
-        port: int,
-        render: Callable[[bool], bytes],
-        authentication: Authentication,
-        tls: ServerTls | None,
-    ) -> None:
-        self._server = _HttpServer(address, port, render, authentication, tls)
-        name = f"spark-events-metrics-{self.port}"
-        threading.Thread(target=self._server.serve_forever, args=(0.2,), name=name, daemon=True).start()
-
-    @property
-    def port(self) -> int:
-        """The port that was taken."""
-        return int(self._server.server_address[1])
-
-    def close(self) -> None:
-        """Stop serving and free the port."""
-        self._server.shutdown()
-        self._server.server_close()
-
-
-class _HttpServer(ThreadingHTTPServer):
-    """A thread for each connection; of too many the one that is there for longest is closed.
-
-    So a client that connects and is silent holds up nobody: its TLS handshake waits in its own thread, and
-    there can be only so many of its kind.
     """
 
     daemon_threads = True
@@ -87,6 +60,18 @@ class _HttpServer(ThreadingHTTPServer):
         self._open: dict[int, socket.socket] = {}
         """The connections by their ids, the oldest first."""
         self._lock = threading.Lock()
+        name = f"spark-events-metrics-{self.port}"
+        threading.Thread(target=self.serve_forever, args=(0.2,), name=name, daemon=True).start()
+
+    @property
+    def port(self) -> int:
+        """The port that was taken."""
+        return int(self.server_address[1])
+
+    def close(self) -> None:
+        """Stop serving and free the port."""
+        self.shutdown()
+        self.server_close()
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Give a connection its thread."""
@@ -124,7 +109,7 @@ class _HttpServer(ThreadingHTTPServer):
 
 
 class _MetricsHandler(BaseHTTPRequestHandler):
-    server: _HttpServer
+    server: MetricsServer
     timeout = _CLIENT_TIMEOUT_S
 
     def do_GET(self) -> None:
