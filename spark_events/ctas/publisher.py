@@ -95,15 +95,10 @@ def dropped_meanwhile(path: TablePath) -> CommitConflictError:
     return CommitConflictError(f"{path} was dropped while its replacement was written; it stays so")
 
 
-def replaced_meanwhile(path: TablePath, by: str = "") -> CommitConflictError:
-    """Return the error for a table that somebody else has replaced.
-
-    Args:
-        path: the table.
-        by: who has; empty where that is not known.
-    """
-    winner = f", by {by}" if by else ""
+def replaced_meanwhile(path: TablePath, winner: str = "") -> CommitConflictError:
+    """Return the error for a table that somebody else has replaced; the winner may not be known."""
+    by = f", by {winner}" if winner else ""
     return CommitConflictError(
-        f"{path} was replaced while this replacement was written{winner}; the first one stays. Run the "
+        f"{path} was replaced while this replacement was written{by}; the first one stays. Run the "
         "statement again if it should win"
     )

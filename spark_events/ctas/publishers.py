@@ -10,15 +10,13 @@ from spark_events.ctas.hive_tables import HivePublisher
 from spark_events.ctas.jdbc_tables import JdbcPublisher
 from spark_events.ctas.native_tables import NativePublisher
 from spark_events.ctas.publisher import Publisher
-from spark_events.ctas.transaction import Transaction
 from spark_events.ctas.two_phase import TableDefinition
 
-_CONNECTOR = "v2"
 _JDBC_CATALOG = ".JDBCTableCatalog"
 
 
 class Publishers:
-    """Finds the publisher of a table.
+    """Finds publishers.
 
     Args:
         spark: the session.
@@ -34,14 +32,18 @@ class Publishers:
         )
         self._by_name = {publisher.name: publisher for publisher in publishers}
 
-    def of_definition(self, definition: TableDefinition) -> Publisher:
+    def __getitem__(self, name: str) -> Publisher:
+        """Return a publisher by its name in the journal."""
+        return self._by_name[name]
+
+    def choose(self, definition: TableDefinition) -> Publisher:
         """Return the publisher that can make a table.
 
         Raises:
             CtasError: none can.
         """
         kind = definition.fields["kind"]
-        if kind == _CONNECTOR:
+        if kind == "v2":
             is_jdbc = definition.fields["catalog_class"].endswith(_JDBC_CATALOG)
             return self._by_name["jdbc" if is_jdbc else "native"]
         if kind not in self._by_name:
@@ -49,7 +51,3 @@ class Publishers:
                 f"Spark makes {kind} of the statement, which is no CREATE TABLE AS SELECT known here"
             )
         return self._by_name[kind]
-
-    def of_transaction(self, transaction: Transaction) -> Publisher:
-        """Return the publisher that can end a transaction."""
-        return self._by_name[transaction.publisher]

@@ -49,20 +49,7 @@ def parse(entry: Any, text: str, data: Any = None) -> TableDefinition:
 
 @dataclass(frozen=True, slots=True)
 class TableClauses:
-    """The clauses of a CREATE TABLE, as ``create_table_as`` takes them.
-
-    Attributes:
-        table: its name, with database and catalog where they are not the current ones.
-        purpose: what is to be done where there is such a table.
-        format: such as ``parquet``; Spark's default where it is None.
-        partition_by: columns.
-        bucket_by: the number of buckets, and columns; None where there are none.
-        sort_by: columns that the rows of a bucket are sorted by.
-        options: of the format.
-        location: a folder; one of the table's own where it is None.
-        comment: of the table.
-        properties: of the table.
-    """
+    """The clauses of a CREATE TABLE; ``create_table_as`` says what each of them is."""
 
     table: str
     purpose: Purpose

@@ -11,6 +11,7 @@ from spark_events.ctas.errors import CtasError, JournalError, NotAtomicError
 from spark_events.ctas.journal import TransactionJournal
 from spark_events.ctas.journaled_table import JournaledTable, TableContext, first_line
 from spark_events.ctas.jvm import entry_of
+from spark_events.ctas.publisher import Publisher
 from spark_events.ctas.publishers import Publishers
 from spark_events.ctas.recovery import (
     CatalogStatus,
@@ -18,6 +19,7 @@ from spark_events.ctas.recovery import (
     OwnerStatus,
     Recovered,
     RecoveryAction,
+    RecoveryDecision,
     RecoveryRequest,
     RecoverySituation,
     consider_catalog,
@@ -73,7 +75,7 @@ class Transactions:
             CtasError: what is there cannot be replaced.
             pyspark.errors.AnalysisException: there is such a table, or none that could be replaced.
         """
-        publisher = self._publishers.of_definition(table)
+        publisher = self._publishers.choose(table)
         previous = publisher.existing_table(table)
         if previous is not None and ignore_if_exists and not table.purpose.replaces:
             return None
@@ -84,32 +86,12 @@ class Transactions:
                 f"{path}: a stream writes files, and catalog {path.catalog!r} does not take files that are "
                 "there; name a table of the session catalog"
             )
-        txid = new_txid()
-        stage, location = publisher.stage(txid, table)
-        now = now_ms()
-        transaction = Transaction(
-            txid=txid,
-            state=State.INTENT,
-            number=-1,
-            at_ms=now,
-            begun_ms=now,
-            owner=self._owner,
-            publisher=publisher.name,
-            catalog_id=publisher.catalog_id(path.catalog),
-            level=level,
-            purpose=table.purpose,
-            path=path,
-            table=table.fields,
-            stage=stage,
-            location=location,
-            previous=previous,
-            checkpoint=f"{self.journal.folder}/{txid}.checkpoint" if is_streaming else "",
-        )
+        transaction = self._new_transaction(publisher, path, table, level, previous, is_streaming)
         return self._table(transaction, table.statement)
 
     def resumed(self, table: TableDefinition) -> JournaledTable | None:
         """Take over the transaction of the same stream whose driver was killed; None where there is none."""
-        catalog_id = self._publishers.of_definition(table).catalog_id(table.path.catalog)
+        catalog_id = self._publishers.choose(table).catalog_id(table.path.catalog)
         same = (table.path, table.purpose, table.fields)
         for transaction in self.journal.unfinished():
             is_same = (transaction.path, transaction.purpose, transaction.table) == same
@@ -130,12 +112,11 @@ class Transactions:
 
     def listed(self) -> list[ListedTransaction]:
         """Return all transactions that the journal knows, the oldest first."""
-        return [
-            ListedTransaction(
-                transaction.masked(self._secret_keys), note_on(transaction, self._owner_status(transaction))
-            )
-            for transaction in self.journal.all()
-        ]
+        listed = []
+        for transaction in self.journal.all():
+            note = note_on(transaction, self._owner_status(transaction))
+            listed.append(ListedTransaction(transaction.masked(self._secret_keys), note))
+        return listed
 
     def recover(self, txids: Iterable[str] = (), force: bool = False) -> list[Recovered]:
         """End what was left by drivers that are gone, and remove the files of replaced tables in time.
@@ -202,37 +183,42 @@ class Transactions:
 
     def _recover(self, transaction: Transaction, request: RecoveryRequest) -> Recovered | None:
         """Do what is decided for a transaction; None where there is nothing to do or to say."""
-        owner = self._owner_status(transaction)
-        decision = decide(RecoverySituation(transaction, owner, request, now_ms()))
-        if decision.changes_catalog:
-            decision = consider_catalog(decision, transaction, self._catalog_status(transaction))
-        if decision.action is RecoveryAction.IGNORE:
-            return None
-        if decision.action is RecoveryAction.LEAVE:
-            return Recovered(transaction, decision.reason)
+        decision = self._decide(transaction, request)
         table = self._table(transaction)
-        if decision.action is RecoveryAction.COLLECT:
-            table.collect()
-            return Recovered(table.transaction, "the table before was removed")
-        if decision.action is RecoveryAction.ROLL_BACK:
-            table.abort(decision.reason)
-        else:
-            table.resolve()
+        match decision.action:
+            case RecoveryAction.IGNORE:
+                return None
+            case RecoveryAction.LEAVE:
+                return Recovered(transaction, decision.reason)
+            case RecoveryAction.COLLECT:
+                table.collect()
+                return Recovered(table.transaction, "the table before was removed")
+            case RecoveryAction.ROLL_BACK:
+                table.abort(decision.reason)
+            case RecoveryAction.RESOLVE:
+                table.resolve()
         ended = table.transaction
         if ended.state is not State.COMMITTED:
             return Recovered(ended, "rolled back")
         self._recover(ended, request)  # the time of those who read the table before may be over already
         return Recovered(ended, "committed")
 
+    def _decide(self, transaction: Transaction, request: RecoveryRequest) -> RecoveryDecision:
+        situation = RecoverySituation(transaction, self._owner_status(transaction), request, now_ms())
+        decision = decide(situation)
+        if decision.changes_catalog:
+            return consider_catalog(decision, transaction, self._catalog_status(transaction))
+        return decision
+
     def _owner_status(self, transaction: Transaction) -> OwnerStatus:
-        if self.journal.is_abandoned(transaction):
+        if transaction.state.terminal or self.journal.is_abandoned(transaction):
             return OwnerStatus.GONE
         return OwnerStatus.SELF if transaction.owner == self._owner else OwnerStatus.ALIVE
 
     def _catalog_status(self, transaction: Transaction) -> CatalogStatus:
         if transaction.catalog_id.startswith("memory") and transaction.owner != self._owner:
             return CatalogStatus.LOST
-        publisher = self._publishers.of_transaction(transaction)
+        publisher = self._publishers[transaction.publisher]
         is_same = publisher.catalog_id(transaction.path.catalog) == transaction.catalog_id
         return CatalogStatus.IN_REACH if is_same else CatalogStatus.ELSEWHERE
 
@@ -248,6 +234,37 @@ class Transactions:
         elif previous.get("type") == "VIEW":
             raise CtasError(f"{path} is a view, which REPLACE TABLE does not replace; drop it first")
 
+    def _new_transaction(
+        self,
+        publisher: Publisher,
+        path: TablePath,
+        table: TableDefinition,
+        level: Level,
+        previous: Mapping[str, Any] | None,
+        is_streaming: bool,
+    ) -> Transaction:
+        txid = new_txid()
+        stage, location = publisher.stage(txid, table)
+        now = now_ms()
+        return Transaction(
+            txid=txid,
+            state=State.INTENT,
+            number=-1,
+            at_ms=now,
+            begun_ms=now,
+            owner=self._owner,
+            publisher=publisher.name,
+            catalog_id=publisher.catalog_id(path.catalog),
+            level=level,
+            purpose=table.purpose,
+            path=path,
+            table=table.fields,
+            stage=stage,
+            location=location,
+            previous=previous,
+            checkpoint=f"{self.journal.folder}/{txid}.checkpoint" if is_streaming else "",
+        )
+
     def _table(self, transaction: Transaction, statement: Any = None) -> JournaledTable:
         context = TableContext(
             self.journal,
@@ -255,7 +272,7 @@ class Transactions:
             lambda holder: self._recover(holder, RecoveryRequest.NAMED),
             self.entry.post,
         )
-        publisher = self._publishers.of_transaction(transaction)
+        publisher = self._publishers[transaction.publisher]
         return JournaledTable(transaction, publisher, context, statement)
 
 

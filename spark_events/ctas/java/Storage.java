@@ -108,18 +108,9 @@ public class Storage {
         }
     }
 
-    /** Tells whether a folder has no file in it, or is not there. */
+    /** Tells whether a folder has no file in it, or is not there; of a file the list has the file itself. */
     public boolean isEmpty(String name) throws IOException {
-        return list(name).length == 0 && !isFile(name);
-    }
-
-    private boolean isFile(String name) throws IOException {
-        Path path = new Path(name);
-        try {
-            return path.getFileSystem(conf).getFileStatus(path).isFile();
-        } catch (FileNotFoundException error) {
-            return false;
-        }
+        return list(name).length == 0;
     }
 
     /** Returns files and bytes below a folder, those of data alone. */
