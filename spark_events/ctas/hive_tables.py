@@ -34,7 +34,7 @@ class HivePublisher(SessionPublisher):
 
     def _stand_in(self, transaction: Transaction) -> None:
         """Let the table, which is there since it was written, know that its files were moved."""
-        if transaction.location == transaction.stage:
+        if not transaction.moves_files:
             return
         database, name = transaction.path.database, transaction.hidden_name
         state = self._state(transaction.path, name)

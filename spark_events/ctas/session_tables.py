@@ -58,7 +58,7 @@ class SessionPublisher(Publisher):
     def publish(self, transaction: Transaction) -> None:
         if self.is_published(transaction):
             return
-        if transaction.location != transaction.stage and self._storage.exists(transaction.stage):
+        if transaction.moves_files and self._storage.exists(transaction.stage):
             self._move_to_location(transaction)
         if transaction.previous is None:
             self._create(transaction)
@@ -103,8 +103,8 @@ class SessionPublisher(Publisher):
             )
         if self._in_hive and self._tables.hasDatabase(transaction.path.database):
             self._tables.drop(transaction.path.database, transaction.hidden_name)
-        moved = transaction.location != transaction.stage and not self._storage.exists(transaction.stage)
-        if moved and transaction.written and self._storage.exists(transaction.location):
+        was_moved = transaction.moves_files and not self._storage.exists(transaction.stage)
+        if was_moved and transaction.written and self._storage.exists(transaction.location):
             self._move_back(transaction)
         self._storage.delete(transaction.stage)
         if transaction.checkpoint:

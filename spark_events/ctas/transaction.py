@@ -130,6 +130,11 @@ class Transaction:
         return bool(self.checkpoint) and self.state is State.INTENT
 
     @property
+    def moves_files(self) -> bool:
+        """Whether its files are moved to a LOCATION before it is published."""
+        return self.location != self.stage
+
+    @property
     def hidden_name(self) -> str:
         """The name of a table that stands for this one while it is made."""
         return f"ctas_{self.txid[-8:]}_{self.path.name[:_MOST_OF_NAME]}"

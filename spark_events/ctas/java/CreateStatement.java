@@ -54,9 +54,10 @@ public class CreateStatement {
             parsed = (LogicalPlan) Products.create(parsed.getClass(), parts);
         }
         boolean flag = ((Boolean) parts[FLAG]).booleanValue();
-        String purpose = isReplace ? (flag ? "CREATE_OR_REPLACE" : "REPLACE")
-            : (flag ? "CREATE_IF_NOT_EXISTS" : "CREATE");
-        return new CreateStatement(session, parsed, purpose);
+        if (isReplace) {
+            return new CreateStatement(session, parsed, flag ? "CREATE_OR_REPLACE" : "REPLACE");
+        }
+        return new CreateStatement(session, parsed, flag ? "CREATE_IF_NOT_EXISTS" : "CREATE");
     }
 
     public QueryExecution execution() {
