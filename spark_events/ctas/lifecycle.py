@@ -79,7 +79,7 @@ class Lifecycle:
             written = self._execution.write(self._table)
             run_checks(self._checks, self._table, written)
             self._table.prepare()
-            self._table_hook.on_finished(self._job_id)
+            self._table_hook.on_finished(self._job_id)  # which commits it
         except BaseException as error:
             self._roll_back(error)
             raise

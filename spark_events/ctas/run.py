@@ -129,14 +129,14 @@ def create_table_as(
     clauses = TableClauses(
         table,
         _purpose(mode),
-        format,
-        partition_by,
-        bucket_by,
-        sort_by,
-        options,
-        location,
-        comment,
-        properties,
+        format=format,
+        partition_by=partition_by,
+        bucket_by=bucket_by,
+        sort_by=sort_by,
+        options=options,
+        location=location,
+        comment=comment,
+        properties=properties,
     )
     spark = data.sparkSession
     transactions = transactions_of(spark)
