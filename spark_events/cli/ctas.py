@@ -16,8 +16,8 @@ from spark_events.api import ConfigError
 from spark_events.cli.console import FAILED, AsWide, err, out, plain, say
 from spark_events.cli.options import Conf, PropertiesFile
 from spark_events.ctas.errors import JournalError
-from spark_events.ctas.record import Transaction
-from spark_events.ctas.transactions import Recovered, Transactions, transactions_of
+from spark_events.ctas.recovery import ListedTransaction, Recovered
+from spark_events.ctas.transactions import Transactions, transactions_of
 from spark_events.spark.conf import read_conf
 from spark_events.spark.session import QUIET, start_session
 
@@ -39,16 +39,14 @@ def list_(
     Exits 2 where the configuration is wrong.
     """
     with _transactions(properties_file, conf) as transactions:
-        found = transactions.journal.all()
-        rows = [_row(transaction, transactions) for transaction in found]
+        listed = transactions.listed()
     if as_json:
-        for transaction in found:
-            typer.echo(transaction.masked(transactions.secret_keys).to_json())
-        return
-    if not found:
+        for row in listed:
+            typer.echo(row.transaction.to_json())
+    elif listed:
+        show_transactions(map(_cells, listed), out)
+    else:
         say(f"no transaction in {plain(transactions.journal.folder)}")
-        return
-    show_transactions(rows, out)
 
 
 @app.command()
@@ -66,8 +64,8 @@ def recover(
     such transaction, or the configuration is wrong, 1 where one could not be ended.
     """
     with _transactions(properties_file, conf) as transactions:
-        found = transactions.recover(txids or (), force)
-    _show(found)
+        outcomes = transactions.recover(txids or (), force)
+    _show_outcomes(outcomes)
 
 
 @app.command()
@@ -81,8 +79,8 @@ def abort(
     Exits 2 where there is no such transaction, or it is committed.
     """
     with _transactions(properties_file, conf) as transactions:
-        found = transactions.abort(txid)
-    _show([found])
+        outcome = transactions.abort(txid)
+    _show_outcomes([outcome])
 
 
 def show_transactions(rows: Iterable[Iterable[str]], console: Console) -> None:
@@ -97,7 +95,7 @@ def show_transactions(rows: Iterable[Iterable[str]], console: Console) -> None:
 
 @contextmanager
 def _transactions(properties_file: Path | None, conf: list[str] | None) -> Iterator[Transactions]:
-    """Give the transactions of a session of the command's own.
+    """Yield the transactions of a session of the command's own.
 
     Raises:
         ConfigError: Spark cannot be started so, or the journal cannot do what is asked for.
@@ -113,14 +111,8 @@ def _transactions(properties_file: Path | None, conf: list[str] | None) -> Itera
         session.stop()
 
 
-def _row(transaction: Transaction, transactions: Transactions) -> list[str]:
-    if transaction.state.terminal:
-        note = (
-            "the files before wait for their readers" if transaction.collect_after_ms else transaction.reason
-        )
-    else:
-        abandoned = transactions.journal.is_abandoned(transaction)
-        note = "its owner is gone: recover ends it" if abandoned else "its owner is alive"
+def _cells(listed: ListedTransaction) -> list[str]:
+    transaction = listed.transaction
     since = datetime.fromtimestamp(transaction.at_ms / 1000)
     return [
         transaction.txid,
@@ -129,15 +121,15 @@ def _row(transaction: Transaction, transactions: Transactions) -> list[str]:
         f"{since:%Y-%m-%d %H:%M:%S}",
         transaction.level.value,
         str(transaction.owner),
-        note,
+        listed.note,
     ]
 
 
-def _show(found: list[Recovered]) -> None:
-    if not found:
+def _show_outcomes(outcomes: list[Recovered]) -> None:
+    if not outcomes:
         say("nothing to do")
-    for recovered in found:
-        now = recovered.transaction
-        say(f"{now.txid} {plain(str(now.path))}: {plain(recovered.done)}")
-    if any(recovered.failed for recovered in found):
+    for outcome in outcomes:
+        transaction = outcome.transaction
+        say(f"{transaction.txid} {plain(str(transaction.path))}: {plain(outcome.done)}")
+    if any(outcome.failed for outcome in outcomes):
         raise typer.Exit(FAILED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from spark_events.ctas.errors import CheckFailedError
@@ -39,22 +39,21 @@ def each_row(predicate: str) -> Check:
     """
 
     def check(data: Any, written: Written) -> str | None:
-        wrong = data.where(f"NOT ({predicate})").count()
-        return f"{wrong} rows break {predicate!r}" if wrong else None
+        broken = data.where(f"NOT ({predicate})").count()
+        return f"{broken} rows break {predicate!r}" if broken else None
 
     return check
 
 
-def run_checks(checks: Iterable[Check], table: TwoPhaseCatalogTable, written: Written) -> None:
-    """Run all checks, so that one error names all that is wrong.
+def run_checks(checks: Sequence[Check], table: TwoPhaseCatalogTable, written: Written) -> None:
+    """Run all checks, so that one error names all problems.
 
     Raises:
-        CheckFailedError: something is.
+        CheckFailedError: there is one.
     """
-    checks = list(checks)
     if not checks:
         return
     data = table.written()
-    wrong = [problem for check in checks if (problem := check(data, written))]
-    if wrong:
-        raise CheckFailedError("the table was not published: " + "; ".join(wrong))
+    problems = [problem for check in checks if (problem := check(data, written))]
+    if problems:
+        raise CheckFailedError("the table was not published: " + "; ".join(problems))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any
 
+from spark_events.ctas.journaled_table import JournaledTable
 from spark_events.ctas.transactions import Transactions
-from spark_events.ctas.two_phase import TableDefinition
+from spark_events.ctas.two_phase import TableDefinition, Written
 from spark_events.listeners import failures
 from spark_events.runtime.log_once import logger
 
 _ROOT = "spark.sql.execution.root.id"
-_CAUSES = 5
+_MOST_CAUSES = 5
 
 
 class StatementExecution:
@@ -35,29 +36,33 @@ class StatementExecution:
 
     def __enter__(self) -> StatementExecution:
         context = self._spark.sparkContext
-        self._java = self._entry.begin(self._plan)
-        self._outer = context.getLocalProperty(_ROOT)
-        context.setLocalProperty(_ROOT, self._java.root())
-        self._tasks = self._entry.tasks(self._java.root())
-        self.job_id = f"{context.applicationId}/{self._java.root()}"
+        self._java_execution = self._entry.begin(self._plan)
+        self._outer_root = context.getLocalProperty(_ROOT)
+        context.setLocalProperty(_ROOT, self._java_execution.root())
+        self._tasks = self._entry.tasks(self._java_execution.root())
+        self.job_id = f"{context.applicationId}/{self._java_execution.root()}"
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._tasks.close()
-        self._spark.sparkContext.setLocalProperty(_ROOT, self._outer)
+        self._spark.sparkContext.setLocalProperty(_ROOT, self._outer_root)
         if error is None:
-            self._java.end(None)
+            self._java_execution.end(None)
         elif (thrown := _thrown(error)) is not None:
-            self._java.end(thrown)
+            self._java_execution.end(thrown)
         else:
-            self._java.fail(_sentence(error))
+            self._java_execution.fail(_sentence(error))
+
+    def write(self, table: JournaledTable) -> Written:
+        """Run the statement's query, and write its rows."""
+        return table.write()
 
     def await_tasks(self) -> None:
         """Wait until no task of the statement runs any longer: it might write what nobody removes then."""
-        told = self._tasks.settle(self._stragglers_ms)
-        if not getattr(self._tasks, "await")(self._stragglers_ms) or not told:
+        has_heard_all = self._tasks.awaitEvents(self._stragglers_ms)
+        if not self._tasks.awaitEnd(self._stragglers_ms) or not has_heard_all:
             logger.warning(
                 "tasks of a statement that failed still run after %d ms; what they leave is removed by "
                 "the next statement, or by spark-events ctas recover",
@@ -70,7 +75,7 @@ def was_cancelled(error: BaseException) -> bool:
     if isinstance(error, KeyboardInterrupt):
         return True
     thrown = _thrown(error)
-    for _ in range(_CAUSES):
+    for _ in range(_MOST_CAUSES):
         if thrown is None:
             return False
         if failures.was_cancelled(failures.parse_failure(str(thrown.toString()))):

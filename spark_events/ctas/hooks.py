@@ -1,4 +1,4 @@
-"""What is told of a statement's job while it runs (Flink's ``JobStatusHook``)."""
+"""Hooks that are called as a statement's job goes on (Flink's ``JobStatusHook``)."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ class JobStatusHook:
     """
 
     def on_created(self, job_id: str) -> None:
-        """Take that the statement begins; nothing has run yet."""
+        """Called when the statement begins; nothing has run yet."""
 
     def on_finished(self, job_id: str) -> None:
-        """Take that all rows are written and have passed their checks."""
+        """Called when all rows are written and have passed their checks."""
 
     def on_failed(self, job_id: str, error: BaseException) -> None:
-        """Take that it failed."""
+        """Called when the statement failed."""
 
     def on_canceled(self, job_id: str) -> None:
-        """Take that it was cancelled."""
+        """Called when the statement was cancelled."""
 
 
 class CtasJobStatusHook(JobStatusHook):

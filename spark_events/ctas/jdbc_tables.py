@@ -8,9 +8,9 @@ from typing import Any
 
 import orjson
 
-from spark_events.ctas.errors import CommitConflictError, CtasError, NotAtomicError
-from spark_events.ctas.publisher import Publisher
-from spark_events.ctas.record import Level, Transaction
+from spark_events.ctas.errors import CtasError, NotAtomicError
+from spark_events.ctas.publisher import Publisher, dropped_meanwhile, replaced_meanwhile
+from spark_events.ctas.transaction import Level, Transaction
 from spark_events.ctas.two_phase import TableDefinition, Written
 from spark_events.spark.sql_text import quoted
 
@@ -41,7 +41,7 @@ class JdbcPublisher(Publisher):
         # What a URL has behind its database's name may be a password.
         return hashlib.sha256(str(self._database(catalog).url()).split("?")[0].encode()).hexdigest()[:16]
 
-    def look(self, definition: TableDefinition) -> Mapping[str, Any] | None:
+    def existing_table(self, definition: TableDefinition) -> Mapping[str, Any] | None:
         path = definition.path
         database = self._database(path.catalog)
         if not database.exists(path.database, path.name):
@@ -63,8 +63,8 @@ class JdbcPublisher(Publisher):
         return "", ""
 
     def write(self, transaction: Transaction, statement: Any) -> Written:
-        found = orjson.loads(statement.writeTable(transaction.hidden_name, "{}"))
-        return Written(found.get("rows"))
+        metrics = orjson.loads(statement.writeTable(transaction.hidden_name, "{}"))
+        return Written(metrics.get("rows"))
 
     def read(self, transaction: Transaction) -> Any:
         path = transaction.path
@@ -80,18 +80,13 @@ class JdbcPublisher(Publisher):
             raise CtasError(
                 f"{path}: what was written for it, {transaction.hidden_name}, is not there any more"
             )
-        there = database.exists(path.database, path.name)
+        is_there = database.exists(path.database, path.name)
         if previous is not None:
-            if not there:
-                raise CommitConflictError(
-                    f"{path} was dropped while its replacement was written; it stays so"
-                )
+            if not is_there:
+                raise dropped_meanwhile(path)
             if database.maker(path.database, path.name) != previous["txid"]:
-                raise CommitConflictError(
-                    f"{path} was replaced while this replacement was written; the first one stays. Run the "
-                    "statement again if it should win"
-                )
-        elif there:
+                raise replaced_meanwhile(path)
+        elif is_there:
             self._entry.alreadyExists(path.database, path.name)
         database.publish(
             path.database, transaction.hidden_name, path.name, previous is not None, transaction.txid

@@ -18,8 +18,8 @@ import orjson
 
 from spark_events.api.event import now_ms
 from spark_events.ctas.errors import CommitConflictError, FencedError, JournalError
-from spark_events.ctas.record import State, Transaction
 from spark_events.ctas.settings import CtasSettings
+from spark_events.ctas.transaction import State, Transaction
 from spark_events.runtime.owner import Owner
 
 _ENTRY, _LEASE, _COLLECT, _LOCK = ".json", ".lease", ".collect", "lock."
@@ -28,7 +28,7 @@ _in_hand: set[str] = set()
 """The transactions that this process is at work on; it may have several sessions, and a journal for each."""
 
 
-class Journal:
+class TransactionJournal:
     """The transactions of one warehouse.
 
     Args:
@@ -89,11 +89,11 @@ class Journal:
         if following.collect_after_ms:
             self._storage.put(self._path(transaction.txid + _COLLECT), "")
         if not self._append(following):
-            now = self.read(transaction.txid)
+            winner = self.read(transaction.txid)
             raise FencedError(
-                f"transaction {transaction.txid} of {transaction.path} was ended by {now.owner}, which found "
-                f"its driver silent for longer than spark.events.ctas.lease "
-                f"({self._settings.lease_ms} ms): it is {now.state.value}"
+                f"transaction {transaction.txid} of {transaction.path} was ended by {winner.owner}, which "
+                f"found its driver silent for longer than spark.events.ctas.lease "
+                f"({self._settings.lease_ms} ms): it is {winner.state.value}"
             )
         if state.terminal:
             self._leases.release(self._path(transaction.txid + _LEASE))
@@ -107,36 +107,29 @@ class Journal:
         Raises:
             JournalError: there is none of this id.
         """
-        found = self._last(txid, self._storage.list(self.folder))
-        if found is None:
+        transaction = self._latest(txid, self._names())
+        if transaction is None:
             raise JournalError(f"the journal at {self.folder} has no transaction {txid!r}")
-        return found
+        return transaction
 
     def all(self) -> list[Transaction]:
         """Return all transactions, the oldest first."""
-        names = list(self._storage.list(self.folder))
-        txids = sorted({name.split(".")[0] for name in names if _is_entry(name)})
-        by_txid: dict[str, list[str]] = defaultdict(list)
-        for name in names:
-            by_txid[name.split(".")[0]].append(name)
-        found = (self._last(txid, by_txid[txid]) for txid in txids)
-        return [transaction for transaction in found if transaction is not None]
+        names = self._names()
+        return self._latest_of({_txid_of(name) for name in names if _is_entry(name)}, names)
 
     def unfinished(self) -> list[Transaction]:
         """Return those that are not over, or have left something to be removed."""
-        names = list(self._storage.list(self.folder))
-        txids = {name.split(".")[0] for name in names if name.endswith((_LEASE, _COLLECT))}
-        found = (self._last(txid, names) for txid in sorted(txids))
-        return [transaction for transaction in found if transaction is not None]
+        names = self._names()
+        return self._latest_of(_unfinished_txids(names), names)
 
     def forget_old(self) -> None:
         """Remove what has been over for longer than the retention."""
-        names = list(self._storage.list(self.folder))
-        kept = {name.split(".")[0] for name in names if name.endswith((_LEASE, _COLLECT))}
+        names = self._names()
+        kept = _unfinished_txids(names)
         oldest = datetime.fromtimestamp((now_ms() - self._settings.retention_ms) / 1000, timezone.utc)
-        limit = f"{oldest:%Y%m%dT%H%M%S}"
+        oldest_txid = f"{oldest:%Y%m%dT%H%M%S}"
         for name in names:
-            if _is_entry(name) and name < limit and name.split(".")[0] not in kept:
+            if _is_entry(name) and name < oldest_txid and _txid_of(name) not in kept:
                 self._storage.delete(self._path(name))
 
     def is_abandoned(self, transaction: Transaction) -> bool:
@@ -172,27 +165,25 @@ class Journal:
 
     def _try_lock(self, transaction: Transaction, end: Callable[[Transaction], object]) -> bool:
         prefix = _LOCK + hashlib.sha256(str(transaction.path).lower().encode()).hexdigest()[:16] + "."
-        held = sorted(_numbers(prefix, self._storage.list(self.folder)))
-        if held:
-            holder = self._holder(prefix, held[-1])
-            if holder is not None and holder.txid == transaction.txid:
-                return True
-            if holder is not None and not holder.state.terminal:
-                if self.is_abandoned(holder):
-                    end(holder)
-                return False
-        number = held[-1] + 1 if held else 0
-        mine = orjson.dumps({"txid": transaction.txid, "table": str(transaction.path)}).decode()
-        if not self._storage.putIfAbsent(self._path(f"{prefix}{number:08d}{_ENTRY}"), mine):
+        numbers = sorted(_numbers(prefix, self._names()))
+        holder = self._holder(f"{prefix}{numbers[-1]:08d}{_ENTRY}") if numbers else None
+        if holder is not None and holder.txid == transaction.txid:
+            return True
+        if holder is not None and not holder.state.terminal:
+            if self.is_abandoned(holder):
+                end(holder)
             return False
-        for older in held:
+        number = numbers[-1] + 1 if numbers else 0
+        text = orjson.dumps({"txid": transaction.txid, "table": str(transaction.path)}).decode()
+        if not self._storage.putIfAbsent(self._path(f"{prefix}{number:08d}{_ENTRY}"), text):
+            return False
+        for older in numbers:
             self._storage.delete(self._path(f"{prefix}{older:08d}{_ENTRY}"))
         return True
 
-    def _holder(self, prefix: str, number: int) -> Transaction | None:
-        text = self._storage.read(self._path(f"{prefix}{number:08d}{_ENTRY}"))
-        txid = orjson.loads(text)["txid"] if text else ""
-        return self._last(txid, self._storage.list(self.folder)) if txid else None
+    def _holder(self, lock: str) -> Transaction | None:
+        text = self._storage.read(self._path(lock))
+        return self._latest(orjson.loads(text)["txid"], self._names()) if text else None
 
     # -- files -------------------------------------------------------------------------------------------
 
@@ -200,7 +191,14 @@ class Journal:
         name = f"{transaction.txid}.{transaction.number:04d}{_ENTRY}"
         return bool(self._storage.putIfAbsent(self._path(name), transaction.to_json()))
 
-    def _last(self, txid: str, names: Iterable[str]) -> Transaction | None:
+    def _latest_of(self, txids: Iterable[str], names: Iterable[str]) -> list[Transaction]:
+        by_txid: dict[str, list[str]] = defaultdict(list)
+        for name in names:
+            by_txid[_txid_of(name)].append(name)
+        latest = (self._latest(txid, by_txid[txid]) for txid in sorted(txids))
+        return [transaction for transaction in latest if transaction is not None]
+
+    def _latest(self, txid: str, names: Iterable[str]) -> Transaction | None:
         numbers = sorted(_numbers(f"{txid}.", names), reverse=True)
         for number in numbers:
             text = self._storage.read(self._path(f"{txid}.{number:04d}{_ENTRY}"))
@@ -209,12 +207,23 @@ class Journal:
                 return replace(Transaction.from_json(text), number=numbers[0])
         return None
 
+    def _names(self) -> list[str]:
+        return list(self._storage.list(self.folder))
+
     def _path(self, name: str) -> str:
         return f"{self.folder}/{name}"
 
 
 def _is_entry(name: str) -> bool:
     return name.endswith(_ENTRY) and not name.startswith((_LOCK, "."))
+
+
+def _txid_of(name: str) -> str:
+    return name.split(".")[0]
+
+
+def _unfinished_txids(names: Iterable[str]) -> set[str]:
+    return {_txid_of(name) for name in names if name.endswith((_LEASE, _COLLECT))}
 
 
 def _numbers(prefix: str, names: Iterable[str]) -> list[int]:

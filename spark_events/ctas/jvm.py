@@ -8,12 +8,16 @@ from spark_events.ctas.errors import CtasError
 from spark_events.jvm.janino import SHARED, JavaUnit, new
 
 _CLASSES = (
+    "SparkObjects",
     "Storage",
+    "ExclusiveFile",
     "Leases",
     "Execution",
     "Tasks",
     "CreateStatement",
+    "StatementDescription",
     "SessionTables",
+    "HiveTables",
     "CatalogTables",
     "Database",
     "TableTransition",

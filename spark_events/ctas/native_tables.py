@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from spark_events.ctas.errors import CtasError, NotAtomicError
-from spark_events.ctas.publisher import TXID, Publisher
-from spark_events.ctas.record import Level, State, Transaction
+from spark_events.ctas.publisher import Publisher, parse_state, txid_property
+from spark_events.ctas.transaction import Level, State, TablePath, Transaction
 from spark_events.ctas.two_phase import TableDefinition, Written
 from spark_events.runtime.log_once import logger
 
@@ -39,9 +39,8 @@ class NativePublisher(Publisher):
             return "hive" if self._session_tables.isHive() else f"memory {self._application}"
         return f"catalog {catalog}" if self._catalogs.has(catalog) else ""
 
-    def look(self, definition: TableDefinition) -> Mapping[str, Any] | None:
-        path = definition.path
-        return self._state(path.catalog, path.database, path.name)
+    def existing_table(self, definition: TableDefinition) -> Mapping[str, Any] | None:
+        return self._state(definition.path)
 
     def level(self, definition: TableDefinition, previous: Mapping[str, Any] | None) -> Level:
         return Level.NATIVE if _is_staged(definition.fields) else Level.RECOVERABLE
@@ -50,15 +49,14 @@ class NativePublisher(Publisher):
         fields = definition.fields
         if definition.path.catalog != _SESSION_CATALOG or fields["location"]:
             return "", fields["location"] or ""
-        folder = self._session_tables.defaultLocation(definition.path.database, definition.path.name)
-        folder = self._storage.qualified(folder)
+        path = definition.path
+        folder = self._storage.qualified(self._session_tables.defaultLocation(path.database, path.name))
         # Only what is not there yet can be this transaction's, and be removed with it.
         return ("" if self._storage.exists(folder) else folder), folder
 
     def write(self, transaction: Transaction, statement: Any) -> Written:
-        mark = orjson.dumps({TXID: transaction.txid}).decode()
-        found = orjson.loads(statement.writeTable(None, mark))
-        return Written(found.get("rows"), found.get("bytes"), found.get("files"))
+        metrics = orjson.loads(statement.writeTable(None, txid_property(transaction)))
+        return Written(metrics.get("rows"), metrics.get("bytes"), metrics.get("files"))
 
     def read(self, transaction: Transaction) -> Any:
         raise NotAtomicError(
@@ -84,9 +82,8 @@ class NativePublisher(Publisher):
     def _is_there(self, transaction: Transaction) -> bool:
         if self.catalog_id(transaction.path.catalog) != transaction.catalog_id:
             return False
-        path = transaction.path
-        now = self._state(path.catalog, path.database, path.name)
-        return now is not None and now["txid"] == transaction.txid
+        state = self._state(transaction.path)
+        return state is not None and state["txid"] == transaction.txid
 
     def _remove_files(self, transaction: Transaction) -> None:
         """Remove what a killed driver has left in a folder that was not there when it began."""
@@ -102,10 +99,8 @@ class NativePublisher(Publisher):
             return
         self._storage.delete(folder)
 
-    def _state(self, catalog: str, database: str, name: str) -> dict[str, Any] | None:
-        text = self._catalogs.state(catalog, database, name)
-        found: dict[str, Any] | None = orjson.loads(text) if text else None
-        return found
+    def _state(self, path: TablePath) -> dict[str, Any] | None:
+        return parse_state(self._catalogs.state(path.catalog, path.database, path.name))
 
 
 def _is_staged(fields: Mapping[str, Any]) -> bool:

@@ -6,7 +6,10 @@ import abc
 from collections.abc import Mapping
 from typing import Any
 
-from spark_events.ctas.record import Level, Transaction
+import orjson
+
+from spark_events.ctas.errors import CommitConflictError
+from spark_events.ctas.transaction import Level, TablePath, Transaction
 from spark_events.ctas.two_phase import TableDefinition, Written
 
 TXID = "ctas.txid"
@@ -29,7 +32,7 @@ class Publisher(abc.ABC):
         """Return what tells a catalog from another of its name; empty where this session has none."""
 
     @abc.abstractmethod
-    def look(self, definition: TableDefinition) -> Mapping[str, Any] | None:
+    def existing_table(self, definition: TableDefinition) -> Mapping[str, Any] | None:
         """Return what is known of the table that is there; None where there is none."""
 
     @abc.abstractmethod
@@ -74,3 +77,28 @@ class Publisher(abc.ABC):
 
     def collect(self, transaction: Transaction) -> None:
         """Remove what is left of the table before."""
+
+
+def txid_property(transaction: Transaction) -> str:
+    """Return the property of a transaction's table, as JSON."""
+    return orjson.dumps({TXID: transaction.txid}).decode()
+
+
+def parse_state(text: str | None) -> dict[str, Any] | None:
+    """Return what Java tells of a table; None where there is none."""
+    state: dict[str, Any] | None = orjson.loads(text) if text else None
+    return state
+
+
+def dropped_meanwhile(path: TablePath) -> CommitConflictError:
+    """Return the error for a table that was to be replaced and is gone."""
+    return CommitConflictError(f"{path} was dropped while its replacement was written; it stays so")
+
+
+def replaced_meanwhile(path: TablePath, winner: str = "") -> CommitConflictError:
+    """Return the error for a table that somebody else has replaced; the winner may not be known."""
+    by = f", by {winner}" if winner else ""
+    return CommitConflictError(
+        f"{path} was replaced while this replacement was written{by}; the first one stays. Run the "
+        "statement again if it should win"
+    )

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spark_events.ctas.checks import Check, run_checks
-from spark_events.ctas.errors import CtasError, NotAtomicError
-from spark_events.ctas.execution import StatementExecution, was_cancelled
-from spark_events.ctas.hooks import CtasJobStatusHook, JobStatusHook
-from spark_events.ctas.record import Level, Purpose, Transaction
-from spark_events.ctas.statement import create_text, parse
+from spark_events.ctas.checks import Check
+from spark_events.ctas.errors import CtasError
+from spark_events.ctas.execution import StatementExecution
+from spark_events.ctas.hooks import JobStatusHook
+from spark_events.ctas.journaled_table import JournaledTable
+from spark_events.ctas.lifecycle import Conditions, Lifecycle
+from spark_events.ctas.statement import TableClauses, parse
 from spark_events.ctas.streams import BoundedStream, refuse_stream
-from spark_events.ctas.transaction import JournaledTable
+from spark_events.ctas.transaction import Level, Purpose
 from spark_events.ctas.transactions import Transactions, transactions_of
 from spark_events.ctas.two_phase import TableDefinition
-from spark_events.runtime.log_once import logger
-
-ATOMIC = "atomic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +84,7 @@ def sql(
     """
     transactions = transactions_of(spark)
     definition = parse(transactions.entry, statement)
-    return _run(spark, transactions, definition, checks, require, hooks)
+    return _run(spark, transactions, definition, Conditions(tuple(checks), require, tuple(hooks)))
 
 
 def create_table_as(
@@ -129,12 +126,9 @@ def create_table_as(
         require: as of ``sql``.
         hooks: as of ``sql``.
     """
-    purpose = _purpose(mode)
-    spark = data.sparkSession
-    transactions = transactions_of(spark)
-    text = create_text(
+    clauses = TableClauses(
         table,
-        purpose=purpose,
+        _purpose(mode),
         format=format,
         partition_by=partition_by,
         bucket_by=bucket_by,
@@ -144,106 +138,55 @@ def create_table_as(
         comment=comment,
         properties=properties,
     )
+    spark = data.sparkSession
+    transactions = transactions_of(spark)
+    statement = clauses.to_sql()
     stream = BoundedStream(data, trigger, transactions.entry.storage()) if data.isStreaming else None
-    definition = parse(transactions.entry, text, data)
-    return _run(spark, transactions, definition, checks, require, hooks, stream)
+    definition = parse(transactions.entry, statement, data)
+    conditions = Conditions(tuple(checks), require, tuple(hooks))
+    return _run(spark, transactions, definition, conditions, stream)
 
 
 def _run(
     spark: Any,
     transactions: Transactions,
     definition: TableDefinition,
-    checks: Iterable[Check],
-    require: str | Level | None,
-    hooks: Sequence[JobStatusHook],
+    conditions: Conditions,
     stream: BoundedStream | None = None,
 ) -> CtasResult:
     refuse_stream(definition, stream)
-    table = transactions.resumed(definition) if stream else None
-    transactions.sweep()
+    table = _new_table(transactions, definition, stream is not None)
     if table is None:
-        if_not_exists = definition.purpose is Purpose.CREATE_IF_NOT_EXISTS
-        table = transactions.create_two_phase_table(
-            definition.path, definition, if_not_exists, stream is not None
-        )
-    if table is None:
-        return CtasResult(str(definition.path), False)
-    _demand(table.transaction, require)
-    checks = list(checks)
-    if checks and table.publishes_by_itself:
-        table.written()  # which says why there is nothing to check
+        return CtasResult(str(definition.path), created=False)
+    conditions.check_table(table)
     execution = stream or StatementExecution(spark, transactions, definition)
-    own = CtasJobStatusHook(table)
-    with execution, _told((own, *hooks), execution, table):
-        written = stream.write(table) if stream else table.write()
-        run_checks(checks, table, written)
-        table.prepare()
+    with execution:
+        written, is_created = Lifecycle(table, execution, conditions).run()
     transactions.collect_later(table.transaction)
-    if own.committed is False:
+    if not is_created:
         return CtasResult(str(definition.path), False, table.level, table.txid)
-    sizes = (written.rows, written.bytes, written.files)
-    replaced = table.transaction.previous is not None
-    return CtasResult(str(definition.path), True, table.level, table.txid, *sizes, replaced)
-
-
-@contextmanager
-def _told(
-    hooks: Sequence[JobStatusHook], execution: StatementExecution | BoundedStream, table: JournaledTable
-) -> Iterator[None]:
-    """Tell hooks how a job begins and ends; the first of them is the table's own."""
-    own, *others = hooks
-    job = execution.job_id
-    try:
-        own.on_created(job)
-        for hook in others:
-            hook.on_created(job)
-        yield
-        own.on_finished(job)
-    except BaseException as error:
-        cancelled = was_cancelled(error)
-        try:
-            execution.await_tasks()
-        finally:
-            for hook in hooks:
-                _tell_end(hook, job, None if cancelled else error)
-        raise
-    for hook in others:
-        try:
-            hook.on_finished(job)
-        except Exception:
-            logger.exception("%s raised after %s was committed", type(hook).__name__, table.transaction.path)
-
-
-def _tell_end(hook: JobStatusHook, job: str, error: BaseException | None) -> None:
-    try:
-        if error is None:
-            hook.on_canceled(job)
-        else:
-            hook.on_failed(job, error)
-    except Exception:
-        logger.exception("%s raised while a statement was ended", type(hook).__name__)
-
-
-def _demand(transaction: Transaction, require: str | Level | None) -> None:
-    """Raise where a table cannot be made as it is required."""
-    if require is None:
-        return
-    level = transaction.level
-    gap = level is Level.RENAME and transaction.previous is not None
-    atomic = level is not Level.RECOVERABLE and not gap
-    wanted = require.value if isinstance(require, Level) else require
-    if wanted not in (ATOMIC, *(one.value for one in Level)):
-        allowed = ", ".join((ATOMIC, *(one.value for one in Level)))
-        raise CtasError(f"require={require!r} is not allowed; expected one of {allowed}")
-    if atomic if wanted == ATOMIC else wanted == level.value:
-        return
-    why = (
-        "its name is free for a moment while it is replaced" if gap else "that is all that its catalog can do"
+    return CtasResult(
+        str(definition.path),
+        created=True,
+        level=table.level,
+        txid=table.txid,
+        rows=written.rows,
+        bytes=written.bytes,
+        files=written.files,
+        replaced=table.transaction.previous is not None,
     )
-    raise NotAtomicError(
-        f"{transaction.path} can be made at level {level.value!r}, and require={wanted!r} demands another: "
-        f"{why}. Nothing was run"
-    )
+
+
+def _new_table(
+    transactions: Transactions, definition: TableDefinition, is_streaming: bool
+) -> JournaledTable | None:
+    """Return the table of a new transaction, or of a stream that goes on; None where there is no need."""
+    resumed = transactions.resumed(definition) if is_streaming else None
+    transactions.sweep()
+    if resumed is not None:
+        return resumed
+    if_not_exists = definition.purpose is Purpose.CREATE_IF_NOT_EXISTS
+    return transactions.create_two_phase_table(definition.path, definition, if_not_exists, is_streaming)
 
 
 def _purpose(mode: str | Purpose) -> Purpose:

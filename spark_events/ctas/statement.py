@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from spark_events.ctas.errors import CtasError
-from spark_events.ctas.record import Purpose, TablePath
+from spark_events.ctas.transaction import Purpose, TablePath
 from spark_events.ctas.two_phase import TableDefinition
 from spark_events.spark.sql_text import literal, quoted
 
@@ -41,47 +42,58 @@ def parse(entry: Any, text: str, data: Any = None) -> TableDefinition:
             f"{shown!r} is no CREATE [OR REPLACE] TABLE [IF NOT EXISTS] … AS SELECT …; "
             "spark.sql runs all other statements"
         )
-    found = orjson.loads(statement.describe())
-    path = TablePath(found["catalog"], found["database"], found["table"])
-    return TableDefinition(path, Purpose(found["purpose"]), found, statement)
+    fields = orjson.loads(statement.describe())
+    path = TablePath(fields["catalog"], fields["database"], fields["table"])
+    return TableDefinition(path, Purpose(fields["purpose"]), fields, statement)
 
 
-def create_text(
-    table: str,
-    *,
-    purpose: Purpose = Purpose.CREATE,
-    format: str | None = None,  # noqa: A002 - as DataFrameWriter has it
-    partition_by: Sequence[str] = (),
-    bucket_by: tuple[int, Sequence[str]] | None = None,
-    sort_by: Sequence[str] = (),
-    options: Mapping[str, str] | None = None,
-    location: str | None = None,
-    comment: str | None = None,
-    properties: Mapping[str, str] | None = None,
-) -> str:
-    """Return a statement in SQL, in the order of clauses of Spark's grammar; its query is to be replaced."""
-    parts = [_BEGINNINGS[purpose], table]
-    if format:
-        parts.append(f"USING {format}")
-    if options:
-        parts.append(f"OPTIONS ({_pairs(options)})")
-    if partition_by:
-        parts.append(f"PARTITIONED BY ({_columns(partition_by)})")
-    if bucket_by:
-        number, columns = bucket_by
-        parts.append(f"CLUSTERED BY ({_columns(columns)})")
-        if sort_by:
-            parts.append(f"SORTED BY ({_columns(sort_by)})")
-        parts.append(f"INTO {int(number)} BUCKETS")
-    elif sort_by:
-        raise CtasError(f"sort_by={list(sort_by)!r} sorts the rows of buckets, so it needs bucket_by")
-    if location:
-        parts.append(f"LOCATION {literal(location)}")
-    if comment:
-        parts.append(f"COMMENT {literal(comment)}")
-    if properties:
-        parts.append(f"TBLPROPERTIES ({_pairs(properties)})")
-    return " ".join([*parts, "AS SELECT 1"])
+@dataclass(frozen=True, slots=True)
+class TableClauses:
+    """The clauses of a CREATE TABLE; ``create_table_as`` says what each of them is."""
+
+    table: str
+    purpose: Purpose
+    format: str | None = None
+    partition_by: Sequence[str] = ()
+    bucket_by: tuple[int, Sequence[str]] | None = None
+    sort_by: Sequence[str] = ()
+    options: Mapping[str, str] | None = None
+    location: str | None = None
+    comment: str | None = None
+    properties: Mapping[str, str] | None = None
+
+    def to_sql(self) -> str:
+        """Return a statement, in the order of clauses of Spark's grammar; its query is to be replaced.
+
+        Raises:
+            CtasError: rows are to be sorted within buckets, and there are none.
+        """
+        parts = [_BEGINNINGS[self.purpose], self.table]
+        if self.format:
+            parts.append(f"USING {self.format}")
+        if self.options:
+            parts.append(f"OPTIONS ({_pairs(self.options)})")
+        if self.partition_by:
+            parts.append(f"PARTITIONED BY ({_columns(self.partition_by)})")
+        parts += self._buckets()
+        if self.location:
+            parts.append(f"LOCATION {literal(self.location)}")
+        if self.comment:
+            parts.append(f"COMMENT {literal(self.comment)}")
+        if self.properties:
+            parts.append(f"TBLPROPERTIES ({_pairs(self.properties)})")
+        return " ".join([*parts, "AS SELECT 1"])
+
+    def _buckets(self) -> list[str]:
+        if not self.bucket_by:
+            if self.sort_by:
+                raise CtasError(
+                    f"sort_by={list(self.sort_by)!r} sorts the rows of buckets, so it needs bucket_by"
+                )
+            return []
+        number, columns = self.bucket_by
+        sorted_by = [f"SORTED BY ({_columns(self.sort_by)})"] if self.sort_by else []
+        return [f"CLUSTERED BY ({_columns(columns)})", *sorted_by, f"INTO {int(number)} BUCKETS"]
 
 
 def _columns(names: Sequence[str]) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from spark_events.ctas.errors import NotAtomicError
-from spark_events.ctas.transaction import JournaledTable
+from spark_events.ctas.journaled_table import JournaledTable
+from spark_events.ctas.transaction import Transaction
 from spark_events.ctas.two_phase import TableDefinition, Written
 
 _BOUNDED = ("availableNow", "once")
@@ -51,7 +52,7 @@ class BoundedStream:
         Raises:
             pyspark.errors.StreamingQueryException: it failed.
         """
-        return table.write_by(lambda: self._write(table))
+        return table.write_by(lambda: self._write(table.transaction))
 
     def __enter__(self) -> BoundedStream:
         return self
@@ -66,26 +67,26 @@ class BoundedStream:
         if self._query is not None:
             self._query.stop()
 
-    def _write(self, table: JournaledTable) -> Written:
-        now = table.transaction
+    def _write(self, transaction: Transaction) -> Written:
+        table = transaction.table
         writer = (
-            self._data.writeStream.format(now.table["provider"])
-            .queryName(f"ctas {now.path}")
-            .options(**now.table["options"])
-            .option("path", now.stage)
-            .option("checkpointLocation", now.checkpoint)
+            self._data.writeStream.format(table["provider"])
+            .queryName(f"ctas {transaction.path}")
+            .options(**table["options"])
+            .option("path", transaction.stage)
+            .option("checkpointLocation", transaction.checkpoint)
             .trigger(**self._trigger)
         )
-        if now.table["partition_by"]:
-            writer = writer.partitionBy(*now.table["partition_by"])
+        if table["partition_by"]:
+            writer = writer.partitionBy(*table["partition_by"])
         self._query = writer.start()
         self.job_id = str(self._query.runId)
         self._query.awaitTermination()
-        self._settle(now.stage, now.table["provider"])
-        files, size = self._storage.amount(now.stage)
+        self._keep_committed_files(transaction.stage, table["provider"])
+        files, size = self._storage.amount(transaction.stage)
         return Written(None, size, files)
 
-    def _settle(self, stage: str, provider: str) -> None:
+    def _keep_committed_files(self, stage: str, provider: str) -> None:
         """Make the stream's folder a table's: what it did not commit goes, and its log with it.
 
         While the log is there Spark reads no file that is not in it, so none that is inserted later.
@@ -94,14 +95,14 @@ class BoundedStream:
         if not self._storage.exists(log):
             return
         spark = self._data.sparkSession
-        committed = set(map(_key, spark.read.format(provider).load(stage).inputFiles()))
+        committed = {_normalized(path) for path in spark.read.format(provider).load(stage).inputFiles()}
         for path in self._storage.files(stage):
-            if _key(path) not in committed:
+            if _normalized(path) not in committed:
                 self._storage.delete(path)
         self._storage.delete(log)
 
 
-def _key(path: str) -> str:
+def _normalized(path: str) -> str:
     """Return what two ways to write the path of one file have in common."""
     return unquote(path.partition(":")[2] or path).lstrip("/")
 

@@ -1,232 +1,191 @@
-"""A table in two phases whose every step is in the journal."""
+"""A transaction as the journal has it: all that another process needs to end it."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable
-from dataclasses import asdict
+import enum
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime, timezone
 from typing import Any
 
 import orjson
 
 from spark_events.api.event import now_ms
-from spark_events.ctas.errors import CtasError, FencedError
-from spark_events.ctas.fault_points import reached
-from spark_events.ctas.journal import Journal
-from spark_events.ctas.publisher import Publisher
-from spark_events.ctas.record import Level, Purpose, State, Transaction
-from spark_events.ctas.two_phase import TwoPhaseCatalogTable, Written
-from spark_events.runtime.log_once import logger
+from spark_events.runtime.owner import Owner
+from spark_events.runtime.redaction import REDACTED
 
-_TOLD = (State.PREPARED, State.COMMITTED, State.ABORTED)
-_EXISTS = ("TABLE_OR_VIEW_ALREADY_EXISTS", "TABLE_ALREADY_EXISTS")
+_MOST_OF_NAME = 40
+"""Databases do not take names of any length."""
 
 
-class JournaledTable(TwoPhaseCatalogTable):
-    """One transaction.
+class Level(str, enum.Enum):
+    """How a table comes to be all or nothing."""
 
-    Args:
-        transaction: as it is now; one that has not begun has the number -1.
-        publisher: of its catalog.
-        journal: takes its states.
-        grace_ms: how long the files of a table that it replaces stay, in ms.
-        end_other: ends a transaction that holds the table, and whose owner is gone.
-        tell: told of each state, as JSON has it.
-        statement: writes the rows; None where it is only ended.
+    NATIVE = "native"
+    """The catalog stages tables itself, as Delta's and Iceberg's do."""
+    POINTER = "pointer"
+    """One call to the catalog points at files that are whole."""
+    RENAME = "rename"
+    """A table of another name is renamed; to replace one, its name is free for a moment."""
+    TRANSACTIONAL = "transactional"
+    """A transaction of the database renames the table and says so."""
+    RECOVERABLE = "recoverable"
+    """The table can be seen while it is written; what fails is removed."""
+
+
+class Purpose(str, enum.Enum):
+    """What is to be done where there is such a table already (Flink's ``StagingPurpose``, and REPLACE)."""
+
+    CREATE = "CREATE"
+    CREATE_IF_NOT_EXISTS = "CREATE_IF_NOT_EXISTS"
+    REPLACE = "REPLACE"
+    CREATE_OR_REPLACE = "CREATE_OR_REPLACE"
+
+    @property
+    def replaces(self) -> bool:
+        """Whether a table that is there is replaced."""
+        return self in (Purpose.REPLACE, Purpose.CREATE_OR_REPLACE)
+
+
+class State(str, enum.Enum):
+    """How far a transaction is."""
+
+    INTENT = "INTENT"
+    PREPARED = "PREPARED"
+    COMMITTING = "COMMITTING"
+    COMMITTED = "COMMITTED"
+    ABORTING = "ABORTING"
+    ABORTED = "ABORTED"
+
+    @property
+    def terminal(self) -> bool:
+        """Whether nothing is left to decide."""
+        return self in (State.COMMITTED, State.ABORTED)
+
+
+@dataclass(frozen=True, slots=True)
+class TablePath:
+    """Where a table stands."""
+
+    catalog: str
+    database: str
+    name: str
+
+    def __str__(self) -> str:
+        return ".".join(part for part in (self.catalog, self.database, self.name) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """One transaction in one of its states.
+
+    Attributes:
+        txid: its id, which also stands in the table's properties (``ctas.txid``).
+        state: how far it is.
+        number: of the entry in the journal, from 0.
+        at_ms: when it came into the state, in ms since the epoch.
+        begun_ms: when it began, in ms since the epoch.
+        owner: who runs it.
+        publisher: which of the publishers can end it.
+        catalog_id: tells the catalog from another of the same name.
+        level: how it is all or nothing.
+        purpose: what is to be done where there is such a table.
+        path: the table.
+        table: what the table will be, as Spark's parser found it.
+        stage: the folder or the table that nobody else writes to.
+        location: where the files of the table will lie; empty where the catalog decides.
+        previous: the table that was there at the beginning; None where there was none.
+        written: what was written, by ``rows``, ``bytes`` and ``files``.
+        collect_after_ms: when the files of the table before may go, in ms since the epoch; 0 where there
+            are none, or they are gone.
+        checkpoint: the checkpoint of a bounded stream; empty where there is none.
+        reason: why it was aborted.
     """
 
-    def __init__(
-        self,
-        transaction: Transaction,
-        publisher: Publisher,
-        journal: Journal,
-        grace_ms: int,
-        end_other: Callable[[Transaction], object],
-        tell: Callable[[str], object],
-        statement: Any = None,
-    ) -> None:
-        self.transaction = transaction
-        self._publisher = publisher
-        self._journal = journal
-        self._grace_ms = grace_ms
-        self._end_other = end_other
-        self._tell_json = tell
-        self._statement = statement
-        self._written: Written | None = None
+    txid: str
+    state: State
+    number: int
+    at_ms: int
+    begun_ms: int
+    owner: Owner
+    publisher: str
+    catalog_id: str
+    level: Level
+    purpose: Purpose
+    path: TablePath
+    table: Mapping[str, Any]
+    stage: str = ""
+    location: str = ""
+    previous: Mapping[str, Any] | None = None
+    written: Mapping[str, int] = field(default_factory=dict)
+    collect_after_ms: int = 0
+    checkpoint: str = ""
+    reason: str = ""
 
     @property
-    def level(self) -> Level:
-        return self.transaction.level
+    def is_resumable(self) -> bool:
+        """Whether its checkpoint tells how far it was, so that its statement can go on."""
+        return bool(self.checkpoint) and self.state is State.INTENT
 
     @property
-    def txid(self) -> str:
-        return self.transaction.txid
+    def moves_files(self) -> bool:
+        """Whether its files are moved to a LOCATION before it is published."""
+        return self.location != self.stage
 
     @property
-    def publishes_by_itself(self) -> bool:
-        """Whether its catalog publishes what it writes at once."""
-        return self._publisher.commits_on_write
+    def hidden_name(self) -> str:
+        """The name of a table that stands for this one while it is made."""
+        return f"ctas_{self.txid[-8:]}_{self.path.name[:_MOST_OF_NAME]}"
 
-    def descriptor(self) -> str:
-        return self.transaction.to_json()
+    @property
+    def old_name(self) -> str:
+        """The name of the table before, once it has made room."""
+        return f"ctas_old_{self.txid[-8:]}_{self.path.name[:_MOST_OF_NAME]}"
 
-    def begin_transaction(self) -> None:
-        if self.transaction.number >= 0:
-            return  # it goes on where another driver has left it
-        begun = self.transaction.advanced(State.INTENT)
-        self._journal.begin(begun)
-        self.transaction = begun
-        self._tell()
-        reached("after_begin")
+    def advanced(self, state: State, **changes: Any) -> Transaction:
+        """Return the next entry."""
+        return replace(self, state=state, number=self.number + 1, at_ms=now_ms(), **changes)
 
-    def write(self) -> Written:
-        return self.write_by(lambda: self._publisher.write(self.transaction, self._statement))
-
-    def write_by(self, write: Callable[[], Written]) -> Written:
-        """Let somebody else write the rows, to where ``transaction.stage`` says."""
-        reached("before_write")
-        self._written = write()
-        reached("after_write")
-        return self._written
-
-    def written(self) -> Any:
-        return self._publisher.read(self.transaction)
-
-    def prepare(self) -> None:
-        amounts = {
-            name: value for name, value in asdict(self._written or Written()).items() if value is not None
+    def masked(self, secret: re.Pattern[str]) -> Transaction:
+        """Return what may be shown: without the values of options whose key tells of a secret."""
+        options = {
+            key: REDACTED if secret.search(key) else value
+            for key, value in (self.table.get("options") or {}).items()
         }
-        self._advance(State.PREPARED, written=amounts)
-        reached("after_prepared")
+        return replace(self, table={**self.table, "options": options})
 
-    def commit(self) -> bool:
-        if self.transaction.state is State.COMMITTED:
-            return True
-        if self.transaction.purpose.replaces:
-            self._journal.lock(self.transaction, self._end_other)
-        if self.transaction.state is not State.COMMITTING:
-            self._advance(State.COMMITTING)
-        reached("before_catalog")
-        if not self._publish():
-            return False
-        self._finish()
-        self._journal.let_go(self.transaction)
-        return True
+    def to_json(self) -> str:
+        """Return the descriptor that another process can recover from."""
+        return orjson.dumps(self).decode()
 
-    def abort(self, reason: str = "") -> None:
-        try:
-            self._abort(reason)
-        finally:
-            self._journal.let_go(self.transaction)
-
-    def _abort(self, reason: str) -> None:
-        state = self.transaction.state
-        if self.transaction.number < 0 or state.terminal:
-            return
-        decided = state is State.COMMITTING or self._publisher.commits_on_write
-        if decided and self._publisher.is_published(self.transaction):
-            self._finish()
-            return
-        if state is not State.ABORTING:
-            try:
-                self._advance(State.ABORTING, reason=reason)
-            except FencedError as error:
-                logger.warning("%s", error)
-                return
-        self._publisher.discard(self.transaction)
-        self._advance(State.ABORTED)
-
-    def resolve(self) -> bool:
-        """End a transaction that was left between two states; tells whether its table is there.
-
-        Before the catalog was called it is rolled back, from then on it goes forward: the call may be on
-        its way still, and of a call that is made twice the second one changes nothing.
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Transaction:
+        """Return what ``to_json`` had.
 
         Raises:
-            CtasError: its catalog says neither yes nor no; nothing was changed.
+            ValueError: it is none.
         """
-        from pyspark.errors import AnalysisException
-
-        if self.transaction.state is not State.COMMITTING:
-            self.abort(self.transaction.reason or "its driver is gone")
-            return self.transaction.state is State.COMMITTED
+        values = orjson.loads(text)
         try:
-            return self.commit()
-        except (AnalysisException, CtasError) as error:
-            logger.warning("%s cannot be committed any more: %s", self.transaction.path, first_line(error))
-            self.abort(first_line(error))
-            return False
-
-    def collect(self) -> None:
-        """Remove what is left of the table before."""
-        reached("before_collect")
-        self._publisher.collect(self.transaction)
-        with contextlib.suppress(FencedError):  # somebody else has done the same
-            self._advance(State.COMMITTED, collect_after_ms=0)
-
-    def _publish(self) -> bool:
-        """Make the table; false where IF NOT EXISTS finds that there is one."""
-        try:
-            self._publisher.publish(self.transaction)
-        except Exception as error:
-            if not self._publisher.is_published(self.transaction):
-                if exists_already(error) and self.transaction.purpose is Purpose.CREATE_IF_NOT_EXISTS:
-                    self.abort("there was such a table when it was to be committed")
-                    return False
-                raise
-            logger.warning("%s is there, although %s", self.transaction.path, first_line(error))
-        return True
-
-    def _finish(self) -> None:
-        """Do what is left to do for a table that is there: what fails here is recovered later."""
-        try:
-            reached("after_catalog")
-            self._publisher.finish(self.transaction)
-            reached("before_committed")
-            left = self._publisher.has_leftovers(self.transaction)
-            self._advance(State.COMMITTED, collect_after_ms=now_ms() + self._grace_ms if left else 0)
-            reached("after_committed")
-        except Exception as error:
-            logger.warning(
-                "%s is there and whole, but not all is finished: %s; "
-                "the next statement, or spark-events ctas recover, does the rest",
-                self.transaction.path,
-                first_line(error),
+            return cls(
+                **{
+                    **{name: values[name] for name in values if name in _NAMES},
+                    "state": State(values["state"]),
+                    "level": Level(values["level"]),
+                    "purpose": Purpose(values["purpose"]),
+                    "owner": Owner.from_json(values["owner"]),
+                    "path": TablePath(**values["path"]),
+                }
             )
-
-    def _advance(self, state: State, **changes: Any) -> None:
-        again = state is self.transaction.state
-        self.transaction = self._journal.advance(self.transaction, state, **changes)
-        if state in _TOLD and not again:
-            self._tell()
-
-    def _tell(self) -> None:
-        """Tell Spark's listeners; what becomes of the table does not hang on it."""
-        now = self.transaction
-        told = {
-            "txid": now.txid,
-            "table": str(now.path),
-            "state": now.state.value,
-            "level": now.level.value,
-            "purpose": now.purpose.value,
-            "timeMs": now.at_ms,
-            "durationMs": max(0, now.at_ms - now.begun_ms),
-            "reason": now.reason,
-            **now.written,
-        }
-        try:
-            self._tell_json(orjson.dumps(told).decode())
-        except Exception as error:
-            logger.warning("listeners were not told that %s is %s: %s", now.path, now.state.value, error)
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"no transaction: {error!r}") from error
 
 
-def exists_already(error: BaseException) -> bool:
-    """Tell whether an error says that there is such a table."""
-    ask = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
-    name = (ask() if ask else None) or ""
-    return name.split(".")[0] in _EXISTS
+_NAMES = frozenset(attribute.name for attribute in fields(Transaction))
 
 
-def first_line(error: BaseException) -> str:
-    """Return the first line of what an error says."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+def new_txid() -> str:
+    """Return an id that sorts by time."""
+    return f"{datetime.now(timezone.utc):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"

@@ -3,42 +3,37 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from spark_events.api.event import now_ms
 from spark_events.ctas.errors import CtasError, JournalError, NotAtomicError
-from spark_events.ctas.jdbc_tables import JdbcPublisher
-from spark_events.ctas.journal import Journal
+from spark_events.ctas.journal import TransactionJournal
+from spark_events.ctas.journaled_table import JournaledTable, TableContext, first_line
 from spark_events.ctas.jvm import entry_of
-from spark_events.ctas.native_tables import NativePublisher
 from spark_events.ctas.publisher import Publisher
-from spark_events.ctas.record import Level, State, TablePath, Transaction, new_txid
-from spark_events.ctas.session_tables import FilesPublisher, HivePublisher, refuse_view
+from spark_events.ctas.publishers import Publishers
+from spark_events.ctas.recovery import (
+    CatalogStatus,
+    ListedTransaction,
+    OwnerStatus,
+    Recovered,
+    RecoveryAction,
+    RecoveryDecision,
+    RecoveryRequest,
+    RecoverySituation,
+    consider_catalog,
+    decide,
+    note_on,
+)
 from spark_events.ctas.settings import read_settings
-from spark_events.ctas.transaction import JournaledTable, first_line
+from spark_events.ctas.transaction import Level, Purpose, State, TablePath, Transaction, new_txid
 from spark_events.ctas.two_phase import TableDefinition
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.owner import Owner
 from spark_events.runtime.redaction import read_patterns
 
 _LEASES_PER_LEASE = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Recovered:
-    """What became of a transaction that was left.
-
-    Attributes:
-        transaction: as it is now.
-        done: one phrase: what was done, or why nothing.
-        failed: whether it could not be ended, and is left as it was.
-    """
-
-    transaction: Transaction
-    done: str
-    failed: bool = False
 
 
 class Transactions:
@@ -54,7 +49,6 @@ class Transactions:
     Attributes:
         settings: what is configured.
         journal: where the transactions are written down.
-        secret_keys: what the keys of secrets match.
     """
 
     def __init__(self, spark: Any) -> None:
@@ -62,18 +56,12 @@ class Transactions:
         conf = dict(spark.sparkContext.getConf().getAll())
         warehouse = str(spark.conf.get("spark.sql.warehouse.dir"))
         self.settings = read_settings({**conf, "spark.sql.warehouse.dir": warehouse})
-        self.secret_keys, _, _ = read_patterns(conf)
+        self._secret_keys, _, _ = read_patterns(conf)
         storage = entry.storage()
         leases = entry.leases(storage, self.settings.lease_ms // _LEASES_PER_LEASE)
         self._owner = Owner.this_process(str(spark.sparkContext.applicationId))
-        self.journal = Journal(storage, leases, self.settings, self._owner)
-        publishers: tuple[Publisher, ...] = (
-            FilesPublisher(spark, entry),
-            HivePublisher(spark, entry),
-            JdbcPublisher(spark, entry),
-            NativePublisher(spark, entry),
-        )
-        self._publishers = {publisher.name: publisher for publisher in publishers}
+        self.journal = TransactionJournal(storage, leases, self.settings, self._owner)
+        self._publishers = Publishers(spark, entry)
 
     # -- FLIP-305's interface ----------------------------------------------------------------------------
 
@@ -87,25 +75,178 @@ class Transactions:
             CtasError: what is there cannot be replaced.
             pyspark.errors.AnalysisException: there is such a table, or none that could be replaced.
         """
-        publisher = self._publisher_of(table)
-        previous = publisher.look(table)
-        if previous is not None and not table.purpose.replaces:
-            if ignore_if_exists:
-                return None
-            self.entry.alreadyExists(path.database, path.name)
-        refuse_view(path, table.purpose, previous)
-        if previous is None and table.purpose.value == "REPLACE":
-            self.entry.isMissing(path.database, path.name)
+        publisher = self._publishers.choose(table)
+        previous = publisher.existing_table(table)
+        if previous is not None and ignore_if_exists and not table.purpose.replaces:
+            return None
+        self._check_previous(path, table.purpose, previous)
         level = publisher.level(table, previous)
         if is_streaming and level not in (Level.POINTER, Level.RENAME):
             raise NotAtomicError(
                 f"{path}: a stream writes files, and catalog {path.catalog!r} does not take files that are "
                 "there; name a table of the session catalog"
             )
+        transaction = self._new_transaction(publisher, path, table, level, previous, is_streaming)
+        return self._table(transaction, table.statement)
+
+    def resumed(self, table: TableDefinition) -> JournaledTable | None:
+        """Take over the transaction of the same stream whose driver was killed; None where there is none."""
+        catalog_id = self._publishers.choose(table).catalog_id(table.path.catalog)
+        same = (table.path, table.purpose, table.fields)
+        for transaction in self.journal.unfinished():
+            is_same = (transaction.path, transaction.purpose, transaction.table) == same
+            if is_same and transaction.is_resumable and self.journal.is_abandoned(transaction):
+                return self._table(self.journal.adopt(transaction, catalog_id), table.statement)
+        return None
+
+    def table_of(self, descriptor: str) -> JournaledTable:
+        """Return the table of a descriptor, in the state that the journal has of it.
+
+        Raises:
+            ValueError: it is no descriptor.
+            JournalError: the journal does not know the transaction.
+        """
+        return self._table(self.journal.read(Transaction.from_json(descriptor).txid))
+
+    # -- recovery ----------------------------------------------------------------------------------------
+
+    def listed(self) -> list[ListedTransaction]:
+        """Return all transactions that the journal knows, the oldest first."""
+        listed = []
+        for transaction in self.journal.all():
+            note = note_on(transaction, self._owner_status(transaction))
+            listed.append(ListedTransaction(transaction.masked(self._secret_keys), note))
+        return listed
+
+    def recover(self, txids: Iterable[str] = (), force: bool = False) -> list[Recovered]:
+        """End what was left by drivers that are gone, and remove the files of replaced tables in time.
+
+        Args:
+            txids: which ones; all by default.
+            force: also those whose owner may be alive.
+
+        Raises:
+            JournalError: the journal knows no such transaction.
+        """
+        named = [self.journal.read(txid) for txid in txids]
+        request = RecoveryRequest.NAMED if named else RecoveryRequest.SWEEP
+        if force:
+            request = RecoveryRequest.FORCED
+        outcomes = []
+        for transaction in named or self.journal.unfinished():
+            try:
+                outcomes.append(self._recover(transaction, request))
+            except Exception as error:  # one that cannot be ended does not hold up the others
+                failure = f"could not be ended: {first_line(error)}"
+                outcomes.append(Recovered(transaction, failure, failed=True))
+        self.journal.forget_old()
+        return [outcome for outcome in outcomes if outcome is not None]
+
+    def abort(self, txid: str) -> Recovered:
+        """Abort a transaction, even of an owner that is alive; its commit then fails.
+
+        Raises:
+            JournalError: there is no such transaction, or it is committed.
+        """
+        transaction = self.journal.read(txid)
+        if transaction.state is State.COMMITTED:
+            raise JournalError(
+                f"transaction {txid} is committed: {transaction.path} is there; drop it instead"
+            )
+        outcome = self._recover(transaction, RecoveryRequest.FORCED)
+        return outcome or Recovered(transaction, "was aborted already")
+
+    def sweep(self) -> None:
+        """End what can be ended before a statement begins; log what cannot."""
+        try:
+            for recovered in self.recover():
+                log = logger.warning if recovered.failed else logger.info
+                log("%s (%s): %s", recovered.transaction.path, recovered.transaction.txid, recovered.done)
+        except Exception as error:
+            logger.warning("transactions that were left could not be ended: %s", first_line(error))
+
+    def collect_later(self, transaction: Transaction) -> None:
+        """Remove what a commit has left for readers when their time is over, if the driver lives so long."""
+        if not transaction.collect_after_ms:
+            return
+
+        def collect() -> None:
+            try:
+                self.recover([transaction.txid])
+            except Exception as error:  # the driver may have ended, or another process was faster
+                logger.debug("what %s has left is removed later: %s", transaction.txid, first_line(error))
+
+        timer = threading.Timer(max(0, transaction.collect_after_ms - now_ms()) / 1000, collect)
+        timer.name = "spark-events-ctas-collect"
+        timer.daemon = True
+        timer.start()
+
+    def _recover(self, transaction: Transaction, request: RecoveryRequest) -> Recovered | None:
+        """Do what is decided for a transaction; None where there is nothing to do or to say."""
+        decision = self._decide(transaction, request)
+        table = self._table(transaction)
+        match decision.action:
+            case RecoveryAction.IGNORE:
+                return None
+            case RecoveryAction.LEAVE:
+                return Recovered(transaction, decision.reason)
+            case RecoveryAction.COLLECT:
+                table.collect()
+                return Recovered(table.transaction, "the table before was removed")
+            case RecoveryAction.ROLL_BACK:
+                table.abort(decision.reason)
+            case RecoveryAction.RESOLVE:
+                table.resolve()
+        ended = table.transaction
+        if ended.state is not State.COMMITTED:
+            return Recovered(ended, "rolled back")
+        self._recover(ended, request)  # the time of those who read the table before may be over already
+        return Recovered(ended, "committed")
+
+    def _decide(self, transaction: Transaction, request: RecoveryRequest) -> RecoveryDecision:
+        situation = RecoverySituation(transaction, self._owner_status(transaction), request, now_ms())
+        decision = decide(situation)
+        if decision.changes_catalog:
+            return consider_catalog(decision, transaction, self._catalog_status(transaction))
+        return decision
+
+    def _owner_status(self, transaction: Transaction) -> OwnerStatus:
+        if transaction.state.terminal or self.journal.is_abandoned(transaction):
+            return OwnerStatus.GONE
+        return OwnerStatus.SELF if transaction.owner == self._owner else OwnerStatus.ALIVE
+
+    def _catalog_status(self, transaction: Transaction) -> CatalogStatus:
+        if transaction.catalog_id.startswith("memory") and transaction.owner != self._owner:
+            return CatalogStatus.LOST
+        publisher = self._publishers[transaction.publisher]
+        is_same = publisher.catalog_id(transaction.path.catalog) == transaction.catalog_id
+        return CatalogStatus.IN_REACH if is_same else CatalogStatus.ELSEWHERE
+
+    # -- tables ------------------------------------------------------------------------------------------
+
+    def _check_previous(self, path: TablePath, purpose: Purpose, previous: Mapping[str, Any] | None) -> None:
+        """Raise where what is there, or is not, does not go with the purpose."""
+        if previous is None:
+            if purpose is Purpose.REPLACE:
+                self.entry.isMissing(path.database, path.name)
+        elif not purpose.replaces:
+            self.entry.alreadyExists(path.database, path.name)
+        elif previous.get("type") == "VIEW":
+            raise CtasError(f"{path} is a view, which REPLACE TABLE does not replace; drop it first")
+
+    def _new_transaction(
+        self,
+        publisher: Publisher,
+        path: TablePath,
+        table: TableDefinition,
+        level: Level,
+        previous: Mapping[str, Any] | None,
+        is_streaming: bool,
+    ) -> Transaction:
         txid = new_txid()
         stage, location = publisher.stage(txid, table)
         now = now_ms()
-        begun = Transaction(
+        return Transaction(
             txid=txid,
             state=State.INTENT,
             number=-1,
@@ -123,160 +264,16 @@ class Transactions:
             previous=previous,
             checkpoint=f"{self.journal.folder}/{txid}.checkpoint" if is_streaming else "",
         )
-        return self._table(begun, table.statement)
-
-    def resumed(self, table: TableDefinition) -> JournaledTable | None:
-        """Take over the transaction of the same stream whose driver was killed; None where there is none."""
-        catalog = self._publisher_of(table).catalog_id(table.path.catalog)
-        for transaction in self.journal.unfinished():
-            same = (transaction.path, transaction.purpose, transaction.table) == (
-                table.path,
-                table.purpose,
-                table.fields,
-            )
-            if same and transaction.is_resumable and self.journal.is_abandoned(transaction):
-                return self._table(self.journal.adopt(transaction, catalog), table.statement)
-        return None
-
-    def table_of(self, descriptor: str) -> JournaledTable:
-        """Return the table of a descriptor, in the state that the journal has of it.
-
-        Raises:
-            ValueError: it is no descriptor.
-            JournalError: the journal does not know the transaction.
-        """
-        return self._table(self.journal.read(Transaction.from_json(descriptor).txid))
-
-    # -- recovery ----------------------------------------------------------------------------------------
-
-    def recover(self, txids: Iterable[str] = (), force: bool = False) -> list[Recovered]:
-        """End what was left by drivers that are gone, and remove the files of replaced tables in time.
-
-        Args:
-            txids: which ones; all by default.
-            force: also those whose owner may be alive.
-
-        Raises:
-            JournalError: the journal knows no such transaction.
-        """
-        named = [self.journal.read(txid) for txid in txids]
-        wanted = named or self.journal.unfinished()
-        found = [self._recover_one(transaction, force, bool(named)) for transaction in wanted]
-        self.journal.forget_old()
-        return [recovered for recovered in found if recovered is not None]
-
-    def abort(self, txid: str) -> Recovered:
-        """Abort a transaction, even of an owner that is alive; its commit then fails.
-
-        Raises:
-            JournalError: there is no such transaction, or it is committed.
-        """
-        transaction = self.journal.read(txid)
-        if transaction.state is State.COMMITTED:
-            raise JournalError(
-                f"transaction {txid} is committed: {transaction.path} is there; drop it instead"
-            )
-        return self._recover(transaction, True) or Recovered(transaction, "was aborted already")
-
-    def collect_later(self, transaction: Transaction) -> None:
-        """Remove what a commit has left for readers when their time is over, if the driver lives so long."""
-        if transaction.collect_after_ms:
-            wait_s = max(0, transaction.collect_after_ms - now_ms()) / 1000
-            timer = threading.Timer(wait_s, self._collect_now, (transaction.txid,))
-            timer.name = "spark-events-ctas-collect"
-            timer.daemon = True
-            timer.start()
-
-    def _collect_now(self, txid: str) -> None:
-        try:
-            self.recover([txid])
-        except Exception as error:  # the driver may have ended, or another process was faster
-            logger.debug("what %s has left is removed later: %s", txid, first_line(error))
-
-    def sweep(self) -> None:
-        """Do what recovery finds to be done, on the way; what it cannot do is logged."""
-        try:
-            for recovered in self.recover():
-                log = logger.warning if recovered.failed else logger.info
-                log("%s (%s): %s", recovered.transaction.path, recovered.transaction.txid, recovered.done)
-        except Exception as error:
-            logger.warning("transactions that were left could not be ended: %s", first_line(error))
-
-    def _recover_one(self, transaction: Transaction, force: bool, named: bool) -> Recovered | None:
-        """Recover a transaction; one that cannot be does not hold up the others."""
-        try:
-            return self._recover(transaction, force, named)
-        except Exception as error:
-            return Recovered(transaction, f"could not be ended: {first_line(error)}", failed=True)
-
-    def _recover(self, transaction: Transaction, force: bool, named: bool = True) -> Recovered | None:
-        if transaction.state is State.ABORTED:
-            return None
-        if transaction.state is State.COMMITTED:
-            return self._collect(transaction)
-        if not force and not self.journal.is_abandoned(transaction):
-            return None if self._is_own(transaction) else Recovered(transaction, "its owner is alive")
-        if transaction.is_resumable and not (named or force):
-            return Recovered(
-                transaction,
-                "its statement, run again, goes on from its checkpoint; given its id, it is rolled back",
-            )
-        publisher = self._publishers[transaction.publisher]
-        table = self._table(transaction)
-        gone = transaction.catalog_id.startswith("memory") and not self._is_own(transaction)
-        if not gone and publisher.catalog_id(transaction.path.catalog) != transaction.catalog_id:
-            return Recovered(
-                transaction,
-                f"its catalog {transaction.path.catalog!r} ({transaction.catalog_id or 'unknown'}) is not "
-                "one of this session's: recover it with the configuration of the application that began it",
-            )
-        if gone:
-            table.abort("its catalog was in the memory of its driver, which is gone")
-        else:
-            table.resolve()
-        now = table.transaction
-        if now.state is not State.COMMITTED:
-            return Recovered(now, "rolled back")
-        self._collect(now)
-        return Recovered(now, "committed")
-
-    def _collect(self, transaction: Transaction) -> Recovered | None:
-        if not transaction.collect_after_ms:
-            return None
-        if now_ms() < transaction.collect_after_ms:
-            return None
-        publisher = self._publishers[transaction.publisher]
-        mine = publisher.catalog_id(transaction.path.catalog) == transaction.catalog_id
-        if not mine and not transaction.catalog_id.startswith("memory"):
-            return Recovered(transaction, "the files of the table before stay: its catalog is not in reach")
-        table = self._table(transaction)
-        table.collect()
-        return Recovered(table.transaction, "the table before was removed")
-
-    def _is_own(self, transaction: Transaction) -> bool:
-        return transaction.owner == self._owner
 
     def _table(self, transaction: Transaction, statement: Any = None) -> JournaledTable:
-        return JournaledTable(
-            transaction,
-            self._publishers[transaction.publisher],
+        context = TableContext(
             self.journal,
             self.settings.grace_ms,
-            lambda other: self._recover(other, False),
+            lambda holder: self._recover(holder, RecoveryRequest.NAMED),
             self.entry.post,
-            statement,
         )
-
-    def _publisher_of(self, table: TableDefinition) -> Publisher:
-        kind = table.fields["kind"]
-        if kind == "v2":
-            jdbc = table.fields["catalog_class"].endswith(".JDBCTableCatalog")
-            return self._publishers["jdbc" if jdbc else "native"]
-        if kind not in self._publishers:
-            raise CtasError(
-                f"Spark makes {kind} of the statement, which is no CREATE TABLE AS SELECT known here"
-            )
-        return self._publishers[kind]
+        publisher = self._publishers[transaction.publisher]
+        return JournaledTable(transaction, publisher, context, statement)
 
 
 _OF_SESSION = "_spark_events_transactions"
@@ -292,8 +289,8 @@ def transactions_of(spark: Any) -> Transactions:
         ConfigError: a key below ``spark.events.ctas.`` has a wrong value.
         CtasError: there is no driver in reach.
     """
-    found: Transactions | None = getattr(spark, _OF_SESSION, None)
-    if found is None:
-        found = Transactions(spark)
-        setattr(spark, _OF_SESSION, found)  # they live as long as the session
-    return found
+    transactions: Transactions | None = getattr(spark, _OF_SESSION, None)
+    if transactions is None:
+        transactions = Transactions(spark)
+        setattr(spark, _OF_SESSION, transactions)  # they live as long as the session
+    return transactions

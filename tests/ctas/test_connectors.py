@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException
 
 from spark_events import ctas
 from spark_events.ctas import fault_points
-from spark_events.ctas.record import Level
+from spark_events.ctas.transaction import Level
 from tests.support.servers import jars
 from tests.support.spark import local_spark
 

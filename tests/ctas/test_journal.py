@@ -13,9 +13,9 @@ import pytest
 
 from spark_events import ctas
 from spark_events.api import ConfigError
-from spark_events.ctas.journal import Journal
-from spark_events.ctas.record import Level, Purpose, State, TablePath, Transaction, new_txid
+from spark_events.ctas.journal import TransactionJournal
 from spark_events.ctas.settings import CtasSettings, read_settings
+from spark_events.ctas.transaction import Level, Purpose, State, TablePath, Transaction, new_txid
 from spark_events.runtime.owner import Owner
 from spark_events.runtime.redaction import read_patterns
 
@@ -25,15 +25,15 @@ OTHER = replace(ME, host="elsewhere", pid=7)
 
 
 @pytest.fixture
-def journal(session: Any, tmp_path: Path) -> Journal:
+def journal(session: Any, tmp_path: Path) -> TransactionJournal:
     return journal_at(session, tmp_path, ME)
 
 
-def journal_at(session: Any, folder: Path, owner: Owner, **settings: int) -> Journal:
+def journal_at(session: Any, folder: Path, owner: Owner, **settings: int) -> TransactionJournal:
     entry = ctas.transactions_of(session).entry
     storage = entry.storage()
     own = CtasSettings(str(folder), **{"lease_ms": 60_000, "lock_timeout_ms": 300, **settings})
-    return Journal(storage, entry.leases(storage, 1_000), own, owner)
+    return TransactionJournal(storage, entry.leases(storage, 1_000), own, owner)
 
 
 def transaction(owner: Owner = ME, name: str = "t") -> Transaction:
@@ -53,7 +53,7 @@ def transaction(owner: Owner = ME, name: str = "t") -> Transaction:
     )
 
 
-def test_what_was_written_is_read_again(journal: Journal) -> None:
+def test_what_was_written_is_read_again(journal: TransactionJournal) -> None:
     one = transaction()
     journal.begin(one)
     assert journal.read(one.txid) == one
@@ -73,7 +73,7 @@ def test_secrets_of_options_are_not_shown() -> None:
     assert "hush" in one.to_json()
 
 
-def test_of_many_one_takes_the_next_step(journal: Journal) -> None:
+def test_of_many_one_takes_the_next_step(journal: TransactionJournal) -> None:
     one = transaction()
     journal.begin(one)
 
@@ -89,7 +89,7 @@ def test_of_many_one_takes_the_next_step(journal: Journal) -> None:
     assert sum(won) == 1
 
 
-def test_an_entry_that_is_torn_was_never_acted_upon(journal: Journal, tmp_path: Path) -> None:
+def test_an_entry_that_is_torn_was_never_acted_upon(journal: TransactionJournal, tmp_path: Path) -> None:
     one = transaction()
     journal.begin(one)
     (tmp_path / f"{one.txid}.0001.json").write_text("")
@@ -121,7 +121,7 @@ def test_a_process_of_this_machine_that_is_gone_is_known_to_be() -> None:
     assert not replace(gone, space="another boot").is_dead
 
 
-def test_one_commit_to_a_table_at_a_time(journal: Journal, tmp_path: Path, session: Any) -> None:
+def test_one_commit_to_a_table_at_a_time(journal: TransactionJournal, tmp_path: Path, session: Any) -> None:
     first, second, other = transaction(), transaction(), transaction(name="u")
     for one in (first, second, other):
         journal.begin(one)
@@ -137,7 +137,7 @@ def test_one_commit_to_a_table_at_a_time(journal: Journal, tmp_path: Path, sessi
     assert len(list(tmp_path.glob("lock.*.json"))) == 2
 
 
-def test_who_holds_a_table_and_is_gone_is_ended(journal: Journal) -> None:
+def test_who_holds_a_table_and_is_gone_is_ended(journal: TransactionJournal) -> None:
     first, second = transaction(), transaction()
     journal.begin(first)
     journal.begin(second)

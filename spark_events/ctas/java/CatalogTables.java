@@ -29,12 +29,12 @@ public class CatalogTables {
         }
         Table table = tables.loadTable(identifier);
         Map properties = table.properties();
-        LinkedHashMap found = new LinkedHashMap();
-        found.put("type", "TABLE");
-        found.put("location", properties.get("location"));
-        found.put("txid", properties.get(SessionTables.TXID));
-        found.put("provider", properties.get("provider"));
-        return Calls.json(found);
+        LinkedHashMap state = new LinkedHashMap();
+        state.put("type", "TABLE");
+        state.put("location", properties.get("location"));
+        state.put("txid", properties.get(SessionTables.TXID));
+        state.put("provider", properties.get("provider"));
+        return Calls.json(state);
     }
 
     public void drop(String catalog, String database, String name) throws Throwable {

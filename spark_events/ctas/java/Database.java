@@ -34,13 +34,13 @@ public class Database {
 
     /** Returns the transaction that last made a table; null where none has. */
     public String maker(String schema, String table) throws Throwable {
-        return one(schema, "SELECT txid FROM " + name(schema, MARKS) + " WHERE table_name = ? AND state = '"
+        return select(schema, "SELECT txid FROM " + name(schema, MARKS) + " WHERE table_name = ? AND state = '"
             + COMMITTED + "' ORDER BY ended_at DESC", table);
     }
 
     /** Returns how a transaction ended; null where it has not. */
     public String mark(String schema, String txid) throws Throwable {
-        return one(schema, "SELECT state FROM " + name(schema, MARKS) + " WHERE txid = ?", txid);
+        return select(schema, "SELECT state FROM " + name(schema, MARKS) + " WHERE txid = ?", txid);
     }
 
     /** Gives a table its name, in the place of another one where it replaces it, and marks the transaction. */
@@ -49,7 +49,7 @@ public class Database {
         Connection connection = connect();
         try {
             connection.setAutoCommit(false);
-            mark(connection, schema, txid, to, COMMITTED);
+            insertMark(connection, schema, txid, to, COMMITTED);
             if (replaces) {
                 execute(connection, "DROP TABLE " + name(schema, to));
             }
@@ -70,7 +70,7 @@ public class Database {
         try {
             connection.setAutoCommit(false);
             if (mark(schema, txid) == null) {
-                mark(connection, schema, txid, name, "ABORTED");
+                insertMark(connection, schema, txid, name, "ABORTED");
             }
             connection.commit();
         } catch (SQLException error) {
@@ -86,7 +86,7 @@ public class Database {
         }
     }
 
-    private void mark(Connection connection, String schema, String txid, String table, String state)
+    private void insertMark(Connection connection, String schema, String txid, String table, String state)
         throws Throwable {
         PreparedStatement insert = connection.prepareStatement("INSERT INTO " + name(schema, MARKS)
             + " (txid, table_name, state, ended_at) VALUES (?, ?, ?, CURRENT_TIMESTAMP)");
@@ -104,13 +104,16 @@ public class Database {
         if (exists(schema, MARKS)) {
             return;
         }
+        Connection connection = connect();
         try {
-            update("CREATE TABLE " + name(schema, MARKS) + " (txid VARCHAR(64) NOT NULL PRIMARY KEY, "
-                + "table_name VARCHAR(512), state VARCHAR(16), ended_at TIMESTAMP)", null);
+            execute(connection, "CREATE TABLE " + name(schema, MARKS) + " (txid VARCHAR(64) NOT NULL PRIMARY KEY, "
+                + "table_name VARCHAR(512), state VARCHAR(16), ended_at TIMESTAMP)");
         } catch (SQLException error) {
             if (!exists(schema, MARKS)) {  // otherwise somebody else was faster
                 throw error;
             }
+        } finally {
+            connection.close();
         }
     }
 
@@ -142,20 +145,8 @@ public class Database {
         }
     }
 
-    private void update(String sql, String argument) throws Throwable {
-        Connection connection = connect();
-        try {
-            PreparedStatement statement = connection.prepareStatement(sql);
-            if (argument != null) {
-                statement.setString(1, argument);
-            }
-            statement.execute();
-        } finally {
-            connection.close();
-        }
-    }
-
-    private String one(String schema, String sql, String argument) throws Throwable {
+    /** Returns the first value that a query of the marks has; null where it has none, or there are no marks. */
+    private String select(String schema, String sql, String argument) throws Throwable {
         if (!exists(schema, MARKS)) {
             return null;
         }
@@ -164,8 +155,8 @@ public class Database {
             PreparedStatement statement = connection.prepareStatement(sql);
             statement.setMaxRows(1);
             statement.setString(1, argument);
-            ResultSet found = statement.executeQuery();
-            return found.next() ? found.getString(1) : null;
+            ResultSet rows = statement.executeQuery();
+            return rows.next() ? rows.getString(1) : null;
         } finally {
             connection.close();
         }

@@ -7,7 +7,10 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.execution.QueryExecution;
 
-/** What Python calls: makes all other objects, so that what they throw comes to Python as it is. */
+/**
+ * What Python calls, as each package with Java has one: it makes all other objects, so that what they throw comes to
+ * Python as it is.
+ */
 public class Entry {
     private final Object session;
     private final SparkContext context;
@@ -39,6 +42,10 @@ public class Entry {
 
     public SessionTables sessionTables() throws Throwable {
         return new SessionTables(session);
+    }
+
+    public HiveTables hiveTables() throws Throwable {
+        return new HiveTables(session);
     }
 
     public CatalogTables catalogTables() {

@@ -7,7 +7,7 @@ import java.util.concurrent.ConcurrentHashMap;
 /** Renews the leases of the transactions that this driver has begun, on a thread of its own. */
 public class Leases implements Runnable {
     private final Storage storage;
-    private final ConcurrentHashMap held = new ConcurrentHashMap();
+    private final ConcurrentHashMap held = new ConcurrentHashMap();  // owners by path
     private final long everyMs;
     private Thread thread = null;
 
@@ -40,8 +40,8 @@ public class Leases implements Runnable {
             } catch (InterruptedException error) {
                 return;
             }
-            for (Iterator each = held.entrySet().iterator(); each.hasNext();) {
-                Map.Entry lease = (Map.Entry) each.next();
+            for (Iterator leases = held.entrySet().iterator(); leases.hasNext();) {
+                Map.Entry lease = (Map.Entry) leases.next();
                 renew((String) lease.getKey(), (String) lease.getValue());
             }
         }

@@ -4,8 +4,6 @@ import io.sparkevents.jvm.Calls;
 import io.sparkevents.jvm.Products;
 import io.sparkevents.jvm.Reflect;
 import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -57,14 +55,14 @@ public class SessionTables {
     }
 
     private static Map state(CatalogTable table) {
-        LinkedHashMap found = new LinkedHashMap();
-        found.put("type", Reflect.path(table, "tableType.name"));
-        found.put("location", Reflect.location(Reflect.path(table, "storage.locationUri")));
-        found.put("txid", Reflect.map(Reflect.get(table, "properties")).get(TXID));
-        found.put("provider", Reflect.get(table, "provider"));
-        found.put("partition_by", Reflect.list(Reflect.get(table, "partitionColumnNames")));
-        found.put("partition_types", types((StructType) Reflect.get(table, "partitionSchema")));
-        return found;
+        LinkedHashMap state = new LinkedHashMap();
+        state.put("type", Reflect.path(table, "tableType.name"));
+        state.put("location", Reflect.location(Reflect.path(table, "storage.locationUri")));
+        state.put("txid", Reflect.map(Reflect.get(table, "properties")).get(TXID));
+        state.put("provider", Reflect.get(table, "provider"));
+        state.put("partition_by", Reflect.list(Reflect.get(table, "partitionColumnNames")));
+        state.put("partition_types", types((StructType) Reflect.get(table, "partitionSchema")));
+        return state;
     }
 
     static ArrayList types(StructType schema) {
@@ -76,15 +74,15 @@ public class SessionTables {
         return types;
     }
 
-    /** Returns the name of the table of a database that a transaction has made, but for one; null where none is. */
+    /** Returns the name of the table that a transaction has made, unless it is the excepted one; null for none. */
     public String find(String database, String txid, String except) throws Throwable {
-        List all = Reflect.list(catalog.listTables(database));
-        for (int i = 0; i < all.size(); i++) {
-            TableIdentifier each = (TableIdentifier) all.get(i);
-            boolean temporary = Reflect.get(each, "database") == null;
-            if (!temporary && !each.table().equalsIgnoreCase(except) && catalog.tableExists(each)
-                && txid.equals(state(catalog.getTableMetadata(each)).get("txid"))) {
-                return each.table();
+        List tables = Reflect.list(catalog.listTables(database));
+        for (int i = 0; i < tables.size(); i++) {
+            TableIdentifier table = (TableIdentifier) tables.get(i);
+            boolean isTemporary = Reflect.get(table, "database") == null;
+            if (!isTemporary && !table.table().equalsIgnoreCase(except) && catalog.tableExists(table)
+                && txid.equals(state(catalog.getTableMetadata(table)).get("txid"))) {
+                return table.table();
             }
         }
         return null;
@@ -103,89 +101,27 @@ public class SessionTables {
         catalog.refreshTable(table.identifier());
     }
 
-    /**
-     * Gives a table of Hive the whole definition of another one, by one call to the metastore: through Spark's
-     * catalog it would keep its columns.
-     */
-    public void replaceByRaw(String database, String name, String from) throws Throwable {
-        Object client = client();
-        HashMap changes = new HashMap();
-        changes.put("identifier", identifier(database, name));
-        changes.put("tableType", CatalogTableType.EXTERNAL());
-        Object raw = Products.copy(Calls.call(client, "getTable", new Object[] {database, from}), changes);
-        Calls.call(client, "alterTable", new Object[] {database, name, raw});
-        altered(database, name);
-    }
-
-    /** Returns the types of a table's columns, those of partitions left out, as the metastore has them. */
-    public String metastoreTypes(String database, String name) throws Throwable {
-        Object raw = Calls.call(client(), "getTable", new Object[] {database, name});
-        ArrayList types = types((StructType) Reflect.get(raw, "schema"));
-        int partitions = Reflect.list(Reflect.get(raw, "partitionColumnNames")).size();
-        return Calls.json(types.subList(0, types.size() - partitions));
-    }
-
-    /** Tells whether a metastore is told the columns of a format; of others it is told one that stands for all. */
-    public boolean isOfHive(String provider) throws Throwable {
-        Object serdes = getClass().getClassLoader().loadClass("org.apache.spark.sql.internal.HiveSerDe$")
-            .getField("MODULE$").get(null);
-        return ((scala.Option) Calls.call(serdes, "sourceToSerDe", new Object[] {provider})).isDefined();
-    }
-
-    /** Renames a table of Hive that does not own its folder, by one call; throws where the name is taken. */
-    public void rename(String database, String from, String to) throws Throwable {
-        Object client = client();
-        if (catalog.tableExists(identifier(database, to))) {
-            throw new org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException(database, to);
-        }
-        HashMap changes = new HashMap();
-        changes.put("identifier", identifier(database, to));
-        Object raw = Products.copy(Calls.call(client, "getTable", new Object[] {database, from}), changes);
-        Calls.call(client, "alterTable", new Object[] {database, from, raw});
-        altered(database, from);
-        altered(database, to);
-    }
-
-    /**
-     * Says whether a table of Hive owns its folder. For a format that Hive does not know, Spark tells the metastore
-     * a folder that does not exist, so it is told the true one too: it would drop the wrong one.
-     */
-    public void setManaged(String database, String name, boolean managed) throws Throwable {
-        CatalogTable table = catalog.getTableMetadata(identifier(database, name));
-        Object client = client();
-        Object raw = Calls.call(client, "getTable", new Object[] {database, name});
-        HashMap storage = new HashMap();
-        storage.put("locationUri", table.storage().locationUri());
-        HashMap changes = new HashMap();
-        changes.put("tableType", managed ? CatalogTableType.MANAGED() : CatalogTableType.EXTERNAL());
-        changes.put("storage", Products.copy(Reflect.get(raw, "storage"), storage));
-        Calls.call(client, "alterTable", new Object[] {database, name, Products.copy(raw, changes)});
-        altered(database, name);
-    }
-
-    /** Points a table at another folder that has the same files. */
-    public void relocate(String database, String name, String location) throws Throwable {
-        CatalogTable table = catalog.getTableMetadata(identifier(database, name));
-        HashMap storage = new HashMap();
-        storage.put("locationUri", Calls.option(new Path(location).toUri()));
-        HashMap changes = new HashMap();
-        changes.put("storage", Products.copy(table.storage(), storage));
-        catalog.alterTable((CatalogTable) Products.copy(table, changes));
-        altered(database, name);
-    }
-
     /** Forgets the partitions that the catalog knows, and leaves their files. */
     public void dropPartitions(String database, String name) throws Throwable {
-        dropPartitions(identifier(database, name));
+        TableIdentifier identifier = identifier(database, name);
+        if (Reflect.list(catalog.getTableMetadata(identifier).partitionColumnNames()).isEmpty()) {
+            return;
+        }
+        List partitions = Reflect.list(catalog.listPartitions(identifier, scala.Option.empty()));
+        ArrayList specs = new ArrayList();
+        for (int i = 0; i < partitions.size(); i++) {
+            specs.add(Calls.call(partitions.get(i), "spec"));
+        }
+        if (!specs.isEmpty()) {
+            Calls.call(catalog, "dropPartitions", new Object[] {identifier, Calls.seq(specs), Boolean.TRUE,
+                Boolean.FALSE, Boolean.TRUE});
+        }
     }
 
     /** Lets the catalog know the partitions that have folders, as a step of something else and no statement. */
     public void addPartitions(String table) throws Throwable {
-        Object state = Reflect.get(session, "sessionState");
-        Object plan = Calls.call(Calls.call(state, "sqlParser"), "parsePlan",
-            new Object[] {"MSCK REPAIR TABLE " + table});
-        Object execution = Calls.call(state, "executePlan", new Object[] {plan, CommandExecutionMode.SKIP()});
-        Calls.call(execution, "toRdd");
+        Object plan = SparkObjects.parsed(session, "MSCK REPAIR TABLE " + table);
+        Calls.call(SparkObjects.execution(session, plan, CommandExecutionMode.SKIP()), "toRdd");
     }
 
     /** Removes a table; of one that does not own its folder the files stay. */
@@ -196,8 +132,7 @@ public class SessionTables {
     /** Updates the table's statistics, where Spark is told to keep them. */
     public void updateStatistics(String database, String name) throws Throwable {
         CatalogTable table = catalog.getTableMetadata(identifier(database, name));
-        Object utils = getClass().getClassLoader()
-            .loadClass("org.apache.spark.sql.execution.command.CommandUtils$").getField("MODULE$").get(null);
+        Object utils = SparkObjects.module("org.apache.spark.sql.execution.command.CommandUtils");
         Calls.call(utils, "updateTableStats", new Object[] {session, table});
     }
 
@@ -205,34 +140,7 @@ public class SessionTables {
         catalog.refreshTable(identifier(database, name));
     }
 
-    private void dropPartitions(TableIdentifier identifier) throws Throwable {
-        if (Reflect.list(catalog.getTableMetadata(identifier).partitionColumnNames()).isEmpty()) {
-            return;
-        }
-        ArrayList specs = new ArrayList();
-        for (Iterator each = Reflect.list(catalog.listPartitions(identifier, scala.Option.empty())).iterator();
-            each.hasNext();) {
-            specs.add(Calls.call(each.next(), "spec"));
-        }
-        if (!specs.isEmpty()) {
-            Calls.call(catalog, "dropPartitions", new Object[] {identifier, Calls.seq(specs), Boolean.TRUE,
-                Boolean.FALSE, Boolean.TRUE});
-        }
-    }
-
-    private Object client() throws Throwable {
-        return Calls.call(Reflect.path(catalog, "externalCatalog.unwrapped"), "client");
-    }
-
-    /** Tells Spark's listeners what a call past its catalog has done. */
-    private void altered(String database, String name) throws Throwable {
-        catalog.refreshTable(identifier(database, name));
-        Object bus = Reflect.path(session, "sparkContext.listenerBus");
-        Calls.call(bus, "post", new Object[] {
-            new org.apache.spark.sql.catalyst.catalog.AlterTableEvent(database, name, "table")});
-    }
-
-    private static TableIdentifier identifier(String database, String table) {
+    static TableIdentifier identifier(String database, String table) {
         return new TableIdentifier(table, Calls.option(database));
     }
 
@@ -248,9 +156,7 @@ public class SessionTables {
             managed ? CatalogTableType.MANAGED() : CatalogTableType.EXTERNAL(), storage,
             (StructType) DataType.fromJson((String) from.get("schema")), Calls.option(from.get("provider")),
             Calls.seq((List) from.get("partition_by")), Calls.option(buckets)});
-        HashMap changes = new HashMap();
-        changes.put("properties", Calls.map((Map) from.get("properties")));
-        changes.put("comment", Calls.option(from.get("comment")));
-        return (CatalogTable) Products.copy(table, changes);
+        return (CatalogTable) SparkObjects.copy(table, new Object[] {
+            "properties", Calls.map((Map) from.get("properties")), "comment", Calls.option(from.get("comment"))});
     }
 }

@@ -5,22 +5,18 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.FileAlreadyExistsException;
-import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileContext;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
-import org.apache.hadoop.fs.LocatedFileStatus;
 import org.apache.hadoop.fs.Options;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RemoteIterator;
 
 /** Small files and whole folders on any file system of Hadoop. */
 public class Storage {
-    private static final String CONDITIONAL = "fs.option.create.conditional.overwrite";
     private final Configuration conf;
 
     public Storage(Configuration conf) {
@@ -35,19 +31,7 @@ public class Storage {
 
     /** Writes a file that is not there yet, whole; false where it is there. Of two at once, one wins. */
     public boolean putIfAbsent(String name, String text) throws IOException {
-        Path path = new Path(name);
-        FileSystem fs = path.getFileSystem(conf);
-        String scheme = fs.getUri().getScheme();
-        if (scheme.equals("file")) {
-            return link(fs, path, text);
-        }
-        if (scheme.equals("s3a")) {
-            return putConditionally(fs, path, text);
-        }
-        if (scheme.equals("abfs") || scheme.equals("abfss") || scheme.equals("gs")) {
-            return create(fs, path, text);
-        }
-        return rename(fs, path, text);
+        return new ExclusiveFile(this, conf, new Path(name)).create(text);
     }
 
     /** Writes a file, whether it is there or not. */
@@ -76,15 +60,15 @@ public class Storage {
     /** Returns the names in a folder; none where it is not there. */
     public String[] list(String name) throws IOException {
         Path path = new Path(name);
-        FileStatus[] found;
+        FileStatus[] entries;
         try {
-            found = path.getFileSystem(conf).listStatus(path);
+            entries = path.getFileSystem(conf).listStatus(path);
         } catch (FileNotFoundException error) {
             return new String[0];
         }
-        String[] names = new String[found.length];
-        for (int i = 0; i < found.length; i++) {
-            names[i] = found[i].getPath().getName();
+        String[] names = new String[entries.length];
+        for (int i = 0; i < entries.length; i++) {
+            names[i] = entries[i].getPath().getName();
         }
         return names;
     }
@@ -124,32 +108,20 @@ public class Storage {
         }
     }
 
-    /** Tells whether a folder has no file in it, or is not there. */
+    /** Tells whether a folder has no file in it, or is not there; of a file the list has the file itself. */
     public boolean isEmpty(String name) throws IOException {
-        return list(name).length == 0 && !isFile(name);
-    }
-
-    private boolean isFile(String name) throws IOException {
-        Path path = new Path(name);
-        try {
-            return path.getFileSystem(conf).getFileStatus(path).isFile();
-        } catch (FileNotFoundException error) {
-            return false;
-        }
+        return list(name).length == 0;
     }
 
     /** Returns files and bytes below a folder, those of data alone. */
     public long[] amount(String name) throws IOException {
-        Path path = new Path(name);
         long[] amount = new long[2];
-        FileSystem fs = path.getFileSystem(conf);
-        if (!fs.exists(path)) {
+        if (!exists(name)) {
             return amount;
         }
-        for (RemoteIterator each = fs.listFiles(path, true); each.hasNext();) {
-            LocatedFileStatus file = (LocatedFileStatus) each.next();
-            String own = file.getPath().getName();
-            if (!own.startsWith("_") && !own.startsWith(".")) {
+        for (RemoteIterator files = below(name); files.hasNext();) {
+            FileStatus file = (FileStatus) files.next();
+            if (!isHidden(file.getPath())) {
                 amount[0]++;
                 amount[1] += file.getLen();
             }
@@ -159,26 +131,32 @@ public class Storage {
 
     /** Returns the paths of all files of data below a folder. */
     public String[] files(String name) throws IOException {
-        Path path = new Path(name);
-        java.util.ArrayList found = new java.util.ArrayList();
-        for (RemoteIterator each = path.getFileSystem(conf).listFiles(path, true); each.hasNext();) {
-            Path file = ((LocatedFileStatus) each.next()).getPath();
-            boolean hidden = file.getName().startsWith("_") || file.getName().startsWith(".");
-            if (!hidden && file.toString().indexOf("/_spark_metadata/") < 0) {
-                found.add(file.toString());
+        ArrayList paths = new ArrayList();
+        for (RemoteIterator files = below(name); files.hasNext();) {
+            Path path = ((FileStatus) files.next()).getPath();
+            if (!isHidden(path) && path.toString().indexOf("/_spark_metadata/") < 0) {
+                paths.add(path.toString());
             }
         }
-        return (String[]) found.toArray(new String[0]);
+        return (String[]) paths.toArray(new String[0]);
     }
 
     /** Returns when the youngest file below a folder was written, in ms. */
     public long newest(String name) throws IOException {
-        Path path = new Path(name);
         long newest = 0L;
-        for (RemoteIterator each = path.getFileSystem(conf).listFiles(path, true); each.hasNext();) {
-            newest = Math.max(newest, ((LocatedFileStatus) each.next()).getModificationTime());
+        for (RemoteIterator files = below(name); files.hasNext();) {
+            newest = Math.max(newest, ((FileStatus) files.next()).getModificationTime());
         }
         return newest;
+    }
+
+    private RemoteIterator below(String folder) throws IOException {
+        Path path = new Path(folder);
+        return path.getFileSystem(conf).listFiles(path, true);
+    }
+
+    private static boolean isHidden(Path path) {
+        return path.getName().startsWith("_") || path.getName().startsWith(".");
     }
 
     /** Tells whether a folder can be renamed in one step: of object stores none can. */
@@ -198,82 +176,15 @@ public class Storage {
             fs.delete(target, false);
         }
         fs.mkdirs(target.getParent());
-        FileContext.getFileContext(target.toUri(), conf).rename(
-            new Path(from), target, new Options.Rename[] {Options.Rename.NONE});
+        rename(new Path(from), target);
     }
 
-    // -- one of two wins ---------------------------------------------------------------------------------------
-
-    private boolean link(FileSystem fs, Path path, String text) throws IOException {
-        java.nio.file.Path target = java.nio.file.Paths.get(path.toUri().getPath(), new String[0]);
-        Files.createDirectories(target.getParent(), new java.nio.file.attribute.FileAttribute[0]);
-        java.nio.file.Path whole = target.resolveSibling(".new-" + UUID.randomUUID());
-        java.nio.channels.FileChannel channel = java.nio.channels.FileChannel.open(whole,
-            new java.nio.file.OpenOption[] {java.nio.file.StandardOpenOption.CREATE_NEW,
-                java.nio.file.StandardOpenOption.WRITE});
-        try {
-            channel.write(java.nio.ByteBuffer.wrap(text.getBytes(StandardCharsets.UTF_8)));
-            channel.force(true);
-        } finally {
-            channel.close();
-        }
-        try {
-            Files.createLink(target, whole);
-            return true;
-        } catch (FileAlreadyExistsException error) {
-            return false;
-        } finally {
-            Files.deleteIfExists(whole);
-        }
+    /** Renames to a path where there is nothing; throws where there is something. */
+    void rename(Path from, Path to) throws IOException {
+        FileContext.getFileContext(to.toUri(), conf).rename(from, to, new Options.Rename[] {Options.Rename.NONE});
     }
 
-    private boolean rename(FileSystem fs, Path path, String text) throws IOException {
-        Path whole = new Path(path.getParent(), ".new-" + UUID.randomUUID());
-        write(fs.create(whole, false), text);
-        try {
-            FileContext.getFileContext(path.toUri(), conf).rename(
-                whole, path, new Options.Rename[] {Options.Rename.NONE});
-            return true;
-        } catch (org.apache.hadoop.fs.FileAlreadyExistsException error) {
-            return false;
-        } finally {
-            fs.delete(whole, false);
-        }
-    }
-
-    private boolean create(FileSystem fs, Path path, String text) throws IOException {
-        OutputStream out;
-        try {
-            out = fs.create(path, false);
-        } catch (org.apache.hadoop.fs.FileAlreadyExistsException error) {
-            return false;
-        }
-        write(out, text);
-        return true;
-    }
-
-    private boolean putConditionally(FileSystem fs, Path path, String text) throws IOException {
-        if (!fs.hasPathCapability(path, CONDITIONAL)) {
-            throw new IOException("this Hadoop's s3a cannot create a file only where there is none; "
-                + "set spark.events.ctas.journal.dir to a folder on another file system");
-        }
-        org.apache.hadoop.fs.FSDataOutputStreamBuilder builder = fs.createFile(path);
-        builder.overwrite(true);
-        builder.must(CONDITIONAL, true);
-        try {
-            write((OutputStream) builder.build(), text);
-            return true;
-        } catch (org.apache.hadoop.fs.FileAlreadyExistsException error) {
-            return false;
-        } catch (IOException error) {
-            if (exists(path.toString())) {
-                return text.equals(read(path.toString()));
-            }
-            throw error;
-        }
-    }
-
-    private static void write(OutputStream out, String text) throws IOException {
+    static void write(OutputStream out, String text) throws IOException {
         try {
             out.write(text.getBytes(StandardCharsets.UTF_8));
         } finally {

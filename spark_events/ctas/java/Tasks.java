@@ -3,7 +3,7 @@ package io.sparkevents.ctas;
 import io.sparkevents.jvm.Calls;
 import io.sparkevents.jvm.Reflect;
 import java.util.HashSet;
-import java.util.Iterator;
+import java.util.List;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerJobStart;
@@ -27,7 +27,7 @@ public class Tasks extends SparkListener {
     }
 
     /** Returns when none runs any longer, or the time is over; tells which. */
-    public synchronized boolean await(long timeoutMs) throws InterruptedException {
+    public synchronized boolean awaitEnd(long timeoutMs) throws InterruptedException {
         long end = System.currentTimeMillis() + timeoutMs;
         while (!running.isEmpty() && System.currentTimeMillis() < end) {
             wait(Math.max(1L, end - System.currentTimeMillis()));
@@ -35,8 +35,8 @@ public class Tasks extends SparkListener {
         return running.isEmpty();
     }
 
-    /** Lets what Spark has posted so far arrive; tells whether it has. */
-    public boolean settle(long timeoutMs) {
+    /** Waits until what Spark has posted so far has arrived; tells whether it has. */
+    public boolean awaitEvents(long timeoutMs) {
         try {
             Calls.call(Calls.call(context, "listenerBus"), "waitUntilEmpty", new Object[] {Long.valueOf(timeoutMs)});
             return true;
@@ -52,8 +52,9 @@ public class Tasks extends SparkListener {
     public synchronized void onJobStart(SparkListenerJobStart event) {
         if (event.properties() != null
             && root.equals(event.properties().getProperty("spark.sql.execution.root.id"))) {
-            for (Iterator each = Reflect.list(event.stageIds()).iterator(); each.hasNext();) {
-                stages.add(String.valueOf(each.next()));
+            List ids = Reflect.list(event.stageIds());
+            for (int i = 0; i < ids.size(); i++) {
+                stages.add(String.valueOf(ids.get(i)));
             }
         }
     }

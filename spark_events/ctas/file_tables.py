@@ -1,0 +1,72 @@
+"""Tables of Parquet, ORC, CSV, JSON and any other format of files, in the session catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from spark_events.ctas.errors import NotAtomicError
+from spark_events.ctas.session_tables import SessionPublisher, described
+from spark_events.ctas.transaction import Level, Transaction
+from spark_events.ctas.two_phase import TableDefinition, Written
+
+_TYPES_MAY_NOT_CHANGE = "hive.metastore.disallow.incompatible.col.type.changes"
+_STANDS_FOR_ALL = "array<string>"
+
+
+class FilesPublisher(SessionPublisher):
+    """Makes them by one call that points at their files, which lie there already."""
+
+    name = "files"
+
+    def level(self, definition: TableDefinition, previous: Mapping[str, Any] | None) -> Level:
+        if not definition.fields["is_files"]:
+            raise NotAtomicError(
+                f"format {definition.fields['provider']!r} is no format of files, so Spark's session catalog "
+                "cannot publish it at once; for a database, configure a JDBC catalog and create it there"
+            )
+        super().level(definition, previous)
+        if previous is None or not self._in_hive:
+            return Level.POINTER
+        return Level.POINTER if self._may_become(definition, previous) else Level.RENAME
+
+    def _may_become(self, definition: TableDefinition, previous: Mapping[str, Any]) -> bool:
+        """Tell whether the metastore lets a table become another one by one call.
+
+        It does not let it change what it is partitioned by, nor a column take any other type. And of a
+        table in a format of Hive's own Spark would take the columns from there.
+        """
+        fields = definition.fields
+        is_same = all(previous[name] == fields[name] for name in ("partition_by", "partition_types"))
+        if not is_same or previous["provider"] == "hive":
+            return False
+        if self._spark.sparkContext._jsc.hadoopConfiguration().get(_TYPES_MAY_NOT_CHANGE) == "false":
+            return True
+        new_types = fields["data_types"]
+        if fields.get("buckets") or not self._hive_tables.knowsColumns(fields["provider"]):
+            new_types = [_STANDS_FOR_ALL]
+        path = definition.path
+        old_types = orjson.loads(self._hive_tables.columnTypes(path.database, path.name))
+        return all(old == new for old, new in zip(old_types, new_types, strict=False))
+
+    def write(self, transaction: Transaction, statement: Any) -> Written:
+        return self._written(statement.writeFiles(transaction.stage), transaction)
+
+    def read(self, transaction: Transaction) -> Any:
+        from pyspark.sql.types import StructType
+
+        table = transaction.table
+        schema = StructType.fromJson(orjson.loads(table["schema"]))
+        reader = self._spark.read.format(table["provider"]).options(**table["options"]).schema(schema)
+        return reader.load(transaction.stage)
+
+    def _create(self, transaction: Transaction) -> None:
+        # To a metastore, an own folder is the default one: whose data lies elsewhere is external at first.
+        managed = transaction.table["managed"] and not self._in_hive
+        self._tables.create(described(transaction), transaction.path.name, transaction.location, managed)
+
+    def _stand_in(self, transaction: Transaction) -> None:
+        if self._state(transaction.path, transaction.hidden_name) is None:
+            self._tables.create(described(transaction), transaction.hidden_name, transaction.location, False)

@@ -1,0 +1,241 @@
+"""A table in two phases whose every step is in the journal."""
+# ruff: noqa: D102 - what TwoPhaseCatalogTable says holds
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import orjson
+
+from spark_events.api.event import now_ms
+from spark_events.ctas.errors import CtasError, FencedError
+from spark_events.ctas.fault_points import reached
+from spark_events.ctas.journal import TransactionJournal
+from spark_events.ctas.publisher import Publisher
+from spark_events.ctas.transaction import Level, Purpose, State, Transaction
+from spark_events.ctas.two_phase import TwoPhaseCatalogTable, Written
+from spark_events.runtime.log_once import logger
+
+_POSTED = (State.PREPARED, State.COMMITTED, State.ABORTED)
+_EXISTS = ("TABLE_OR_VIEW_ALREADY_EXISTS", "TABLE_ALREADY_EXISTS")
+
+
+@dataclass(frozen=True, slots=True)
+class TableContext:
+    """What the tables of a session share.
+
+    Attributes:
+        journal: takes their states.
+        grace_ms: how long the files of a table that is replaced stay, in ms.
+        end_other: ends a transaction that holds the table, and whose owner is gone.
+        post: tells Spark's listeners of a state, as JSON has it.
+    """
+
+    journal: TransactionJournal
+    grace_ms: int
+    end_other: Callable[[Transaction], object]
+    post: Callable[[str], object]
+
+
+class JournaledTable(TwoPhaseCatalogTable):
+    """The table of one transaction.
+
+    Args:
+        transaction: as it is now; one that has not begun has the number -1.
+        publisher: of its catalog.
+        context: of its session.
+        statement: writes the rows; None where the transaction is only ended.
+
+    Attributes:
+        transaction: as it is now.
+    """
+
+    def __init__(
+        self, transaction: Transaction, publisher: Publisher, context: TableContext, statement: Any = None
+    ) -> None:
+        self.transaction = transaction
+        self._publisher = publisher
+        self._context = context
+        self._journal = context.journal
+        self._statement = statement
+        self._written = Written()
+
+    @property
+    def level(self) -> Level:
+        return self.transaction.level
+
+    @property
+    def txid(self) -> str:
+        return self.transaction.txid
+
+    @property
+    def publishes_by_itself(self) -> bool:
+        """Whether its catalog publishes what it writes at once."""
+        return self._publisher.commits_on_write
+
+    def descriptor(self) -> str:
+        return self.transaction.to_json()
+
+    def begin_transaction(self) -> None:
+        if self.transaction.number >= 0:
+            return  # it goes on where another driver has left it
+        begun = self.transaction.advanced(State.INTENT)
+        self._journal.begin(begun)
+        self.transaction = begun
+        self._post_transition()
+        reached("after_begin")
+
+    def write(self) -> Written:
+        return self.write_by(lambda: self._publisher.write(self.transaction, self._statement))
+
+    def write_by(self, write: Callable[[], Written]) -> Written:
+        """Let somebody else write the rows, to where ``transaction.stage`` says."""
+        reached("before_write")
+        self._written = write()
+        reached("after_write")
+        return self._written
+
+    def written(self) -> Any:
+        return self._publisher.read(self.transaction)
+
+    def prepare(self) -> None:
+        amounts = {name: value for name, value in asdict(self._written).items() if value is not None}
+        self._advance(State.PREPARED, written=amounts)
+        reached("after_prepared")
+
+    def commit(self) -> bool:
+        if self.transaction.state is State.COMMITTED:
+            return True
+        if self.transaction.purpose.replaces:
+            self._journal.lock(self.transaction, self._context.end_other)
+        if self.transaction.state is not State.COMMITTING:
+            self._advance(State.COMMITTING)
+        reached("before_catalog")
+        if not self._publish():
+            return False
+        self._finish()
+        self._journal.let_go(self.transaction)
+        return True
+
+    def abort(self, reason: str = "") -> None:
+        try:
+            self._abort(reason)
+        finally:
+            self._journal.let_go(self.transaction)
+
+    def _abort(self, reason: str) -> None:
+        state = self.transaction.state
+        if self.transaction.number < 0 or state.terminal:
+            return
+        may_be_published = state is State.COMMITTING or self._publisher.commits_on_write
+        if may_be_published and self._publisher.is_published(self.transaction):
+            self._finish()
+            return
+        if state is not State.ABORTING:
+            try:
+                self._advance(State.ABORTING, reason=reason)
+            except FencedError as error:
+                logger.warning("%s", error)
+                return
+        self._publisher.discard(self.transaction)
+        self._advance(State.ABORTED)
+
+    def resolve(self) -> None:
+        """End a transaction that was left between two states.
+
+        Before the catalog was called it is rolled back, from then on it goes forward: the call may be on
+        its way still, and of a call that is made twice the second one changes nothing.
+
+        Raises:
+            CtasError: its catalog says neither yes nor no; nothing was changed.
+        """
+        from pyspark.errors import AnalysisException
+
+        if self.transaction.state is not State.COMMITTING:
+            self.abort(self.transaction.reason or "its driver is gone")
+            return
+        try:
+            self.commit()
+        except (AnalysisException, CtasError) as error:
+            logger.warning("%s cannot be committed any more: %s", self.transaction.path, first_line(error))
+            self.abort(first_line(error))
+
+    def collect(self) -> None:
+        """Remove what is left of the table before."""
+        reached("before_collect")
+        self._publisher.collect(self.transaction)
+        with contextlib.suppress(FencedError):  # somebody else has done the same
+            self._advance(State.COMMITTED, collect_after_ms=0)
+
+    def _publish(self) -> bool:
+        """Make the table; false where IF NOT EXISTS finds that there is one."""
+        try:
+            self._publisher.publish(self.transaction)
+        except Exception as error:
+            if not self._publisher.is_published(self.transaction):
+                if _exists_already(error) and self.transaction.purpose is Purpose.CREATE_IF_NOT_EXISTS:
+                    self.abort("there was such a table when it was to be committed")
+                    return False
+                raise
+            logger.warning("%s is there, although %s", self.transaction.path, first_line(error))
+        return True
+
+    def _finish(self) -> None:
+        """Do what is left to do for a table that is there: what fails here is recovered later."""
+        try:
+            reached("after_catalog")
+            self._publisher.finish(self.transaction)
+            reached("before_committed")
+            has_leftovers = self._publisher.has_leftovers(self.transaction)
+            collect_after_ms = now_ms() + self._context.grace_ms if has_leftovers else 0
+            self._advance(State.COMMITTED, collect_after_ms=collect_after_ms)
+            reached("after_committed")
+        except Exception as error:
+            logger.warning(
+                "%s is there and whole, but not all is finished: %s; "
+                "the next statement, or spark-events ctas recover, does the rest",
+                self.transaction.path,
+                first_line(error),
+            )
+
+    def _advance(self, state: State, **changes: Any) -> None:
+        is_new = state is not self.transaction.state
+        self.transaction = self._journal.advance(self.transaction, state, **changes)
+        if state in _POSTED and is_new:
+            self._post_transition()
+
+    def _post_transition(self) -> None:
+        """Tell Spark's listeners of the state; what becomes of the table does not hang on it."""
+        transaction = self.transaction
+        transition = {
+            "txid": transaction.txid,
+            "table": str(transaction.path),
+            "state": transaction.state.value,
+            "level": transaction.level.value,
+            "purpose": transaction.purpose.value,
+            "timeMs": transaction.at_ms,
+            "durationMs": max(0, transaction.at_ms - transaction.begun_ms),
+            "reason": transaction.reason,
+            **transaction.written,
+        }
+        try:
+            self._context.post(orjson.dumps(transition).decode())
+        except Exception as error:
+            logger.warning(
+                "listeners were not told that %s is %s: %s", transaction.path, transaction.state.value, error
+            )
+
+
+def _exists_already(error: BaseException) -> bool:
+    """Tell whether an error says that there is such a table."""
+    get_condition = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
+    condition = (get_condition() if get_condition else None) or ""
+    return condition.split(".")[0] in _EXISTS
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of what an error says."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

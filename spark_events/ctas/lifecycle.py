@@ -1,0 +1,131 @@
+"""The life of a transaction: it begins, its rows are written and checked, it is published, and it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spark_events.ctas.checks import Check, run_checks
+from spark_events.ctas.errors import CtasError, NotAtomicError
+from spark_events.ctas.execution import StatementExecution, was_cancelled
+from spark_events.ctas.hooks import CtasJobStatusHook, JobStatusHook
+from spark_events.ctas.journaled_table import JournaledTable
+from spark_events.ctas.streams import BoundedStream
+from spark_events.ctas.transaction import Level, Transaction
+from spark_events.ctas.two_phase import Written
+from spark_events.runtime.log_once import logger
+
+_ATOMIC = "atomic"
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What a caller demands of a statement besides its table.
+
+    Attributes:
+        checks: of what was written, before it is published.
+        require: ``atomic``, or a level's name; None where the best that the catalog can do is good enough.
+        hooks: called as the statement's job goes on, besides the one that commits the table.
+    """
+
+    checks: Sequence[Check] = ()
+    require: str | Level | None = None
+    hooks: Sequence[JobStatusHook] = ()
+
+    def check_table(self, table: JournaledTable) -> None:
+        """Raise where a table cannot be made as it is demanded; nothing has run yet.
+
+        Raises:
+            NotAtomicError: its catalog cannot do it; says why.
+            CtasError: there is no such level.
+        """
+        if self.require is not None:
+            _check_level(table.transaction, self.require)
+        if self.checks and table.publishes_by_itself:
+            table.written()  # which says why there is nothing to check
+
+
+class Lifecycle:
+    """Takes one transaction from its beginning to its end.
+
+    The first hook is FLIP-305's, which begins, commits and aborts the table; those of the caller come after
+    it.
+
+    Args:
+        table: of the transaction.
+        execution: the statement's job, which has begun and writes the rows.
+        conditions: of the caller.
+    """
+
+    def __init__(
+        self, table: JournaledTable, execution: StatementExecution | BoundedStream, conditions: Conditions
+    ) -> None:
+        self._table = table
+        self._execution = execution
+        self._checks = conditions.checks
+        self._hooks = conditions.hooks
+        self._job_id = execution.job_id
+        self._table_hook = CtasJobStatusHook(table)
+
+    def run(self) -> tuple[Written, bool]:
+        """Make the table; whatever happens, it is there and whole in the end, or as it was.
+
+        Returns:
+            How much was written, and whether the table is there because of it: False where IF NOT EXISTS
+            found that somebody else was faster.
+        """
+        try:
+            self._begin()
+            written = self._execution.write(self._table)
+            run_checks(self._checks, self._table, written)
+            self._table.prepare()
+            self._table_hook.on_finished(self._job_id)  # which commits it
+        except BaseException as error:
+            self._roll_back(error)
+            raise
+        self._report_commit()
+        return written, bool(self._table_hook.committed)
+
+    def _begin(self) -> None:
+        for hook in (self._table_hook, *self._hooks):
+            hook.on_created(self._job_id)
+
+    def _roll_back(self, error: BaseException) -> None:
+        is_cancelled = was_cancelled(error)
+        try:
+            self._execution.await_tasks()
+        finally:
+            for hook in (self._table_hook, *self._hooks):
+                try:
+                    hook.on_canceled(self._job_id) if is_cancelled else hook.on_failed(self._job_id, error)
+                except Exception:
+                    logger.exception("%s raised while a statement was ended", type(hook).__name__)
+
+    def _report_commit(self) -> None:
+        for hook in self._hooks:
+            try:
+                hook.on_finished(self._job_id)
+            except Exception:
+                path = self._table.transaction.path
+                logger.exception("%s raised after %s was committed", type(hook).__name__, path)
+
+
+def _check_level(transaction: Transaction, require: str | Level) -> None:
+    required = require.value if isinstance(require, Level) else require
+    allowed = (_ATOMIC, *(level.value for level in Level))
+    if required not in allowed:
+        raise CtasError(f"require={require!r} is not allowed; expected one of {', '.join(allowed)}")
+    level = transaction.level
+    has_gap = level is Level.RENAME and transaction.previous is not None
+    is_atomic = level is not Level.RECOVERABLE and not has_gap
+    if is_atomic if required == _ATOMIC else required == level.value:
+        return
+    reason = (
+        "its name is free for a moment while it is replaced"
+        if has_gap
+        else "that is all that its catalog can do"
+    )
+    raise NotAtomicError(
+        f"{transaction.path} can be made at level {level.value!r}, and require={required!r} demands another: "
+        f"{reason}. Nothing was run"
+    )
