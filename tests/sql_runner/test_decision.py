@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from spark_events.sql_runner.deploy.decision import Action, Situation, decide, differences
-from spark_events.sql_runner.store.savepoints import State
+from spark_events.sql_runner.store.savepoints import QueryState
 
-STATE = State("savepoints/q/3/savepoint-x", 7, is_savepoint=True)
+STATE = QueryState("savepoints/q/3/savepoint-x", 7, is_savepoint=True)
 RUNNING = Situation(
     3, pending=False, running=True, query_changed="", configuration_changed=(), state=None, next_version=4
 )

@@ -2,18 +2,52 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from spark_events.api import ConfigError
 from spark_events.cli.console import err
+from spark_events.spark.conf import parse_assignments, read_conf
+
+
+@dataclass(frozen=True)
+class SparkOptions:
+    """Spark's configuration as a command was given it.
+
+    Attributes:
+        properties_file: a spark-defaults.conf; None for the one that spark-submit reads.
+        assignments: ``key=value``, of ``--conf``.
+        submit: options of spark-submit.
+    """
+
+    properties_file: Path | None
+    assignments: list[str] | None
+    submit: list[str] | None = None
+
+    @property
+    def own(self) -> dict[str, str]:
+        """The configuration of the command's own Spark."""
+        return read_conf(self.properties_file, self.assignments or ())[0]
+
+    @property
+    def of_applications(self) -> dict[str, Any]:
+        """The fields ``conf`` and ``options`` of a placement.
+
+        spark-submit reads files of properties itself: on its command line everybody on the machine could read
+        them.
+        """
+        file = ["--properties-file", str(self.properties_file)] if self.properties_file else []
+        return {
+            "conf": parse_assignments(self.assignments or ()),
+            "options": [*file, *(self.submit or ())],
+        }
 
 
 @contextmanager
-def analyst_of(conf: Any, definitions: list[Path] | None) -> Iterator[Any]:
+def analyst_of(conf: dict[str, str], definitions: list[Path] | None) -> Iterator[Any]:
     """Give an analyst with a Spark of its own.
 
     Raises:
@@ -23,27 +57,10 @@ def analyst_of(conf: Any, definitions: list[Path] | None) -> Iterator[Any]:
     from spark_events.sql_runner.analysis.definitions import read_definitions
 
     statements = read_definitions(definitions or ())
-    # What PySpark logs of each query that cannot be analysed is an error of ours, with its file and line.
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
     with ExitStack() as stack:
         with err.status("starting Spark"):
             analyst = stack.enter_context(Analyst.start(conf, statements))
         yield analyst
-
-
-def refuse_gone_hosts(workspace: Any, hosts: set[str]) -> None:
-    """Make sure that the sessions that are to run queries are there.
-
-    Raises:
-        ConfigError: one is not.
-    """
-    start = f"spark-events sql session --store {workspace.store.url} --session {workspace.placement.session}"
-    for link in map(workspace.link, sorted(hosts)):
-        if not link.is_single and not (found := link.look()).is_alive:
-            raise ConfigError(
-                f"{found.why_gone()}; start it with `{start}`: it goes on with the queries that it is to run"
-            )
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 from spark_events.api import ConfigError
 from spark_events.spark.sql_text import quoted
 from spark_events.sql_runner.analysis.jvm import entry_of
-from spark_events.sql_runner.analysis.spark_errors import one_line
+from spark_events.sql_runner.analysis.spark_errors import error_summary
 
 # What a semicolon may stand in without ending a statement, as Spark's own lexer has it.
 _TOKEN = re.compile(
@@ -61,7 +61,7 @@ def _statements(paths: Iterable[Path]) -> Iterator[str]:
             raise ConfigError(f"--table-definition-path {path}: cannot be read: {error}") from error
 
 
-class Definitions:
+class TableDefinitions:
     """The definitions that one application has run: each once, but for what holds in one session only."""
 
     def __init__(self) -> None:
@@ -82,7 +82,9 @@ class Definitions:
                 except ConfigError:
                     raise
                 except Exception as error:  # a catalog's own, too
-                    raise ConfigError(f"table definition {_shown(statement)}: {one_line(error)}") from error
+                    raise ConfigError(
+                        f"table definition {_shown(statement)}: {error_summary(error)}"
+                    ) from error
 
     def _run(self, session: Any, statement: str) -> None:
         if _OF_SESSION.match(statement):
@@ -90,16 +92,16 @@ class Definitions:
             return
         if statement in self._done:
             return
-        table = _created(session, statement)
+        table = _created_table(session, statement)
         if table and table in self._tables:
-            self._make_room(session, table)
+            self._drop_outdated(session, table)
         session.sql(statement)
         self._done.add(statement)
         if table:
             self._done.discard(self._tables.get(table, ""))
             self._tables[table] = statement
 
-    def _make_room(self, session: Any, table: str) -> None:
+    def _drop_outdated(self, session: Any, table: str) -> None:
         """Forget a table of a catalog in memory whose definition is another one now."""
         if session.conf.get("spark.sql.catalogImplementation") != "in-memory":
             return
@@ -111,7 +113,7 @@ class Definitions:
         session.sql(f"DROP TABLE IF EXISTS {table}")
 
 
-def _created(session: Any, statement: str) -> str:
+def _created_table(session: Any, statement: str) -> str:
     """Return the table that a statement makes, as it names it; empty for another statement."""
     return quoted(list(entry_of(session).createdTable(statement)))
 

@@ -41,7 +41,7 @@ _NOT_CARRIED = (
 
 
 @dataclass
-class Export:
+class PipelineExport:
     """What was written.
 
     Attributes:
@@ -55,7 +55,7 @@ class Export:
     not_carried: str = _NOT_CARRIED
 
 
-def export_pipeline(analyst: Analyst, manifests: Manifests, folder: Path, storage: str) -> Export:
+def export_pipeline(analyst: Analyst, manifests: Manifests, folder: Path, storage: str) -> PipelineExport:
     """Write a pipeline into a folder: its spec, a file of sources, and an SQL file for each manifest.
 
     Args:
@@ -67,7 +67,7 @@ def export_pipeline(analyst: Analyst, manifests: Manifests, folder: Path, storag
     Raises:
         ConfigError: the folder cannot be written, or a table definition cannot be run.
     """
-    done = Export()
+    done = PipelineExport()
     for name, analysed in analyst.analyse_all(manifests.by_name.values()).items():
         if reason := str(analysed) if isinstance(analysed, QueryError) else _unfit(manifests.by_name[name]):
             done.left_out[name] = reason
@@ -111,7 +111,12 @@ def _table(session: Any, name: str) -> tuple[str, ...] | None:
 
 
 def _write(
-    done: Export, folder: Path, storage: str, analyst: Analyst, sources: dict[str, str], flows: dict[str, str]
+    done: PipelineExport,
+    folder: Path,
+    storage: str,
+    analyst: Analyst,
+    sources: dict[str, str],
+    flows: dict[str, str],
 ) -> None:
     spec = {
         "name": folder.resolve().name,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spark_events.sql_runner.store.savepoints import State
+from spark_events.sql_runner.store.savepoints import QueryState
 
 
 class Action(enum.Enum):
@@ -37,7 +37,7 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What there is to decide by.
+    """A query, deployed and as its manifest has it, with all that a decision depends on.
 
     Attributes:
         deployed_version: the version that is deployed, or on its way there; None where the query is new.
@@ -55,7 +55,7 @@ class Situation:
     running: bool
     query_changed: str
     configuration_changed: tuple[str, ...]
-    state: State | None
+    state: QueryState | None
     next_version: int
     clean: bool = False
 
@@ -76,7 +76,7 @@ class Decision:
 
 
 def decide(now: Situation) -> Decision:
-    """Decide."""
+    """Return what to do with a query that is in this situation."""
     if now.deployed_version is None:
         return Decision(Action.START, now.next_version, "it is new")
     if now.clean:
@@ -113,14 +113,14 @@ def _of_stopped(now: Situation, version: int) -> Decision:
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str = "") -> tuple[str, ...]:
     """Return what differs between two mappings, each key with its values before and after."""
-    found: list[str] = []
+    changes: list[str] = []
     for key in sorted({*before, *after}):
         old, new = before.get(key), after.get(key)
         if isinstance(old, Mapping) or isinstance(new, Mapping):
-            found += differences(old or {}, new or {}, f"{prefix}{key}.")
+            changes += differences(old or {}, new or {}, f"{prefix}{key}.")
         elif old != new:
-            found.append(f"{prefix}{key}: {_shown(old)} -> {_shown(new)}")
-    return tuple(found)
+            changes.append(f"{prefix}{key}: {_shown(old)} -> {_shown(new)}")
+    return tuple(changes)
 
 
 def _shown(value: Any) -> str:

@@ -113,22 +113,22 @@ class Manifest(BaseModel):
 
     @property
     def restart_strategy(self) -> props.RestartStrategy:
-        """What becomes of it when it fails."""
+        """Its restarts when it fails."""
         return props.restart_strategy(self.spark_properties)
 
     def values(self) -> dict[str, Any]:
         """Return it as its YAML has it, without what has its default."""
-        found: dict[str, Any] = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        return found
+        values: dict[str, Any] = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        return values
 
     @property
     def query(self) -> dict[str, Any]:
-        """What makes the query another one when it changes, but for the text of its SQL or code."""
+        """The keys that make the query another one when they change, besides its SQL or code."""
         return {"target-table": self.target_table, "output-mode": self.output_mode}
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """What a change of can be taken over from a savepoint."""
+        """The keys whose changes take effect with a restart from a savepoint."""
         kept = ("name", "target-table", "output-mode", "sql", "code")
         return {key: value for key, value in self.values().items() if key not in kept}
 
@@ -171,9 +171,9 @@ def json_schema() -> dict[str, Any]:
 
 
 def _plain(schema: Any) -> Any:
-    """Return a schema without what the model has for Python alone: null for absent keys, and titles."""
+    """Return a schema without null for absent keys and without titles, which are for Python alone."""
     if isinstance(schema, list):
-        return [_plain(each) for each in schema]
+        return [_plain(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     kept = {
@@ -181,7 +181,7 @@ def _plain(schema: Any) -> Any:
         for key, value in schema.items()
         if not (key == "title" and isinstance(value, str)) and not (key == "default" and value is None)
     }
-    either = [each for each in kept.get("anyOf", ()) if each != {"type": "null"}]
+    either = [choice for choice in kept.get("anyOf", ()) if choice != {"type": "null"}]
     if len(either) == 1:
         del kept["anyOf"]
         kept = {**either[0], **kept}
@@ -257,10 +257,10 @@ def _sentence(text: YamlText, details: ErrorDetails) -> str:
 
 
 def _described(keys: Keys) -> str:
-    by_alias = {found.alias or name: found.description for name, found in Manifest.model_fields.items()}
+    by_alias = {field.alias or name: field.description for name, field in Manifest.model_fields.items()}
     return str(by_alias.get(str(keys[-1]), "it has to be given")).rstrip(".")
 
 
 def _aliases(model: type[BaseModel]) -> list[str]:
-    names = [found.alias or name for name, found in model.model_fields.items()]
+    names = [field.alias or name for name, field in model.model_fields.items()]
     return names + (["flinkProperties"] if model is Manifest else [])

@@ -10,11 +10,11 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.streaming.OutputMode;
 
 /** What Python calls. */
-public final class Entry {
+public final class RunnerEntry {
     private static final String[] DATASETS = {"org.apache.spark.sql.classic.Dataset$", "org.apache.spark.sql.Dataset$"};
     private final Object session;
 
-    public Entry(Object session) {
+    public RunnerEntry(Object session) {
         this.session = session;
     }
 
