@@ -43,16 +43,7 @@ def deploy(
     spark = SparkOptions(properties_file, conf, submit_options)
     own_conf = spark.own
     manifests = read_folder(folder, template_file).or_fail()
-    placement = Placement(
-        mode,
-        session,
-        master or "",
-        **spark.of_applications,
-        log_dir=log_dir,
-        poll_ms=poll_ms,
-        lease_ms=lease_ms,
-        timeout_s=timeout,
-    )
+    placement = Placement(mode, session, master or "", *spark.for_submit, log_dir, poll_ms, lease_ms, timeout)
     _deploy(manifests, store, placement, own_conf, table_definition_path, prune=prune, clean=False)
 
 
@@ -81,16 +72,7 @@ def deploy_one(
     spark = SparkOptions(properties_file, conf, submit_options)
     own_conf = spark.own
     manifests = read_files([manifest], template_file).or_fail()
-    placement = Placement(
-        mode,
-        session,
-        master or "",
-        **spark.of_applications,
-        log_dir=log_dir,
-        poll_ms=poll_ms,
-        lease_ms=lease_ms,
-        timeout_s=timeout,
-    )
+    placement = Placement(mode, session, master or "", *spark.for_submit, log_dir, poll_ms, lease_ms, timeout)
     _deploy(manifests, store, placement, own_conf, table_definition_path, prune=False, clean=clean)
 
 
@@ -116,10 +98,12 @@ def session(
     from spark_events.sql_runner.deploy.session import run_session
     from spark_events.sql_runner.deploy.workspace import Workspace
 
+    given_conf, options = SparkOptions(properties_file, conf, submit_options).for_submit
     placement = Placement(
         session=name,
         master=master or "",
-        **SparkOptions(properties_file, conf, submit_options).of_applications,
+        conf=given_conf,
+        options=options,
         poll_ms=poll_ms,
         lease_ms=lease_ms,
         timeout_s=timeout,

@@ -1,4 +1,4 @@
-"""The command line of ``sql``; what needs an extra is imported when a command runs."""
+"""The command line of ``sql``; modules that need an extra are imported when a command runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands of ``sql`` share; what needs an extra is imported when a command runs."""
+"""Shared by the commands of ``sql``; modules that need an extra are imported when a command runs."""
 
 from __future__ import annotations
 
@@ -33,17 +33,14 @@ class SparkOptions:
         return read_conf(self.properties_file, self.assignments or ())[0]
 
     @property
-    def of_applications(self) -> dict[str, Any]:
-        """The fields ``conf`` and ``options`` of a placement.
+    def for_submit(self) -> tuple[dict[str, str], list[str]]:
+        """The properties and the options for spark-submit, as a placement takes them.
 
         spark-submit reads files of properties itself: on its command line everybody on the machine could read
         them.
         """
         file = ["--properties-file", str(self.properties_file)] if self.properties_file else []
-        return {
-            "conf": parse_assignments(self.assignments or ()),
-            "options": [*file, *(self.submit or ())],
-        }
+        return parse_assignments(self.assignments or ()), [*file, *(self.submit or ())]
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What the commands of ``spark-events sql`` show: tables for people, values for JSON."""
+"""The output of the commands of ``spark-events sql``: tables for people, values for JSON."""
 
 from __future__ import annotations
 

@@ -13,13 +13,13 @@ from spark_events.spark.sql_text import quoted
 from spark_events.sql_runner.analysis.jvm import entry_of
 from spark_events.sql_runner.analysis.spark_errors import error_summary
 
-# What a semicolon may stand in without ending a statement, as Spark's own lexer has it.
+# The tokens in which a semicolon ends no statement, as Spark's own lexer has them.
 _TOKEN = re.compile(
     r"""--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:``|[^`])*`|;|[^-/'"`;]+|.""",
     re.DOTALL,
 )
 _BRACKETED = re.compile(r"/\*(?!\+)")
-# What holds in one session only, and has to run in each.
+# Statements that hold in one session only, and have to run in each.
 _OF_SESSION = re.compile(
     r"(SET|USE|RESET|CREATE\s+(OR\s+REPLACE\s+)?(GLOBAL\s+)?TEMP(ORARY)?|DECLARE|CACHE)\b", re.I
 )

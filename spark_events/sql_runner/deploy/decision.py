@@ -1,4 +1,4 @@
-"""What a deployment does with a query, and why: flink-sql-runner's diagram."""
+"""Decides what a deployment does with a query, and why: flink-sql-runner's diagram."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spark_events.sql_runner.store.savepoints import QueryState
 
 
 class Action(enum.Enum):
-    """What is done with a query."""
+    """All that a deployment can do with a query."""
 
     START = "start"
     NOTHING = "nothing"
@@ -43,8 +43,8 @@ class Situation:
         deployed_version: the version that is deployed, or on its way there; None where the query is new.
         pending: whether its deployment was broken off after the order and before it was written down.
         running: whether it runs.
-        query_changed: what has changed of the query; empty where nothing has.
-        configuration_changed: what has changed of its configuration; empty where nothing has.
+        query_changed: the changes of the query; empty for none.
+        configuration_changed: the changes of its configuration; empty for none.
         state: from where it would go on; None where there is nothing.
         next_version: that of a changed query.
         clean: whether the user wants a clean state.
@@ -62,10 +62,10 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is done with a query, and why.
+    """An action on a query, and why.
 
     Attributes:
-        action: what.
+        action: the action.
         version: the version that runs after it.
         reason: why, for a person.
     """

@@ -64,5 +64,5 @@ class QueryRow:
 
     @property
     def is_well(self) -> bool:
-        """Whether it does what it is to do."""
+        """Whether it runs, or has ended as it was asked to."""
         return not self.wanted or self.state in ("RUNNING", "FINISHED", "CREATED", "ENDED")

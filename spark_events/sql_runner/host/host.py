@@ -1,4 +1,4 @@
-"""The application that hosts queries: keeps those that run equal to those that are wanted."""
+"""Hosts queries: keeps those that run equal to the orders for the application."""
 
 from __future__ import annotations
 

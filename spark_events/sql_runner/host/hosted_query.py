@@ -67,7 +67,7 @@ class HostedQuery:
 
     @property
     def status(self) -> QueryStatus:
-        """What has become of its order."""
+        """The status of its order."""
         with self._lock:
             return self._status
 

@@ -10,7 +10,7 @@ from spark_events.sql_runner.store.host_files import RUN, Order
 
 
 class Step(enum.Enum):
-    """What the application does with one query in this turn."""
+    """All that the application can do with a query in one turn."""
 
     NOTHING = "nothing"
     BEGIN = "begin to carry out the order"

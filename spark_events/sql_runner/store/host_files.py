@@ -19,7 +19,7 @@ STOP = "stop"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What an application is to do with one query.
+    """Says what an application does with one query.
 
     Attributes:
         id: tells it from all other orders; a query that runs under another one is stopped first.
@@ -38,7 +38,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class QueryStatus:
-    """What has become of an order.
+    """Says what has become of an order.
 
     Attributes:
         order: its id.
@@ -72,7 +72,7 @@ class QueryStatus:
 
 @dataclass(frozen=True, slots=True)
 class HostStatus:
-    """What an application says of itself.
+    """Says how an application and its queries are.
 
     Attributes:
         application_id: Spark's.

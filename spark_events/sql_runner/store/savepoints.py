@@ -17,7 +17,7 @@ _SPARK_METADATA = "metadata"
 
 
 class SavepointError(SparkEventsError):
-    """A savepoint is not what it was when it was made."""
+    """Files of a savepoint are missing, or have another size than when it was made."""
 
 
 @dataclass(frozen=True, slots=True)
