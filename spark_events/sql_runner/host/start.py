@@ -41,10 +41,10 @@ def start_query(prepared: PreparedQuery, deployed: DeployedQuery, store: Store) 
     return _start_into(writer, prepared, manifest, _batches_before(prepared, meta.checkpoint, store))
 
 
-def _start_into(writer: Any, prepared: PreparedQuery, manifest: Manifest, after: int) -> Any:
+def _start_into(writer: Any, prepared: PreparedQuery, manifest: Manifest, batches_before: int) -> Any:
     target = prepared.target
-    if after:
-        writer._jwrite = writer._jwrite.foreachBatch(_later_sink(prepared, after))
+    if batches_before:
+        writer._jwrite = writer._jwrite.foreachBatch(_later_sink(prepared, batches_before))
         return writer.start()
     if target.provider:
         options = {key: value for key, value in target.options.items() if key.lower() != "path"}
@@ -79,7 +79,7 @@ def _logged_batches(session: Any, target: TargetTable) -> int:
     return max((int(name) + 1 for name in names if name.isdigit()), default=0)
 
 
-def _later_sink(prepared: PreparedQuery, after: int) -> Any:
+def _later_sink(prepared: PreparedQuery, batches_before: int) -> Any:
     target, gateway = prepared.target, prepared.session.sparkContext._gateway
     partitions = gateway.jvm.java.util.ArrayList()
     for column in target.partitions:
@@ -88,5 +88,5 @@ def _later_sink(prepared: PreparedQuery, after: int) -> Any:
     for key, value in target.options.items():
         options.put(key, value)
     return entry_of(prepared.session).laterFileSink(
-        target.location, target.provider, partitions, options, after
+        target.location, target.provider, partitions, options, batches_before
     )

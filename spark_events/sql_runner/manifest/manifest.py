@@ -16,6 +16,7 @@ with needs_extra("sql", "pydantic", "reading manifests"):
     from pydantic_core import ErrorDetails, PydanticCustomError
 
 OutputMode = Literal["append", "update", "complete"]
+_PROPERTIES = ("sparkProperties", "flinkProperties")
 _STRICT = ConfigDict(extra="forbid", strict=True, populate_by_name=True, frozen=True)
 
 
@@ -47,7 +48,7 @@ class Trigger(BaseModel):
         return value
 
     @model_validator(mode="after")
-    def _is_one(self) -> Trigger:
+    def _has_one_key(self) -> Trigger:
         if len(self.options) != 1:
             raise PydanticCustomError(
                 "trigger", "expected one of processing-time, available-now: true and continuous"
@@ -205,9 +206,6 @@ def _normalised(text: YamlText) -> tuple[dict[str, Any], list[str], list[str]]:
     if isinstance(values.get("static-tables"), list):
         values["static-tables"] = tuple(values["static-tables"])
     return values, warnings, problems
-
-
-_PROPERTIES = ("sparkProperties", "flinkProperties")
 
 
 def _texts(text: YamlText, name: str, given: Any, problems: list[str]) -> dict[str, str]:
