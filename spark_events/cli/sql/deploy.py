@@ -41,9 +41,11 @@ def deploy(
     from spark_events.sql_runner.manifest.folder import read_folder
 
     spark = SparkOptions(properties_file, conf, submit_options)
-    own_conf = spark.own
+    own_conf = spark.own_conf()
     manifests = read_folder(folder, template_file).or_fail()
-    placement = Placement(mode, session, master or "", *spark.for_submit, log_dir, poll_ms, lease_ms, timeout)
+    placement = Placement(
+        mode, session, master or "", *spark.for_submit(), log_dir, poll_ms, lease_ms, timeout
+    )
     _deploy(manifests, store, placement, own_conf, table_definition_path, prune=prune, clean=False)
 
 
@@ -70,9 +72,11 @@ def deploy_one(
     from spark_events.sql_runner.manifest.folder import read_files
 
     spark = SparkOptions(properties_file, conf, submit_options)
-    own_conf = spark.own
+    own_conf = spark.own_conf()
     manifests = read_files([manifest], template_file).or_fail()
-    placement = Placement(mode, session, master or "", *spark.for_submit, log_dir, poll_ms, lease_ms, timeout)
+    placement = Placement(
+        mode, session, master or "", *spark.for_submit(), log_dir, poll_ms, lease_ms, timeout
+    )
     _deploy(manifests, store, placement, own_conf, table_definition_path, prune=False, clean=clean)
 
 
@@ -98,7 +102,7 @@ def session(
     from spark_events.sql_runner.deploy.session import run_session
     from spark_events.sql_runner.deploy.workspace import Workspace
 
-    given_conf, options = SparkOptions(properties_file, conf, submit_options).for_submit
+    given_conf, options = SparkOptions(properties_file, conf, submit_options).for_submit()
     placement = Placement(
         session=name,
         master=master or "",

@@ -47,7 +47,7 @@ def validate(
     print_warnings(manifests.warnings)
     problems = list(manifests.problems)
     if not syntax_only and manifests.by_name:
-        own_conf = SparkOptions(properties_file, conf).own
+        own_conf = SparkOptions(properties_file, conf).own_conf()
         with support.analyst_of(own_conf, table_definition_path) as analyst:
             problems += problems_of_queries(analyst, manifests)
     if problems:
@@ -79,7 +79,7 @@ def plan(
     from spark_events.sql_runner.deploy.workspace import Workspace
     from spark_events.sql_runner.manifest.folder import read_folder
 
-    own_conf = SparkOptions(properties_file, conf).own
+    own_conf = SparkOptions(properties_file, conf).own_conf()
     manifests = read_folder(folder, template_file).or_fail()
     print_warnings(manifests.warnings)
     with support.store_errors():
@@ -191,7 +191,7 @@ def export_pipeline(
     from spark_events.sql_runner.analysis import pipelines
     from spark_events.sql_runner.manifest.folder import read_folder
 
-    own_conf = SparkOptions(properties_file, conf).own
+    own_conf = SparkOptions(properties_file, conf).own_conf()
     manifests = read_folder(folder, template_file).or_fail()
     with support.analyst_of(own_conf, table_definition_path) as analyst:
         export = pipelines.export_pipeline(analyst, manifests, output, storage)

@@ -27,14 +27,16 @@ class SparkOptions:
     assignments: list[str] | None
     submit: list[str] | None = None
 
-    @property
-    def own(self) -> dict[str, str]:
-        """The configuration of the command's own Spark."""
+    def own_conf(self) -> dict[str, str]:
+        """Return the configuration of the command's own Spark.
+
+        Raises:
+            ConfigError: the file cannot be read, or an assignment is none.
+        """
         return read_conf(self.properties_file, self.assignments or ())[0]
 
-    @property
     def for_submit(self) -> tuple[dict[str, str], list[str]]:
-        """The properties and the options for spark-submit, as a placement takes them.
+        """Return the properties and the options for spark-submit, as a placement takes them.
 
         spark-submit reads files of properties itself: on its command line everybody on the machine could read
         them.
