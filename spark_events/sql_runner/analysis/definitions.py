@@ -65,8 +65,8 @@ class TableDefinitions:
     """The definitions that one application has run: each once, but for what holds in one session only."""
 
     def __init__(self) -> None:
-        self._done: set[str] = set()
-        self._tables: dict[str, str] = {}
+        self._statements_run: set[str] = set()
+        self._statement_of_table: dict[str, str] = {}
         self._lock = Lock()
 
     def run(self, session: Any, statements: Iterable[str]) -> None:
@@ -83,23 +83,23 @@ class TableDefinitions:
                     raise
                 except Exception as error:  # a catalog's own, too
                     raise ConfigError(
-                        f"table definition {_shown(statement)}: {error_summary(error)}"
+                        f"table definition {_shortened(statement)}: {error_summary(error)}"
                     ) from error
 
     def _run(self, session: Any, statement: str) -> None:
         if _OF_SESSION.match(statement):
             session.sql(statement)
             return
-        if statement in self._done:
+        if statement in self._statements_run:
             return
         table = _created_table(session, statement)
-        if table and table in self._tables:
+        if table and table in self._statement_of_table:
             self._drop_outdated(session, table)
         session.sql(statement)
-        self._done.add(statement)
+        self._statements_run.add(statement)
         if table:
-            self._done.discard(self._tables.get(table, ""))
-            self._tables[table] = statement
+            self._statements_run.discard(self._statement_of_table.get(table, ""))
+            self._statement_of_table[table] = statement
 
     def _drop_outdated(self, session: Any, table: str) -> None:
         """Forget a table of a catalog in memory whose definition is another one now."""
@@ -118,6 +118,6 @@ def _created_table(session: Any, statement: str) -> str:
     return quoted(list(entry_of(session).createdTable(statement)))
 
 
-def _shown(statement: str) -> str:
-    first = " ".join(statement.split())
-    return repr(first if len(first) <= 80 else f"{first[:77]}...")
+def _shortened(statement: str) -> str:
+    line = " ".join(statement.split())
+    return repr(line if len(line) <= 80 else f"{line[:77]}...")

@@ -147,7 +147,7 @@ def parse_manifest(text: YamlText) -> tuple[Manifest, list[str]]:
     try:
         manifest = Manifest.model_validate(values)
     except ValidationError as error:
-        problems = [_sentence(text, details) for details in error.errors()] + problems
+        problems = [_problem(text, details) for details in error.errors()] + problems
         raise ConfigError.of_all(problems) from None
     wrong = props.problems_of(manifest.spark_properties)
     problems += [f"{_place_of_property(text, key)}: {why}" for key, why in wrong.items()]
@@ -172,7 +172,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _plain(schema: Any) -> Any:
-    """Return a schema without null for absent keys and without titles, which are for Python alone."""
+    """Return a schema without null for absent keys and without titles, which are of use in Python alone."""
     if isinstance(schema, list):
         return [_plain(item) for item in schema]
     if not isinstance(schema, dict):
@@ -182,10 +182,10 @@ def _plain(schema: Any) -> Any:
         for key, value in schema.items()
         if not (key == "title" and isinstance(value, str)) and not (key == "default" and value is None)
     }
-    either = [choice for choice in kept.get("anyOf", ()) if choice != {"type": "null"}]
-    if len(either) == 1:
+    choices = [choice for choice in kept.get("anyOf", ()) if choice != {"type": "null"}]
+    if len(choices) == 1:
         del kept["anyOf"]
-        kept = {**either[0], **kept}
+        kept = {**choices[0], **kept}
     return {key: _plain(value) for key, value in kept.items()}
 
 
@@ -193,10 +193,9 @@ def _normalised(text: YamlText) -> tuple[dict[str, Any], list[str], list[str]]:
     """Return the values with texts for properties and Flink's among Spark's, warnings and problems."""
     values = dict(text.values)
     problems: list[str] = []
-    warnings: list[str] = []
     given = {key: _texts(text, key, values.pop(key, None), problems) for key in _PROPERTIES}
     flink = props.from_flink(given["flinkProperties"])
-    warnings += [
+    warnings = [
         f"{text.place(('flinkProperties', key))}: flinkProperties.{key}: {why}"
         for key, why in flink.without_meaning.items()
     ]
@@ -233,7 +232,7 @@ def _place_of_property(text: YamlText, key: str) -> str:
     return f"{text.place((name, key))}: {name}.{key}"
 
 
-def _sentence(text: YamlText, details: ErrorDetails) -> str:
+def _problem(text: YamlText, details: ErrorDetails) -> str:
     keys: Keys = tuple(key for key in details["loc"] if not isinstance(key, str) or key != "[key]")
     name = ".".join(map(str, keys))
     place = text.place(keys)
