@@ -15,7 +15,7 @@ from spark_events.sql_runner.deploy.placement import Placement
 from spark_events.sql_runner.deploy.workspace import Workspace
 from spark_events.sql_runner.manifest.folder import read_files
 from spark_events.sql_runner.manifest.manifest import Manifest
-from spark_events.sql_runner.store.deployed import Deployed
+from spark_events.sql_runner.store.deployed import DeployedQuery
 from spark_events.sql_runner.store.store import Store
 
 
@@ -25,14 +25,14 @@ class Known:
     statements: tuple[str, ...]
     spark_version = "4.3.0"
 
-    def __init__(self, statements: tuple[str, ...], plan: str) -> None:
-        self.statements, self._plan = statements, plan
+    def __init__(self, statements: tuple[str, ...], fingerprint: str) -> None:
+        self.statements, self._fingerprint = statements, fingerprint
 
     def analyse_all(self, manifests: Iterable[Manifest]) -> dict[str, Analysis]:
-        return {each.name: Analysis(self._plan, (), "") for each in manifests}
+        return {each.name: Analysis(self._fingerprint, (), "") for each in manifests}
 
-    def is_same_query(self, deployed: Deployed, manifest: Manifest, plan: str) -> bool:
-        return deployed.meta.plan == plan
+    def is_same_query(self, deployed: DeployedQuery, manifest: Manifest, fingerprint: str) -> bool:
+        return deployed.meta.plan == fingerprint
 
 
 class KilledStore(Store):
@@ -57,15 +57,14 @@ class KilledStore(Store):
         self._change(super().delete, path)
 
 
-def main(url: str, manifest: str, definitions: str, plan: str, kill_after: str) -> None:
+def main(url: str, manifest: str, definitions: str, fingerprint: str, kill_after: str) -> None:
     KilledStore.left = int(kill_after)
     workspace = Workspace(url, Placement(poll_ms=50, lease_ms=3_000, timeout_s=60))
     workspace.store.__class__ = KilledStore
-    analyst: Any = Known(read_definitions([Path(definitions)]), plan)
-    with workspace.deploying() as guard:
-        planned = workspace.planner(analyst, guard).plan(read_files([Path(manifest)], None).or_fail(), False)
-        for each in planned:
-            result = workspace.deployer(analyst, guard).deploy(each)
+    analyst: Any = Known(read_definitions([Path(definitions)]), fingerprint)
+    with workspace.deploying() as lease:
+        for planned in workspace.plan(analyst, read_files([Path(manifest)], None).or_fail()):
+            result = workspace.deployer(lease, analyst).deploy(planned)
             print(result.action.value, result.failed, result.text, flush=True)
 
 

@@ -36,7 +36,7 @@ from spark_events.sources.event_log.lines import LineSplitter
 from spark_events.sources.record_json import load
 from spark_events.spark.conf import read_properties
 from spark_events.sql_runner.analysis.definitions import split_statements
-from spark_events.sql_runner.analysis.spark_errors import one_line
+from spark_events.sql_runner.analysis.spark_errors import error_summary
 from spark_events.sql_runner.manifest.manifest import parse_manifest
 from spark_events.sql_runner.manifest.yaml_text import read_yaml
 from tests.support.event_log_reading import read_bytes
@@ -195,7 +195,7 @@ def failure(text: bytes) -> None:
     """Whatever an exception says, some words are found in it."""
     whole = text.decode(errors="replace")
     assert len(parse_failure(whole * 20).message) < 40_000
-    assert len(one_line(RuntimeError(whole * 20))) < 2_000
+    assert len(error_summary(RuntimeError(whole * 20))) < 2_000
 
 
 HTTP = HttpTransport(Endpoint("http://127.0.0.1:1/v1/logs", {}, 1.0, False, None), LOGS)  # type: ignore[arg-type]

@@ -20,10 +20,10 @@ from spark_events.history.report import Report
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.redaction import Redactor, redact_logs
 from spark_events.sql_runner.deploy.decision import Action, Decision
-from spark_events.sql_runner.deploy.deployer import Result
-from spark_events.sql_runner.deploy.planner import Planned
+from spark_events.sql_runner.deploy.deployer import DeployResult
+from spark_events.sql_runner.deploy.planner import PlannedQuery
 from spark_events.sql_runner.deploy.query_row import QueryRow
-from spark_events.sql_runner.store.deployed import Deployment
+from spark_events.sql_runner.store.history import Deployment
 from tests.support.hostile_logs import application, log_of
 from tests.support.hostile_texts import TEXTS, TIMES_MS, steering
 
@@ -216,13 +216,14 @@ def test_sql_views(name: str) -> None:
     """Status, plan, result and history."""
     text = TEXTS[name]
     row = QueryRow(text, text, True, 1, text, T0, 5, T0, 1, text)
-    planned = Planned(text, Decision(Action.FAIL, 1, text), None)
+    current: Any = None
+    planned = PlannedQuery(text, Decision(Action.FAIL, 1, text), current)
     deployment = Deployment(T0, text, 1, text, text, text, text)
 
     def show(out: Console) -> None:
         views.show_status([row, row], out)
         views.show_plan([planned], out)
-        views.show_result(Result(text, Action.FAIL, 1, text, True, text), out)
+        views.show_result(DeployResult(text, Action.FAIL, 1, text, True, text), out)
         views.show_history([deployment], out)
 
     assert not steering(shown(show))

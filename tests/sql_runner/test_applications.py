@@ -58,7 +58,7 @@ def test_an_application_for_each_query_on_a_cluster(shop: Shop, cluster: SparkCl
     assert first.returncode == 0, first.stderr + _log(shop, "cheap")
     assert "warning" not in first.stderr, "an application can take what a session cannot"
     shop.wait_ids(shop.cheap_ids())
-    status = HostLink(Store(shop.store_url), APPLICATION + "cheap").look().status
+    status = HostLink(Store(shop.store_url), APPLICATION + "cheap").snapshot().status
     assert status is not None
     assert status.master == cluster.master
     application = status.application_id
@@ -69,7 +69,7 @@ def test_an_application_for_each_query_on_a_cluster(shop: Shop, cluster: SparkCl
 
     assert again.returncode == 0, again.stderr + _log(shop, "cheap")
     assert "stop with a savepoint, and start from it" in again.stdout
-    status = HostLink(Store(shop.store_url), APPLICATION + "cheap").look().status
+    status = HostLink(Store(shop.store_url), APPLICATION + "cheap").snapshot().status
     assert status is not None
     assert status.application_id != application
     shop.order(1)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from spark_events.sql_runner.deploy.decision import Action, Situation, decide, differences
-from spark_events.sql_runner.store.savepoints import State
+from spark_events.sql_runner.deploy.decision import Action, Decision, Situation, decide, differences
+from spark_events.sql_runner.deploy.planner import PlannedQuery, hosts_of
+from spark_events.sql_runner.store.savepoints import QueryState
 
-STATE = State("savepoints/q/3/savepoint-x", 7, is_savepoint=True)
+STATE = QueryState("savepoints/q/3/savepoint-x", 7, is_savepoint=True)
 RUNNING = Situation(
     3, pending=False, running=True, query_changed="", configuration_changed=(), state=None, next_version=4
 )
@@ -59,3 +61,15 @@ def test_differences_name_each_key() -> None:
     after = {"a": 1, "p": {"x": "1", "y": "3", "z": "4"}}
 
     assert differences(before, after) == ("p.y: '2' -> '3'", "p.z: unset -> '4'", "t.u: 'v' -> unset")
+
+
+def test_only_what_can_run_needs_its_application() -> None:
+    current: Any = None
+    planned = [
+        PlannedQuery("new", Decision(Action.START, 1, ""), current, host="session-a"),
+        PlannedQuery("same", Decision(Action.NOTHING, 1, ""), current, host="session-b"),
+        PlannedQuery("wrong", Decision(Action.FAIL, 1, ""), current, host="session-c"),
+        PlannedQuery("gone", Decision(Action.STOP, 1, ""), current),
+    ]
+
+    assert hosts_of(planned) == {"session-a", "session-b"}

@@ -10,8 +10,9 @@ import pytest
 
 from spark_events.sql_runner.deploy.decision import Action
 from spark_events.sql_runner.store import layout
-from spark_events.sql_runner.store.deployed import read_deployed, read_history
-from spark_events.sql_runner.store.documents import Order
+from spark_events.sql_runner.store.deployed import read_deployed
+from spark_events.sql_runner.store.history import read_history
+from spark_events.sql_runner.store.host_files import Order
 from spark_events.sql_runner.store.savepoints import all_savepoints
 from tests.support.query_shop import COLUMNS, HOST, Bench, Shop
 from tests.support.servers import Hdfs
@@ -408,18 +409,18 @@ def test_an_application_that_was_silent_too_long_stops_its_queries(
     with bench.hosting(lease_ms=3_000):
         bench.shop.order(1)
         bench.deploy(bench.shop.manifest())
-        real = host.read_wanted
+        real = host.read_orders
 
         def fail(*_: Any) -> Any:
             raise StoreError("away")
 
         monkeypatch.setattr(host.Lease, "renew", fail)
-        monkeypatch.setattr(host, "read_wanted", fail)
+        monkeypatch.setattr(host, "read_orders", fail)
         wait_until(
             lambda: not [query for query in active(bench) if query.name == "cheap"], "the query is stopped"
         )
         monkeypatch.undo()
-        assert host.read_wanted is real
+        assert host.read_orders is real
         bench.shop.order(1)
         bench.shop.wait_ids(bench.shop.cheap_ids())
 
@@ -451,12 +452,12 @@ def test_an_order_that_is_not_understood_stops_no_other(hosted: Bench) -> None:
 
     link.give("strange", Order("x", "run", deployed))
 
-    wait_until(lambda: link.look().status_of("strange"), "the order is answered")
-    found = link.look().status_of("strange")
+    wait_until(lambda: link.snapshot().status_of("strange"), "the order is answered")
+    found = link.snapshot().status_of("strange")
     assert found is not None
     assert found.state == "FAILED"
     assert "order x: its meta is not what a deployment writes" in found.error
-    hosted.store.write(layout.wanted(HOST), b"{")
+    hosted.store.write(layout.orders(HOST), b"{")
     hosted.shop.order(1)
     hosted.shop.wait_ids(hosted.shop.cheap_ids())
     assert link.is_alive

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from spark_events.sql_runner.analysis.pipelines import Export, export_pipeline
+from spark_events.sql_runner.analysis.pipelines import PipelineExport, export_pipeline
 from tests.support.query_shop import COLUMNS, Bench
 
 pytestmark = pytest.mark.spark
 
 
-def export(bench: Bench, folder: Path, *manifests: dict[str, Any]) -> Export:
+def export(bench: Bench, folder: Path, *manifests: dict[str, Any]) -> PipelineExport:
     return export_pipeline(bench.analyst, bench._read(manifests), folder, f"file://{folder}/storage")
 
 

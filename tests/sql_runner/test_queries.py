@@ -9,13 +9,13 @@ import pytest
 
 from spark_events.api import ConfigError
 from spark_events.sql_runner.analysis.analyst import Analyst
-from spark_events.sql_runner.analysis.definitions import Definitions, split_statements
+from spark_events.sql_runner.analysis.definitions import TableDefinitions, split_statements
 from spark_events.sql_runner.analysis.fingerprint import fingerprint
 from spark_events.sql_runner.analysis.query_data import QueryError
 from spark_events.sql_runner.deploy.planner import problems_of_queries
 from spark_events.sql_runner.manifest.manifest import Manifest, parse_manifest
 from spark_events.sql_runner.manifest.yaml_text import read_yaml, write_yaml
-from spark_events.sql_runner.store.deployed import Deployed, Meta
+from spark_events.sql_runner.store.deployed import DeployedQuery, Meta
 from tests.support.query_shop import METADATA, Shop
 from tests.support.requirements import missing
 from tests.support.tpc import load
@@ -59,7 +59,7 @@ def manifest(**keys: Any) -> Manifest:
 
 
 def plan(analyst: Analyst, **keys: Any) -> str:
-    return analyst.analyse(manifest(**keys)).plan
+    return analyst.analyse(manifest(**keys)).fingerprint
 
 
 def error(analyst: Analyst, **keys: Any) -> QueryError:
@@ -169,10 +169,10 @@ def test_another_spark_is_asked_what_is_deployed(analyst: Analyst) -> None:
     broken = manifest(sql="SELECT nothing FROM nowhere")
     now = plan(analyst)
 
-    assert analyst.is_same_query(Deployed(same, meta), manifest(), now)
-    assert analyst.is_same_query(Deployed(manifest(), meta), manifest(), now)
-    assert not analyst.is_same_query(Deployed(other, meta), manifest(), now)
-    assert not analyst.is_same_query(Deployed(broken, meta), manifest(), now)
+    assert analyst.is_same_query(DeployedQuery(same, meta), manifest(), now)
+    assert analyst.is_same_query(DeployedQuery(manifest(), meta), manifest(), now)
+    assert not analyst.is_same_query(DeployedQuery(other, meta), manifest(), now)
+    assert not analyst.is_same_query(DeployedQuery(broken, meta), manifest(), now)
 
 
 class TestErrors:
@@ -272,7 +272,7 @@ def test_a_target_with_padded_columns(analyst: Analyst, folder: Path) -> None:
         manifest(target_table="shop_chars", sql="SELECT id, price, item FROM shop_orders")
     )
 
-    assert found.files.endswith(f"{folder}/chars")
+    assert found.sink_folder.endswith(f"{folder}/chars")
 
 
 def test_without_metadata(analyst: Analyst) -> None:
@@ -305,7 +305,7 @@ SELECT /*+ BROADCAST(t) */ 1 - -1 -- end"""
             "CREATE TEMPORARY VIEW each_time AS SELECT 1 AS a",
             "SET spark.sql.shuffle.partitions = 7",
         ]
-        definitions = Definitions()
+        definitions = TableDefinitions()
         for _ in range(2):
             mine = session.newSession()
             definitions.run(mine, statements)
@@ -313,14 +313,14 @@ SELECT /*+ BROADCAST(t) */ 1 - -1 -- end"""
             assert mine.conf.get("spark.sql.shuffle.partitions") == "7"
 
     def test_a_table_that_is_defined_anew_is_another_one(self, session: Any, tmp_path: Path) -> None:
-        definitions = Definitions()
+        definitions = TableDefinitions()
         for columns in ("a INT", "a INT, b INT", "a INT"):
             statement = f"CREATE TABLE IF NOT EXISTS again ({columns}) USING json LOCATION '{tmp_path}'"
             definitions.run(session, [statement])
             assert len(session.table("again").columns) == columns.count(" INT")
 
     def test_one_whose_rows_would_be_lost_is_refused(self, session: Any) -> None:
-        definitions = Definitions()
+        definitions = TableDefinitions()
         definitions.run(session, ["CREATE TABLE kept (a INT) USING json"])
         with pytest.raises(
             ConfigError, match="table definition of `kept`: has changed, and Spark keeps the rows"

@@ -12,9 +12,9 @@ from typing import Any
 from spark_events.sql_runner.analysis.analyst import Analyst
 from spark_events.sql_runner.analysis.definitions import split_statements
 from spark_events.sql_runner.deploy.decision import Action
-from spark_events.sql_runner.deploy.deployer import Result
+from spark_events.sql_runner.deploy.deployer import DeployResult
 from spark_events.sql_runner.deploy.placement import Placement
-from spark_events.sql_runner.deploy.planner import Planned
+from spark_events.sql_runner.deploy.planner import PlannedQuery
 from spark_events.sql_runner.deploy.query_row import QueryRow
 from spark_events.sql_runner.deploy.workspace import Workspace
 from spark_events.sql_runner.host.host import QueryHost
@@ -169,26 +169,29 @@ class Bench:
         """Define tables besides those of the shop."""
         self.analyst = Analyst(self.spark, split_statements(self.shop.definitions + more))
 
-    def plan(self, *manifests: dict[str, Any], prune: bool = False, clean: bool = False) -> list[Planned]:
+    def plan(
+        self, *manifests: dict[str, Any], prune: bool = False, clean: bool = False
+    ) -> list[PlannedQuery]:
         """Decide."""
-        return self.workspace.planner(self.analyst).plan(self._read(manifests), prune, clean)
+        return self.workspace.plan(self.analyst, self._read(manifests), prune=prune, clean=clean)
 
-    def deploy(self, *manifests: dict[str, Any], prune: bool = False, clean: bool = False) -> list[Result]:
+    def deploy(
+        self, *manifests: dict[str, Any], prune: bool = False, clean: bool = False
+    ) -> list[DeployResult]:
         """Deploy."""
-        with self.workspace.deploying() as guard:
-            planned = self.workspace.planner(self.analyst, guard).plan(self._read(manifests), prune, clean)
-            deployer = self.workspace.deployer(self.analyst, guard)
+        with self.workspace.deploying() as lease:
+            deployer = self.workspace.deployer(lease, self.analyst)
+            planned = self.workspace.plan(self.analyst, self._read(manifests), prune=prune, clean=clean)
             return [deployer.deploy(each) for each in planned]
 
-    def stop(self, name: str, savepoint: bool = False) -> Result:
+    def stop(self, name: str, savepoint: bool = False) -> DeployResult:
         """Stop a query."""
-        with self.workspace.deploying() as guard:
-            current = self.workspace.currents()[name]
-            return self.workspace.deployer(None, guard).stop(name, current, savepoint)
+        with self.workspace.deploying() as lease:
+            return self.workspace.deployer(lease, None).stop(self.workspace.queries()[name], savepoint)
 
     def status(self, name: str = "cheap") -> QueryRow:
         """Return what status says of a query."""
-        return QueryRow.of(name, self.workspace.currents()[name])
+        return QueryRow.of(self.workspace.queries()[name])
 
     def wait_state(self, state: str, name: str = "cheap") -> QueryRow:
         """Wait until a query is in a state."""

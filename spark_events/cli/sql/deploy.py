@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from spark_events.api import ConfigError
 from spark_events.cli.console import FAILED, WRONG, err, out, plain, print_error, print_warnings, say
 from spark_events.cli.options import Conf, PropertiesFile
 from spark_events.cli.sql import options as own
 from spark_events.cli.sql import support
-from spark_events.spark.conf import parse_assignments, read_conf
-from spark_events.sql_runner.deploy.placement import Mode, Placement
+from spark_events.cli.sql.support import SparkOptions
+from spark_events.sql_runner.deploy.placement import HostKind, Placement
 
 
 def deploy(
@@ -23,7 +20,7 @@ def deploy(
     store: own.StoreUrl,
     template_file: own.Template = None,
     table_definition_path: own.Definitions = None,
-    mode: own.RunMode = Mode.SESSION,
+    mode: own.RunMode = HostKind.SESSION,
     session: own.Session = "default",
     prune: own.Prune = False,
     master: own.Master = None,
@@ -43,11 +40,13 @@ def deploy(
     """
     from spark_events.sql_runner.manifest.folder import read_folder
 
-    found, _ = read_conf(properties_file, conf or ())
+    spark = SparkOptions(properties_file, conf, submit_options)
+    own_conf = spark.own_conf()
     manifests = read_folder(folder, template_file).or_fail()
-    given, options = _for_submit(properties_file, conf, submit_options)
-    placement = Placement(mode, session, master or "", given, options, log_dir, poll_ms, lease_ms, timeout)
-    _deploy(manifests, store, placement, found, table_definition_path, prune=prune, clean=False)
+    placement = Placement(
+        mode, session, master or "", *spark.for_submit(), log_dir, poll_ms, lease_ms, timeout
+    )
+    _deploy(manifests, store, placement, own_conf, table_definition_path, prune=prune, clean=False)
 
 
 def deploy_one(
@@ -55,7 +54,7 @@ def deploy_one(
     store: own.StoreUrl,
     template_file: own.Template = None,
     table_definition_path: own.Definitions = None,
-    mode: own.RunMode = Mode.SESSION,
+    mode: own.RunMode = HostKind.SESSION,
     session: own.Session = "default",
     clean: Annotated[
         bool, typer.Option("--clean", help="Start a new version with a clean state, whatever has changed.")
@@ -72,11 +71,13 @@ def deploy_one(
     """Deploy one manifest, as deploy does a folder."""
     from spark_events.sql_runner.manifest.folder import read_files
 
-    found, _ = read_conf(properties_file, conf or ())
+    spark = SparkOptions(properties_file, conf, submit_options)
+    own_conf = spark.own_conf()
     manifests = read_files([manifest], template_file).or_fail()
-    given, options = _for_submit(properties_file, conf, submit_options)
-    placement = Placement(mode, session, master or "", given, options, log_dir, poll_ms, lease_ms, timeout)
-    _deploy(manifests, store, placement, found, table_definition_path, prune=False, clean=clean)
+    placement = Placement(
+        mode, session, master or "", *spark.for_submit(), log_dir, poll_ms, lease_ms, timeout
+    )
+    _deploy(manifests, store, placement, own_conf, table_definition_path, prune=False, clean=clean)
 
 
 def session(
@@ -98,13 +99,14 @@ def session(
     It goes on with the queries that it is to run. With Ctrl-C it stops them after their micro-batches and
     ends; with a second one it ends at once. Exits as the application does.
     """
+    from spark_events.sql_runner.deploy.session import run_session
     from spark_events.sql_runner.deploy.workspace import Workspace
 
-    given, options = _for_submit(properties_file, conf, submit_options)
+    given_conf, options = SparkOptions(properties_file, conf, submit_options).for_submit()
     placement = Placement(
         session=name,
         master=master or "",
-        conf=given,
+        conf=given_conf,
         options=options,
         poll_ms=poll_ms,
         lease_ms=lease_ms,
@@ -112,108 +114,68 @@ def session(
     )
     with support.store_errors():
         workspace = Workspace(store, placement)
-        raise typer.Exit(_end_session(workspace) if end else _run_session(workspace))
+        raise typer.Exit(_end_session(workspace) if end else run_session(workspace, _say_stopping))
 
 
 def _deploy(
     manifests: Any,
     store: str,
-    placement: Any,
+    placement: Placement,
     conf: dict[str, str],
     definitions: list[Path] | None,
     *,
     prune: bool,
     clean: bool,
 ) -> None:
-    from spark_events.cli.sql import views
     from spark_events.sql_runner.deploy.decision import Action
     from spark_events.sql_runner.deploy.workspace import Workspace
 
     print_warnings(manifests.warnings)
-    results = []
     with support.store_errors():
         workspace = Workspace(store, placement)
-        if manifests.by_name:
-            support.refuse_gone_hosts(workspace, {placement.host_of(name) for name in manifests.by_name})
-        with workspace.deploying() as guard, support.analyst_of(conf, definitions) as analyst:
-            planned = workspace.planner(analyst, guard).plan(manifests, prune, clean)
-            print_warnings(warning for each in planned for warning in each.warnings)
-            deployer = workspace.deployer(analyst, guard)
-            for each in planned:
-                try:
-                    with err.status(f"{plain(each.name)}: {each.decision.action.value}"):
-                        results.append(deployer.deploy(each))
-                except KeyboardInterrupt:
-                    say(
-                        f"interrupted at {plain(each.name)}: what was ordered is carried out; the next "
-                        "deployment goes on from there",
-                        err,
-                    )
-                    raise
-                views.show_result(results[-1], out)
+        workspace.demand_sessions({placement.host_of(name) for name in manifests.by_name})
+        with workspace.deploying() as lease, support.analyst_of(conf, definitions) as analyst:
+            planned = workspace.plan(analyst, manifests, prune=prune, clean=clean)
+            print_warnings(warning for query in planned for warning in query.warnings)
+            deployer = workspace.deployer(lease, analyst)
+            results = [_deploy_query(deployer, query) for query in planned]
     if any(result.action is Action.FAIL for result in results):
         raise typer.Exit(WRONG)
     if any(result.failed for result in results):
         raise typer.Exit(FAILED)
 
 
-def _for_submit(
-    properties_file: Path | None, conf: list[str] | None, options: list[str] | None
-) -> tuple[dict[str, str], list[str]]:
-    """Return the properties and the options for spark-submit.
+def _deploy_query(deployer: Any, planned: Any) -> Any:
+    from spark_events.cli.sql import views
 
-    It reads files of properties itself: on its command line everybody on the machine could read them.
-    """
-    file = ["--properties-file", str(properties_file)] if properties_file else []
-    return parse_assignments(conf or ()), [*file, *(options or ())]
-
-
-def _run_session(workspace: Any) -> int:
-    from spark_events.sql_runner.store import layout
-
-    host = workspace.placement.host_of("")
-    found = workspace.link(host).look()
-    if found.is_alive:
-        # It has taken its lease before it says anything.
-        which = f": {found.status.application_id}" if found.status else ""
-        raise ConfigError(
-            f"{found.link.described} runs already in {workspace.store.url}{which}; give another --session, "
-            "or end it with --end"
-        )
-    command = workspace.submit_command(host, single=False, conf={})
-    # One that nobody was there to take; Ctrl-C while the application comes up is another one.
-    workspace.store.delete(layout.end_request(host))
-    # In a group of its own: Ctrl-C would end the JVM under the queries before their micro-batches have ended.
-    process = subprocess.Popen(command, start_new_session=True)
-
-    def ask(*_: object) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        say("stopping the queries after their micro-batches; Ctrl-C again ends at once", err)
-        workspace.store.write(layout.end_request(host), b"{}")
-
-    signal.signal(signal.SIGINT, ask)
-    signal.signal(signal.SIGTERM, ask)
+    name = plain(planned.name)
     try:
-        return process.wait()
+        with err.status(f"{name}: {planned.decision.action.value}"):
+            result = deployer.deploy(planned)
     except KeyboardInterrupt:
-        process.terminate()
-        return process.wait()
+        say(
+            f"interrupted at {name}: what was ordered is carried out; the next deployment goes on from there",
+            err,
+        )
+        raise
+    views.show_result(result, out)
+    return result
+
+
+def _say_stopping() -> None:
+    say("stopping the queries after their micro-batches; Ctrl-C again ends at once", err)
 
 
 def _end_session(workspace: Any) -> int:
     from spark_events.sql_runner.deploy.host_link import DeploymentError
-    from spark_events.sql_runner.store import layout
+    from spark_events.sql_runner.deploy.session import end_session
 
-    link = workspace.link(workspace.placement.host_of(""))
-    if not link.is_alive:
-        say(f"{plain(link.described)} does not run")
-        return 0
-    workspace.store.write(layout.end_request(link.host), b"{}")
+    name = plain(workspace.link(workspace.placement.session_host).described)
     try:
-        with err.status(f"waiting for {plain(link.described)}"):
-            link.wait_gone(workspace.placement.timeout_s)
+        with err.status(f"waiting for {name}"):
+            ran = end_session(workspace)
     except DeploymentError as error:
         print_error(str(error))
         return FAILED
-    say(f"{plain(link.described)} has ended; its queries start again with it")
+    say(f"{name} has ended; its queries start again with it" if ran else f"{name} does not run")
     return 0

@@ -1,10 +1,9 @@
-"""The command line of ``sql``; what needs an extra is imported when a command runs."""
+"""The command line of ``sql``; modules that need an extra are imported when a command runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,8 +13,8 @@ from spark_events.cli.options import Conf, PropertiesFile
 from spark_events.cli.sql import options as own
 from spark_events.cli.sql import support
 from spark_events.cli.sql.deploy import deploy, deploy_one, session
-from spark_events.spark.conf import read_conf
-from spark_events.sql_runner.deploy.placement import Mode, Placement
+from spark_events.cli.sql.support import SparkOptions
+from spark_events.sql_runner.deploy.placement import HostKind, Placement
 
 app = typer.Typer(
     help="Streaming SQL queries from YAML manifests: keep what runs equal to a folder.",
@@ -41,15 +40,18 @@ def validate(
 
     Exits 2 where something is wrong; each error has its file and line.
     """
+    from spark_events.sql_runner.deploy.planner import problems_of_queries
     from spark_events.sql_runner.manifest.folder import read_folder
 
     manifests = read_folder(folder, template_file)
     print_warnings(manifests.warnings)
-    found = list(manifests.problems)
+    problems = list(manifests.problems)
     if not syntax_only and manifests.by_name:
-        found += _query_problems(manifests, table_definition_path, properties_file, conf)
-    if found:
-        raise ConfigError.of_all(found)
+        own_conf = SparkOptions(properties_file, conf).own_conf()
+        with support.analyst_of(own_conf, table_definition_path) as analyst:
+            problems += problems_of_queries(analyst, manifests)
+    if problems:
+        raise ConfigError.of_all(problems)
     say(f"[green]ok[/] {len(manifests.by_name)} manifest(s)")
 
 
@@ -59,7 +61,7 @@ def plan(
     store: own.StoreUrl,
     template_file: own.Template = None,
     table_definition_path: own.Definitions = None,
-    mode: own.RunMode = Mode.SESSION,
+    mode: own.RunMode = HostKind.SESSION,
     session: own.Session = "default",
     prune: own.Prune = False,
     as_json: own.AsJson = False,
@@ -73,26 +75,26 @@ def plan(
     """
     from spark_events.cli.sql import views
     from spark_events.sql_runner.deploy.decision import Action
+    from spark_events.sql_runner.deploy.planner import hosts_of
     from spark_events.sql_runner.deploy.workspace import Workspace
     from spark_events.sql_runner.manifest.folder import read_folder
 
-    found, _ = read_conf(properties_file, conf or ())
+    own_conf = SparkOptions(properties_file, conf).own_conf()
     manifests = read_folder(folder, template_file).or_fail()
     print_warnings(manifests.warnings)
     with support.store_errors():
         workspace = Workspace(store, Placement(mode, session))
-        with support.analyst_of(found, table_definition_path) as analyst:
-            planned = workspace.planner(analyst).plan(manifests, prune)
-        print_warnings(warning for each in planned for warning in each.warnings)
+        with support.analyst_of(own_conf, table_definition_path) as analyst:
+            planned = workspace.plan(analyst, manifests, prune=prune)
+        print_warnings(warning for query in planned for warning in query.warnings)
         if as_json:
             print_json(views.plan_values(planned))
         elif planned:
             views.show_plan(planned, out)
         else:
             say("no manifest, and nothing to stop")
-        hosts = {each.host for each in planned if each.host and each.decision.action is not Action.FAIL}
-        support.refuse_gone_hosts(workspace, hosts)
-    if any(each.decision.action is Action.FAIL for each in planned):
+        workspace.demand_sessions(hosts_of(planned))
+    if any(query.decision.action is Action.FAIL for query in planned):
         raise typer.Exit(WRONG)
 
 
@@ -106,7 +108,7 @@ def status(store: own.StoreUrl, as_json: own.AsJson = False) -> None:
     from spark_events.sql_runner.deploy.workspace import Workspace
 
     with support.store_errors():
-        rows = list(_rows(Workspace(store, _no_placement())))
+        rows = Workspace(store, Placement()).rows()
     if as_json:
         print_json(rows)
     elif rows:
@@ -132,18 +134,12 @@ def stop(
     from spark_events.sql_runner.deploy.workspace import Workspace
 
     with support.store_errors():
-        workspace = Workspace(store, _no_placement(timeout))
-        known = workspace.currents()
-        if name not in known:
-            there = ", ".join(known) or "none"
-            raise ConfigError(f"{name!r}: no such query in {workspace.store.url}; there is {there}")
-        with workspace.deploying() as guard:
-            current = workspace.currents()[name]
-            if not current.running:
-                say(f"{plain(name)} does not run")
-                return
-            with err.status(f"stopping {plain(name)}"):
-                result = workspace.deployer(None, guard).stop(name, current, savepoint)
+        workspace = Workspace(store, Placement(timeout_s=timeout))
+        with err.status(f"stopping {plain(name)}"):
+            result = workspace.stop(name, savepoint)
+    if result is None:
+        say(f"{plain(name)} does not run")
+        return
     views.show_result(result, out)
     if result.failed:
         raise typer.Exit(FAILED)
@@ -156,10 +152,10 @@ def history(
     """Show what was done with a query, when, why and by whom."""
     from spark_events.cli.sql import views
     from spark_events.sql_runner.deploy.workspace import Workspace
-    from spark_events.sql_runner.store.deployed import read_history
+    from spark_events.sql_runner.store.history import read_history
 
     with support.store_errors():
-        entries = read_history(Workspace(store, _no_placement()).store, name)
+        entries = read_history(Workspace(store, Placement()).store, name)
     if as_json:
         print_json(entries)
     elif entries:
@@ -195,36 +191,14 @@ def export_pipeline(
     from spark_events.sql_runner.analysis import pipelines
     from spark_events.sql_runner.manifest.folder import read_folder
 
-    found, _ = read_conf(properties_file, conf or ())
+    own_conf = SparkOptions(properties_file, conf).own_conf()
     manifests = read_folder(folder, template_file).or_fail()
-    with support.analyst_of(found, table_definition_path) as analyst:
-        done = pipelines.export_pipeline(analyst, manifests, output, storage)
-    for name, why in done.left_out.items():
-        say(f"[bold yellow]left out[/] {plain(name)}: {plain(why)}", err)
-    if done.files:
-        say(f"[green]ok[/] {plain(str(done.files[0]))}: spark-pipelines run --spec it")
-        say(f"not carried over: {plain(done.not_carried)}", err)
-    if done.left_out:
+    with support.analyst_of(own_conf, table_definition_path) as analyst:
+        export = pipelines.export_pipeline(analyst, manifests, output, storage)
+    for name, reason in export.left_out.items():
+        say(f"[bold yellow]left out[/] {plain(name)}: {plain(reason)}", err)
+    if export.files:
+        say(f"[green]ok[/] {plain(str(export.files[0]))}: spark-pipelines run --spec it")
+        say(f"not carried over: {plain(export.not_carried)}", err)
+    if export.left_out:
         raise typer.Exit(FAILED)
-
-
-def _query_problems(
-    manifests: Any, definitions: list[Path] | None, properties_file: Path | None, conf: list[str] | None
-) -> list[str]:
-    from spark_events.sql_runner.deploy.planner import problems_of_queries
-
-    found, _ = read_conf(properties_file, conf or ())
-    with support.analyst_of(found, definitions) as analyst:
-        return problems_of_queries(analyst, manifests)
-
-
-def _no_placement(timeout: int = 120) -> Placement:
-
-    return Placement(timeout_s=timeout)
-
-
-def _rows(workspace: Any) -> Iterator[Any]:
-    from spark_events.sql_runner.deploy.query_row import QueryRow
-
-    for name, current in workspace.currents().items():
-        yield QueryRow.of(name, current)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from spark_events.sql_runner.deploy.placement import Mode
+from spark_events.sql_runner.deploy.placement import HostKind
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder with a YAML manifest for each query.")]
 StoreUrl = Annotated[
@@ -52,5 +52,6 @@ SubmitOptions = Annotated[
 
 
 RunMode = Annotated[
-    Mode, typer.Option("--mode", help="All queries in one session application, or one application a query.")
+    HostKind,
+    typer.Option("--mode", help="All queries in one session application, or one application a query."),
 ]

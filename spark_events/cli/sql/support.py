@@ -1,19 +1,52 @@
-"""What the commands of ``sql`` share; what needs an extra is imported when a command runs."""
+"""Shared by the commands of ``sql``; modules that need an extra are imported when a command runs."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from spark_events.api import ConfigError
 from spark_events.cli.console import err
+from spark_events.spark.conf import parse_assignments, read_conf
+
+
+@dataclass(frozen=True)
+class SparkOptions:
+    """Spark's configuration as a command was given it.
+
+    Attributes:
+        properties_file: a spark-defaults.conf; None for the one that spark-submit reads.
+        assignments: ``key=value``, of ``--conf``.
+        submit: options of spark-submit.
+    """
+
+    properties_file: Path | None
+    assignments: list[str] | None
+    submit: list[str] | None = None
+
+    def own_conf(self) -> dict[str, str]:
+        """Return the configuration of the command's own Spark.
+
+        Raises:
+            ConfigError: the file cannot be read, or an assignment is none.
+        """
+        return read_conf(self.properties_file, self.assignments or ())[0]
+
+    def for_submit(self) -> tuple[dict[str, str], list[str]]:
+        """Return the properties and the options for spark-submit, as a placement takes them.
+
+        spark-submit reads files of properties itself: on its command line everybody on the machine could read
+        them.
+        """
+        file = ["--properties-file", str(self.properties_file)] if self.properties_file else []
+        return parse_assignments(self.assignments or ()), [*file, *(self.submit or ())]
 
 
 @contextmanager
-def analyst_of(conf: Any, definitions: list[Path] | None) -> Iterator[Any]:
+def analyst_of(conf: dict[str, str], definitions: list[Path] | None) -> Iterator[Any]:
     """Give an analyst with a Spark of its own.
 
     Raises:
@@ -23,27 +56,10 @@ def analyst_of(conf: Any, definitions: list[Path] | None) -> Iterator[Any]:
     from spark_events.sql_runner.analysis.definitions import read_definitions
 
     statements = read_definitions(definitions or ())
-    # What PySpark logs of each query that cannot be analysed is an error of ours, with its file and line.
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
     with ExitStack() as stack:
         with err.status("starting Spark"):
             analyst = stack.enter_context(Analyst.start(conf, statements))
         yield analyst
-
-
-def refuse_gone_hosts(workspace: Any, hosts: set[str]) -> None:
-    """Make sure that the sessions that are to run queries are there.
-
-    Raises:
-        ConfigError: one is not.
-    """
-    start = f"spark-events sql session --store {workspace.store.url} --session {workspace.placement.session}"
-    for link in map(workspace.link, sorted(hosts)):
-        if not link.is_single and not (found := link.look()).is_alive:
-            raise ConfigError(
-                f"{found.why_gone()}; start it with `{start}`: it goes on with the queries that it is to run"
-            )
 
 
 @contextmanager

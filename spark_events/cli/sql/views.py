@@ -1,4 +1,4 @@
-"""What the commands of ``spark-events sql`` show: tables for people, values for JSON."""
+"""The output of the commands of ``spark-events sql``: tables for people, values for JSON."""
 
 from __future__ import annotations
 
@@ -12,41 +12,42 @@ from spark_events.api.event import now_ms
 from spark_events.api.formatting import duration, moment
 from spark_events.cli.console import plain, plain_lines
 from spark_events.sql_runner.deploy.decision import WORDS, Action
-from spark_events.sql_runner.deploy.deployer import Result
-from spark_events.sql_runner.deploy.planner import Planned
+from spark_events.sql_runner.deploy.deployer import DeployResult
+from spark_events.sql_runner.deploy.planner import PlannedQuery
 from spark_events.sql_runner.deploy.query_row import QueryRow
-from spark_events.sql_runner.store.deployed import Deployment
+from spark_events.sql_runner.store.history import Deployment
 
 _COLOUR = {Action.FAIL: "red", Action.NOTHING: "dim"}
 _STATE_COLOUR = {"RUNNING": "green", "FINISHED": "green", "FAILED": "red", "RESTARTING": "red", "GONE": "red"}
 
 
-def plan_values(planned: Iterable[Planned]) -> list[dict[str, Any]]:
+def plan_values(planned: Iterable[PlannedQuery]) -> list[dict[str, Any]]:
     """Return decisions as JSON has them."""
     return [
         {
-            "name": each.name,
-            "action": each.decision.action.value,
-            "version": each.decision.version,
-            "reason": each.decision.reason,
+            "name": query.name,
+            "action": query.decision.action.value,
+            "version": query.decision.version,
+            "reason": query.decision.reason,
         }
-        for each in planned
+        for query in planned
     ]
 
 
-def show_plan(planned: Iterable[Planned], console: Console) -> None:
+def show_plan(planned: Iterable[PlannedQuery], console: Console) -> None:
     """Print decisions, each with its reason below it."""
-    for each in planned:
-        action = each.decision.action
-        version = f", version {each.decision.version}" if each.decision.version else ""
+    for query in planned:
+        decision = query.decision
+        version = f", version {decision.version}" if decision.version else ""
+        colour = _COLOUR.get(decision.action, "bold")
         console.print(
-            f"[bold]{plain(each.name)}[/]{version}: [{_COLOUR.get(action, 'bold')}]{WORDS[action]}[/]",
+            f"[bold]{plain(query.name)}[/]{version}: [{colour}]{WORDS[decision.action]}[/]",
             soft_wrap=True,
         )
-        console.print(f"  {plain(each.decision.reason)}", soft_wrap=True)
+        console.print(f"  {plain(decision.reason)}", soft_wrap=True)
 
 
-def show_result(result: Result, console: Console) -> None:
+def show_result(result: DeployResult, console: Console) -> None:
     """Print how one deployment went."""
     savepoint = f", {result.savepoint}" if result.savepoint else ""
     mark = "[red]failed[/]" if result.failed else "[green]ok[/]"
@@ -90,8 +91,8 @@ def show_status(rows: Sequence[QueryRow], console: Console) -> None:
 def show_history(entries: Iterable[Deployment], console: Console) -> None:
     """Print the history of a query, an entry a paragraph."""
     for entry in entries:
-        what = f"[bold]{plain(entry.action)}[/], version {entry.version}, by {plain(entry.who)}"
-        console.print(f"{moment(entry.at_ms)} UTC {what}", soft_wrap=True)
+        action = f"[bold]{plain(entry.action)}[/], version {entry.version}, by {plain(entry.who)}"
+        console.print(f"{moment(entry.at_ms)} UTC {action}", soft_wrap=True)
         savepoint = f", {entry.savepoint}" if entry.savepoint else ""
         console.print(
             f"  why: {plain(entry.reason)}\n  result: {plain_lines(entry.result + savepoint)}", soft_wrap=True

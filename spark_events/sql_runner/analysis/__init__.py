@@ -1,1 +1,1 @@
-"""What Spark says of a manifest: whether its query is right, and whether it has changed."""
+"""Analyses manifests with Spark: whether a query is right, and whether it has changed."""

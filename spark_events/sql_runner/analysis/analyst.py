@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_events.spark.session import QUIET, start_session
-from spark_events.sql_runner.analysis.definitions import Definitions
+from spark_events.sql_runner.analysis.definitions import TableDefinitions
 from spark_events.sql_runner.analysis.prepared import open_session, prepare
 from spark_events.sql_runner.analysis.query_data import QueryError
-from spark_events.sql_runner.analysis.spark_errors import one_line
+from spark_events.sql_runner.analysis.spark_errors import error_summary
 from spark_events.sql_runner.analysis.target import make_folder
 from spark_events.sql_runner.manifest.manifest import Manifest
-from spark_events.sql_runner.store.deployed import Deployed
+from spark_events.sql_runner.store.deployed import DeployedQuery
 
 _SPARK = {
     **QUIET,
@@ -23,24 +24,24 @@ _SPARK = {
     "spark.master": "local[1]",
     "spark.eventLog.enabled": "false",
 }
-# What is of the application that will run the queries, and would report this one.
+# Of the application that will run the queries; here they would report this one.
 _NOT_HERE = ("spark.submit.deployMode", "spark.extraListeners", "spark.plugins")
 _WAREHOUSE = "spark.sql.warehouse.dir"
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What Spark makes of a manifest.
+    """A manifest as Spark understands it.
 
     Attributes:
-        plan: the fingerprint of its plan.
+        fingerprint: of its plan.
         without_effect: the properties that a session that runs cannot take.
-        files: the folder into which Spark's file sink would write; empty where it would not.
+        sink_folder: the folder into which Spark's file sink would write; empty where it would not.
     """
 
-    plan: str
+    fingerprint: str
     without_effect: tuple[str, ...]
-    files: str
+    sink_folder: str
 
 
 class Analyst:
@@ -54,7 +55,7 @@ class Analyst:
     def __init__(self, spark: Any, statements: Sequence[str]) -> None:
         self._spark = spark
         self.statements = tuple(statements)
-        self._definitions = Definitions()
+        self._definitions = TableDefinitions()
         self.spark_version = str(spark.version)
 
     @classmethod
@@ -69,6 +70,9 @@ class Analyst:
         Raises:
             ConfigError: Spark cannot be started.
         """
+        # PySpark logs each query that cannot be analysed, which is an error of ours, with its file and line.
+        for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         given = {key: value for key, value in conf.items() if key not in _NOT_HERE}
         with tempfile.TemporaryDirectory(prefix="spark-events-sql-") as warehouse:
             spark = start_session("sql", {_WAREHOUSE: warehouse, **given, **_SPARK})
@@ -85,9 +89,9 @@ class Analyst:
             ConfigError: a table definition cannot be run.
         """
         session, without_effect = self._open(manifest)
-        found = prepare(session, manifest, None)
-        files = found.target.location if found.target.is_files else ""
-        return Analysis(found.plan, without_effect, files)
+        prepared = prepare(session, manifest, None)
+        folder = prepared.target.location if prepared.target.has_file_sink else ""
+        return Analysis(prepared.fingerprint, without_effect, folder)
 
     def analyse_all(self, manifests: Iterable[Manifest]) -> dict[str, Analysis | QueryError]:
         """Analyse manifests of which one may read what another will write.
@@ -98,30 +102,33 @@ class Analyst:
         Raises:
             ConfigError: a table definition cannot be run.
         """
-        found: dict[str, Analysis | QueryError] = {}
+        results: dict[str, Analysis | QueryError] = {}
         waiting = list(manifests)
         while waiting:
-            found.update((each.name, self._analyse(each)) for each in waiting)
-            targets = {each.files for each in found.values() if isinstance(each, Analysis)} - {""}
-            made = [self._make_missed(folder, found) for folder in targets]
-            waiting = [each for each in waiting if any(made) and isinstance(found[each.name], QueryError)]
-        return found
+            results.update((manifest.name, self._try_analyse(manifest)) for manifest in waiting)
+            folders = {result.sink_folder for result in results.values() if isinstance(result, Analysis)}
+            made = [self._make_missed(folder, results) for folder in folders - {""}]
+            failed = [manifest for manifest in waiting if isinstance(results[manifest.name], QueryError)]
+            waiting = failed if any(made) else []
+        return results
 
-    def _make_missed(self, folder: str, found: dict[str, Analysis | QueryError]) -> bool:
+    def _make_missed(self, folder: str, results: dict[str, Analysis | QueryError]) -> bool:
         """Make the folder of a target where a query misses it; where that fails, its error says why."""
         missed = {
             name: error
-            for name, error in found.items()
+            for name, error in results.items()
             if isinstance(error, QueryError) and folder in str(error)
         }
         try:
             return bool(missed) and make_folder(self._spark, folder)
         except Exception as failure:  # a file system's own
             for name, error in missed.items():
-                found[name] = QueryError(f"{error}; it cannot be made: {one_line(failure)}", error.line)
+                results[name] = QueryError(
+                    f"{error}; it cannot be made: {error_summary(failure)}", error.line
+                )
             return False
 
-    def _analyse(self, manifest: Manifest) -> Analysis | QueryError:
+    def _try_analyse(self, manifest: Manifest) -> Analysis | QueryError:
         try:
             return self.analyse(manifest)
         except QueryError as error:
@@ -135,18 +142,18 @@ class Analyst:
         """
         return self._open(manifest)[0]
 
-    def is_same_query(self, deployed: Deployed, manifest: Manifest, plan: str) -> bool:
-        """Tell whether what is deployed computes the same as a manifest.
+    def is_same_query(self, deployed: DeployedQuery, manifest: Manifest, fingerprint: str) -> bool:
+        """Tell whether a deployed query computes the same as a manifest with this fingerprint.
 
-        The fingerprint of another Spark says nothing: what is deployed is then analysed by this one.
+        The fingerprint of another Spark says nothing: the deployed query is then analysed by this one.
         """
         if deployed.meta.spark_version == self.spark_version:
-            return deployed.meta.plan == plan
+            return deployed.meta.plan == fingerprint
         before = deployed.manifest
         if (before.sql, before.code, before.query) == (manifest.sql, manifest.code, manifest.query):
             return True
         try:
-            return self.analyse(before).plan == plan
+            return self.analyse(before).fingerprint == fingerprint
         except QueryError:
             return False
 

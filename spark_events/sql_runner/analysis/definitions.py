@@ -11,15 +11,15 @@ from typing import Any
 from spark_events.api import ConfigError
 from spark_events.spark.sql_text import quoted
 from spark_events.sql_runner.analysis.jvm import entry_of
-from spark_events.sql_runner.analysis.spark_errors import one_line
+from spark_events.sql_runner.analysis.spark_errors import error_summary
 
-# What a semicolon may stand in without ending a statement, as Spark's own lexer has it.
+# The tokens in which a semicolon ends no statement, as Spark's own lexer has them.
 _TOKEN = re.compile(
     r"""--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:``|[^`])*`|;|[^-/'"`;]+|.""",
     re.DOTALL,
 )
 _BRACKETED = re.compile(r"/\*(?!\+)")
-# What holds in one session only, and has to run in each.
+# Statements that hold in one session only, and have to run in each.
 _OF_SESSION = re.compile(
     r"(SET|USE|RESET|CREATE\s+(OR\s+REPLACE\s+)?(GLOBAL\s+)?TEMP(ORARY)?|DECLARE|CACHE)\b", re.I
 )
@@ -61,12 +61,12 @@ def _statements(paths: Iterable[Path]) -> Iterator[str]:
             raise ConfigError(f"--table-definition-path {path}: cannot be read: {error}") from error
 
 
-class Definitions:
+class TableDefinitions:
     """The definitions that one application has run: each once, but for what holds in one session only."""
 
     def __init__(self) -> None:
-        self._done: set[str] = set()
-        self._tables: dict[str, str] = {}
+        self._statements_run: set[str] = set()
+        self._statement_of_table: dict[str, str] = {}
         self._lock = Lock()
 
     def run(self, session: Any, statements: Iterable[str]) -> None:
@@ -82,24 +82,26 @@ class Definitions:
                 except ConfigError:
                     raise
                 except Exception as error:  # a catalog's own, too
-                    raise ConfigError(f"table definition {_shown(statement)}: {one_line(error)}") from error
+                    raise ConfigError(
+                        f"table definition {_shortened(statement)}: {error_summary(error)}"
+                    ) from error
 
     def _run(self, session: Any, statement: str) -> None:
         if _OF_SESSION.match(statement):
             session.sql(statement)
             return
-        if statement in self._done:
+        if statement in self._statements_run:
             return
-        table = _created(session, statement)
-        if table and table in self._tables:
-            self._make_room(session, table)
+        table = _created_table(session, statement)
+        if table and table in self._statement_of_table:
+            self._drop_outdated(session, table)
         session.sql(statement)
-        self._done.add(statement)
+        self._statements_run.add(statement)
         if table:
-            self._done.discard(self._tables.get(table, ""))
-            self._tables[table] = statement
+            self._statements_run.discard(self._statement_of_table.get(table, ""))
+            self._statement_of_table[table] = statement
 
-    def _make_room(self, session: Any, table: str) -> None:
+    def _drop_outdated(self, session: Any, table: str) -> None:
         """Forget a table of a catalog in memory whose definition is another one now."""
         if session.conf.get("spark.sql.catalogImplementation") != "in-memory":
             return
@@ -111,11 +113,11 @@ class Definitions:
         session.sql(f"DROP TABLE IF EXISTS {table}")
 
 
-def _created(session: Any, statement: str) -> str:
+def _created_table(session: Any, statement: str) -> str:
     """Return the table that a statement makes, as it names it; empty for another statement."""
     return quoted(list(entry_of(session).createdTable(statement)))
 
 
-def _shown(statement: str) -> str:
-    first = " ".join(statement.split())
-    return repr(first if len(first) <= 80 else f"{first[:77]}...")
+def _shortened(statement: str) -> str:
+    line = " ".join(statement.split())
+    return repr(line if len(line) <= 80 else f"{line[:77]}...")

@@ -22,8 +22,8 @@ _NUMBER = re.compile(
 )
 # Spark 4 gives each watermark a UUID.
 _WATERMARK = re.compile(r"(?<=EventTimeWatermark )[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}, ")
-# What is read; all else in a source's options is how.
-_WHAT_IS_READ = (
+# The options of a source that say which data is read; all others say how.
+_DATA_OPTIONS = (
     "path",
     "subscribe",
     "subscribepattern",
@@ -37,7 +37,7 @@ _WHAT_IS_READ = (
 
 
 def fingerprint(session: Any, manifest: Manifest, data: Any) -> str:
-    """Return what is the same for two queries that compute the same in the same way.
+    """Return a hash that is the same for two queries that compute the same in the same way.
 
     Comments, white space, upper and lower case, names of what is in between and how fast a source is
     read change nothing. The sources and their columns, each step, the columns that come out, the target, the
@@ -75,7 +75,7 @@ def _renumbered(lines: list[str]) -> list[str]:
 
 
 def _source(source: Mapping[str, Any], warehouse: str) -> dict[str, Any]:
-    """Return what a source is: how fast it is read, or from which brokers, does not make it another one."""
+    """Return the identity of a source, of which neither the speed of reading nor the brokers are a part."""
     options = source.get("options") or {}
     named = source.get("table")
     return {
@@ -87,7 +87,7 @@ def _source(source: Mapping[str, Any], warehouse: str) -> dict[str, Any]:
         "options": {
             key.lower(): _without(value, warehouse)
             for key, value in options.items()
-            if key.lower() in _WHAT_IS_READ
+            if key.lower() in _DATA_OPTIONS
         },
     }
 
@@ -106,11 +106,11 @@ def _columns(schema: str) -> list[list[Any]]:
     return [[field["name"], _type(field["type"])] for field in orjson.loads(schema)["fields"]]
 
 
-def _type(found: Any) -> Any:
-    if not isinstance(found, dict):
-        return found
+def _type(data_type: Any) -> Any:
+    if not isinstance(data_type, dict):
+        return data_type
     return {
         key: [[field["name"], _type(field["type"])] for field in value] if key == "fields" else _type(value)
-        for key, value in found.items()
+        for key, value in data_type.items()
         if key not in ("containsNull", "valueContainsNull", "nullable", "metadata")
     }

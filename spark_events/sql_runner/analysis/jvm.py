@@ -6,11 +6,11 @@ from typing import Any
 
 from spark_events.jvm.janino import SHARED, JavaUnit, new
 
-_CLASSES = ("Relations", "NormalForm", "GracefulStop", "LaterFileSink", "TargetTable", "Entry")
+_CLASSES = ("Relations", "NormalForm", "GracefulStop", "LaterFileSink", "TargetTable", "RunnerEntry")
 _JAVA = JavaUnit("spark_events.sql_runner.analysis", "io.sparkevents.sqlrunner", _CLASSES, SHARED)
 
 
 def entry_of(spark: Any) -> Any:
-    """Return ``Entry.java`` of a session."""
+    """Return ``RunnerEntry.java`` of a session."""
     gateway = spark.sparkContext._gateway
-    return new(gateway, _JAVA.load(gateway.jvm, "Entry"), spark._jsparkSession)
+    return new(gateway, _JAVA.load(gateway.jvm, "RunnerEntry"), spark._jsparkSession)

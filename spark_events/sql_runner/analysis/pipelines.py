@@ -41,13 +41,13 @@ _NOT_CARRIED = (
 
 
 @dataclass
-class Export:
-    """What was written.
+class PipelineExport:
+    """A pipeline as it was written.
 
     Attributes:
         files: the files.
         left_out: why manifests cannot be exported, by their names.
-        not_carried: what of the others a pipeline has no place for.
+        not_carried: the parts of the others for which a pipeline has no place.
     """
 
     files: list[Path] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Export:
     not_carried: str = _NOT_CARRIED
 
 
-def export_pipeline(analyst: Analyst, manifests: Manifests, folder: Path, storage: str) -> Export:
+def export_pipeline(analyst: Analyst, manifests: Manifests, folder: Path, storage: str) -> PipelineExport:
     """Write a pipeline into a folder: its spec, a file of sources, and an SQL file for each manifest.
 
     Args:
@@ -67,34 +67,39 @@ def export_pipeline(analyst: Analyst, manifests: Manifests, folder: Path, storag
     Raises:
         ConfigError: the folder cannot be written, or a table definition cannot be run.
     """
-    done = Export()
-    for name, analysed in analyst.analyse_all(manifests.by_name.values()).items():
-        if reason := str(analysed) if isinstance(analysed, QueryError) else _unfit(manifests.by_name[name]):
-            done.left_out[name] = reason
-    left = [name for name in manifests.by_name if name not in done.left_out]
-    sessions = {name: analyst.session(manifests.by_name[name]) for name in left}
-    sources, flows = _flows(sessions, manifests.by_name, done.left_out)
+    export = PipelineExport()
+    for name, analysis in analyst.analyse_all(manifests.by_name.values()).items():
+        reason = str(analysis) if isinstance(analysis, QueryError) else _unfit(manifests.by_name[name])
+        if reason:
+            export.left_out[name] = reason
+    sessions = {
+        name: analyst.session(manifest)
+        for name, manifest in manifests.by_name.items()
+        if name not in export.left_out
+    }
+    sources, flows = _flows(sessions, manifests.by_name, export.left_out)
     if flows:
-        _write(done, folder, storage, analyst, sources.texts, flows)
-    return done
+        texts = _texts(folder.resolve().name, storage, analyst.statements, sources, flows)
+        export.files.extend(_write(folder, texts))
+    return export
 
 
 def _flows(
     sessions: Mapping[str, Any], manifests: Mapping[str, Manifest], left_out: dict[str, str]
 ) -> tuple[_Sources, dict[str, str]]:
     """Return the flows of manifests and the views that they read; adds what can be none to ``left_out``."""
-    left = set(sessions)
+    names = set(sessions)
     while True:
-        sources = _Sources({_table(sessions[name], manifests[name].target_table) for name in left})
+        sources = _Sources({_table(sessions[name], manifests[name].target_table) for name in names})
         flows = {}
-        for name in sorted(left):
+        for name in sorted(names):
             try:
                 flows[name] = _flow(sessions[name], manifests[name], sources)
             except QueryError as error:
                 left_out[name] = str(error)
-        if flows.keys() == left:
+        if flows.keys() == names:
             return sources, flows
-        left = set(flows)  # what reads the target of one that is left out reads it from outside
+        names = set(flows)  # the readers of the target of one that is left out read it from outside
 
 
 def _unfit(manifest: Manifest) -> str:
@@ -110,28 +115,37 @@ def _table(session: Any, name: str) -> tuple[str, ...] | None:
     return table_name(session, list(entry_of(session).nameParts(name)))
 
 
-def _write(
-    done: Export, folder: Path, storage: str, analyst: Analyst, sources: dict[str, str], flows: dict[str, str]
-) -> None:
+def _texts(
+    name: str, storage: str, statements: Iterable[str], sources: _Sources, flows: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the text of each file of a pipeline, by its path in the folder."""
     spec = {
-        "name": folder.resolve().name,
+        "name": name,
         "storage": storage,
         "libraries": [{"glob": {"include": "transformations/**"}}],
     }
     texts = {
         "spark-pipeline.yml": write_yaml(spec),
-        "transformations/sources.py": _HEAD + "".join(sources.values()),
+        "transformations/sources.py": _HEAD + "".join(sources.texts.values()),
     }
-    views = list(_views(analyst.statements))
+    views = [
+        _VIEW.sub("CREATE TEMPORARY VIEW ", statement, count=1)
+        for statement in statements
+        if _VIEW.match(statement)
+    ]
     if views:
         texts["transformations/views.sql"] = "".join(f"{view};\n" for view in views)
-    texts |= {f"transformations/{name}.sql": text for name, text in flows.items()}
+    return texts | {f"transformations/{flow}.sql": text for flow, text in flows.items()}
+
+
+def _write(folder: Path, texts: Mapping[str, str]) -> Iterator[Path]:
+    """Write files into a folder, and return their paths."""
     try:
         for name, text in texts.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-            done.files.append(path)
+            yield path
     except OSError as error:
         raise ConfigError(f"--output {folder}: cannot be written: {error}") from error
 
@@ -169,10 +183,10 @@ def _with_streams(session: Any, manifest: Manifest, sources: _Sources) -> str:
     streams = {tuple(name) for name in streams_of(session, entry, manifest, relations)}
     changes = []
     for name, start in ((tuple(place[0]), place[1]) for place in relations.places()):
-        found = _NAME.match(sql, start)
+        match = _NAME.match(sql, start)
         view = sources.name_of(session, name, name in streams)
-        if found and view:
-            changes.append((found.span(), ("STREAM " if name in streams else "") + view))
+        if match and view:
+            changes.append((match.span(), ("STREAM " if name in streams else "") + view))
     for (start, end), text in sorted(changes, reverse=True):
         sql = sql[:start] + text + sql[end:]
     return sql
@@ -194,18 +208,18 @@ class _Sources:
 
     def name_of(self, session: Any, name: tuple[str, ...], streaming: bool) -> str:
         """Return the name by which a flow reads a table; empty for what a pipeline finds by itself."""
-        found = table_name(session, name)
-        if found is None:
+        whole_name = table_name(session, name)
+        if whole_name is None:
             return ""
         table = entry_of(session).table(quoted(name))
         watermark = _watermark(table) if streaming else ""
-        if found in self._targets and watermark:
+        if whole_name in self._targets and watermark:
             raise QueryError(
                 f"reads {quoted(name)}, which another manifest writes, with a watermark, which a "
                 "pipeline cannot say of its own tables"
             )
         view = quoted(name[-1:])
-        if found in self._targets:
+        if whole_name in self._targets:
             return view
         if not table["provider"]:
             return quoted(name) if streaming else ""
@@ -225,7 +239,7 @@ def _reader(session: Any, table: Any, name: tuple[str, ...], streaming: bool) ->
     if table["provider"].lower() in OWN_SCHEMA:
         return call + ".load()"
     columns = session.table(quoted(name)).schema.fields
-    schema = ", ".join(f"{quoted([each.name])} {each.dataType.simpleString()}" for each in columns)
+    schema = ", ".join(f"{quoted([column.name])} {column.dataType.simpleString()}" for column in columns)
     return f"{call}.schema({schema!r}).load({table['location']!r})"
 
 
@@ -234,9 +248,3 @@ def _watermark(table: Any) -> str:
     if WATERMARK_COLUMN not in properties:
         return ""
     return f".withWatermark({properties[WATERMARK_COLUMN]!r}, {properties[WATERMARK_DELAY]!r})"
-
-
-def _views(statements: Iterable[str]) -> Iterator[str]:
-    for statement in statements:
-        if _VIEW.match(statement):
-            yield _VIEW.sub("CREATE TEMPORARY VIEW ", statement, count=1)

@@ -6,34 +6,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spark_events.sql_runner.analysis.definitions import Definitions
+from spark_events.sql_runner.analysis.definitions import TableDefinitions
 from spark_events.sql_runner.analysis.fingerprint import fingerprint
 from spark_events.sql_runner.analysis.jvm import entry_of
 from spark_events.sql_runner.analysis.query_data import analysis_error, query_data
-from spark_events.sql_runner.analysis.target import Target, fitted, with_metadata
+from spark_events.sql_runner.analysis.target import TargetTable, fitted, with_metadata
 from spark_events.sql_runner.manifest import properties as props
 from spark_events.sql_runner.manifest.manifest import Manifest
 from spark_events.sql_runner.store.deployed import Meta
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedQuery:
     """A query that can be started.
 
     Attributes:
         session: its own.
         rows: as its target takes them.
         target: the table.
-        plan: the fingerprint of what the manifest asks for.
+        fingerprint: of the plan of what the manifest asks for.
     """
 
     session: Any
     rows: Any
-    target: Target
-    plan: str
+    target: TargetTable
+    fingerprint: str
 
 
-def prepare(session: Any, manifest: Manifest, meta: Meta | None) -> Prepared:
+def prepare(session: Any, manifest: Manifest, meta: Meta | None) -> PreparedQuery:
     """Analyse a query.
 
     Args:
@@ -50,17 +50,17 @@ def prepare(session: Any, manifest: Manifest, meta: Meta | None) -> Prepared:
     # What files a table has was remembered when the session last looked.
     session._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
     data = query_data(session, manifest)
-    target = Target.find(session, manifest.target_table)
+    target = TargetTable.find(session, manifest.target_table)
     rows = fitted(with_metadata(data, manifest, meta), target)
     try:
         entry_of(session).checkStreaming(rows._jdf.queryExecution().analyzed(), manifest.output_mode)
     except Exception as error:
         raise analysis_error(error) from error
-    return Prepared(session, rows, target, fingerprint(session, manifest, data))
+    return PreparedQuery(session, rows, target, fingerprint(session, manifest, data))
 
 
 def open_session(
-    spark: Any, manifest: Manifest, definitions: Definitions, statements: Sequence[str]
+    spark: Any, manifest: Manifest, definitions: TableDefinitions, statements: Sequence[str]
 ) -> tuple[Any, tuple[str, ...]]:
     """Open a session for a query, in which its tables are known.
 

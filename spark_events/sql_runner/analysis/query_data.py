@@ -8,7 +8,7 @@ from typing import Any
 from spark_events.api import SparkEventsError
 from spark_events.spark.sql_text import quoted
 from spark_events.sql_runner.analysis.jvm import entry_of
-from spark_events.sql_runner.analysis.spark_errors import one_line, position
+from spark_events.sql_runner.analysis.spark_errors import error_summary, query_line
 from spark_events.sql_runner.manifest.manifest import Manifest
 
 WATERMARK_COLUMN, WATERMARK_DELAY = "watermark.column", "watermark.delay"
@@ -32,7 +32,7 @@ class QueryError(SparkEventsError):
 
 
 def query_data(session: Any, manifest: Manifest) -> Any:
-    """Return a streaming DataFrame of what a manifest asks for.
+    """Return the streaming DataFrame of a manifest's query.
 
     Raises:
         QueryError: its SQL does not parse or analyse, its code fails, or it reads no stream.
@@ -65,14 +65,13 @@ def _of_sql(session: Any, manifest: Manifest) -> Any:
 
 
 def analysis_error(error: Exception) -> QueryError:
-    """Return what Spark has to say of a query, with the line that it is about."""
-    at = position(error)
-    text = one_line(error)
+    """Return Spark's error as an error of the query, with the line that it is about."""
+    text = error_summary(error)
     if "streamed reading" in text:
         text += (
             "; tables of such sources can be read whole at each micro-batch: name them under static-tables"
         )
-    return QueryError(text, at[0] if at else None)
+    return QueryError(text, query_line(error))
 
 
 def streams_of(session: Any, entry: Any, manifest: Manifest, relations: Any) -> list[Any]:
@@ -83,8 +82,8 @@ def streams_of(session: Any, entry: Any, manifest: Manifest, relations: Any) -> 
     if list(relations.declared()):
         return []
     static = {table_name(session, list(entry.nameParts(name))) for name in manifest.static_tables}
-    resolved = ((name, table_name(session, list(name))) for name in relations.batches())
-    return [name for name, found in resolved if found is not None and found not in static]
+    tables = ((name, table_name(session, list(name))) for name in relations.batches())
+    return [name for name, table in tables if table is not None and table not in static]
 
 
 def _stream(session: Any, entry: Any, parts: list[str]) -> Any:
@@ -133,12 +132,12 @@ def _of_code(session: Any, manifest: Manifest) -> Any:
     except SyntaxError as error:
         raise QueryError(f"code: {error.msg}", error.lineno) from error
     except Exception as error:
-        raise QueryError(f"code: {one_line(error)}", _line_of(error, manifest)) from error
+        raise QueryError(f"code: {error_summary(error)}", _line_of(error, manifest)) from error
     data = scope.get(_RESULT)
     # Spark 3.5 and 4 have other classes of DataFrames, all of this one.
     if not isinstance(data, DataFrame):
-        found = "is not set" if data is None else f"is a {type(data).__name__}"
-        raise QueryError(f"code: {_RESULT} {found}; expected a streaming DataFrame of spark")
+        problem = "is not set" if data is None else f"is a {type(data).__name__}"
+        raise QueryError(f"code: {_RESULT} {problem}; expected a streaming DataFrame of spark")
     return data
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from spark_events.spark.sql_text import quoted
 from spark_events.sql_runner.analysis.jvm import entry_of
 from spark_events.sql_runner.analysis.query_data import QueryError, table_name
-from spark_events.sql_runner.analysis.spark_errors import one_line
+from spark_events.sql_runner.analysis.spark_errors import error_summary
 from spark_events.sql_runner.manifest.manifest import Manifest
 from spark_events.sql_runner.store.deployed import Meta
 
@@ -25,7 +25,7 @@ _KAFKA_COLUMNS = ("key", "value", "topic", "partition", "headers")
 
 
 @dataclass(frozen=True)
-class Target:
+class TargetTable:
     """A table.
 
     Attributes:
@@ -45,12 +45,12 @@ class Target:
     columns: dict[str, str]
 
     @property
-    def is_files(self) -> bool:
+    def has_file_sink(self) -> bool:
         """Whether Spark's file sink writes it."""
         return self.provider in ("parquet", "orc", "json", "csv", "text", "avro")
 
     @classmethod
-    def find(cls, session: Any, name: str) -> Target:
+    def find(cls, session: Any, name: str) -> TargetTable:
         """Look a table up.
 
         Raises:
@@ -58,22 +58,22 @@ class Target:
         """
         try:
             entry = entry_of(session)
-            found = entry.table(name)
+            table = entry.table(name)
         except Exception as error:
             raise QueryError(
-                f"target-table {name}: cannot be found: {one_line(error)}; define it in a file of "
+                f"target-table {name}: cannot be found: {error_summary(error)}; define it in a file of "
                 "--table-definition-path, or in the catalog"
             ) from error
         if table_name(session, list(entry.nameParts(name))) is None:
             raise QueryError(f"target-table {name}: is a view; expected a table")
         return cls(
             name,
-            str(found["provider"] or "").lower(),
-            str(found["location"] or ""),
-            {str(key): str(value) for key, value in dict(found["options"]).items()},
-            tuple(map(str, found["partitions"])),
+            str(table["provider"] or "").lower(),
+            str(table["location"] or ""),
+            {str(key): str(value) for key, value in dict(table["options"]).items()},
+            tuple(map(str, table["partitions"])),
             {field.name: field.dataType.simpleString() for field in session.table(name).schema.fields}
-            if found["provider"] != _KAFKA
+            if table["provider"] != _KAFKA
             else {},
         )
 
@@ -90,7 +90,7 @@ def make_folder(session: Any, location: str) -> bool:
 
 
 def with_metadata(data: Any, manifest: Manifest, meta: Meta | None) -> Any:
-    """Return rows with the columns that tell of which query they are.
+    """Return rows with the metadata columns, which name their query.
 
     Args:
         data: the query's DataFrame.
@@ -113,7 +113,7 @@ def with_metadata(data: Any, manifest: Manifest, meta: Meta | None) -> Any:
     return data.select("*", *columns)
 
 
-def fitted(data: Any, target: Target) -> Any:
+def fitted(data: Any, target: TargetTable) -> Any:
     """Return rows in the order and the types of a table's columns, or packed as messages for Kafka.
 
     Raises:
@@ -121,20 +121,19 @@ def fitted(data: Any, target: Target) -> Any:
     """
     if target.provider == _KAFKA:
         return _messages(data)
-    given = {name.lower(): (name, column) for name, column in _fields(data).items()}
+    given = {name.lower(): field for name, field in _fields(data).items()}
     wanted = {name.lower(): (name, ddl) for name, ddl in target.columns.items()}
     problems = [f"{name} is missing in the query" for key, (name, _) in wanted.items() if key not in given]
-    unknown = [name for key, (name, _) in given.items() if key not in wanted]
-    problems += [_unknown(name) for name in unknown]
+    problems += [_unknown(field.name) for key, field in given.items() if key not in wanted]
     entry = entry_of(data.sparkSession)
     for key, (name, ddl) in wanted.items():
-        if key in given and not entry.fits(given[key][1].dataType.json(), ddl):
-            has = given[key][1].dataType.simpleString()
-            problems.append(f"{name} is {ddl}, and {has} in the query: CAST({name} AS {ddl.upper()})")
+        if key in given and not entry.fits(given[key].dataType.json(), ddl):
+            type_ = given[key].dataType.simpleString()
+            problems.append(f"{name} is {ddl}, and {type_} in the query: CAST({name} AS {ddl.upper()})")
     if problems:
         raise QueryError(f"target-table {target.name}: the columns do not fit: " + "; ".join(problems))
     return data.select(
-        *(data[quoted([given[key][0]])].cast(ddl).alias(name) for key, (name, ddl) in wanted.items())
+        *(data[quoted([given[key].name])].cast(ddl).alias(name) for key, (name, ddl) in wanted.items())
     )
 
 
@@ -158,7 +157,7 @@ def _fields(data: Any) -> dict[str, Any]:
 def _messages(data: Any) -> Any:
     """Return rows as Kafka takes them: as JSON in ``value``, unless the query makes a value itself.
 
-    What tells of which query they are is in the JSON, or in the headers of a value that the query made.
+    The metadata columns are in the JSON, or in the headers of a value that the query made.
     """
     from pyspark.sql import functions as f
 
@@ -167,15 +166,16 @@ def _messages(data: Any) -> Any:
         kept = [name for name in _KAFKA_COLUMNS if name in fields]
         packed = [data[quoted([name])] for name in fields if name not in kept]
         return data.select(*kept, f.to_json(f.struct(*packed)).alias("value"))
-    own = [name for name in METADATA_COLUMNS if name in fields]
-    rest = [data[name] for name in _KAFKA_COLUMNS if name in fields and name != "headers"]
-    if not own:
+    metadata = [name for name in METADATA_COLUMNS if name in fields]
+    if not metadata:
         return data
-    headers = [
-        f.struct(f.lit(name).alias("key"), data[name].cast("string").cast("binary").alias("value"))
-        for name in own
-    ]
-    made = f.array(*headers)
-    return data.select(
-        *rest, (f.concat(data["headers"], made) if "headers" in fields else made).alias("headers")
+    rest = [data[name] for name in _KAFKA_COLUMNS if name in fields and name != "headers"]
+    headers = f.array(
+        *(
+            f.struct(f.lit(name).alias("key"), data[name].cast("string").cast("binary").alias("value"))
+            for name in metadata
+        )
     )
+    if "headers" in fields:
+        headers = f.concat(data["headers"], headers)
+    return data.select(*rest, headers.alias("headers"))

@@ -1,4 +1,4 @@
-"""What a deployment does with a query, and why: flink-sql-runner's diagram."""
+"""Decides what a deployment does with a query, and why: flink-sql-runner's diagram."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spark_events.sql_runner.store.savepoints import State
+from spark_events.sql_runner.store.savepoints import QueryState
 
 
 class Action(enum.Enum):
-    """What is done with a query."""
+    """All that a deployment can do with a query."""
 
     START = "start"
     NOTHING = "nothing"
@@ -37,14 +37,14 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What there is to decide by.
+    """A query, deployed and as its manifest has it, with all that a decision depends on.
 
     Attributes:
         deployed_version: the version that is deployed, or on its way there; None where the query is new.
         pending: whether its deployment was broken off after the order and before it was written down.
         running: whether it runs.
-        query_changed: what has changed of the query; empty where nothing has.
-        configuration_changed: what has changed of its configuration; empty where nothing has.
+        query_changed: the changes of the query; empty for none.
+        configuration_changed: the changes of its configuration; empty for none.
         state: from where it would go on; None where there is nothing.
         next_version: that of a changed query.
         clean: whether the user wants a clean state.
@@ -55,17 +55,17 @@ class Situation:
     running: bool
     query_changed: str
     configuration_changed: tuple[str, ...]
-    state: State | None
+    state: QueryState | None
     next_version: int
     clean: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is done with a query, and why.
+    """An action on a query, and why.
 
     Attributes:
-        action: what.
+        action: the action.
         version: the version that runs after it.
         reason: why, for a person.
     """
@@ -76,7 +76,7 @@ class Decision:
 
 
 def decide(now: Situation) -> Decision:
-    """Decide."""
+    """Return what to do with a query that is in this situation."""
     if now.deployed_version is None:
         return Decision(Action.START, now.next_version, "it is new")
     if now.clean:
@@ -113,14 +113,14 @@ def _of_stopped(now: Situation, version: int) -> Decision:
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str = "") -> tuple[str, ...]:
     """Return what differs between two mappings, each key with its values before and after."""
-    found: list[str] = []
+    changes: list[str] = []
     for key in sorted({*before, *after}):
         old, new = before.get(key), after.get(key)
         if isinstance(old, Mapping) or isinstance(new, Mapping):
-            found += differences(old or {}, new or {}, f"{prefix}{key}.")
+            changes += differences(old or {}, new or {}, f"{prefix}{key}.")
         elif old != new:
-            found.append(f"{prefix}{key}: {_shown(old)} -> {_shown(new)}")
-    return tuple(found)
+            changes.append(f"{prefix}{key}: {_shown(old)} -> {_shown(new)}")
+    return tuple(changes)
 
 
 def _shown(value: Any) -> str:

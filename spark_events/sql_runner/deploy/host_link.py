@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from spark_events.api import SparkEventsError
 from spark_events.api.formatting import moment
 from spark_events.sql_runner.store import layout
-from spark_events.sql_runner.store.documents import (
+from spark_events.sql_runner.store.host_files import (
     RUN,
     HostStatus,
     Order,
     QueryStatus,
+    read_orders,
     read_status,
-    read_wanted,
-    write_wanted,
+    write_orders,
 )
 from spark_events.sql_runner.store.lease import Lease
 from spark_events.sql_runner.store.store import Store
@@ -25,12 +25,12 @@ _LOOK_EVERY_S = 0.3
 
 
 class DeploymentError(SparkEventsError):
-    """What was to be done with one query could not be done."""
+    """A query could not be deployed or stopped, or an application could not be ended."""
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
-    """How an order to run went.
+class StartOutcome:
+    """How a query has started.
 
     Attributes:
         error: why the query failed; empty where it did not.
@@ -66,12 +66,12 @@ class HostLink:
         """Whether it has been heard of lately."""
         return self._lease.holder() is not None
 
-    def look(self) -> HostView:
-        """Return what there is of it now."""
-        orders = read_wanted(self._store, self.host).orders
+    def snapshot(self) -> HostSnapshot:
+        """Return its orders and its status as they are now."""
+        orders = read_orders(self._store, self.host)
         alive = self.is_alive
         ended = not alive and self._store.read(layout.ended(self.host)) is not None
-        return HostView(self, orders, alive, self._status(), ended)
+        return HostSnapshot(self, orders, alive, self._status(), ended)
 
     def _status(self) -> HostStatus | None:
         return read_status(self._store, self.host)
@@ -79,11 +79,22 @@ class HostLink:
     def give(self, name: str, order: Order | None) -> None:
         """Give an order for a query; None takes the one away that it has."""
         self._guard()
-        wanted = read_wanted(self._store, self.host)
-        if order is not None or name in wanted.orders:
-            write_wanted(self._store, self.host, wanted.with_order(name, order))
+        orders = read_orders(self._store, self.host)
+        before = orders.pop(name, None)
+        if order is not None:
+            orders[name] = order
+        if order is not None or before is not None:
+            write_orders(self._store, self.host, orders)
 
-    def wait_started(self, name: str, order: Order, timeout_s: float) -> Started:
+    def request_end(self) -> None:
+        """Ask it to stop its queries and end; returns at once."""
+        self._store.write(layout.end_request(self.host), b"{}")
+
+    def withdraw_end_request(self) -> None:
+        """Take back that it was asked to end."""
+        self._store.delete(layout.end_request(self.host))
+
+    def wait_started(self, name: str, order: Order, timeout_s: float) -> StartOutcome:
         """Wait until a query has passed its first micro-batch, or has nothing to read.
 
         Raises:
@@ -91,18 +102,18 @@ class HostLink:
         """
         until = time.monotonic() + timeout_s
         while True:
-            found = status_of(self._status(), name, order)
-            if found is not None and found.error and not found.started:
-                return Started(found.error)
-            if found is not None and (found.started or found.is_over):
-                return Started()
+            status = status_of(self._status(), name, order)
+            if status is not None and status.error and not status.started:
+                return StartOutcome(status.error)
+            if status is not None and (status.started or status.is_over):
+                return StartOutcome()
             if time.monotonic() > until:
-                if found is not None and found.run_id:
-                    return Started(slow=True)
+                if status is not None and status.run_id:
+                    return StartOutcome(slow=True)
                 raise DeploymentError(
                     f"{self.described} has not started the query within {timeout_s:.0f} s; its log says why"
                 )
-            self._be_alive()
+            self._demand_alive()
             time.sleep(_LOOK_EVERY_S)
 
     def wait_stopped(self, name: str, order: Order, timeout_s: float) -> QueryStatus:
@@ -113,15 +124,15 @@ class HostLink:
         """
         until = time.monotonic() + timeout_s
         while True:
-            found = status_of(self._status(), name, order)
-            if found is not None and found.is_over:
-                return found
+            status = status_of(self._status(), name, order)
+            if status is not None and status.is_over:
+                return status
             if time.monotonic() > until:
                 raise DeploymentError(
                     f"the query has not stopped within {timeout_s:.0f} s: its micro-batch still runs. It "
                     "will stop with its savepoint; deploy again then, or give more --timeout"
                 )
-            self._be_alive()
+            self._demand_alive()
             time.sleep(_LOOK_EVERY_S)
 
     def wait_gone(self, timeout_s: float) -> None:
@@ -138,7 +149,7 @@ class HostLink:
 
     @property
     def described(self) -> str:
-        """What a person calls it."""
+        """Its name for a person."""
         kind, _, name = self.host.partition("-")
         return f"{kind} {name!r}"
 
@@ -151,7 +162,7 @@ class HostLink:
             f"started {moment(status.started_ms)} UTC, is no longer heard of"
         )
 
-    def _be_alive(self) -> None:
+    def _demand_alive(self) -> None:
         if not self.is_alive:
             raise DeploymentError(
                 f"{self.why_gone(self._status())}; nothing is lost: the order stands, and the state is kept"
@@ -159,14 +170,14 @@ class HostLink:
 
 
 @dataclass(frozen=True, slots=True)
-class HostView:
-    """What there was of an application when it was looked at.
+class HostSnapshot:
+    """An application as it was at one moment.
 
     Attributes:
         link: to it.
-        orders: what it is to do, by the query's name.
+        orders: its orders, by the query's name.
         is_alive: whether it had been heard of lately.
-        status: what it had last said; None where it never has.
+        status: its last status; None where it had never written one.
         ended: whether it is not alive because somebody asked it to end.
     """
 
@@ -186,8 +197,8 @@ class HostView:
         order = self.orders.get(name)
         if order is None or order.action != RUN or not self.is_alive:
             return False
-        found = self.status_of(name)
-        return found is None or not found.is_over
+        status = self.status_of(name)
+        return status is None or not status.is_over
 
     def why_gone(self) -> str:
         """Return a sentence on an application that is not alive."""
@@ -198,5 +209,5 @@ class HostView:
 
 def status_of(status: HostStatus | None, name: str, order: Order) -> QueryStatus | None:
     """Return what has become of an order; None where the application has not seen it yet."""
-    found = status.queries.get(name) if status else None
-    return found if found is not None and found.order == order.id else None
+    query = status.queries.get(name) if status else None
+    return query if query is not None and query.order == order.id else None

@@ -11,6 +11,7 @@ from pathlib import Path
 from spark_events.api import ConfigError
 from spark_events.spark.conf import spark_submit_program
 from spark_events.spark.java_runtime import ensure_java
+from spark_events.sql_runner.deploy.placement import Placement
 
 _APPLICATION = Path(__file__).parents[1] / "host" / "application.py"
 _DRIVER_PYTHON, _WORKER_PYTHON = "spark.pyspark.driver.python", "spark.pyspark.python"
@@ -19,50 +20,49 @@ _TAIL = 2_000
 
 
 def submit_command(
-    store: str,
-    host: str,
-    *,
-    single: bool,
-    conf: Mapping[str, str],
-    options: Sequence[str],
-    poll_ms: int,
-    lease_ms: int,
+    store_url: str, host: str, placement: Placement, conf: Mapping[str, str], *, single: bool
 ) -> list[str]:
     """Return spark-submit's command line.
 
     Args:
-        store: the store's URL.
+        store_url: the store's URL.
         host: the application's name for deployers.
+        placement: has spark-submit's options and the application's settings.
+        conf: Spark's properties of this application besides those of the placement.
         single: whether it ends with its one query.
-        conf: Spark's properties.
-        options: of spark-submit, as they were given.
-        poll_ms: how often it looks for orders, in ms.
-        lease_ms: how long it may be silent, in ms.
 
     Raises:
         ConfigError: there is no Spark, or no Java for it.
     """
     ensure_java()
+    options = [*(["--master", placement.master] if placement.master else []), *placement.options]
+    conf = {**placement.conf, **conf}
     own = {"spark.scheduler.mode": "FAIR", "spark.app.name": host.partition("-")[2] or host}
     if not any(name in os.environ for name in _PYTHON_VARIABLES) and not _has_python(conf, options):
         own |= {_DRIVER_PYTHON: sys.executable, _WORKER_PYTHON: sys.executable}
     properties = [word for key, value in {**own, **conf}.items() for word in ("--conf", f"{key}={value}")]
-    settings = ["--poll-ms", str(poll_ms), "--lease-ms", str(lease_ms)]
+    settings = ["--poll-ms", str(placement.poll_ms), "--lease-ms", str(placement.lease_ms)]
     kind = ["--single"] if single else []
-    application = [str(_APPLICATION), "--store", store, "--host", host, *settings, *kind]
+    application = [str(_APPLICATION), "--store", store_url, "--host", host, *settings, *kind]
     return [spark_submit_program(), *properties, *options, *application]
 
 
-def submit(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
-    """Start spark-submit so that it goes on when this process ends.
+def submit(
+    store_url: str, host: str, placement: Placement, conf: Mapping[str, str], log: Path
+) -> subprocess.Popen[bytes]:
+    """Start the application of one query so that it goes on when this process ends.
 
     Args:
-        command: its command line.
+        store_url: the store's URL.
+        host: the application's name for deployers.
+        placement: has spark-submit's options and the application's settings.
+        conf: Spark's properties of this application besides those of the placement.
         log: the file that takes its output; what was in it stays.
 
     Raises:
-        ConfigError: the file cannot be written.
+        ConfigError: the file cannot be written; there is no Spark, or no Java for it.
     """
+    command = submit_command(store_url, host, placement, conf, single=True)
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         output = log.open("ab")
@@ -75,7 +75,7 @@ def submit(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
 
 
 def tail(log: Path) -> str:
-    """Return the end of what an application has written."""
+    """Return the end of an application's log."""
     return log.read_bytes()[-_TAIL:].decode(errors="replace")
 
 

@@ -13,8 +13,8 @@ from spark_events.sql_runner.manifest.names import NAME, NAME_RULE
 from spark_events.sql_runner.store.layout import APPLICATION, SESSION
 
 
-class Mode(enum.Enum):
-    """Where queries run."""
+class HostKind(enum.Enum):
+    """The kinds of applications that host queries: of many, and of one."""
 
     SESSION = "session"
     APPLICATION = "application"
@@ -39,7 +39,7 @@ class Placement:
         ConfigError: a session cannot have this name.
     """
 
-    mode: Mode = Mode.SESSION
+    mode: HostKind = HostKind.SESSION
     session: str = "default"
     master: str = ""
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -53,6 +53,11 @@ class Placement:
         if not re.match(NAME, self.session):
             raise ConfigError.of_value("--session", self.session, NAME_RULE)
 
-    def host_of(self, name: str) -> str:
-        """Return the application that is to run a query."""
-        return SESSION + self.session if self.mode is Mode.SESSION else APPLICATION + name
+    @property
+    def session_host(self) -> str:
+        """The session application, by its name in the store."""
+        return SESSION + self.session
+
+    def host_of(self, query: str) -> str:
+        """Return the application that is to run a query, by its name in the store."""
+        return self.session_host if self.mode is HostKind.SESSION else APPLICATION + query

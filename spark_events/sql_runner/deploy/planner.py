@@ -1,21 +1,21 @@
-"""Compares manifests with what is deployed and what runs, and decides for each."""
+"""Compares manifests with what is deployed and what runs, and decides for each query."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from spark_events.runtime.redaction import DEFAULT_REGEX, REDACTED
 from spark_events.sql_runner.analysis.analyst import Analysis, Analyst
 from spark_events.sql_runner.analysis.query_data import QueryError
-from spark_events.sql_runner.deploy.current import Current, Hosts, find_current, look_at_hosts
 from spark_events.sql_runner.deploy.decision import Action, Decision, Situation, decide, differences
-from spark_events.sql_runner.deploy.host_link import HostLink
+from spark_events.sql_runner.deploy.placement import HostKind, Placement
+from spark_events.sql_runner.deploy.snapshot import QuerySnapshot, Snapshot
 from spark_events.sql_runner.manifest.folder import Manifests
 from spark_events.sql_runner.manifest.manifest import Manifest
-from spark_events.sql_runner.store.deployed import Deployed, deployed_names, last_version
+from spark_events.sql_runner.store.deployed import DeployedQuery, deployed_names, last_version
 from spark_events.sql_runner.store.savepoints import latest_state
 from spark_events.sql_runner.store.store import Store
 
@@ -23,24 +23,24 @@ _SECRET = re.compile(DEFAULT_REGEX)
 
 
 @dataclass(frozen=True)
-class Planned:
-    """What will be done with one query.
+class PlannedQuery:
+    """A query with what will be done with it.
 
     Attributes:
         name: the query's.
-        decision: what, and why.
-        current: what there is of it.
+        decision: what will be done, and why.
+        current: the query as it is now.
         manifest: what it is to be; None where it is to be stopped.
-        plan: the fingerprint of that.
+        fingerprint: of the plan of that.
         host: the application that is to run it.
         warnings: what is ignored.
     """
 
     name: str
     decision: Decision
-    current: Current | None
+    current: QuerySnapshot
     manifest: Manifest | None = None
-    plan: str = ""
+    fingerprint: str = ""
     host: str = ""
     warnings: tuple[str, ...] = ()
 
@@ -51,20 +51,15 @@ class Planner:
     Args:
         store: knows what is deployed.
         analyst: analyses manifests.
-        host_of: says which application is to run a query, by its name.
-        link: gives the link to an application, by its name.
+        placement: says which application is to run a query.
     """
 
-    def __init__(
-        self, store: Store, analyst: Analyst, host_of: Callable[[str], str], link: Callable[[str], HostLink]
-    ) -> None:
+    def __init__(self, store: Store, analyst: Analyst, placement: Placement) -> None:
         self._store = store
         self._analyst = analyst
-        self._host_of = host_of
-        self._link = link
-        self._hosts: Hosts = {}
+        self._placement = placement
 
-    def plan(self, manifests: Manifests, prune: bool, clean: bool = False) -> list[Planned]:
+    def plan(self, manifests: Manifests, prune: bool, clean: bool) -> list[PlannedQuery]:
         """Decide for each manifest, and for what is deployed without one.
 
         Args:
@@ -76,91 +71,66 @@ class Planner:
             ConfigError: a table definition cannot be run, or a manifest in the store cannot be understood.
             StoreError: the store cannot be read.
         """
-        folders: dict[str, str] = {}
-        self._hosts = look_at_hosts(self._store, self._link)
-        analyses = self._analyst.analyse_all(manifests.by_name.values())
-        found = [
-            self._plan_one(manifest, analyses[name], manifests.places[name], folders, clean)
+        snapshot = Snapshot(self._store)
+        analyses = _analyses(self._analyst, manifests)
+        planned = [
+            self._plan_query(snapshot, manifest, manifests.places[name], analyses[name], clean)
             for name, manifest in manifests.by_name.items()
         ]
         if prune:
             gone = [name for name in deployed_names(self._store) if name not in manifests.by_name]
-            found += [planned for name in gone if (planned := self._plan_gone(name)) is not None]
-        return found
+            queries = [snapshot.query(name, self._placement.host_of(name)) for name in gone]
+            planned += [_stopped(query) for query in queries if query.running]
+        return planned
 
-    def _current(self, name: str) -> Current:
-        return find_current(self._store, name, self._host_of(name), self._hosts, self._link)
-
-    def _plan_one(
+    def _plan_query(
         self,
+        snapshot: Snapshot,
         manifest: Manifest,
-        analysed: Analysis | QueryError,
         place: str,
-        folders: dict[str, str],
+        analysis: Analysis | QueryError,
         clean: bool,
-    ) -> Planned:
-        name = manifest.name
-        current = self._current(name)
-        version = current.deployed.meta.query_version if current.deployed else 0
-        try:
-            analysis = _usable(analysed, name, folders)
-        except QueryError as error:
-            return Planned(
-                name, Decision(Action.FAIL, version, f"{_line(place, error)}: {error}"), current, manifest
-            )
+    ) -> PlannedQuery:
+        name, host = manifest.name, self._placement.host_of(manifest.name)
+        current = snapshot.query(name, host)
+        if isinstance(analysis, QueryError):
+            reason = f"{_line(place, analysis)}: {analysis}"
+            return PlannedQuery(name, Decision(Action.FAIL, current.version, reason), current, manifest)
         decision = decide(self._situation(manifest, analysis, current, clean))
-        single = self._link(self._host_of(name)).is_single
-        warnings = () if single else analysis.without_effect
-        return Planned(
-            name,
-            decision,
-            current,
-            manifest,
-            analysis.plan,
-            self._host_of(name),
-            tuple(
+        warnings: tuple[str, ...] = ()
+        if self._placement.mode is HostKind.SESSION:
+            warnings = tuple(
                 f"{name}: sparkProperties.{key}: is fixed when an application starts, and has no effect in a "
                 "session; give it to `spark-events sql session`"
-                for key in warnings
-            ),
-        )
+                for key in analysis.without_effect
+            )
+        return PlannedQuery(name, decision, current, manifest, analysis.fingerprint, host, warnings)
 
-    def _situation(self, manifest: Manifest, analysis: Analysis, current: Current, clean: bool) -> Situation:
+    def _situation(
+        self, manifest: Manifest, analysis: Analysis, current: QuerySnapshot, clean: bool
+    ) -> Situation:
         deployed = current.deployed
-        version = last_version(self._store, manifest.name) + 1
+        next_version = last_version(self._store, manifest.name) + 1
         if deployed is None:
-            return Situation(None, False, False, "", (), None, version)
-        changed = differences(_shown(deployed.manifest.configuration), _shown(manifest.configuration))
-        if deployed.manifest.configuration != manifest.configuration and not changed:
-            changed = ("a secret",)
-        if deployed.meta.host != self._host_of(manifest.name):
-            changed += (f"runs in: {deployed.meta.host} -> {self._host_of(manifest.name)}",)
-        query_changed = self._query_change(deployed, manifest, analysis)
-        state = None if current.running else latest_state(self._store, manifest.name, deployed.meta)
+            return Situation(None, False, False, "", (), None, next_version)
+        host = self._placement.host_of(manifest.name)
         return Situation(
-            deployed.meta.query_version,
-            current.pending,
-            current.running,
-            query_changed,
-            changed,
-            state,
-            max(version, deployed.meta.query_version + 1),
-            clean,
+            deployed_version=current.version,
+            pending=current.pending,
+            running=current.running,
+            query_changed=self._query_change(deployed, manifest, analysis),
+            configuration_changed=_configuration_changes(deployed, manifest, host),
+            state=None if current.running else latest_state(self._store, manifest.name, deployed.meta),
+            next_version=max(next_version, current.version + 1),
+            clean=clean,
         )
 
-    def _query_change(self, deployed: Deployed, manifest: Manifest, analysis: Analysis) -> str:
-        changed = differences(deployed.manifest.query, manifest.query)
-        if changed:
-            return "; ".join(changed)
-        same = self._analyst.is_same_query(deployed, manifest, analysis.plan)
+    def _query_change(self, deployed: DeployedQuery, manifest: Manifest, analysis: Analysis) -> str:
+        changes = differences(deployed.manifest.query, manifest.query)
+        if changes:
+            return "; ".join(changes)
+        same = self._analyst.is_same_query(deployed, manifest, analysis.fingerprint)
         return "" if same else "the plan of the query has changed"
-
-    def _plan_gone(self, name: str) -> Planned | None:
-        current = self._current(name)
-        if not current.running or current.deployed is None:
-            return None
-        version = current.deployed.meta.query_version
-        return Planned(name, Decision(Action.STOP, version, "its manifest is gone"), current)
 
 
 def problems_of_queries(analyst: Analyst, manifests: Manifests) -> list[str]:
@@ -169,30 +139,51 @@ def problems_of_queries(analyst: Analyst, manifests: Manifests) -> list[str]:
     Raises:
         ConfigError: a table definition cannot be run.
     """
-    found: list[str] = []
-    folders: dict[str, str] = {}
-    for name, analysed in analyst.analyse_all(manifests.by_name.values()).items():
-        try:
-            _usable(analysed, name, folders)
-        except QueryError as error:
-            found.append(f"{_line(manifests.places[name], error)}: {name}: {error}")
-    return found
+    return [
+        f"{_line(manifests.places[name], analysis)}: {name}: {analysis}"
+        for name, analysis in _analyses(analyst, manifests).items()
+        if isinstance(analysis, QueryError)
+    ]
 
 
-def _usable(analysed: Analysis | QueryError, name: str, folders: dict[str, str]) -> Analysis:
-    """Return an analysis, unless it is an error, or of a second query into one folder.
+def hosts_of(planned: Iterable[PlannedQuery]) -> set[str]:
+    """Return the applications that are to run queries."""
+    return {query.host for query in planned if query.host and query.decision.action is not Action.FAIL}
 
-    Spark's file sink keeps one log for each folder, by batch numbers.
+
+def _analyses(analyst: Analyst, manifests: Manifests) -> dict[str, Analysis | QueryError]:
+    """Analyse manifests; a second query into one folder of Spark's file sink is an error.
+
+    The sink keeps one log for each folder, by batch numbers.
     """
-    if isinstance(analysed, QueryError):
-        raise analysed
-    first = folders.setdefault(analysed.files, name) if analysed.files else name
-    if first != name:
-        raise QueryError(
-            f"its target-table lies in {analysed.files}, into which {first!r} writes, too: Spark's file sink "
-            "takes the rows of one query for a folder; give each a table, or use a format such as Delta"
-        )
-    return analysed
+    analyses: dict[str, Analysis | QueryError] = dict(analyst.analyse_all(manifests.by_name.values()))
+    writers: dict[str, str] = {}
+    for name in manifests.by_name:
+        analysis = analyses[name]
+        if isinstance(analysis, QueryError) or not analysis.sink_folder:
+            continue
+        writer = writers.setdefault(analysis.sink_folder, name)
+        if writer != name:
+            analyses[name] = QueryError(
+                f"its target-table lies in {analysis.sink_folder}, into which {writer!r} writes, too: "
+                "Spark's file sink takes the rows of one query for a folder; give each a table, or use a "
+                "format such as Delta"
+            )
+    return analyses
+
+
+def _stopped(query: QuerySnapshot) -> PlannedQuery:
+    return PlannedQuery(query.name, Decision(Action.STOP, query.version, "its manifest is gone"), query)
+
+
+def _configuration_changes(deployed: DeployedQuery, manifest: Manifest, host: str) -> tuple[str, ...]:
+    before, after = deployed.manifest.configuration, manifest.configuration
+    changes = differences(_redacted(before), _redacted(after))
+    if before != after and not changes:
+        changes = ("a secret",)
+    if deployed.meta.host != host:
+        changes += (f"runs in: {deployed.meta.host} -> {host}",)
+    return changes
 
 
 def _line(place: str, error: QueryError) -> str:
@@ -201,8 +192,8 @@ def _line(place: str, error: QueryError) -> str:
     return f"{file}:{int(line) + error.line - 1}" if error.line else place
 
 
-def _shown(configuration: Mapping[str, Any]) -> dict[str, Any]:
+def _redacted(configuration: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        key: _shown(value) if isinstance(value, Mapping) else REDACTED if _SECRET.search(key) else value
+        key: _redacted(value) if isinstance(value, Mapping) else REDACTED if _SECRET.search(key) else value
         for key, value in configuration.items()
     }

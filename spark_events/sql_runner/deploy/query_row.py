@@ -1,16 +1,16 @@
-"""How a query is, in one row: whether it runs, since when, and why it failed."""
+"""The status of a query in one row: whether it runs, since when, and why it failed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spark_events.sql_runner.deploy.current import Current
-from spark_events.sql_runner.store.documents import RUN
+from spark_events.sql_runner.deploy.snapshot import QuerySnapshot
+from spark_events.sql_runner.store.host_files import RUN
 
 
 @dataclass(frozen=True)
 class QueryRow:
-    """What ``status`` says of one query.
+    """One row of ``spark-events sql status``.
 
     Attributes:
         name: the query's.
@@ -38,31 +38,31 @@ class QueryRow:
     error: str = ""
 
     @classmethod
-    def of(cls, name: str, current: Current) -> QueryRow:
-        """Return what there is to say of a query."""
-        order, host, where = current.order, current.host, current.link.described
+    def of(cls, current: QuerySnapshot) -> QueryRow:
+        """Return the row of a query."""
+        name, order, host = current.name, current.order, current.host
+        application = host.link.described
         wanted = order is not None and order.action == RUN
-        version = current.deployed.meta.query_version if current.deployed else 0
-        found, not_alive = host.status_of(name), "ENDED" if host.ended else "GONE"
-        if found is None:
+        status, not_alive = host.status_of(name), "ENDED" if host.ended else "GONE"
+        if status is None:
             state = ("CREATED" if host.is_alive else not_alive) if wanted else "CANCELED"
             error = host.why_gone() if state == not_alive else ""
-            return cls(name, state, wanted, version, where, error=error)
-        gone = wanted and found.state != "FINISHED" and not host.is_alive
+            return cls(name, state, wanted, current.version, application, error=error)
+        gone = wanted and status.state != "FINISHED" and not host.is_alive
         return cls(
             name,
-            not_alive if gone else found.state,
+            not_alive if gone else status.state,
             wanted,
-            version,
-            where,
-            found.since_ms,
-            found.batch,
-            found.batch_ms,
-            found.restarts,
-            host.why_gone() if gone else found.error,
+            current.version,
+            application,
+            status.since_ms,
+            status.batch,
+            status.batch_ms,
+            status.restarts,
+            host.why_gone() if gone else status.error,
         )
 
     @property
     def is_well(self) -> bool:
-        """Whether it does what it is to do."""
+        """Whether it runs, or has ended as it was asked to."""
         return not self.wanted or self.state in ("RUNNING", "FINISHED", "CREATED", "ENDED")

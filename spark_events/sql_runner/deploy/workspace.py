@@ -1,22 +1,20 @@
-"""What a command of ``spark-events sql`` works with: the store, the applications, the analyst."""
+"""The library behind the commands of ``spark-events sql``: one store, and where its queries run."""
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
+from spark_events.api import ConfigError
 from spark_events.sql_runner.analysis.analyst import Analyst
-from spark_events.sql_runner.deploy import launch
-from spark_events.sql_runner.deploy.current import Current, Hosts, find_current, look_at_hosts
-from spark_events.sql_runner.deploy.deployer import Deployer
+from spark_events.sql_runner.deploy.deployer import Deployer, DeployResult
 from spark_events.sql_runner.deploy.host_link import HostLink
 from spark_events.sql_runner.deploy.placement import Placement
-from spark_events.sql_runner.deploy.planner import Planner
-from spark_events.sql_runner.manifest import properties as props
+from spark_events.sql_runner.deploy.planner import PlannedQuery, Planner
+from spark_events.sql_runner.deploy.query_row import QueryRow
+from spark_events.sql_runner.deploy.snapshot import QuerySnapshot, Snapshot
+from spark_events.sql_runner.manifest.folder import Manifests
 from spark_events.sql_runner.store import layout
-from spark_events.sql_runner.store.deployed import Deployed, deployed_names
 from spark_events.sql_runner.store.lease import Lease
 from spark_events.sql_runner.store.store import Store
 
@@ -24,7 +22,7 @@ _DEPLOY_LEASE_MS = 60_000
 
 
 class Workspace:
-    """What a command works with.
+    """A store of queries, and where they run.
 
     Args:
         url: the store's.
@@ -38,78 +36,84 @@ class Workspace:
         self.store = Store(url)
         self.store.check()
         self.placement = placement
-        self._lease = Lease(
-            self.store, layout.DEPLOY_LEASE, "another deployment is at work", _DEPLOY_LEASE_MS
-        )
 
-    def link(self, host: str, guard: Callable[[], None] = lambda: None) -> HostLink:
+    def link(self, host: str) -> HostLink:
         """Return the link to an application."""
-        return HostLink(self.store, host, guard)
+        return HostLink(self.store, host)
 
-    def currents(self) -> dict[str, Current]:
-        """Return what there is of each query that is deployed, or on its way there, by its name.
+    def queries(self) -> dict[str, QuerySnapshot]:
+        """Return each query that is deployed, or on its way there, as it is now, by its name.
 
         Raises:
             ConfigError: a manifest in the store, or an order, cannot be understood.
             StoreError: the store cannot be read.
         """
-        hosts = look_at_hosts(self.store, self.link)
-        ordered = (name for host in hosts.values() for name in host.orders)
-        return {
-            name: find_current(self.store, name, self._host_with(name, hosts), hosts, self.link)
-            for name in sorted({*deployed_names(self.store), *ordered})
-        }
+        return Snapshot(self.store).queries(self.placement.host_of)
 
-    def _host_with(self, name: str, hosts: Hosts) -> str:
-        return next((host for host in hosts if name in hosts[host].orders), self.placement.host_of(name))
+    def rows(self) -> list[QueryRow]:
+        """Return the status of each query, in the order of their names.
 
-    def planner(self, analyst: Analyst, guard: Callable[[], None] = lambda: None) -> Planner:
-        """Return what decides."""
-        return Planner(self.store, analyst, self.placement.host_of, lambda host: self.link(host, guard))
+        Raises:
+            ConfigError: a manifest in the store, or an order, cannot be understood.
+            StoreError: the store cannot be read.
+        """
+        return [QueryRow.of(query) for query in self.queries().values()]
+
+    def plan(
+        self, analyst: Analyst, manifests: Manifests, *, prune: bool = False, clean: bool = False
+    ) -> list[PlannedQuery]:
+        """Decide what a deployment does: see ``Planner.plan``."""
+        return Planner(self.store, analyst, self.placement).plan(manifests, prune, clean)
 
     @contextmanager
-    def deploying(self) -> Iterator[Callable[[], None]]:
-        """Hold the lease to deploy, and give what makes sure that it is still held.
+    def deploying(self) -> Iterator[Lease]:
+        """Hold the lease to deploy.
 
         Raises:
             ConfigError: somebody else deploys.
             StoreError: the store cannot be written.
         """
-        with self._lease.held():
-            yield self._lease.check
+        lease = Lease(self.store, layout.DEPLOY_LEASE, "another deployment is at work", _DEPLOY_LEASE_MS)
+        with lease.held():
+            yield lease
 
-    def deployer(self, analyst: Analyst | None, guard: Callable[[], None]) -> Deployer:
-        """Return what carries decisions out; without an analyst it can only stop."""
-        return Deployer(
-            self.store,
-            self._lease,
-            lambda host: self.link(host, guard),
-            analyst.spark_version if analyst else "",
-            analyst.statements if analyst else (),
-            self._submit,
-            self.placement.timeout_s,
-        )
+    def deployer(self, lease: Lease, analyst: Analyst | None) -> Deployer:
+        """Return what carries decisions out under a lease; without an analyst it can only stop."""
+        return Deployer(self.store, lease, self.placement, analyst)
 
-    def submit_command(self, host: str, *, single: bool, conf: Mapping[str, str]) -> list[str]:
-        """Return the command line of an application.
+    def stop(self, name: str, savepoint: bool) -> DeployResult | None:
+        """Stop a query after the micro-batch that it is in.
+
+        Returns:
+            How it went; None where it does not run.
 
         Raises:
-            ConfigError: there is no Spark, or no Java for it.
+            ConfigError: there is no such query, or somebody else deploys.
+            StoreError: the store cannot be read or written.
+            LeaseLost: another deployment has taken over.
         """
-        options = self.placement.options
-        if self.placement.master:
-            options = ["--master", self.placement.master, *options]
-        return launch.submit_command(
-            self.store.url,
-            host,
-            single=single,
-            conf={**self.placement.conf, **conf},
-            options=options,
-            poll_ms=self.placement.poll_ms,
-            lease_ms=self.placement.lease_ms,
-        )
+        names = self.queries()
+        if name not in names:
+            there = ", ".join(names) or "none"
+            raise ConfigError(f"{name!r}: no such query in {self.store.url}; there is {there}")
+        with self.deploying() as lease:
+            query = self.queries()[name]
+            return self.deployer(lease, None).stop(query, savepoint) if query.running else None
 
-    def _submit(self, deployed: Deployed) -> tuple[subprocess.Popen[bytes], Path]:
-        log = self.placement.log_dir / f"{deployed.manifest.name}.log"
-        conf = props.of_session(deployed.manifest.spark_properties)
-        return launch.submit(self.submit_command(deployed.meta.host, single=True, conf=conf), log), log
+    def demand_sessions(self, hosts: Iterable[str]) -> None:
+        """Demand that the sessions that are to run queries are there.
+
+        Args:
+            hosts: applications, by their names; those of one query may be gone.
+
+        Raises:
+            ConfigError: a session is not there; says how to start it.
+            StoreError: the store cannot be read.
+        """
+        start = f"spark-events sql session --store {self.store.url} --session {self.placement.session}"
+        for link in map(self.link, sorted(hosts)):
+            if not link.is_single and not (session := link.snapshot()).is_alive:
+                raise ConfigError(
+                    f"{session.why_gone()}; start it with `{start}`: it goes on with the queries that it is "
+                    "to run"
+                )

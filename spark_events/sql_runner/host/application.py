@@ -1,4 +1,4 @@
-"""What spark-submit runs: an application that hosts streaming queries."""
+"""The program that spark-submit runs: an application that hosts streaming queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The application that hosts queries: keeps those that run equal to those that are wanted."""
+"""Hosts queries: keeps those that run equal to the orders for the application."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from typing import Any
 from spark_events.api import ConfigError, JobStatus, SparkEventsError
 from spark_events.api.event import now_ms
 from spark_events.runtime.log_once import logger
-from spark_events.sql_runner.analysis.definitions import Definitions
+from spark_events.sql_runner.analysis.definitions import TableDefinitions
 from spark_events.sql_runner.host.hosted_query import HostedQuery
+from spark_events.sql_runner.host.next_step import HeldOrder, Step, next_step
 from spark_events.sql_runner.store import layout
-from spark_events.sql_runner.store.documents import (
-    RUN,
-    STOP,
+from spark_events.sql_runner.store.host_files import (
     HostStatus,
     Order,
     QueryStatus,
-    read_wanted,
+    read_orders,
     write_status,
 )
 from spark_events.sql_runner.store.lease import Lease, LeaseLost
@@ -34,11 +33,11 @@ class DriverGone(SparkEventsError):  # noqa: N818 - says what happened, and no f
 
 
 class QueryHost:
-    """Reads what is wanted, does it, and says what has become of it.
+    """Reads its orders, carries them out, and writes what has become of them into its status.
 
     Args:
         spark: the application's session.
-        store: where both are written down.
+        store: where orders and status are.
         name: the application's, as deployers know it.
         single: end when the one query is over.
         poll_s: how often it looks, in seconds.
@@ -55,13 +54,14 @@ class QueryHost:
         self._poll_s = poll_s
         self._lease_ms = lease_ms
         self._lease = Lease(store, layout.host_lease(name), f"application {name}", lease_ms)
-        self._definitions = Definitions()
+        self._definitions = TableDefinitions()
         self._queries: dict[str, HostedQuery] = {}
-        context = spark.sparkContext
-        self._about = HostStatus(context.applicationId, context.master, now_ms(), spark.version)
-        self._said: HostStatus | None = None
+        # Of the orders that it could not understand.
         self._refused: dict[str, QueryStatus] = {}
-        self._trouble = ""
+        context = spark.sparkContext
+        self._status = HostStatus(context.applicationId, context.master, now_ms(), spark.version)
+        self._written_status: HostStatus | None = None
+        self._store_error = ""
         self._renewed_ms = now_ms()
         self._ending = threading.Event()
 
@@ -78,14 +78,10 @@ class QueryHost:
         self._store.delete(layout.ended(self._name))
         logger.info("application %s hosts queries of %s", self._name, self._store.url)
         try:
-            while not self._ending.is_set():
-                self._turn()
-                if self._is_done():
-                    break
-                self._ending.wait(self._poll_s)
+            self._take_turns()
             self._stop_all(at_once=False)
-            self._say(renew=False)
-            if self._store.read(layout.end_request(self._name)) is not None:
+            self._write_status(always=False)
+            if self._end_is_requested():
                 self._store.write(layout.ended(self._name), b"{}")
             self._store.delete(layout.end_request(self._name))
         except LeaseLost:
@@ -102,26 +98,42 @@ class QueryHost:
         """Ask it to stop all queries and end; returns at once."""
         self._ending.set()
 
-    def _turn(self) -> None:
-        self._check_driver()
-        try:
-            renew = now_ms() - self._renewed_ms > self._lease_ms / 3
-            if renew:
-                self._renew()
-            if self._store.read(layout.end_request(self._name)) is not None:
-                self._ending.set()
+    def _take_turns(self) -> None:
+        while not self._ending.is_set():
+            self._check_driver()
+            try:
+                self._take_turn()
+                self._store_error = ""
+            except StoreError as error:
+                self._live_without_store(error)
+            if self._is_done():
                 return
-            self._follow(read_wanted(self._store, self._name).orders)
-            self._say(renew)
-            self._trouble = ""
-        except StoreError as error:
-            if str(error) != self._trouble:
-                logger.error("%s", error)
-            self._trouble = str(error)
-            if now_ms() - self._renewed_ms > self._lease_ms and self._queries:
-                logger.error("the lease is over, so others may run the queries now: all are stopped")
-                self._stop_all(at_once=True)
-                self._queries.clear()
+            self._ending.wait(self._poll_s)
+
+    def _take_turn(self) -> None:
+        renew = now_ms() - self._renewed_ms > self._lease_ms / 3
+        if renew:
+            self._renew()
+        if self._end_is_requested():
+            self._ending.set()
+            return
+        orders = read_orders(self._store, self._name)
+        for name in dict.fromkeys([*orders, *self._queries, *self._refused]):
+            self._carry_out(name, orders.get(name))
+        self._write_status(always=renew)
+
+    def _live_without_store(self, error: StoreError) -> None:
+        """Let the queries run on, until others may take the application as gone."""
+        if str(error) != self._store_error:
+            logger.error("%s", error)
+        self._store_error = str(error)
+        if now_ms() - self._renewed_ms > self._lease_ms and self._queries:
+            logger.error("the lease is over, so others may run the queries now: all are stopped")
+            self._stop_all(at_once=True)
+            self._queries.clear()
+
+    def _end_is_requested(self) -> bool:
+        return self._store.read(layout.end_request(self._name)) is not None
 
     def _check_driver(self) -> None:
         """Raise where Spark has ended under us: nothing can run any more, and nobody has failed but it."""
@@ -136,26 +148,25 @@ class QueryHost:
         self._lease.renew()
         self._renewed_ms = now_ms()
 
-    def _follow(self, orders: dict[str, Order]) -> None:
-        for name, order in orders.items():
-            running = self._queries.get(name)
-            if running is None or (running.is_over and running.order_id != order.id):
-                if running is None or order.action == RUN or order.savepoint:
-                    self._begin(name, order)
-                else:
-                    running.stop(order)
-            elif running.order_id != order.id:
-                # Where it is to run anew, it stops first; a later turn starts it.
-                running.stop(order if order.action == STOP else None)
-        self._refused = {name: found for name, found in self._refused.items() if name in orders}
-        for name in [name for name in self._queries if name not in orders]:
+    def _carry_out(self, name: str, order: Order | None) -> None:
+        step = next_step(order, self._held_order(name))
+        if step is Step.BEGIN and order is not None:
+            self._begin(name, order)
+        elif step is Step.STOP:
+            self._queries[name].stop(order)
+        elif step is Step.MAKE_WAY:
             self._queries[name].stop()
-            if self._queries[name].is_over:
-                del self._queries[name]
+        elif step is Step.FORGET:
+            self._queries.pop(name, None)
+            self._refused.pop(name, None)
+
+    def _held_order(self, name: str) -> HeldOrder | None:
+        if refused := self._refused.get(name):
+            return HeldOrder(refused.order, is_over=True, is_refused=True)
+        query = self._queries.get(name)
+        return HeldOrder(query.order_id, query.is_over) if query else None
 
     def _begin(self, name: str, order: Order) -> None:
-        if name in self._refused and self._refused[name].order == order.id:
-            return
         logger.info("query %s: %s, order %s", name, order.action, order.id)
         try:
             self._queries[name] = HostedQuery(self._spark, self._store, self._definitions, order)
@@ -166,20 +177,21 @@ class QueryHost:
             state = JobStatus.FAILED.value
             self._refused[name] = QueryStatus(order.id, state, now_ms(), error=str(error))
 
-    def _say(self, renew: bool) -> None:
+    def _write_status(self, always: bool) -> None:
+        """Write the status where it has changed; always, where that is to show that the application lives."""
         queries = {name: query.status for name, query in self._queries.items()}
-        now = replace(self._about, queries={**queries, **self._refused})
-        if renew or now != self._said:
-            write_status(self._store, self._name, now)
-            self._said = now
+        status = replace(self._status, queries={**queries, **self._refused})
+        if always or status != self._written_status:
+            write_status(self._store, self._name, status)
+            self._written_status = status
 
     def _is_done(self) -> bool:
         if not self._single:
             return False
         if not self._queries:
             # The deployment that has submitted it has given up, or was killed.
-            return now_ms() - self._about.started_ms > max(self._lease_ms, _NOTHING_TO_DO_MS)
-        return all(each.is_over for each in self._queries.values())
+            return now_ms() - self._status.started_ms > max(self._lease_ms, _NOTHING_TO_DO_MS)
+        return all(query.is_over for query in self._queries.values())
 
     def _stop_all(self, at_once: bool) -> None:
         for query in self._queries.values():

@@ -12,14 +12,15 @@ from typing import Any
 from spark_events.api import JobStatus
 from spark_events.api.event import now_ms
 from spark_events.runtime.log_once import logger
-from spark_events.sql_runner.analysis.definitions import Definitions
+from spark_events.sql_runner.analysis.definitions import TableDefinitions
 from spark_events.sql_runner.analysis.jvm import entry_of
 from spark_events.sql_runner.analysis.prepared import open_session, prepare
-from spark_events.sql_runner.analysis.spark_errors import one_line
+from spark_events.sql_runner.analysis.spark_errors import error_summary
+from spark_events.sql_runner.host.next_step import state_after_failure
 from spark_events.sql_runner.host.start import start_query
 from spark_events.sql_runner.manifest import properties as props
-from spark_events.sql_runner.store.deployed import Deployed
-from spark_events.sql_runner.store.documents import STOP, Order, QueryStatus
+from spark_events.sql_runner.store.deployed import DeployedQuery
+from spark_events.sql_runner.store.host_files import STOP, Order, QueryStatus
 from spark_events.sql_runner.store.savepoints import make_savepoint
 from spark_events.sql_runner.store.store import Store
 
@@ -40,12 +41,12 @@ class HostedQuery:
         order: the first order.
     """
 
-    def __init__(self, spark: Any, store: Store, definitions: Definitions, order: Order) -> None:
+    def __init__(self, spark: Any, store: Store, definitions: TableDefinitions, order: Order) -> None:
         self._spark = spark
         self._store = store
         self._definitions = definitions
         self._order = order
-        self._deployed = Deployed.parse(order.deployed, f"order {order.id}")
+        self._deployed = DeployedQuery.parse(order.deployed, f"order {order.id}")
         self._session: Any = None
         self._stopping = threading.Event()
         self._at_once = False
@@ -66,7 +67,7 @@ class HostedQuery:
 
     @property
     def status(self) -> QueryStatus:
-        """What has become of it."""
+        """The status of its order."""
         with self._lock:
             return self._status
 
@@ -88,7 +89,7 @@ class HostedQuery:
                 self._status = replace(self._status, order=order.id, started=False)
             self._at_once = self._at_once or at_once
             if not self._status.is_over:
-                self._status = self._changed(JobStatus.CANCELLING)
+                self._status = self._in_state(JobStatus.CANCELLING)
         self._stopping.set()
 
     def join(self, timeout_s: float) -> None:
@@ -98,10 +99,10 @@ class HostedQuery:
     def _run(self) -> None:
         try:
             self._run_and_restart()
-            self._end()
+            self._finish_order()
         except Exception as error:
             logger.exception("query %s", self._deployed.manifest.name)
-            self._set(JobStatus.FAILED, error=one_line(error))
+            self._update_status(JobStatus.FAILED, error=error_summary(error))
 
     def _run_and_restart(self) -> None:
         strategy = self._deployed.manifest.restart_strategy
@@ -110,13 +111,14 @@ class HostedQuery:
             if failure is None:
                 return
             logger.error("query %s: %s", self._deployed.manifest.name, failure)
-            if self._stopping.is_set():
-                self._set(JobStatus.CANCELLING, error=failure)
+            restarts = self.status.restarts
+            state = state_after_failure(
+                stopping=self._stopping.is_set(), restarts=restarts, attempts=strategy.attempts
+            )
+            if state is not JobStatus.RESTARTING:
+                self._update_status(state, error=failure)
                 return
-            if self.status.restarts >= strategy.attempts:
-                self._set(JobStatus.FAILED, error=failure)
-                return
-            self._set(JobStatus.RESTARTING, error=failure, restarts=self.status.restarts + 1)
+            self._update_status(state, error=failure, restarts=restarts + 1)
             self._stopping.wait(strategy.delay_ms / 1000)
 
     def _run_once(self) -> str | None:
@@ -129,34 +131,35 @@ class HostedQuery:
             prepared = prepare(self._session, self._deployed.manifest, self._deployed.meta)
             query = start_query(prepared, self._deployed, self._store)
         except Exception as error:
-            return one_line(error)
-        self._set(JobStatus.RUNNING, run_id=str(query.runId))
+            return error_summary(error)
+        self._update_status(JobStatus.RUNNING, run_id=str(query.runId))
         try:
             return self._watch(query)
         except Exception as error:  # the JVM is gone, say; where it is not, the query must not run on unseen
             with suppress(Exception):
                 query.stop()
-            return one_line(error)
+            return error_summary(error)
 
     def _watch(self, query: Any) -> str | None:
         while query.isActive and not self._stopping.is_set():
-            self._note_progress(query)
+            self._update_progress(query)
             self._stopping.wait(_LOOK_EVERY_S)
         if query.isActive:
             self._stop_query(query)
-        self._note_progress(query)
+        self._update_progress(query)
         failure = query.exception()
-        return one_line(failure) if failure is not None else None
+        return error_summary(failure) if failure is not None else None
 
-    def _note_progress(self, query: Any) -> None:
+    def _update_progress(self, query: Any) -> None:
         progress = query.lastProgress
         if progress is not None and "addBatch" in progress["durationMs"]:
-            if progress["batchId"] != self.status.batch:
-                self._set(None, batch=progress["batchId"], batch_ms=now_ms(), started=True)
+            batch = progress["batchId"]
+            if batch != self.status.batch:
+                self._update_status(None, batch=batch, batch_ms=now_ms(), started=True)
         elif not self.status.started:
-            now = query.status
-            if not now["isTriggerActive"] and now["message"].startswith("Waiting"):
-                self._set(None, started=True)
+            spark_status = query.status
+            if not spark_status["isTriggerActive"] and spark_status["message"].startswith("Waiting"):
+                self._update_status(None, started=True)
 
     def _stop_query(self, query: Any) -> None:
         """Let the micro-batch end in which the query is, as long as it may take; then stop it."""
@@ -164,13 +167,13 @@ class HostedQuery:
         until = time.monotonic() + props.stop_timeout_ms(self._deployed.manifest.spark_properties) / 1000
         graceful = trigger is None or trigger.continuous is None
         # Spark 4.3 breaks a batch off that has begun and runs no job yet when it is told that it is the last.
-        if graceful and self._await(lambda: _is_idle(query) or _runs_job(query, self._spark), 1, until):
+        if graceful and self._holds(lambda: _is_idle(query) or _runs_job(query, self._spark), 1, until):
             entry_of(self._spark).stopAfterBatch(query._jsq)
             # Twice, for a trigger that was about to begin is not yet seen the first time.
-            self._await(lambda: _is_idle(query), _IDLE_LOOKS, until)
+            self._holds(lambda: _is_idle(query), _IDLE_LOOKS, until)
         query.stop()
 
-    def _await(self, condition: Callable[[], bool], looks: int, until: float) -> bool:
+    def _holds(self, condition: Callable[[], bool], looks: int, until: float) -> bool:
         """Wait until a condition holds so many times in a row; False where the time is over before."""
         held = 0
         while held < looks:
@@ -180,27 +183,28 @@ class HostedQuery:
             time.sleep(_STOP_LOOK_EVERY_S)
         return True
 
-    def _end(self) -> None:
-        """Make the savepoint that was asked for, and say how it ended."""
+    def _finish_order(self) -> None:
+        """Make the savepoint that was asked for, and say how the query ended."""
         if not self._stopping.is_set():
             if not self.status.is_over:
-                self._set(JobStatus.FINISHED, started=True)
+                self._update_status(JobStatus.FINISHED, started=True)
             return
         with self._lock:
             order = self._order
-        made = ""
+        savepoint = ""
         if order.savepoint:
-            name = self._deployed.manifest.name
-            made = make_savepoint(self._store, name, self._deployed.meta, order.savepoint).path
-        self._set(JobStatus.CANCELED, savepoint=made)
+            name, meta = self._deployed.manifest.name, self._deployed.meta
+            savepoint = make_savepoint(self._store, name, meta, order.savepoint).path
+        self._update_status(JobStatus.CANCELED, savepoint=savepoint)
 
-    def _set(self, state: JobStatus | None, **changes: Any) -> None:
+    def _update_status(self, state: JobStatus | None, **changes: Any) -> None:
+        """Change the status; None keeps the state, as does RUNNING where the query is to stop."""
         with self._lock:
             if state is JobStatus.RUNNING and self._stopping.is_set():
                 state = None
-            self._status = replace(self._changed(state) if state else self._status, **changes)
+            self._status = replace(self._in_state(state) if state else self._status, **changes)
 
-    def _changed(self, state: JobStatus) -> QueryStatus:
+    def _in_state(self, state: JobStatus) -> QueryStatus:
         if state.value == self._status.state:
             return self._status
         return replace(self._status, state=state.value, since_ms=now_ms())

@@ -7,10 +7,10 @@ from typing import Any
 import orjson
 
 from spark_events.sql_runner.analysis.jvm import entry_of
-from spark_events.sql_runner.analysis.prepared import Prepared
-from spark_events.sql_runner.analysis.target import Target
+from spark_events.sql_runner.analysis.prepared import PreparedQuery
+from spark_events.sql_runner.analysis.target import TargetTable
 from spark_events.sql_runner.manifest.manifest import Manifest
-from spark_events.sql_runner.store.deployed import Deployed
+from spark_events.sql_runner.store.deployed import DeployedQuery
 from spark_events.sql_runner.store.savepoints import begin_checkpoint
 from spark_events.sql_runner.store.store import Store
 
@@ -19,7 +19,7 @@ _SINK_LOG = "_spark_metadata"
 _POOL = "spark.scheduler.pool"
 
 
-def start_query(prepared: Prepared, deployed: Deployed, store: Store) -> Any:
+def start_query(prepared: PreparedQuery, deployed: DeployedQuery, store: Store) -> Any:
     """Start a query, from its checkpoint.
 
     Its jobs run in a FAIR pool of its own, where the application has such pools.
@@ -38,13 +38,13 @@ def start_query(prepared: Prepared, deployed: Deployed, store: Store) -> Any:
     )
     if manifest.trigger is not None:
         writer = writer.trigger(**manifest.trigger.options)
-    return _into(writer, prepared, manifest, _batches_before(prepared, meta.checkpoint, store))
+    return _start_into(writer, prepared, manifest, _batches_before(prepared, meta.checkpoint, store))
 
 
-def _into(writer: Any, prepared: Prepared, manifest: Manifest, after: int) -> Any:
+def _start_into(writer: Any, prepared: PreparedQuery, manifest: Manifest, batches_before: int) -> Any:
     target = prepared.target
-    if after:
-        writer._jwrite = writer._jwrite.foreachBatch(_later_sink(prepared, after))
+    if batches_before:
+        writer._jwrite = writer._jwrite.foreachBatch(_later_sink(prepared, batches_before))
         return writer.start()
     if target.provider:
         options = {key: value for key, value in target.options.items() if key.lower() != "path"}
@@ -54,22 +54,22 @@ def _into(writer: Any, prepared: Prepared, manifest: Manifest, after: int) -> An
     return writer.toTable(manifest.target_table)
 
 
-def _batches_before(prepared: Prepared, checkpoint: str, store: Store) -> int:
+def _batches_before(prepared: PreparedQuery, checkpoint: str, store: Store) -> int:
     """Return how many micro-batches other queries have written into a folder, when this checkpoint began.
 
     Spark takes as written what its log of the folder has, by the number of the batch alone.
     """
-    if not prepared.target.is_files:
+    if not prepared.target.has_file_sink:
         return 0
     path = f"{checkpoint}/{_SINK}"
-    known = store.read(path)
-    if known is None:
-        known = orjson.dumps({"batchesBefore": _batches_in(prepared.session, prepared.target)})
-        store.write(path, known)
-    return int(orjson.loads(known)["batchesBefore"])
+    sink = store.read(path)
+    if sink is None:
+        sink = orjson.dumps({"batchesBefore": _logged_batches(prepared.session, prepared.target)})
+        store.write(path, sink)
+    return int(orjson.loads(sink)["batchesBefore"])
 
 
-def _batches_in(session: Any, target: Target) -> int:
+def _logged_batches(session: Any, target: TargetTable) -> int:
     jvm = session._jvm
     folder = jvm.org.apache.hadoop.fs.Path(target.location, _SINK_LOG)
     files = folder.getFileSystem(session.sparkContext._jsc.hadoopConfiguration())
@@ -79,7 +79,7 @@ def _batches_in(session: Any, target: Target) -> int:
     return max((int(name) + 1 for name in names if name.isdigit()), default=0)
 
 
-def _later_sink(prepared: Prepared, after: int) -> Any:
+def _later_sink(prepared: PreparedQuery, batches_before: int) -> Any:
     target, gateway = prepared.target, prepared.session.sparkContext._gateway
     partitions = gateway.jvm.java.util.ArrayList()
     for column in target.partitions:
@@ -88,5 +88,5 @@ def _later_sink(prepared: Prepared, after: int) -> Any:
     for key, value in target.options.items():
         options.put(key, value)
     return entry_of(prepared.session).laterFileSink(
-        target.location, target.provider, partitions, options, after
+        target.location, target.provider, partitions, options, batches_before
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ _NOT_DEFAULT = ("name", "sql", "code", "meta")
 
 @dataclass(frozen=True)
 class Manifests:
-    """What a folder holds.
+    """The manifests of a folder.
 
     Attributes:
         by_name: the manifests that are right, in the order of their names.
@@ -68,27 +68,25 @@ def read_files(files: Iterable[Path], template: Path | None) -> Manifests:
         ConfigError: the template cannot be used.
     """
     defaults = _read_template(template) if template else None
-    found = Manifests({}, {}, [], [])
+    manifests = Manifests({}, {}, [], [])
     for path in files:
         try:
-            _take(found, _with_defaults(read_yaml(_text_of(path), str(path)), defaults))
+            _add(manifests, _with_defaults(read_yaml(_text_of(path), str(path)), defaults))
         except ConfigError as error:
-            found.problems.extend(error.problems)
-    for name in sorted(found.by_name):
-        found.by_name[name] = found.by_name.pop(name)
-    return found
+            manifests.problems.extend(error.problems)
+    return replace(manifests, by_name=dict(sorted(manifests.by_name.items())))
 
 
-def _take(found: Manifests, text: YamlText) -> None:
+def _add(manifests: Manifests, text: YamlText) -> None:
     manifest, warnings = parse_manifest(text)
-    found.warnings.extend(warnings)
-    if manifest.name in found.by_name:
+    manifests.warnings.extend(warnings)
+    if manifest.name in manifests.by_name:
         raise ConfigError(
             f"{text.place(('name',))}: name: {manifest.name!r} is also the name in "
-            f"{found.places[manifest.name].rpartition(':')[0]}; expected each name once"
+            f"{manifests.places[manifest.name].rpartition(':')[0]}; expected each name once"
         )
-    found.by_name[manifest.name] = manifest
-    found.places[manifest.name] = text.place_of_text(("sql",) if manifest.sql is not None else ("code",))
+    manifests.by_name[manifest.name] = manifest
+    manifests.places[manifest.name] = text.place_of_text(("sql",) if manifest.sql is not None else ("code",))
 
 
 def _read_template(path: Path) -> YamlText:

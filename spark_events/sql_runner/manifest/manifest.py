@@ -16,6 +16,7 @@ with needs_extra("sql", "pydantic", "reading manifests"):
     from pydantic_core import ErrorDetails, PydanticCustomError
 
 OutputMode = Literal["append", "update", "complete"]
+_PROPERTIES = ("sparkProperties", "flinkProperties")
 _STRICT = ConfigDict(extra="forbid", strict=True, populate_by_name=True, frozen=True)
 
 
@@ -47,7 +48,7 @@ class Trigger(BaseModel):
         return value
 
     @model_validator(mode="after")
-    def _is_one(self) -> Trigger:
+    def _has_one_key(self) -> Trigger:
         if len(self.options) != 1:
             raise PydanticCustomError(
                 "trigger", "expected one of processing-time, available-now: true and continuous"
@@ -113,22 +114,22 @@ class Manifest(BaseModel):
 
     @property
     def restart_strategy(self) -> props.RestartStrategy:
-        """What becomes of it when it fails."""
+        """Its restarts when it fails."""
         return props.restart_strategy(self.spark_properties)
 
     def values(self) -> dict[str, Any]:
         """Return it as its YAML has it, without what has its default."""
-        found: dict[str, Any] = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        return found
+        values: dict[str, Any] = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        return values
 
     @property
     def query(self) -> dict[str, Any]:
-        """What makes the query another one when it changes, but for the text of its SQL or code."""
+        """The keys that make the query another one when they change, besides its SQL or code."""
         return {"target-table": self.target_table, "output-mode": self.output_mode}
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """What a change of can be taken over from a savepoint."""
+        """The keys whose changes take effect with a restart from a savepoint."""
         kept = ("name", "target-table", "output-mode", "sql", "code")
         return {key: value for key, value in self.values().items() if key not in kept}
 
@@ -146,7 +147,7 @@ def parse_manifest(text: YamlText) -> tuple[Manifest, list[str]]:
     try:
         manifest = Manifest.model_validate(values)
     except ValidationError as error:
-        problems = [_sentence(text, details) for details in error.errors()] + problems
+        problems = [_problem(text, details) for details in error.errors()] + problems
         raise ConfigError.of_all(problems) from None
     wrong = props.problems_of(manifest.spark_properties)
     problems += [f"{_place_of_property(text, key)}: {why}" for key, why in wrong.items()]
@@ -171,9 +172,9 @@ def json_schema() -> dict[str, Any]:
 
 
 def _plain(schema: Any) -> Any:
-    """Return a schema without what the model has for Python alone: null for absent keys, and titles."""
+    """Return a schema without null for absent keys and without titles, which are of use in Python alone."""
     if isinstance(schema, list):
-        return [_plain(each) for each in schema]
+        return [_plain(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     kept = {
@@ -181,10 +182,10 @@ def _plain(schema: Any) -> Any:
         for key, value in schema.items()
         if not (key == "title" and isinstance(value, str)) and not (key == "default" and value is None)
     }
-    either = [each for each in kept.get("anyOf", ()) if each != {"type": "null"}]
-    if len(either) == 1:
+    choices = [choice for choice in kept.get("anyOf", ()) if choice != {"type": "null"}]
+    if len(choices) == 1:
         del kept["anyOf"]
-        kept = {**either[0], **kept}
+        kept = {**choices[0], **kept}
     return {key: _plain(value) for key, value in kept.items()}
 
 
@@ -192,10 +193,9 @@ def _normalised(text: YamlText) -> tuple[dict[str, Any], list[str], list[str]]:
     """Return the values with texts for properties and Flink's among Spark's, warnings and problems."""
     values = dict(text.values)
     problems: list[str] = []
-    warnings: list[str] = []
     given = {key: _texts(text, key, values.pop(key, None), problems) for key in _PROPERTIES}
     flink = props.from_flink(given["flinkProperties"])
-    warnings += [
+    warnings = [
         f"{text.place(('flinkProperties', key))}: flinkProperties.{key}: {why}"
         for key, why in flink.without_meaning.items()
     ]
@@ -205,9 +205,6 @@ def _normalised(text: YamlText) -> tuple[dict[str, Any], list[str], list[str]]:
     if isinstance(values.get("static-tables"), list):
         values["static-tables"] = tuple(values["static-tables"])
     return values, warnings, problems
-
-
-_PROPERTIES = ("sparkProperties", "flinkProperties")
 
 
 def _texts(text: YamlText, name: str, given: Any, problems: list[str]) -> dict[str, str]:
@@ -235,7 +232,7 @@ def _place_of_property(text: YamlText, key: str) -> str:
     return f"{text.place((name, key))}: {name}.{key}"
 
 
-def _sentence(text: YamlText, details: ErrorDetails) -> str:
+def _problem(text: YamlText, details: ErrorDetails) -> str:
     keys: Keys = tuple(key for key in details["loc"] if not isinstance(key, str) or key != "[key]")
     name = ".".join(map(str, keys))
     place = text.place(keys)
@@ -257,10 +254,10 @@ def _sentence(text: YamlText, details: ErrorDetails) -> str:
 
 
 def _described(keys: Keys) -> str:
-    by_alias = {found.alias or name: found.description for name, found in Manifest.model_fields.items()}
+    by_alias = {field.alias or name: field.description for name, field in Manifest.model_fields.items()}
     return str(by_alias.get(str(keys[-1]), "it has to be given")).rstrip(".")
 
 
 def _aliases(model: type[BaseModel]) -> list[str]:
-    names = [found.alias or name for name, found in model.model_fields.items()]
+    names = [field.alias or name for name, field in model.model_fields.items()]
     return names + (["flinkProperties"] if model is Manifest else [])

@@ -1,4 +1,4 @@
-"""What the properties of a manifest mean: Spark's own, ours, and those of Flink that have a meaning here."""
+"""The properties of a manifest: Spark's, ours, and those of Flink that have a meaning here."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ _STRATEGIES = {"off": "none", "disable": "none", "fixeddelay": "fixed-delay"}
 
 @dataclass(frozen=True)
 class FlinkProperties:
-    """What Flink's properties say in Spark's words.
+    """Flink's properties, translated for Spark.
 
     Attributes:
         spark: Spark's properties.
-        interval: what their checkpoint interval is for a processing-time trigger; empty where there is none.
-        without_meaning: a sentence for each key that says nothing to Spark, by the key.
+        interval: their checkpoint interval, for a processing-time trigger; empty where there is none.
+        without_meaning: a sentence for each key that has no meaning for Spark, by the key.
     """
 
     spark: dict[str, str]
@@ -71,7 +71,7 @@ class FlinkProperties:
 
 @dataclass(frozen=True)
 class RestartStrategy:
-    """What becomes of a query that fails (Flink's ``restart-strategy``).
+    """How often a query that fails is restarted, and when (Flink's ``restart-strategy``).
 
     Attributes:
         attempts: how often it is restarted; 0 for never.
@@ -102,7 +102,7 @@ def from_flink(properties: Mapping[str, str]) -> FlinkProperties:
 
 
 def restart_strategy(properties: Mapping[str, str]) -> RestartStrategy:
-    """Return what becomes of a query that fails.
+    """Return how a query that fails is restarted.
 
     Raises:
         ConfigError: a value cannot be used.

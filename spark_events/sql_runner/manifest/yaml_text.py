@@ -14,7 +14,7 @@ with needs_extra("sql", "pyyaml", "reading manifests"):
 from spark_events.sql_runner.manifest.yaml_bounds import demand_bounds
 
 _NO_VALUE = (ValueError, KeyError, AttributeError)
-"""What PyYAML raises on a text that is no value of its type, beside errors of its own."""
+"""Raised by PyYAML on a text that is no value of its type, beside errors of its own."""
 _MERGE = "tag:yaml.org,2002:merge"
 Keys = tuple["str | int", ...]
 
@@ -25,7 +25,7 @@ class YamlText:
 
     Attributes:
         file: where it was read.
-        values: what it holds.
+        values: its keys and values.
         lines: the file and the line, from 1, of each key and each item of a list.
         blocks: the keys whose text is a block, which begins on the line after the key.
     """
@@ -48,11 +48,10 @@ class YamlText:
         return f"{file}:{int(line) + (keys in self.blocks)}"
 
     def over(self, defaults: YamlText) -> YamlText:
-        """Return this one with what it does not say taken from another; mappings are merged key by key."""
-        lines = {
-            keys: where for keys, where in defaults.lines.items() if not _replaced(self.values, keys)
-        } | dict(self.lines)
-        return YamlText(self.file, _merged(defaults.values, self.values), lines, self.blocks)
+        """Return this document over its defaults; mappings are merged key by key."""
+        kept = {keys: line for keys, line in defaults.lines.items() if not _is_replaced(self.values, keys)}
+        values = _merged(defaults.values, self.values)
+        return YamlText(self.file, values, kept | dict(self.lines), self.blocks)
 
 
 def read_yaml(text: str, file: str) -> YamlText:
@@ -72,9 +71,9 @@ def read_yaml(text: str, file: str) -> YamlText:
         loader = yaml.SafeLoader(text)
         node = loader.get_single_node()
         if not isinstance(node, yaml.MappingNode):
-            found = "nothing" if node is None else f"a {type(node).__name__.removesuffix('Node').lower()}"
+            kind = "nothing" if node is None else f"a {type(node).__name__.removesuffix('Node').lower()}"
             raise ConfigError(
-                f"{file}:1: {found}; expected a mapping of keys such as name, target-table and sql"
+                f"{file}:1: {kind}; expected a mapping of keys such as name, target-table and sql"
             )
         lines = {keys: (file, line) for keys, line in _lines(node, (), file)}
         _demand_values(node, loader, file)
@@ -138,8 +137,8 @@ def _demand_values(node: yaml.Node, loader: yaml.SafeLoader, file: str) -> None:
                 f"{place}: {node.value[:40]!r} is not allowed; expected a YAML {kind}, or a text in quotes"
             ) from error
     elif isinstance(node, yaml.CollectionNode):
-        for each in node.value:
-            for part in each if isinstance(each, tuple) else (each,):
+        for item in node.value:
+            for part in item if isinstance(item, tuple) else (item,):
                 _demand_values(part, loader, file)
 
 
@@ -151,18 +150,19 @@ def _merged(defaults: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     merged = dict(defaults)
     for key, value in own.items():
         before = merged.get(key)
-        both = isinstance(value, dict) and isinstance(before, dict)
-        merged[key] = _merged(before, value) if both and isinstance(before, dict) else value
+        if isinstance(value, dict) and isinstance(before, dict):
+            value = _merged(before, value)
+        merged[key] = value
     return merged
 
 
-def _replaced(own: Mapping[str, Any], keys: Keys) -> bool:
-    """Whether what keys lead to in the defaults is not what holds."""
-    here: Any = own
+def _is_replaced(own: Mapping[str, Any], keys: Keys) -> bool:
+    """Return whether a document has a value of its own in place of the default under these keys."""
+    value: Any = own
     for key in keys:
-        if not isinstance(here, dict):
+        if not isinstance(value, dict):
             return True
-        if key not in here:
+        if key not in value:
             return False
-        here = here[key]
+        value = value[key]
     return True

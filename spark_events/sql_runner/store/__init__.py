@@ -1,1 +1,1 @@
-"""The store: what is deployed, what is ordered, what runs, on any file system that fsspec knows."""
+"""The store: manifests, orders, statuses, checkpoints and savepoints, on any file system of fsspec."""

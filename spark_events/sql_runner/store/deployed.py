@@ -1,4 +1,4 @@
-"""What is deployed: manifests with their meta, and the history of each, in the store."""
+"""Deployed queries: their manifests with their meta, in the store."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import uuid
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from typing import Any
-
-import orjson
 
 from spark_events.api import ConfigError
 from spark_events.sql_runner.manifest.manifest import Manifest, parse_manifest
@@ -20,7 +18,7 @@ _TIME = "%Y-%m-%d %H:%M:%S"
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """What the deployment adds to a manifest.
+    """The part of a deployed manifest that the deployment adds to the team's.
 
     Attributes:
         query_id: a UUID; Spark's id of the query, too.
@@ -44,14 +42,14 @@ class Meta:
 
     @classmethod
     def new(cls, name: str, version: int, host: str, plan: str, spark_version: str) -> Meta:
-        """Make that of a new version, with an empty checkpoint."""
-        checkpoint = f"{layout.checkpoints(name, version)}/{new_id()}"
+        """Make the meta of a new version, with an empty checkpoint."""
+        checkpoint = f"{layout.checkpoints(name, version)}/{layout.new_id()}"
         now = datetime.now(timezone.utc).strftime(_TIME)
-        return cls(str(uuid.uuid4()), version, now, checkpoint, host, new_id(), plan, spark_version)
+        return cls(str(uuid.uuid4()), version, now, checkpoint, host, layout.new_id(), plan, spark_version)
 
 
 @dataclass(frozen=True, slots=True)
-class Deployed:
+class DeployedQuery:
     """A manifest that is deployed, or on its way there."""
 
     manifest: Manifest
@@ -63,8 +61,12 @@ class Deployed:
         return {**self.manifest.values(), "meta": meta}
 
     @classmethod
-    def parse(cls, values: dict[str, Any], where: str) -> Deployed:
-        """Read what ``values`` returned.
+    def parse(cls, values: dict[str, Any], where: str) -> DeployedQuery:
+        """Return the query whose ``values`` these are.
+
+        Args:
+            values: from its YAML or from an order.
+            where: they are from, for errors.
 
         Raises:
             ConfigError: it was changed by hand, or is of another version of spark-events.
@@ -78,36 +80,8 @@ class Deployed:
         return cls(manifest, meta)
 
 
-@dataclass(frozen=True, slots=True)
-class Deployment:
-    """One entry of a query's history.
-
-    Attributes:
-        at_ms: when, in ms since the epoch.
-        action: what was done.
-        version: the query's version after it.
-        reason: why.
-        result: how it ended.
-        who: by whom.
-        savepoint: the savepoint that it made; empty for none.
-    """
-
-    at_ms: int
-    action: str
-    version: int
-    reason: str
-    result: str
-    who: str
-    savepoint: str = ""
-
-
-def new_id() -> str:
-    """Return what tells one thing from all others of its kind: twelve letters and digits."""
-    return uuid.uuid4().hex[:12]
-
-
-def read_deployed(store: Store, name: str) -> Deployed | None:
-    """Return what is deployed under a name; None where nothing ever was.
+def read_deployed(store: Store, name: str) -> DeployedQuery | None:
+    """Return the query that is deployed under a name; None where none ever was.
 
     Raises:
         ConfigError: the manifest in the store cannot be understood.
@@ -118,7 +92,7 @@ def read_deployed(store: Store, name: str) -> Deployed | None:
     if data is None:
         return None
     where = store.spark_url(path)
-    return Deployed.parse(read_yaml(data.decode(), where).values, where)
+    return DeployedQuery.parse(read_yaml(data.decode(), where).values, where)
 
 
 def deployed_names(store: Store) -> list[str]:
@@ -127,12 +101,12 @@ def deployed_names(store: Store) -> list[str]:
     Raises:
         StoreError: the store cannot be listed.
     """
-    found = store.names(layout.MANIFESTS)
-    return [name.removesuffix(".yaml") for name in found if name.endswith(".yaml")]
+    files = store.names(layout.MANIFESTS)
+    return [file.removesuffix(".yaml") for file in files if file.endswith(".yaml")]
 
 
-def write_deployed(store: Store, deployed: Deployed) -> None:
-    """Say that a manifest is deployed.
+def write_deployed(store: Store, deployed: DeployedQuery) -> None:
+    """Write down that a query is deployed.
 
     Raises:
         StoreError: the store cannot be written.
@@ -146,25 +120,5 @@ def last_version(store: Store, name: str) -> int:
     Raises:
         StoreError: the store cannot be listed.
     """
-    found = store.names(layout.checkpoints(name)) + store.names(layout.savepoints(name))
-    return max((int(version) for version in found if version.isdigit()), default=0)
-
-
-def add_history(store: Store, name: str, entry: Deployment) -> None:
-    """Add to the history of a query.
-
-    Raises:
-        StoreError: the store cannot be written.
-    """
-    store.write(f"{layout.history(name)}/{entry.at_ms:015d}-{new_id()}.json", orjson.dumps(entry))
-
-
-def read_history(store: Store, name: str) -> list[Deployment]:
-    """Return the history of a query, the oldest first.
-
-    Raises:
-        StoreError: the store cannot be read.
-    """
-    folder = layout.history(name)
-    found = (store.read(f"{folder}/{file}") for file in store.names(folder))
-    return [Deployment(**orjson.loads(data)) for data in found if data is not None]
+    versions = store.names(layout.checkpoints(name)) + store.names(layout.savepoints(name))
+    return max((int(version) for version in versions if version.isdigit()), default=0)

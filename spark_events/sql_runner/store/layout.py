@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 MANIFESTS = "manifests"
 CHECKPOINTS = "checkpoints"
 SAVEPOINTS = "savepoints"
@@ -9,7 +11,7 @@ HISTORY = "history"
 HOSTS = "hosts"
 DEPLOY_LEASE = "locks/deploy"
 SESSION, APPLICATION = "session-", "application-"
-"""What the names of applications that host queries begin with: of many, and of one."""
+"""The prefixes of the names of applications that host queries: of many, and of one."""
 SAVEPOINT_PREFIX = "savepoint-"
 SAVEPOINT_COMPLETE = "_metadata"
 """The file that a savepoint gets last; one without it is not whole."""
@@ -45,13 +47,13 @@ def host_lease(host: str) -> str:
     return f"{HOSTS}/{host}/lease"
 
 
-def wanted(host: str) -> str:
-    """Return the file that says what an application is to run."""
+def orders(host: str) -> str:
+    """Return the file with the orders for an application."""
     return f"{HOSTS}/{host}/wanted.json"
 
 
 def status(host: str) -> str:
-    """Return the file in which an application says what it runs."""
+    """Return the file with the status of an application."""
     return f"{HOSTS}/{host}/status.json"
 
 
@@ -63,3 +65,8 @@ def ended(host: str) -> str:
 def end_request(host: str) -> str:
     """Return the file that asks an application to stop its queries and end."""
     return f"{HOSTS}/{host}/end.json"
+
+
+def new_id() -> str:
+    """Return an id for an order, a checkpoint, a savepoint or an entry: twelve letters and digits."""
+    return uuid.uuid4().hex[:12]

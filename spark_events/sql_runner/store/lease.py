@@ -28,8 +28,8 @@ class LeaseLost(SparkEventsError):  # noqa: N818 - says what happened, and no fa
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
-    """Who has a lease.
+class LeaseHolder:
+    """The process that has a lease, as it is written into the lease's file.
 
     Attributes:
         who: user, machine and process, for people.
@@ -52,15 +52,15 @@ class Holder:
         return self.released or now_ms - self.beat_ms > self.lease_ms or self.owner.is_dead
 
     @classmethod
-    def parse(cls, data: bytes) -> Holder:
-        """Read what is in a lease's file.
+    def parse(cls, data: bytes) -> LeaseHolder:
+        """Return the holder that a lease's file names.
 
         Raises:
             StoreError: it is not what a holder writes.
         """
         try:
-            found = orjson.loads(data)
-            return cls(**{**found, "owner": Owner.from_json(found["owner"])})
+            values = orjson.loads(data)
+            return cls(**{**values, "owner": Owner.from_json(values["owner"])})
         except (ValueError, KeyError, TypeError) as error:
             raise StoreError(f"a lease is not what this version of spark-events writes ({error})") from error
 
@@ -71,29 +71,29 @@ class Lease:
     Args:
         store: where it is kept.
         folder: its own folder there.
-        what: what it is about, for the error.
+        subject: what it is about, for errors.
         lease_ms: how long its holder may be silent, in ms.
         clock: gives ms since the epoch.
     """
 
     def __init__(
-        self, store: Store, folder: str, what: str, lease_ms: int, clock: Callable[[], int] | None = None
+        self, store: Store, folder: str, subject: str, lease_ms: int, clock: Callable[[], int] | None = None
     ) -> None:
         self._store = store
         self._folder = folder
-        self._what = what
+        self._subject = subject
         self._lease_ms = lease_ms
         self._clock = clock or now_ms
-        self._mine: tuple[int, Holder] | None = None
+        self._mine: tuple[int, LeaseHolder] | None = None
 
-    def holder(self) -> Holder | None:
+    def holder(self) -> LeaseHolder | None:
         """Return who has it; None where nobody has.
 
         Raises:
             StoreError: the store cannot be read.
         """
-        _, found = self._newest()
-        return None if found is None or found.is_over(self._clock()) else found
+        _, holder = self._newest()
+        return None if holder is None or holder.is_over(self._clock()) else holder
 
     def take(self) -> None:
         """Take the lease.
@@ -102,23 +102,23 @@ class Lease:
             ConfigError: somebody else has it; says who, and since when.
             StoreError: the store cannot be written.
         """
-        number, found = self._newest()
+        number, holder = self._newest()
         now = self._clock()
-        if found is not None and not found.is_over(now):
-            raise ConfigError(f"{self._what}: {_sentence(found, now)}")
+        if holder is not None and not holder.is_over(now):
+            raise ConfigError(f"{self._subject}: {_sentence(holder, now)}")
         owner = Owner.this_process("")
-        mine = Holder(this_process(), owner, now, now, self._lease_ms)
+        mine = LeaseHolder(this_process(), owner, now, now, self._lease_ms)
         if not self._store.create(self._file(number + 1), orjson.dumps(mine)):
             _, winner = self._newest()
             who = _sentence(winner, now) if winner else "somebody else was faster"
-            raise ConfigError(f"{self._what}: {who}")
+            raise ConfigError(f"{self._subject}: {who}")
         self._mine = (number + 1, mine)
-        for older in self._numbers():
-            if older <= number:
-                self._store.delete(self._file(older))
+        for other in self._numbers():
+            if other <= number:
+                self._store.delete(self._file(other))
 
     def renew(self) -> None:
-        """Say that its holder is alive.
+        """Write that its holder is alive.
 
         Raises:
             LeaseLost: another process has it now.
@@ -181,13 +181,15 @@ class Lease:
         """
         assert self._mine is not None, "take() comes first"
         if max(self._numbers(), default=0) > self._mine[0]:
-            raise LeaseLost(f"{self._what}: another process has taken over, for this one was silent too long")
+            raise LeaseLost(
+                f"{self._subject}: another process has taken over, for this one was silent too long"
+            )
 
-    def _newest(self) -> tuple[int, Holder | None]:
+    def _newest(self) -> tuple[int, LeaseHolder | None]:
         while numbers := self._numbers():
             data = self._store.read(self._file(max(numbers)))
             if data is not None:
-                return max(numbers), Holder.parse(data)
+                return max(numbers), LeaseHolder.parse(data)
             # Its successor has removed it since it was listed: that one is the newest.
         return 0, None
 
@@ -200,7 +202,7 @@ class Lease:
 
 
 def this_process() -> str:
-    """Return who this is: user, machine and process."""
+    """Return this process for people: user, machine and number."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a container's user may have no name
@@ -208,9 +210,9 @@ def this_process() -> str:
     return f"{user}@{socket.gethostname()}, process {os.getpid()}"
 
 
-def _sentence(found: Holder, now: int) -> str:
-    held_s, silent_s = (now - found.since_ms) // 1000, (now - found.beat_ms) // 1000
+def _sentence(holder: LeaseHolder, now: int) -> str:
+    held_s, silent_s = (now - holder.since_ms) // 1000, (now - holder.beat_ms) // 1000
     return (
-        f"{found.who} has been at it for {held_s} s; last heard of {silent_s} s ago, "
-        f"and taken as gone after {found.lease_ms // 1000} s"
+        f"{holder.who} has been at it for {held_s} s; last heard of {silent_s} s ago, "
+        f"and taken as gone after {holder.lease_ms // 1000} s"
     )

@@ -9,7 +9,7 @@ import orjson
 from spark_events.api import SparkEventsError
 from spark_events.api.event import now_ms
 from spark_events.sql_runner.store import layout
-from spark_events.sql_runner.store.deployed import Meta, new_id
+from spark_events.sql_runner.store.deployed import Meta
 from spark_events.sql_runner.store.store import Store
 
 _COMMITS, _OFFSETS = "commits", "offsets"
@@ -17,12 +17,12 @@ _SPARK_METADATA = "metadata"
 
 
 class SavepointError(SparkEventsError):
-    """A savepoint is not what it was when it was made."""
+    """Files of a savepoint are missing, or have another size than when it was made."""
 
 
 @dataclass(frozen=True, slots=True)
 class Savepoint:
-    """A copy of a checkpoint, made after a graceful stop; what its ``_metadata`` says.
+    """A copy of a checkpoint, made after a graceful stop, as its ``_metadata`` has it.
 
     Attributes:
         path: its folder, from the store's.
@@ -42,7 +42,7 @@ class Savepoint:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class QueryState:
     """From where a query goes on.
 
     Attributes:
@@ -66,18 +66,18 @@ def make_savepoint(store: Store, name: str, meta: Meta, savepoint_id: str) -> Sa
         StoreError: it cannot be copied.
     """
     path = layout.savepoint(name, meta.query_version, savepoint_id)
-    if found := read_savepoint(store, path):
-        return found
+    if whole := read_savepoint(store, path):
+        return whole
     store.delete(path)
-    files = store.copy(meta.checkpoint, path)
+    sizes = store.copy(meta.checkpoint, path)
     batch = last_batch(store, path)
-    made = Savepoint(path, batch, now_ms(), len(files), sum(files.values()), meta.checkpoint)
-    store.write(f"{path}/{layout.SAVEPOINT_COMPLETE}", orjson.dumps(made))
-    return made
+    savepoint = Savepoint(path, batch, now_ms(), len(sizes), sum(sizes.values()), meta.checkpoint)
+    store.write(f"{path}/{layout.SAVEPOINT_COMPLETE}", orjson.dumps(savepoint))
+    return savepoint
 
 
 def read_savepoint(store: Store, path: str) -> Savepoint | None:
-    """Return what a savepoint says of itself; None where it is not whole.
+    """Return a savepoint; None where it is not whole.
 
     Raises:
         StoreError: the store cannot be read.
@@ -93,11 +93,11 @@ def all_savepoints(store: Store, name: str, version: int) -> list[Savepoint]:
         StoreError: the store cannot be read.
     """
     folder = layout.savepoints(name, version)
-    found = (read_savepoint(store, f"{folder}/{each}") for each in store.names(folder))
-    return sorted((each for each in found if each is not None), key=lambda each: each.at_ms)
+    savepoints = (read_savepoint(store, f"{folder}/{name}") for name in store.names(folder))
+    return sorted((savepoint for savepoint in savepoints if savepoint), key=lambda whole: whole.at_ms)
 
 
-def latest_state(store: Store, name: str, meta: Meta) -> State | None:
+def latest_state(store: Store, name: str, meta: Meta) -> QueryState | None:
     """Return from where a version goes on: its checkpoint, or a savepoint that is further.
 
     A checkpoint in which no micro-batch has begun is no state; Spark writes the first before it reads.
@@ -105,14 +105,15 @@ def latest_state(store: Store, name: str, meta: Meta) -> State | None:
     Raises:
         StoreError: the store cannot be read.
     """
-    found = [
-        State(each.path, each.batch, is_savepoint=True)
-        for each in all_savepoints(store, name, meta.query_version)
+    states = [
+        QueryState(savepoint.path, savepoint.batch, is_savepoint=True)
+        for savepoint in all_savepoints(store, name, meta.query_version)
     ]
-    if any(name.isdigit() for name in store.names(f"{meta.checkpoint}/{_OFFSETS}")):
-        found.append(State(meta.checkpoint, last_batch(store, meta.checkpoint), is_savepoint=False))
-    # Of two that are as far, the checkpoint, which need not be copied: it is the last.
-    return max(enumerate(found), key=lambda each: (each[1].batch, each[0]))[1] if found else None
+    if any(file.isdigit() for file in store.names(f"{meta.checkpoint}/{_OFFSETS}")):
+        batch = last_batch(store, meta.checkpoint)
+        states.append(QueryState(meta.checkpoint, batch, is_savepoint=False))
+    # Of two that are as far max() returns the first: the checkpoint, which need not be copied.
+    return max(reversed(states), key=lambda state: state.batch, default=None)
 
 
 def restore(store: Store, name: str, version: int, savepoint: str) -> str:
@@ -122,14 +123,14 @@ def restore(store: Store, name: str, version: int, savepoint: str) -> str:
         SavepointError: files of it are missing, or are not what they were.
         StoreError: it cannot be copied.
     """
-    checkpoint = f"{layout.checkpoints(name, version)}/{new_id()}"
-    made = read_savepoint(store, savepoint)
+    checkpoint = f"{layout.checkpoints(name, version)}/{layout.new_id()}"
+    original = read_savepoint(store, savepoint)
     sizes = store.copy(savepoint, checkpoint)
     sizes.pop(layout.SAVEPOINT_COMPLETE, None)
     copied = (len(sizes), sum(sizes.values()))
-    if made is None or copied != (made.files, made.size):
+    if original is None or copied != (original.files, original.size):
         store.delete(checkpoint)
-        was = f"{made.files} files of {made.size} bytes" if made else "whole"
+        was = f"{original.files} files of {original.size} bytes" if original else "whole"
         raise SavepointError(
             f"savepoint {savepoint} is damaged: it was {was}, and has {copied[0]} files of {copied[1]} "
             "bytes; remove it, and the latest state before it is taken"

@@ -15,7 +15,7 @@ with needs_extra("sql", "fsspec", "the store of queries"):
 
 # No name of a query has a tilde.
 _NEW, _MADE = "~new", "~made"
-_LOOKS = 20
+_READ_TRIES = 20
 _COPY_TRIES = 5
 
 
@@ -26,7 +26,7 @@ class StoreError(SparkEventsError):
 class Store:
     """A folder of any file system.
 
-    A file is written all at once: who reads it sees what it was before, or what it is now.
+    A file is written all at once: a reader sees its content before or after.
 
     Args:
         url: a local folder, or a URL as Spark takes it: ``s3a://bucket/queries``, ``hdfs://name/queries``.
@@ -50,11 +50,11 @@ class Store:
             self.url = self._root
 
     def spark_url(self, path: str) -> str:
-        """Return what Spark calls a file or a folder of the store."""
+        """Return the URL of a file or a folder of the store, as Spark takes it."""
         return f"{self.url}/{path}"
 
     def check(self) -> None:
-        """Look whether the store can be reached.
+        """Check that the store can be reached.
 
         Raises:
             ConfigError: it cannot; says why.
@@ -64,23 +64,23 @@ class Store:
             if bucket and not self._by_rename:
                 self._fs.ls(bucket)
             else:
-                self._is_there(self._root)
+                self._exists(self._root)
         except Exception as error:  # each file system has errors of its own
             raise ConfigError(f"store {self.url}: cannot be reached: {_reason(error)}") from error
 
     def read(self, path: str) -> bytes | None:
-        """Return what a file holds; None where there is none.
+        """Return the content of a file; None where there is none.
 
         Raises:
             StoreError: it cannot be read.
         """
-        with self._doing("read", path):
-            for _ in range(_LOOKS):
-                name = self._name_now(path)
+        with self._reporting("read", path):
+            for _ in range(_READ_TRIES):
+                name = self._current_name(path)
                 if name is None:
                     return None
                 with suppress(FileNotFoundError):
-                    return self._whole(self._at(name))
+                    return self._content(self._at(name))
                 if not self._is_hdfs:
                     return None
             raise StoreError(f"store {self.url}: {path} is written all the time, and cannot be read")
@@ -91,11 +91,11 @@ class Store:
         Raises:
             StoreError: it cannot be written.
         """
-        with self._doing("written", path):
+        with self._reporting("written", path):
             if not self._by_rename:
                 self._fs.pipe_file(self._at(path), data)
                 return
-            made = self._written_beside(path, data)
+            made = self._write_beside(path, data)
             if self._is_local:
                 self._fs.mv(made, self._at(path))
                 return
@@ -114,14 +114,14 @@ class Store:
         Raises:
             StoreError: it cannot be written.
         """
-        with self._doing("written", path):
+        with self._reporting("written", path):
             if not self._by_rename:
                 try:
                     self._fs.pipe_file(self._at(path), data, mode="create")
                 except FileExistsError:
                     return False
                 return True
-            made = self._written_beside(path, data)
+            made = self._write_beside(path, data)
             try:
                 return self._link(made, path) if self._is_local else self._rename(made, path)
             finally:
@@ -133,12 +133,11 @@ class Store:
         Raises:
             StoreError: it cannot be listed.
         """
-        with self._doing("listed", folder):
+        with self._reporting("listed", folder):
             try:
-                found = self._fs.ls(self._at(folder), detail=False)
+                paths = {str(path).rstrip("/") for path in self._fs.ls(self._at(folder), detail=False)}
             except FileNotFoundError:
                 return []
-            paths = {str(path).rstrip("/") for path in found}
             paths.discard(self._at(folder))  # an object store may list the folder itself
             names = {path.rsplit("/", 1)[-1] for path in paths}
             if self._is_hdfs:  # whoever wrote it may have been killed before it had its name
@@ -151,20 +150,17 @@ class Store:
         Raises:
             StoreError: it cannot be listed.
         """
-        with self._doing("listed", folder):
+        with self._reporting("listed", folder):
             root = self._at(folder)
             try:
                 # Left to itself, fsspec takes a folder that it cannot list for an empty one.
-                found = self._fs.find(
-                    root, detail=True, **({"on_error": _is_gone} if self._by_rename else {})
-                )
+                on_error = {"on_error": _pass_over_removed} if self._by_rename else {}
+                files = self._fs.find(root, detail=True, **on_error)
             except FileNotFoundError:
                 return {}
-            sizes = {
-                str(name)[len(root) :].lstrip("/"): info.get("size") or 0 for name, info in found.items()
-            }
-            # What ends with a slash is how S3A marks a folder.
-            return {name: int(size) for name, size in sizes.items() if name and not name.endswith("/")}
+            sizes = {str(path)[len(root) :].lstrip("/"): info.get("size") for path, info in files.items()}
+            # S3A marks a folder by a file whose name ends with a slash.
+            return {name: int(size or 0) for name, size in sizes.items() if name and not name.endswith("/")}
 
     def copy(self, source: str, target: str) -> dict[str, int]:
         """Copy all files of a folder that nobody writes to; one that is cleaned away meanwhile is left out.
@@ -190,18 +186,18 @@ class Store:
         Raises:
             StoreError: it cannot be removed.
         """
-        with self._doing("removed", path):
+        with self._reporting("removed", path):
             self._remove(path)
 
     def _copy_file(self, source: str, target: str) -> None:
-        with self._doing("copied", source):
+        with self._reporting("copied", source):
             self._make_parent(target)
             try:
                 self._fs.cp_file(self._at(source), self._at(target))
             except FileNotFoundError:
                 return
 
-    def _name_now(self, path: str) -> str | None:
+    def _current_name(self, path: str) -> str | None:
         """Return by which name a file is there; None where it is not.
 
         What is written anew in HDFS has one name or the other, or both; one listing tells which.
@@ -210,21 +206,21 @@ class Store:
             return path
         folder, _, name = path.rpartition("/")
         try:
-            there = {str(found).rsplit("/", 1)[-1] for found in self._fs.ls(self._at(folder), detail=False)}
+            names = {str(file).rsplit("/", 1)[-1] for file in self._fs.ls(self._at(folder), detail=False)}
         except FileNotFoundError:
             return None
-        return path if name in there else path + _NEW if name + _NEW in there else None
+        return path if name in names else path + _NEW if name + _NEW in names else None
 
-    def _whole(self, path: str) -> bytes:
+    def _content(self, path: str) -> bytes:
         if self._is_webhdfs:
             # fsspec asks for the size first, and takes an answer that tells of an error for the file's bytes,
             # should it have been replaced in between. This is one request, and errors are errors.
             answer: bytes = self._fs._call("OPEN", path=path).content
             return answer
-        found: bytes = self._fs.cat_file(path)
-        return found
+        content: bytes = self._fs.cat_file(path)
+        return content
 
-    def _written_beside(self, path: str, data: bytes) -> str:
+    def _write_beside(self, path: str, data: bytes) -> str:
         made = self._at(f"{path}.{uuid.uuid4().hex[:8]}{_MADE}")
         self._make_parent(path)
         self._fs.pipe_file(made, data)
@@ -245,13 +241,13 @@ class Store:
             self._fs.mv(made, self._at(path))
         except OSError as error:
             failed = error
-        if not self._is_there(made):
+        if not self._exists(made):
             return True
-        if failed is not None and not self._is_there(self._at(path)):
+        if failed is not None and not self._exists(self._at(path)):
             raise failed
         return False
 
-    def _is_there(self, path: str) -> bool:
+    def _exists(self, path: str) -> bool:
         """Return whether there is a file or a folder; fsspec's ``exists`` says no where it cannot tell."""
         try:
             self._fs.info(path)
@@ -274,17 +270,17 @@ class Store:
         return f"{self._root}/{path}"
 
     @contextmanager
-    def _doing(self, what: str, path: str) -> Iterator[None]:
+    def _reporting(self, done: str, path: str) -> Iterator[None]:
         try:
             yield
         except StoreError:
             raise
         except Exception as error:  # each file system has errors of its own
-            raise StoreError(f"store {self.url}: {path} cannot be {what}: {_reason(error)}") from error
+            raise StoreError(f"store {self.url}: {path} cannot be {done}: {_reason(error)}") from error
 
 
-def _is_gone(error: OSError) -> None:
-    """Pass over a folder that was removed since its name was listed; raise what is anything else."""
+def _pass_over_removed(error: OSError) -> None:
+    """Ignore that a folder was removed since its name was listed; raise any other error."""
     if not isinstance(error, FileNotFoundError):
         raise error
 

@@ -18,21 +18,22 @@ public final class LaterFileSink implements VoidFunction2 {
         "org.apache.spark.sql.execution.streaming.FileStreamSink"
     };
     private final Object sink;
-    private final long after;
+    private final long batchesBefore;
 
-    public LaterFileSink(Object session, String path, String provider, List partitions, Map options, long after)
+    public LaterFileSink(
+        Object session, String path, String provider, List partitions, Map options, long batchesBefore)
         throws Throwable {
         Constructor constructor = sinkClass().getConstructors()[0];
         Class format = formatClass(session, provider);
-        Object made = format.getConstructor(new Class[0]).newInstance(new Object[0]);
+        Object formatInstance = format.getConstructor(new Class[0]).newInstance(new Object[0]);
         this.sink = constructor.newInstance(
-            new Object[] {session, path, made, Calls.seq(partitions), Calls.map(options)});
-        this.after = after;
+            new Object[] {session, path, formatInstance, Calls.seq(partitions), Calls.map(options)});
+        this.batchesBefore = batchesBefore;
     }
 
     public void call(Object batch, Object id) throws Exception {
         try {
-            Long shifted = Long.valueOf(((Number) id).longValue() + after);
+            Long shifted = Long.valueOf(((Number) id).longValue() + batchesBefore);
             Calls.call(sink, "addBatch", new Object[] {shifted, batch});
         } catch (Exception error) {
             throw error;
@@ -49,13 +50,14 @@ public final class LaterFileSink implements VoidFunction2 {
         }
     }
 
+    /** Returns the class that writes a format of files, also where a newer class of the format comes before it. */
     private static Class formatClass(Object session, String provider) throws Throwable {
         Object conf = Reflect.path(session, "sessionState.conf");
         Object sources = load("org.apache.spark.sql.execution.datasources.DataSource$").getField("MODULE$").get(null);
-        Class found = (Class) Calls.call(sources, "lookupDataSource", new Object[] {provider, conf});
-        Object made = found.getConstructor(new Class[0]).newInstance(new Object[0]);
-        Object older = Reflect.get(made, "fallbackFileFormat");
-        return older == null ? found : (Class) older;
+        Class source = (Class) Calls.call(sources, "lookupDataSource", new Object[] {provider, conf});
+        Object instance = source.getConstructor(new Class[0]).newInstance(new Object[0]);
+        Object fileFormat = Reflect.get(instance, "fallbackFileFormat");
+        return fileFormat == null ? source : (Class) fileFormat;
     }
 
     private static Class load(String name) throws ClassNotFoundException {

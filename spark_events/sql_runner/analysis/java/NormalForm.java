@@ -32,12 +32,12 @@ public final class NormalForm extends AbstractPartialFunction {
     public Map of(LogicalPlan plan) throws Throwable {
         Object seeded = Calls.call(plan, "transformAllExpressionsWithSubqueries", new Object[] {this});
         walk((LogicalPlan) seeded, 0);
-        LinkedHashMap found = new LinkedHashMap();
-        found.put("plan", lines);
-        found.put("sources", sources);
-        found.put("texts", texts);
-        found.put("columns", plan.schema().json());
-        return found;
+        LinkedHashMap form = new LinkedHashMap();
+        form.put("plan", lines);
+        form.put("sources", sources);
+        form.put("texts", texts);
+        form.put("columns", plan.schema().json());
+        return form;
     }
 
     private void walk(LogicalPlan plan, int depth) throws Throwable {
@@ -73,7 +73,7 @@ public final class NormalForm extends AbstractPartialFunction {
         }
     }
 
-    /** What is in quotes may look like one of Spark's numbers. */
+    /** Texts are listed apart, for one may look like one of Spark's numbers. */
     private void addTexts(Object expression) {
         if (Reflect.isA(expression, "Literal") && Reflect.isA(Reflect.get(expression, "value"), "UTF8String")) {
             texts.add(Reflect.text(Reflect.get(expression, "value")));

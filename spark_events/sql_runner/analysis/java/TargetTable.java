@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.types.DataType;
 
-/** What a table is that takes rows. */
+/** Looks up a table that takes rows, and whether rows fit it. */
 public final class TargetTable {
     /** Returns the parts of the name of the table that a parsed statement makes; none for another statement. */
     public static List created(Object parsed) {
@@ -17,18 +17,18 @@ public final class TargetTable {
         return Reflect.list(name);
     }
 
-    /** Returns what there is to know of a table; of one of another catalog, only that it is there. */
+    /** Returns the properties of a table by their names; of one of another catalog, no property has a value. */
     public static Map find(Object session, String name) throws Throwable {
         Object dataset = Calls.call(session, "table", new Object[] {name});
         LogicalPlan plan = (LogicalPlan) Reflect.path(dataset, "queryExecution.analyzed");
-        Map found = new HashMap();
+        Map properties = new HashMap();
         Object table = catalogTable(plan);
-        found.put("provider", Reflect.get(table, "provider"));
-        found.put("location", Reflect.location(Reflect.get(table, "location")));
-        found.put("options", Reflect.map(Reflect.path(table, "storage.properties")));
-        found.put("properties", Reflect.map(Reflect.get(table, "properties")));
-        found.put("partitions", Reflect.list(Reflect.get(table, "partitionColumnNames")));
-        return found;
+        properties.put("provider", Reflect.get(table, "provider"));
+        properties.put("location", Reflect.location(Reflect.get(table, "location")));
+        properties.put("options", Reflect.map(Reflect.path(table, "storage.properties")));
+        properties.put("properties", Reflect.map(Reflect.get(table, "properties")));
+        properties.put("partitions", Reflect.list(Reflect.get(table, "partitionColumnNames")));
+        return properties;
     }
 
     public static boolean fits(String given, String wanted) throws Throwable {

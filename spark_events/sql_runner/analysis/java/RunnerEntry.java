@@ -9,15 +9,16 @@ import org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.streaming.OutputMode;
 
-/** What Python calls. */
-public final class Entry {
+/** The methods of the runner that Python calls. */
+public final class RunnerEntry {
     private static final String[] DATASETS = {"org.apache.spark.sql.classic.Dataset$", "org.apache.spark.sql.Dataset$"};
     private final Object session;
 
-    public Entry(Object session) {
+    public RunnerEntry(Object session) {
         this.session = session;
     }
 
+    /** Returns the plan of a statement as it is parsed. */
     public Object parse(String sql) throws Throwable {
         return Calls.call(Reflect.path(session, "sessionState.sqlParser"), "parsePlan", new Object[] {sql});
     }
@@ -27,10 +28,11 @@ public final class Entry {
         return Reflect.isA(plan, "Command") || Reflect.isA(plan, "ParsedStatement") || Reflect.isA(plan, "CompoundBody");
     }
 
+    /** Returns the relations that a parsed query names. */
     public Relations relations(Object plan) {
-        Relations found = new Relations(new HashMap());
-        found.apply(plan);
-        return found;
+        Relations relations = new Relations(new HashMap());
+        relations.apply(plan);
+        return relations;
     }
 
     /** Returns the data of a parsed query that reads some relations as streams: see Relations. */
@@ -45,10 +47,12 @@ public final class Entry {
             Reflect.path(session, "sessionState.sqlParser"), "parseMultipartIdentifier", new Object[] {name}));
     }
 
+    /** Returns the parts of the name of the table that a statement makes; none for another statement. */
     public List createdTable(String sql) throws Throwable {
         return TargetTable.created(parse(sql));
     }
 
+    /** Returns the properties of a table: see TargetTable. */
     public Map table(String name) throws Throwable {
         return TargetTable.find(session, name);
     }
@@ -60,22 +64,25 @@ public final class Entry {
 
     /** Throws where Spark cannot run a query as a stream in that output mode. */
     public void checkStreaming(LogicalPlan analysed, String mode) {
-        OutputMode as = mode.equals("append") ? OutputMode.Append()
+        OutputMode outputMode = mode.equals("append") ? OutputMode.Append()
             : mode.equals("update") ? OutputMode.Update() : OutputMode.Complete();
-        UnsupportedOperationChecker.checkForStreaming(analysed, as);
+        UnsupportedOperationChecker.checkForStreaming(analysed, outputMode);
     }
 
+    /** Returns an analysed plan as JSON: see NormalForm. */
     public String normalForm(LogicalPlan analysed) throws Throwable {
         return Calls.json(new NormalForm(session).of(analysed));
     }
 
+    /** Lets a query end after its micro-batch: see GracefulStop. */
     public void stopAfterBatch(Object query) throws Exception {
         GracefulStop.begin(query);
     }
 
-    public LaterFileSink laterFileSink(String path, String provider, List partitions, Map options, long after)
+    /** Returns a writer of micro-batches for foreachBatch: see LaterFileSink. */
+    public LaterFileSink laterFileSink(String path, String provider, List partitions, Map options, long batchesBefore)
         throws Throwable {
-        return new LaterFileSink(session, path, provider, partitions, options, after);
+        return new LaterFileSink(session, path, provider, partitions, options, batchesBefore);
     }
 
     private static Object datasets() throws Exception {

@@ -1,8 +1,8 @@
-"""What deployers and applications tell each other, in the store: what is wanted, and what is."""
+"""The two files of an application in the store: its orders, by deployers; and its status, by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,12 +19,12 @@ STOP = "stop"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What an application is to do with one query.
+    """Says what an application does with one query.
 
     Attributes:
         id: tells it from all other orders; a query that runs under another one is stopped first.
         action: ``run`` or ``stop``.
-        deployed: the manifest with its meta, as ``Deployed.values`` has it.
+        deployed: the manifest with its meta, as ``DeployedQuery.values`` has it.
         definitions: the statements that define its tables, in their order.
         savepoint: of a stop, the id of the savepoint that it makes; empty for none.
     """
@@ -37,24 +37,8 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What an application is to do; written by one deployer at a time.
-
-    Attributes:
-        orders: by the query's name.
-    """
-
-    orders: dict[str, Order] = field(default_factory=dict)
-
-    def with_order(self, name: str, order: Order | None) -> Wanted:
-        """Return it with another order for a query; None takes its order away."""
-        orders = {key: value for key, value in self.orders.items() if key != name}
-        return Wanted({**orders, name: order} if order else orders)
-
-
-@dataclass(frozen=True, slots=True)
 class QueryStatus:
-    """What has become of an order.
+    """Says what has become of an order.
 
     Attributes:
         order: its id.
@@ -88,7 +72,7 @@ class QueryStatus:
 
 @dataclass(frozen=True, slots=True)
 class HostStatus:
-    """What an application says of itself.
+    """Says how an application and its queries are.
 
     Attributes:
         application_id: Spark's.
@@ -105,50 +89,50 @@ class HostStatus:
     queries: dict[str, QueryStatus] = field(default_factory=dict)
 
 
-def read_wanted(store: Store, host: str) -> Wanted:
-    """Return what an application is to do.
+def read_orders(store: Store, host: str) -> dict[str, Order]:
+    """Return the orders for an application, by the names of the queries.
 
     Raises:
         StoreError: the store cannot be read, or another version of spark-events has written it.
     """
-    data = store.read(layout.wanted(host))
+    path = layout.orders(host)
+    data = store.read(path)
     if data is None:
-        return Wanted()
-    with _understanding(store, layout.wanted(host)):
-        return Wanted(
-            {
-                name: Order(**{**order, "definitions": tuple(order["definitions"])})
-                for name, order in orjson.loads(data)["orders"].items()
-            }
-        )
+        return {}
+    with _understanding(store, path):
+        return {
+            name: Order(**{**order, "definitions": tuple(order["definitions"])})
+            for name, order in orjson.loads(data)["orders"].items()
+        }
 
 
-def write_wanted(store: Store, host: str, wanted: Wanted) -> None:
-    """Say what an application is to do.
+def write_orders(store: Store, host: str, orders: Mapping[str, Order]) -> None:
+    """Write the orders for an application; one deployer at a time does.
 
     Raises:
         StoreError: the store cannot be written.
     """
-    store.write(layout.wanted(host), orjson.dumps(wanted, option=orjson.OPT_INDENT_2))
+    store.write(layout.orders(host), orjson.dumps({"orders": orders}, option=orjson.OPT_INDENT_2))
 
 
 def read_status(store: Store, host: str) -> HostStatus | None:
-    """Return what an application has last said; None where it never has.
+    """Return the last status of an application; None where it has never written one.
 
     Raises:
         StoreError: the store cannot be read, or another version of spark-events has written it.
     """
-    data = store.read(layout.status(host))
+    path = layout.status(host)
+    data = store.read(path)
     if data is None:
         return None
-    with _understanding(store, layout.status(host)):
-        found = orjson.loads(data)
-        queries = {name: QueryStatus(**query) for name, query in found.pop("queries").items()}
-        return HostStatus(**found, queries=queries)
+    with _understanding(store, path):
+        values = orjson.loads(data)
+        queries = {name: QueryStatus(**query) for name, query in values.pop("queries").items()}
+        return HostStatus(**values, queries=queries)
 
 
 def write_status(store: Store, host: str, status: HostStatus) -> None:
-    """Say what an application runs.
+    """Write the status of an application.
 
     Raises:
         StoreError: the store cannot be written.

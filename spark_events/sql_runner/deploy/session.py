@@ -1,0 +1,74 @@
+"""The session application as its command runs and ends it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Callable
+
+from spark_events.api import ConfigError
+from spark_events.sql_runner.deploy.launch import submit_command
+from spark_events.sql_runner.deploy.workspace import Workspace
+
+
+def run_session(workspace: Workspace, on_stop: Callable[[], None]) -> int:
+    """Run the session application until it ends.
+
+    SIGINT and SIGTERM let it stop its queries and end; a second SIGINT terminates it.
+
+    Args:
+        workspace: its store and placement.
+        on_stop: called when it is asked to stop.
+
+    Returns:
+        The application's exit code.
+
+    Raises:
+        ConfigError: it runs already; there is no Spark, or no Java for it.
+        StoreError: the store cannot be read or written.
+    """
+    link = workspace.link(workspace.placement.session_host)
+    session = link.snapshot()
+    if session.is_alive:
+        # It has taken its lease before it has a status.
+        application = f": {session.status.application_id}" if session.status else ""
+        raise ConfigError(
+            f"{link.described} runs already in {workspace.store.url}{application}; give another --session, "
+            "or end it with --end"
+        )
+    command = submit_command(workspace.store.url, link.host, workspace.placement, {}, single=False)
+    # One that nobody was there to take; Ctrl-C while the application comes up is another one.
+    link.withdraw_end_request()
+    # In a group of its own: Ctrl-C would end the JVM under the queries before their micro-batches have ended.
+    process = subprocess.Popen(command, start_new_session=True)
+
+    def stop(*_: object) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        on_stop()
+        link.request_end()
+
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        process.terminate()
+        return process.wait()
+
+
+def end_session(workspace: Workspace) -> bool:
+    """Ask the session application to stop its queries and end, and wait for it.
+
+    Returns:
+        Whether it ran.
+
+    Raises:
+        DeploymentError: it has not ended in time.
+        StoreError: the store cannot be read or written.
+    """
+    link = workspace.link(workspace.placement.session_host)
+    if not link.is_alive:
+        return False
+    link.request_end()
+    link.wait_gone(workspace.placement.timeout_s)
+    return True

@@ -1,0 +1,102 @@
+"""Queries and their applications as they are at one moment: deployed, ordered, running."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from spark_events.sql_runner.deploy.host_link import HostLink, HostSnapshot
+from spark_events.sql_runner.store import layout
+from spark_events.sql_runner.store.deployed import DeployedQuery, deployed_names, read_deployed
+from spark_events.sql_runner.store.host_files import RUN, Order
+from spark_events.sql_runner.store.store import Store
+
+
+@dataclass(frozen=True)
+class QuerySnapshot:
+    """A query as it was at one moment.
+
+    Attributes:
+        name: the query's.
+        deployed: what is deployed, or on its way there; None where the query is new.
+        recorded: what the store has as deployed; None where it has nothing.
+        host: the application that has the order for it, or is to have it.
+    """
+
+    name: str
+    deployed: DeployedQuery | None
+    recorded: DeployedQuery | None
+    host: HostSnapshot
+
+    @property
+    def version(self) -> int:
+        """The version that is deployed, or on its way there; 0 where the query is new."""
+        return self.deployed.meta.query_version if self.deployed else 0
+
+    @property
+    def order(self) -> Order | None:
+        """The last order for it."""
+        return self.host.orders.get(self.name)
+
+    @property
+    def running(self) -> bool:
+        """Whether it runs, or is about to."""
+        return self.host.is_running(self.name)
+
+    @property
+    def pending(self) -> bool:
+        """Whether a deployment was broken off before it was written down."""
+        return self.deployed is not None and self.deployed is not self.recorded
+
+
+class Snapshot:
+    """All applications that ever were, and the queries, as they are now.
+
+    Args:
+        store: knows them.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._hosts = {host: HostLink(store, host).snapshot() for host in store.names(layout.HOSTS)}
+
+    def query(self, name: str, default_host: str) -> QuerySnapshot:
+        """Return a query.
+
+        Args:
+            name: the query's.
+            default_host: the application of one that is not deployed.
+
+        Raises:
+            ConfigError: the manifest in the store, or an order, cannot be understood.
+            StoreError: the store cannot be read.
+        """
+        recorded = read_deployed(self._store, name)
+        # A deployment into any application may have been broken off before it was written down.
+        for host in self._hosts.values():
+            order = host.orders.get(name)
+            if order and order.action == RUN and (not recorded or order.id != recorded.meta.deployment):
+                deployed = DeployedQuery.parse(order.deployed, f"the order for {name}")
+                return QuerySnapshot(name, deployed, recorded, host)
+        host = self._host(recorded.meta.host if recorded else default_host)
+        return QuerySnapshot(name, recorded, recorded, host)
+
+    def queries(self, host_of: Callable[[str], str]) -> dict[str, QuerySnapshot]:
+        """Return the queries that are deployed, or on their way there, by their names.
+
+        Args:
+            host_of: gives the application of a query for which there is no order, by its name.
+
+        Raises:
+            ConfigError: a manifest in the store, or an order, cannot be understood.
+            StoreError: the store cannot be read.
+        """
+        ordered = {name: host for host in reversed(self._hosts) for name in self._hosts[host].orders}
+        names = sorted({*deployed_names(self._store), *ordered})
+        return {name: self.query(name, ordered.get(name) or host_of(name)) for name in names}
+
+    def _host(self, name: str) -> HostSnapshot:
+        return self._hosts.get(name) or HostSnapshot(HostLink(self._store, name), {}, False, None)

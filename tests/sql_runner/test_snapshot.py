@@ -1,0 +1,72 @@
+"""A query as deployers see it: by what the store has of it, and by the orders of all applications."""
+
+from __future__ import annotations
+
+from spark_events.sql_runner.deploy.snapshot import QuerySnapshot, Snapshot
+from spark_events.sql_runner.manifest.manifest import parse_manifest
+from spark_events.sql_runner.manifest.yaml_text import YamlText
+from spark_events.sql_runner.store.deployed import DeployedQuery, Meta, write_deployed
+from spark_events.sql_runner.store.host_files import RUN, STOP, Order, read_orders, write_orders
+from spark_events.sql_runner.store.store import Store
+
+
+def deployed_in(host: str, version: int = 1) -> DeployedQuery:
+    manifest, _ = parse_manifest(
+        YamlText("q.yaml", {"name": "q", "target-table": "t", "sql": "SELECT 1"}, {})
+    )
+    return DeployedQuery(manifest, Meta.new("q", version, host, "fingerprint", "4.3.0"))
+
+
+def run_order(deployed: DeployedQuery) -> Order:
+    return Order(deployed.meta.deployment, RUN, deployed.values(), ("CREATE TABLE t (id INT)",))
+
+
+def query(store: Store) -> QuerySnapshot:
+    return Snapshot(store).query("q", "session-default")
+
+
+def test_a_new_query_is_to_run_in_the_default_application(store: Store) -> None:
+    current = query(store)
+
+    assert (current.deployed, current.order, current.version) == (None, None, 0)
+    assert not current.pending
+    assert current.host.link.host == "session-default"
+
+
+def test_a_deployed_query_is_in_the_application_of_its_meta(store: Store) -> None:
+    deployed = deployed_in("session-other")
+    write_deployed(store, deployed)
+    write_orders(store, "session-other", {"q": run_order(deployed)})
+    current = query(store)
+
+    assert current.deployed == deployed
+    assert current.host.link.host == "session-other"
+    assert not current.pending
+
+
+def test_an_order_that_is_newer_than_the_manifest_is_pending(store: Store) -> None:
+    ordered = deployed_in("session-other", version=2)
+    write_deployed(store, deployed_in("session-default"))
+    write_orders(store, "session-other", {"q": run_order(ordered)})
+    current = query(store)
+
+    assert current.deployed == ordered
+    assert current.version == 2
+    assert current.pending
+    assert current.host.link.host == "session-other"
+
+
+def test_a_query_with_a_stop_order_alone_is_listed_in_the_first_application_that_has_it(store: Store) -> None:
+    for host in ("session-a", "session-b"):
+        write_orders(store, host, {"q": Order("stop", STOP, {})})
+    queries = Snapshot(store).queries(lambda name: "session-default")
+
+    assert [snapshot.host.link.host for snapshot in queries.values()] == ["session-a"]
+
+
+def test_orders_are_read_as_they_were_written(store: Store) -> None:
+    orders = {"q": run_order(deployed_in("session-a")), "p": Order("x", STOP, {}, savepoint="s")}
+    write_orders(store, "session-a", orders)
+
+    assert read_orders(store, "session-a") == orders
+    assert read_orders(store, "session-b") == {}
