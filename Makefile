@@ -69,7 +69,7 @@ dashboards: $(READY) ## Write grafana/dashboards from grafana/source
 	$(BIN)/python -m grafana.source
 
 settings: $(READY) ## Write the tables of settings into docs/ and conf/spark-defaults.conf
-	$(BIN)/python -m spark_events.configuration.documentation
+	$(BIN)/python -m docs.settings_tables
 
 bench: $(READY) ## Measure cost, latency, delivery, scrapes, replay, history, lineage and ctas, and write bench/RESULTS.md
 	$(BIN)/python -m bench.overhead

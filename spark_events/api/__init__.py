@@ -14,7 +14,6 @@ from spark_events.api.errors import (
 from spark_events.api.event import AttributeValue, Event, EventBuilder, Severity
 from spark_events.api.exponential import ExponentialSnapshot, at_scale
 from spark_events.api.failure import Failure, FailureContext, FailureEnricher
-from spark_events.api.job_event_json import job_event_json
 from spark_events.api.job_listener import (
     ExecutionMode,
     JobCreatedEvent,
@@ -27,6 +26,7 @@ from spark_events.api.job_listener import (
     JobStatusChangedListenerFactory,
 )
 from spark_events.api.job_status import JobStatus
+from spark_events.api.json_of_job_events import job_event_json
 from spark_events.api.lineage import (
     Boundedness,
     ConfigFacet,
@@ -53,7 +53,7 @@ from spark_events.api.metric_group import MetricGroup, ReadOnlyGroup
 from spark_events.api.metrics import Counter, Gauge, Histogram, HistogramSnapshot, Meter, Metric, MetricType
 from spark_events.api.names import snake_case
 from spark_events.api.option_types import OptionType, Secret
-from spark_events.api.printable import printable
+from spark_events.api.printing import printable
 from spark_events.api.reporter import (
     EventReporter,
     EventReporterFactory,

@@ -1,1 +1,1 @@
-"""A demonstration on local Spark: reporters at work, in a minute and without a server."""
+"""The jobs of ``spark-events demo``: a batch job, and a streaming query that fails once."""

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
+from docs.settings_tables import FILES, ROOT, default_text, rewritten
 from spark_events.configuration.all_settings import OF_CTAS, OF_REPORTERS, OF_THE_FRAMEWORK
 from spark_events.configuration.check import check
-from spark_events.configuration.documentation import FILES, ROOT, default_text, rewritten
 from spark_events.ctas.settings import CtasSettings
 from spark_events.ctas.settings import read_settings as read_ctas
 from spark_events.listeners.scope_formats import ScopeFormats

@@ -1,6 +1,6 @@
 """Writes the tables of settings into docs/ and conf/spark-defaults.conf, from where they are declared.
 
-``python -m spark_events.configuration.documentation`` in a clone; each table stands between two marks.
+``python -m docs.settings_tables`` in a clone; each table stands between two marks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from spark_events.configuration.all_settings import OF_CTAS, OF_REPORTERS, OF_TH
 from spark_events.listeners.scope_formats import ScopeFormat
 from spark_events.runtime.settings import Declared
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 _MARK = re.compile(
     r"(?P<begin>[^\n]*settings: (?P<name>[\w-]+)[^\n]*\n).*?(?P<end>[^\n]*end of settings)", re.DOTALL
 )
