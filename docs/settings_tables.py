@@ -13,7 +13,8 @@ from typing import Any
 
 from spark_events.configuration.all_settings import OF_CTAS, OF_REPORTERS, OF_THE_FRAMEWORK
 from spark_events.listeners.scope_formats import ScopeFormat
-from spark_events.runtime.settings import Declared
+from spark_events.runtime.settings import Declared, declared_in
+from spark_events.sql_runner.manifest.properties import QuerySettings
 
 ROOT = Path(__file__).parents[1]
 _MARK = re.compile(
@@ -55,10 +56,11 @@ def examples(settings: Iterable[Declared]) -> str:
 _WRITERS: dict[str, Callable[[], str]] = {
     "of-reporters": lambda: table(OF_REPORTERS),
     "of-the-framework": lambda: table(OF_THE_FRAMEWORK),
+    "of-queries": lambda: table(declared_in(QuerySettings).values()),
     "of-ctas": lambda: table(OF_CTAS),
     "examples": lambda: examples((*OF_THE_FRAMEWORK, *OF_CTAS)),
 }
-FILES = ("docs/configuration.md", "docs/ctas.md", "conf/spark-defaults.conf")
+FILES = ("docs/configuration.md", "docs/ctas.md", "docs/sql-runner.md", "conf/spark-defaults.conf")
 
 
 def rewritten(text: str) -> str:

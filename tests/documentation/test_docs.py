@@ -52,14 +52,12 @@ def test_each_key_is_in_the_configuration_page() -> None:
 def test_each_key_and_command_of_the_sql_runner_is_on_its_page() -> None:
     from spark_events.cli.sql.main import app
     from spark_events.sql_runner.manifest.manifest import json_schema
-    from spark_events.sql_runner.manifest.properties import OPTIONS, PREFIX
 
     page = (REPO / "docs" / "sql-runner.md").read_text()
     commands = [
         command.name or command.callback.__name__ for command in app.registered_commands if command.callback
     ]
 
-    assert [option.name for option in OPTIONS if f"| {PREFIX}{option.name} |" not in page] == []
     assert [key for key in json_schema()["properties"] if f"\n| {key} |" not in page] == []
     assert [command for command in commands if f"`{command}" not in page] == []
 

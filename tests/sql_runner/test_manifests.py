@@ -11,7 +11,6 @@ import pytest
 from spark_events.api import ConfigError
 from spark_events.sql_runner.manifest.folder import read_files, read_folder
 from spark_events.sql_runner.manifest.manifest import json_schema, parse_manifest
-from spark_events.sql_runner.manifest.properties import RestartStrategy
 from spark_events.sql_runner.manifest.yaml_text import read_yaml, write_yaml
 from tests.support.paths import REPO
 
@@ -141,7 +140,7 @@ def test_flinks_properties_are_translated_where_they_have_a_meaning() -> None:
 
     assert manifest.trigger is not None
     assert manifest.trigger.options == {"processingTime": "60000 milliseconds"}
-    assert manifest.restart_strategy == RestartStrategy(3, 5_000)
+    assert (manifest.settings.most_restarts, manifest.settings.restart_delay_ms) == (3, 5_000)
     assert manifest.spark_properties["spark.sql.shuffle.partitions"] == "4"
     assert manifest.spark_properties["spark.sql.streaming.stateStore.providerClass"].endswith(
         "RocksDBStateStoreProvider"

@@ -161,7 +161,7 @@ class Deployer:
         link = self._link(current.host.link.host)
         order = Order(new_id(), STOP, current.deployed.values(), savepoint=new_id() if savepoint else "")
         link.give(current.name, order)
-        patience_s = props.stop_timeout_ms(current.deployed.manifest.spark_properties) / 1000
+        patience_s = current.deployed.manifest.settings.stop_timeout_ms / 1000
         status = link.wait_stopped(current.name, order, patience_s + self._timeout_s)
         if link.is_single:
             link.wait_gone(self._timeout_s)

@@ -18,7 +18,6 @@ from spark_events.sql_runner.analysis.prepared import open_session, prepare
 from spark_events.sql_runner.analysis.spark_errors import error_summary
 from spark_events.sql_runner.host.next_step import state_after_failure
 from spark_events.sql_runner.host.start import start_query
-from spark_events.sql_runner.manifest import properties as props
 from spark_events.sql_runner.store.deployed import DeployedQuery
 from spark_events.sql_runner.store.host_files import STOP, Order, QueryStatus
 from spark_events.sql_runner.store.savepoints import make_savepoint
@@ -105,7 +104,7 @@ class HostedQuery:
             self._update_status(JobStatus.FAILED, error=error_summary(error))
 
     def _run_and_restart(self) -> None:
-        strategy = self._deployed.manifest.restart_strategy
+        settings = self._deployed.manifest.settings
         while not self._stopping.is_set():
             failure = self._run_once()
             if failure is None:
@@ -113,13 +112,13 @@ class HostedQuery:
             logger.error("query %s: %s", self._deployed.manifest.name, failure)
             restarts = self.status.restarts
             state = state_after_failure(
-                stopping=self._stopping.is_set(), restarts=restarts, attempts=strategy.attempts
+                stopping=self._stopping.is_set(), restarts=restarts, attempts=settings.most_restarts
             )
             if state is not JobStatus.RESTARTING:
                 self._update_status(state, error=failure)
                 return
             self._update_status(state, error=failure, restarts=restarts + 1)
-            self._stopping.wait(strategy.delay_ms / 1000)
+            self._stopping.wait(settings.restart_delay_ms / 1000)
 
     def _run_once(self) -> str | None:
         """Run it until it ends; return why it failed, None where it did not."""
@@ -164,7 +163,7 @@ class HostedQuery:
     def _stop_query(self, query: Any) -> None:
         """Let the micro-batch end in which the query is, as long as it may take; then stop it."""
         trigger = self._deployed.manifest.trigger
-        until = time.monotonic() + props.stop_timeout_ms(self._deployed.manifest.spark_properties) / 1000
+        until = time.monotonic() + self._deployed.manifest.settings.stop_timeout_ms / 1000
         graceful = trigger is None or trigger.continuous is None
         # Spark 4.3 breaks a batch off that has begun and runs no job yet when it is told that it is the last.
         if graceful and self._holds(lambda: _is_idle(query) or _runs_job(query, self._spark), 1, until):

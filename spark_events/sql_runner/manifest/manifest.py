@@ -113,9 +113,9 @@ class Manifest(BaseModel):
         return self
 
     @property
-    def restart_strategy(self) -> props.RestartStrategy:
-        """Its restarts when it fails."""
-        return props.restart_strategy(self.spark_properties)
+    def settings(self) -> props.QuerySettings:
+        """Its restarts when it fails, and how long a stop waits."""
+        return props.query_settings(self.spark_properties)
 
     def values(self) -> dict[str, Any]:
         """Return it as its YAML has it, without what has its default."""

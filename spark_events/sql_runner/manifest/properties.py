@@ -4,48 +4,63 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from spark_events.api import Option, ReporterConfig
+from spark_events.api import ReporterConfig
 from spark_events.api import option_types as types
+from spark_events.runtime.settings import declared_in, read_declared, setting
 
 PREFIX = "spark.events.sql."
-STRATEGY = Option(
-    "restart-strategy",
-    types.choice("fixed-delay", "none"),
-    "fixed-delay",
-    "what becomes of a query that fails",
-)
-ATTEMPTS = Option(
-    "restart-strategy.fixed-delay.attempts",
-    types.at_least(0, types.INT),
-    2_147_483_647,
-    "how often a query is restarted until it stays failed",
-)
-DELAY = Option(
-    "restart-strategy.fixed-delay.delay",
-    types.DURATION,
-    10_000,
-    "how long a query that failed waits for its restart",
-)
-STOP_TIMEOUT = Option(
-    "stop.timeout",
-    types.DURATION,
-    300_000,
-    "how long a stop waits for the micro-batch that runs, until it breaks it off; it then runs again later",
-)
-OPTIONS: tuple[Option[Any], ...] = (STRATEGY, ATTEMPTS, DELAY, STOP_TIMEOUT)
-_OWN_KEYS = frozenset(PREFIX + option.name for option in OPTIONS)
+_STRATEGY = PREFIX + "restart-strategy"
+_NONE = "none"
+
+
+@dataclass(frozen=True)
+class QuerySettings:
+    """How a query is restarted (Flink's ``restart-strategy``), and how it is stopped; durations are in ms."""
+
+    restart_strategy: str = setting(
+        _STRATEGY,
+        types.choice("fixed-delay", _NONE),
+        "fixed-delay",
+        "`fixed-delay` or `none`: is it restarted",
+    )
+    restart_attempts: int = setting(
+        f"{_STRATEGY}.fixed-delay.attempts",
+        types.at_least(0, types.INT),
+        2_147_483_647,
+        "how often a query is restarted until it stays FAILED",
+    )
+    restart_delay_ms: int = setting(
+        f"{_STRATEGY}.fixed-delay.delay",
+        types.DURATION,
+        10_000,
+        "how long a query that failed waits for that",
+    )
+    stop_timeout_ms: int = setting(
+        PREFIX + "stop.timeout",
+        types.DURATION,
+        300_000,
+        "how long a stop waits for the micro-batch that runs; what it breaks off runs again later",
+    )
+
+    @property
+    def most_restarts(self) -> int:
+        """How often it is restarted; 0 for never."""
+        return 0 if self.restart_strategy == _NONE else self.restart_attempts
+
+
+_OPTIONS = {name: declared.option for name, declared in declared_in(QuerySettings).items()}
+_OWN_KEYS = frozenset(option.name for option in _OPTIONS.values())
 
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _HDFS_BACKED = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 _BACKEND = "spark.sql.streaming.stateStore.providerClass"
 _BACKENDS = {"rocksdb": _ROCKSDB, "hashmap": _HDFS_BACKED, "filesystem": _HDFS_BACKED}
 _RENAMED = {
-    "restart-strategy": PREFIX + STRATEGY.name,
-    "restart-strategy.type": PREFIX + STRATEGY.name,
-    "restart-strategy.fixed-delay.attempts": PREFIX + ATTEMPTS.name,
-    "restart-strategy.fixed-delay.delay": PREFIX + DELAY.name,
+    "restart-strategy": _STRATEGY,
+    "restart-strategy.type": _STRATEGY,
+    "restart-strategy.fixed-delay.attempts": _OPTIONS["restart_attempts"].name,
+    "restart-strategy.fixed-delay.delay": _OPTIONS["restart_delay_ms"].name,
     "parallelism.default": "spark.sql.shuffle.partitions",
     "state.checkpoints.num-retained": "spark.sql.streaming.minBatchesToRetain",
     "execution.checkpointing.num-retained": "spark.sql.streaming.minBatchesToRetain",
@@ -69,19 +84,6 @@ class FlinkProperties:
     without_meaning: dict[str, str]
 
 
-@dataclass(frozen=True)
-class RestartStrategy:
-    """How often a query that fails is restarted, and when (Flink's ``restart-strategy``).
-
-    Attributes:
-        attempts: how often it is restarted; 0 for never.
-        delay_ms: how long it waits for that, in ms.
-    """
-
-    attempts: int
-    delay_ms: int
-
-
 def from_flink(properties: Mapping[str, str]) -> FlinkProperties:
     """Translate Flink's properties."""
     spark: dict[str, str] = {}
@@ -101,29 +103,15 @@ def from_flink(properties: Mapping[str, str]) -> FlinkProperties:
     return FlinkProperties(spark, properties.get(_INTERVAL, ""), ignored)
 
 
-def restart_strategy(properties: Mapping[str, str]) -> RestartStrategy:
-    """Return how a query that fails is restarted.
-
-    Raises:
-        ConfigError: a value cannot be used.
-    """
-    config = ReporterConfig.below(PREFIX, properties)
-    attempts = 0 if config.get(STRATEGY) == "none" else config.get(ATTEMPTS)
-    return RestartStrategy(attempts, config.get(DELAY))
-
-
-def stop_timeout_ms(properties: Mapping[str, str]) -> int:
-    """Return how long a stop waits for the micro-batch that runs, in ms.
-
-    Raises:
-        ConfigError: the value cannot be used.
-    """
-    return ReporterConfig.below(PREFIX, properties).get(STOP_TIMEOUT)
+def query_settings(properties: Mapping[str, str]) -> QuerySettings:
+    """Return the settings of a query whose properties ``problems_of`` has found nothing wrong with."""
+    values, _ = read_declared(QuerySettings, ReporterConfig("", properties))
+    return QuerySettings(**values)
 
 
 def problems_of(properties: Mapping[str, str]) -> dict[str, str]:
     """Return what is wrong with properties, by the key."""
-    unusable = ReporterConfig.below(PREFIX, properties).problems(OPTIONS)
+    unusable = ReporterConfig("", properties).problems(_OPTIONS.values())
     problems = {key: sentence.removeprefix(f"{key}: ") for key, sentence in unusable.items()}
     for key in properties:
         if not key.startswith("spark."):
