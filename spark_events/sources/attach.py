@@ -90,7 +90,7 @@ class Attachment:
         """
         self._source.stop()
 
-    def _attach_again(self, conf: Mapping[str, str], strict: bool) -> None:
+    def _check_asked_for(self, conf: Mapping[str, str], strict: bool) -> None:
         """Say whether this attachment is what another ``attach`` to the same application asks for.
 
         Raises:
@@ -136,7 +136,7 @@ def attach(spark: Any, *, strict: bool = False, conf: Mapping[str, str] | None =
     with _lock:
         attachment = _attachments.get(target.key)
         if attachment is not None and attachment.active:
-            attachment._attach_again(conf or {}, strict)
+            attachment._check_asked_for(conf or {}, strict)
             return attachment
         try:
             attachment = _start(target, {**target.conf(), **(conf or {})}, strict)
@@ -165,7 +165,7 @@ class _Attachable:
         application: tells whose it is, by the configuration.
         version: asks for that of Spark.
         with_plans: whether the plans of statements can be read.
-        source: makes the source.
+        make_source: makes the source of its records.
     """
 
     key: str
@@ -173,7 +173,7 @@ class _Attachable:
     application: Callable[[Mapping[str, str]], ApplicationInfo]
     version: Callable[[], str]
     with_plans: bool
-    source: Callable[[ApplicationInfo, Assembly], Source]
+    make_source: Callable[[ApplicationInfo, Assembly], Source]
 
 
 def _start(target: _Attachable, conf: Mapping[str, str], strict: bool) -> Attachment:
@@ -195,7 +195,7 @@ def _start(target: _Attachable, conf: Mapping[str, str], strict: bool) -> Attach
         spark_version=target.version(),
     )
     assembly = assemble(conf, application, configuration, start_up)
-    source = target.source(application, assembly)
+    source = target.make_source(application, assembly)
     source.start()
     PROCESS_EXIT.install()
     return Attachment(assembly.registry, source, target.key, conf, configuration.problems)
