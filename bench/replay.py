@@ -81,7 +81,7 @@ def _replay(path: Path, *kinds: str) -> int:
             conf[f"spark.{kind}.reporter.file.factory.class"] = "file_log"
             conf[f"spark.{kind}.reporter.file.path"] = folder
         files = LogFiles(str(path))
-        return sum(step for step in Replay(conf).run(files, files.find()) if isinstance(step, int))
+        return sum(Replay(conf).run((files, log) for log in files.find()))
 
 
 def _spark(path: Path) -> float:
