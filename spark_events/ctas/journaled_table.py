@@ -1,5 +1,4 @@
 """A table in two phases whose every step is in the journal."""
-# ruff: noqa: D102 - what TwoPhaseCatalogTable says holds
 
 from __future__ import annotations
 

@@ -67,6 +67,22 @@ def test_each_reporter_is_held_to_the_api() -> None:
     assert held == {folder.name for folder in REPORTERS}
 
 
+def test_the_glossary_names_classes_that_there_are() -> None:
+    rows = [
+        line for line in (REPO / "docs" / "glossary.md").read_text().splitlines() if line.startswith("| ")
+    ]
+    named = {name for row in rows for name in re.findall(r"`([A-Z]\w+)`", row.split("|")[2])}
+    classes = {
+        node.name
+        for path in SOURCES
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef)
+    }
+
+    assert len(named) > 40
+    assert named - classes == set()
+
+
 def test_no_two_public_classes_share_a_name() -> None:
     names = Counter(
         node.name
