@@ -59,6 +59,13 @@ def test_at_the_root_stand_packages_and_the_public_entry_alone() -> None:
     }
 
 
+def test_the_library_has_no_console() -> None:
+    """Commands print; what they call returns values."""
+    for path in ROOT.rglob("*.py"):
+        if "cli" not in path.relative_to(ROOT).parts:
+            assert not re.search(r"^\s*(import|from) (typer|rich)\b", path.read_text(), re.M), path
+
+
 def test_each_reporter_is_held_to_the_api() -> None:
     """A reporter that import-linter does not know would be free to import anything."""
     contract = (REPO / "pyproject.toml").read_text().split("as a stranger's does")[1]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 # spark-submit puts this file's folder first, whose modules must not stand for others of their names.
 if sys.path and Path(sys.path[0]).resolve() == Path(__file__).resolve().parent:
     del sys.path[0]
-
-import typer
 
 from spark_events import attach
 from spark_events.api import ConfigError
@@ -22,14 +21,9 @@ from spark_events.sql_runner.store.lease import LeaseLost
 from spark_events.sql_runner.store.store import Store, StoreError
 
 
-def host_queries(
-    store: Annotated[str, typer.Option(help="The store's URL.")],
-    host: Annotated[str, typer.Option(help="The application's name for deployers.")],
-    single: Annotated[bool, typer.Option("--single", help="End with the one query.")] = False,
-    poll_ms: Annotated[int, typer.Option(help="How often to look for orders, in ms.")] = 1_000,
-    lease_ms: Annotated[int, typer.Option(help="How long it may be silent, in ms.")] = 30_000,
-) -> None:
-    """Host queries until somebody asks it to end."""
+def host_queries() -> int:
+    """Host queries until somebody asks for the end, and return the exit code."""
+    given = _arguments()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     # Py4J tells of each object that it lets go.
     logging.getLogger("py4j").setLevel(logging.WARNING)
@@ -37,12 +31,30 @@ def host_queries(
 
     spark = SparkSession.builder.getOrCreate()
     attach(spark)
-    queries = QueryHost(spark, Store(store), host, single=single, poll_s=poll_ms / 1000, lease_ms=lease_ms)
+    queries = QueryHost(
+        spark,
+        Store(given.store),
+        given.host,
+        single=given.single,
+        poll_s=given.poll_ms / 1000,
+        lease_ms=given.lease_ms,
+    )
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: queries.end())
     code = _run(queries)
     spark.stop()
-    sys.exit(code)
+    return code
+
+
+def _arguments() -> argparse.Namespace:
+    """Return what ``deploy/launch.py`` has put on the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--store", required=True, help="the store's URL")
+    parser.add_argument("--host", required=True, help="the application's name for deployers")
+    parser.add_argument("--single", action="store_true", help="end with the one query")
+    parser.add_argument("--poll-ms", type=int, default=1_000, help="how often to look for orders")
+    parser.add_argument("--lease-ms", type=int, default=30_000, help="how long it may be silent")
+    return parser.parse_args()
 
 
 def _run(queries: Any) -> int:
@@ -54,4 +66,4 @@ def _run(queries: Any) -> int:
 
 
 if __name__ == "__main__":
-    typer.run(host_queries)
+    sys.exit(host_queries())
