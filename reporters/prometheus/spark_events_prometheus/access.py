@@ -24,8 +24,7 @@ class Authentication:
     """The credentials that a request needs; with neither password nor token, none.
 
     Attributes:
-        username: of basic authentication.
-        password: of basic authentication.
+        username, password: of basic authentication.
         token: of bearer authentication.
     """
 

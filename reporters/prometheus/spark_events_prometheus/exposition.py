@@ -158,11 +158,8 @@ class HistogramFamily(Family):
         assert isinstance(metric, Histogram)
         bounds = [*(repr(float(bound * self._scale)) for bound in metric.bounds), "+Inf"]
         buckets = [_line_prefix(f"{self.name}_bucket", (*labels, ("le", bound))) for bound in bounds]
-        return [
-            *buckets,
-            _line_prefix(f"{self.name}_count", labels),
-            _line_prefix(f"{self.name}_sum", labels),
-        ]
+        totals = [_line_prefix(f"{self.name}_{total}", labels) for total in ("count", "sum")]
+        return [*buckets, *totals]
 
     def _samples(self, sources: list[Any], prefixes: list[Any]) -> tuple[str, int]:
         texts = []

@@ -5,13 +5,7 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING
 
-from spark_events.api import (
-    ConfigError,
-    MetricReporterFactory,
-    ReporterConfig,
-    needs_extra,
-)
-from spark_events_prometheus.access import authentication_from, tls_from
+from spark_events.api import ConfigError, MetricReporterFactory, ReporterConfig, needs_extra
 from spark_events_prometheus.options import BIND_ADDRESS, PORT, PUSH_OPTIONS, SCRAPE_OPTIONS
 
 if TYPE_CHECKING:
@@ -30,13 +24,7 @@ class PrometheusReporterFactory(MetricReporterFactory):
         """Create the reporter; the port is taken by ``open``."""
         with needs_extra(*_EXTRA):
             from spark_events_prometheus.reporter import PrometheusReporter
-        return PrometheusReporter(
-            config.get(BIND_ADDRESS),
-            config.get(PORT),
-            config.key(PORT.name),
-            authentication_from(config),
-            tls_from(config),
-        )
+        return PrometheusReporter(config)
 
     def probe(self, config: ReporterConfig) -> str:
         """Tell which port is free."""
@@ -62,8 +50,8 @@ class PushgatewayReporterFactory(MetricReporterFactory):
     def create(self, config: ReporterConfig) -> PushgatewayReporter:
         """Create the reporter; the first report is the first request."""
         with needs_extra(*_EXTRA):
-            from spark_events_prometheus.pushgateway import pushgateway_from
-        return pushgateway_from(config)
+            from spark_events_prometheus.pushgateway import PushgatewayReporter
+        return PushgatewayReporter(config)
 
     def probe(self, config: ReporterConfig) -> str:
         """Ask the Pushgateway whether it is ready."""

@@ -5,66 +5,48 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from spark_events.api import Option, option_types
+from spark_events.api import Option
+from spark_events.api import option_types as types
 
 PORT = Option(
     "port",
-    option_types.PORTS,
+    types.PORTS,
     range(9249, 9261),
     "the port, or a range out of which the first free one is taken; 9249-9260 by default",
 )
-BIND_ADDRESS = Option(
-    "bind.address", option_types.STRING, "127.0.0.1", "the address to listen on; 0.0.0.0 is all"
-)
+BIND_ADDRESS = Option("bind.address", types.STRING, "127.0.0.1", "the address to listen on; 0.0.0.0 is all")
 TLS_CERTIFICATE = Option.optional(
-    "tls.certificate", option_types.LOCAL_PATH, "PEM file of the server's certificate; TLS is off without it"
+    "tls.certificate", types.LOCAL_PATH, "PEM file of the server's certificate; TLS is off without it"
 )
-TLS_KEY = Option.optional("tls.key", option_types.LOCAL_PATH, "PEM file of that certificate's key")
+TLS_KEY = Option.optional("tls.key", types.LOCAL_PATH, "PEM file of that certificate's key")
 TLS_CLIENT_AUTHORITIES = Option.optional(
     "tls.client.authorities",
-    option_types.LOCAL_PATH,
+    types.LOCAL_PATH,
     "PEM file of the authorities whose clients may scrape, for mTLS",
 )
-AUTH_USERNAME = Option.optional("auth.username", option_types.STRING, "the user of basic authentication")
-AUTH_PASSWORD = Option.optional("auth.password", option_types.SECRET, "the user's password")
-AUTH_TOKEN = Option.optional("auth.token", option_types.SECRET, "the token of bearer authentication")
-SCRAPE_OPTIONS: tuple[Option[Any], ...] = (
-    PORT,
-    BIND_ADDRESS,
-    TLS_CERTIFICATE,
-    TLS_KEY,
-    TLS_CLIENT_AUTHORITIES,
-    AUTH_USERNAME,
-    AUTH_PASSWORD,
-    AUTH_TOKEN,
-)
+_TLS = (TLS_CERTIFICATE, TLS_KEY, TLS_CLIENT_AUTHORITIES)
+AUTH_USERNAME = Option.optional("auth.username", types.STRING, "the user of basic authentication")
+AUTH_PASSWORD = Option.optional("auth.password", types.SECRET, "the user's password")
+AUTH_TOKEN = Option.optional("auth.token", types.SECRET, "the token of bearer authentication")
+_AUTH = (AUTH_USERNAME, AUTH_PASSWORD, AUTH_TOKEN)
+SCRAPE_OPTIONS: tuple[Option[Any], ...] = (PORT, BIND_ADDRESS, *_TLS, *_AUTH)
 
-HOST_URL = Option.must("hostUrl", option_types.STRING, "URL of the Pushgateway")
-JOB_NAME = Option.optional("jobName", option_types.STRING, "the label job; the application's name by default")
+HOST_URL = Option.must("hostUrl", types.STRING, "URL of the Pushgateway")
+JOB_NAME = Option.optional("jobName", types.STRING, "the label job; the application's name by default")
 RANDOM_JOB_NAME_SUFFIX = Option(
     "randomJobNameSuffix",
-    option_types.BOOL,
+    types.BOOL,
     False,
     "whether each run has a job of its own; otherwise it takes the place of the one before it",
 )
 DELETE_ON_SHUTDOWN = Option(
-    "deleteOnShutdown", option_types.BOOL, True, "whether the metrics are deleted when the application ends"
+    "deleteOnShutdown", types.BOOL, True, "whether the metrics are deleted when the application ends"
 )
 GROUPING_KEY: Option[Mapping[str, str]] = Option(
-    "groupingKey", option_types.MAP_OF_PAIRS, {}, "more labels of the group, key=value;key=value"
+    "groupingKey", types.MAP_OF_PAIRS, {}, "more labels of the group, key=value;key=value"
 )
-USERNAME = Option.optional("username", option_types.STRING, "the user of basic authentication")
-PASSWORD = Option.optional("password", option_types.SECRET, "the user's password")
-TIMEOUT = Option(
-    "timeout", option_types.at_least(1, option_types.DURATION), 3_000, "how long one request may take"
-)
-PUSH_OPTIONS: tuple[Option[Any], ...] = (
-    HOST_URL,
-    JOB_NAME,
-    RANDOM_JOB_NAME_SUFFIX,
-    DELETE_ON_SHUTDOWN,
-    GROUPING_KEY,
-    USERNAME,
-    PASSWORD,
-    TIMEOUT,
-)
+USERNAME = Option.optional("username", types.STRING, "the user of basic authentication")
+PASSWORD = Option.optional("password", types.SECRET, "the user's password")
+TIMEOUT = Option("timeout", types.at_least(1, types.DURATION), 3_000, "how long one request may take")
+_GROUP = (JOB_NAME, RANDOM_JOB_NAME_SUFFIX, DELETE_ON_SHUTDOWN, GROUPING_KEY)
+PUSH_OPTIONS: tuple[Option[Any], ...] = (HOST_URL, *_GROUP, USERNAME, PASSWORD, TIMEOUT)

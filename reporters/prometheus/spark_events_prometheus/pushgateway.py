@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -14,7 +13,7 @@ from urllib.request import urlopen
 from prometheus_client import CollectorRegistry, delete_from_gateway, push_to_gateway
 from prometheus_client.exposition import basic_auth_handler, default_handler
 
-from spark_events.api import ConfigError, Refused, ReporterConfig, RetryLater, Scheduled, Secret
+from spark_events.api import ConfigError, Refused, ReporterConfig, RetryLater, Scheduled
 from spark_events_prometheus.exposition import CONTENT_TYPE
 from spark_events_prometheus.options import (
     DELETE_ON_SHUTDOWN,
@@ -31,43 +30,33 @@ from spark_events_prometheus.reporter import SeriesReporter
 _LABEL = re.compile(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
 
 
-@dataclass(frozen=True, slots=True)
-class PushTarget:
-    """The group of a Pushgateway, and how it is reached.
-
-    Attributes:
-        url: of the Pushgateway.
-        job: the label ``job`` of the group.
-        grouping_key: its other labels.
-        timeout_s: how long one request may take, in s.
-        credentials: user and password of basic authentication; None for none.
-    """
-
-    url: str
-    job: str
-    grouping_key: Mapping[str, str]
-    timeout_s: float
-    credentials: tuple[str, Secret] | None
-
-
 class PushgatewayReporter(SeriesReporter, Scheduled):
     """Replaces one group of a Pushgateway each ``interval``, and deletes it at the end.
 
     Args:
-        target: the group.
-        delete: whether ``close`` deletes it.
+        config: as it is configured.
+
+    Raises:
+        ConfigError: the URL or a label is none, or one of user and password is given without the other.
     """
 
-    def __init__(self, target: PushTarget, delete: bool) -> None:
+    def __init__(self, config: ReporterConfig) -> None:
         super().__init__()
-        self._target = target
-        self._delete = delete
+        self._url = _url_from(config)
+        config.both_or_none(USERNAME, PASSWORD)
+        self._grouping_key = _grouping_key_from(config)
+        self._job = config.get(JOB_NAME) or config.application.name or "spark"
+        if config.get(RANDOM_JOB_NAME_SUFFIX):
+            self._job += secrets.token_hex(8)
+        self._timeout_s = config.get(TIMEOUT) / 1000
+        self._user, self._password = config.get(USERNAME), config.get(PASSWORD)
+        self._deletes = config.get(DELETE_ON_SHUTDOWN)
         self._pushed = False
 
     @property
     def destination(self) -> str:
         """The Pushgateway, and the job of the group."""
-        return f"{self._target.url} (job {self._target.job!r})"
+        return f"{self._url} (job {self._job!r})"
 
     def report(self) -> None:
         """Replace the group.
@@ -81,32 +70,30 @@ class PushgatewayReporter(SeriesReporter, Scheduled):
 
     def close(self) -> None:
         """Delete the group, where that is asked for and something was pushed."""
-        if self._delete and self._pushed:
+        if self._deletes and self._pushed:
             self._pushed = False
             self._request(delete_from_gateway)
 
     def probe(self) -> str:
         """Ask the Pushgateway whether it is ready."""
-        url = self._target.url
-        urlopen(f"{url}/-/ready", timeout=self._target.timeout_s).close()
-        return f"{url} is ready"
+        urlopen(f"{self._url}/-/ready", timeout=self._timeout_s).close()
+        return f"{self._url} is ready"
 
     def _request(self, call: Callable[..., None], **arguments: Any) -> None:
-        target = self._target
         try:
             call(
-                target.url,
-                target.job,
-                grouping_key=dict(target.grouping_key),
-                timeout=target.timeout_s,
+                self._url,
+                self._job,
+                grouping_key=self._grouping_key,
+                timeout=self._timeout_s,
                 handler=self._handler,
                 **arguments,
             )
         except HTTPError as error:
-            reason = f"{target.url} answered {error.code}: {error.read(200).decode(errors='replace').strip()}"
+            reason = f"{self._url} answered {error.code}: {error.read(200).decode(errors='replace').strip()}"
             raise (Refused(reason) if error.code == 400 else RetryLater(reason)) from None
         except OSError as error:
-            raise RetryLater(f"{target.url}: {getattr(error, 'reason', error)}") from None
+            raise RetryLater(f"{self._url}: {getattr(error, 'reason', error)}") from None
 
     def _handler(
         self, url: str, method: str, timeout: float | None, headers: list[tuple[str, str]], data: bytes
@@ -114,37 +101,18 @@ class PushgatewayReporter(SeriesReporter, Scheduled):
         """Send this reporter's own exposition in place of that of the client's registry, which is empty."""
         body = self.render() if method == "PUT" else data
         headers = [("Content-Type", CONTENT_TYPE)]
-        if self._target.credentials is None:
+        if not self._user or not self._password:
             return default_handler(url, method, timeout, headers, body)
-        user, password = self._target.credentials
-        return basic_auth_handler(url, method, timeout, headers, body, user, password.reveal())
+        return basic_auth_handler(url, method, timeout, headers, body, self._user, self._password.reveal())
 
 
-def pushgateway_from(config: ReporterConfig) -> PushgatewayReporter:
-    """Return the configured reporter.
-
-    Raises:
-        ConfigError: the URL or a label is none, or one of user and password is given without the other.
-    """
-    url = _url_from(config)
-    config.both_or_none(USERNAME, PASSWORD)
-    user, password = config.get(USERNAME), config.get(PASSWORD)
+def _grouping_key_from(config: ReporterConfig) -> dict[str, str]:
     grouping_key = config.get(GROUPING_KEY)
     for label in grouping_key:
         if not _LABEL.fullmatch(label) or label == "job":
             allowed = "labels such as team=payments, none of which is job"
             raise ConfigError.of_value(config.key(GROUPING_KEY.name), label, allowed)
-    job = config.get(JOB_NAME) or config.application.name or "spark"
-    if config.get(RANDOM_JOB_NAME_SUFFIX):
-        job += secrets.token_hex(8)
-    target = PushTarget(
-        url,
-        job,
-        grouping_key,
-        timeout_s=config.get(TIMEOUT) / 1000,
-        credentials=(user, password) if user and password else None,
-    )
-    return PushgatewayReporter(target, config.get(DELETE_ON_SHUTDOWN))
+    return dict(grouping_key)
 
 
 def _url_from(config: ReporterConfig) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 
-from spark_events.api import ConfigError, Counter, Metric, MetricGroup, MetricReporter
+from spark_events.api import ConfigError, Counter, Metric, MetricGroup, MetricReporter, ReporterConfig
 from spark_events_prometheus import naming
-from spark_events_prometheus.access import Authentication, ServerTls
+from spark_events_prometheus.access import authentication_from, tls_from
 from spark_events_prometheus.exposition import (
     OPENMETRICS_END,
     CounterFamily,
@@ -16,6 +16,7 @@ from spark_events_prometheus.exposition import (
     family_class,
     render,
 )
+from spark_events_prometheus.options import BIND_ADDRESS, PORT
 from spark_events_prometheus.server import MetricsServer
 
 logger = logging.getLogger("spark_events.prometheus")
@@ -76,27 +77,19 @@ class PrometheusReporter(SeriesReporter):
     """Serves all metrics it knows of at ``/metrics``.
 
     Args:
-        address: the address to listen on.
-        ports: the first free one is taken.
-        port_key: the configuration key of the ports, for the error message.
-        authentication: who may scrape.
-        tls: None serves plain HTTP.
+        config: as it is configured.
+
+    Raises:
+        ConfigError: a file of TLS cannot be used, or one of user and password is given without the other.
     """
 
-    def __init__(
-        self,
-        address: str,
-        ports: range,
-        port_key: str,
-        authentication: Authentication,
-        tls: ServerTls | None,
-    ) -> None:
+    def __init__(self, config: ReporterConfig) -> None:
         super().__init__()
-        self._authentication = authentication
-        self._tls = tls
-        self._address = address
-        self._ports = ports
-        self._port_key = port_key
+        self._address = config.get(BIND_ADDRESS)
+        self._ports = config.get(PORT)
+        self._port_key = config.key(PORT.name)
+        self._authentication = authentication_from(config)
+        self._tls = tls_from(config)
         self._server: MetricsServer | None = None
 
     @property

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -116,8 +116,8 @@ class _MetricsHandler(BaseHTTPRequestHandler):
         path = self.path.split("?", 1)[0]
         authentication = self.server.authentication
         if path == "/metrics" and not authentication.admits(self.headers.get("Authorization", "")):
-            challenge = {"WWW-Authenticate": authentication.challenge}
-            self._answer(401, "text/plain", b"see auth.username, auth.password, auth.token\n", challenge)
+            hint = b"see auth.username, auth.password, auth.token\n"
+            self._answer(401, "text/plain", hint, challenge=authentication.challenge)
         elif path == "/metrics":
             _, chosen = choose_encoder(self.headers.get("Accept", ""))
             openmetrics = chosen.startswith("application/openmetrics-text")
@@ -128,12 +128,10 @@ class _MetricsHandler(BaseHTTPRequestHandler):
         else:
             self._answer(404, "text/plain", b"see /metrics\n")
 
-    def _answer(
-        self, code: int, content_type: str, body: bytes, headers: Mapping[str, str] | None = None
-    ) -> None:
+    def _answer(self, code: int, content_type: str, body: bytes, challenge: str = "") -> None:
         self.send_response(code)
-        for key, value in (headers or {}).items():
-            self.send_header(key, value)
+        if challenge:
+            self.send_header("WWW-Authenticate", challenge)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
