@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ScopeLogs
 from spark_events_otlp.factory import OtlpEventReporterFactory, OtlpSpanReporterFactory
 from spark_events_otlp.over_http import retry_after_ms
-from spark_events_otlp.wire import field
+from spark_events_otlp.signals import field
 
 from spark_events.api import (
     ConfigError,

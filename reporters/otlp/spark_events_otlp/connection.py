@@ -7,20 +7,29 @@ import re
 from urllib.parse import unquote, urlsplit
 
 from spark_events.api import ConfigError, ReporterConfig, Secret
-from spark_events_otlp.options import COMPRESSION, ENDPOINT, HEADERS, PROTOCOL, TIMEOUT
+from spark_events_otlp.options import (
+    CERTIFICATE,
+    CLIENT_CERTIFICATE,
+    CLIENT_KEY,
+    COMPRESSION,
+    ENDPOINT,
+    HEADERS,
+    PROTOCOL,
+    TIMEOUT,
+)
 from spark_events_otlp.signals import Signal
-from spark_events_otlp.tls import tls_files_from
-from spark_events_otlp.transport import Endpoint, OtlpTransport
+from spark_events_otlp.transport import Endpoint, OtlpTransport, TlsFiles
 
 
 def transport_from(config: ReporterConfig, signal: Signal) -> OtlpTransport:
     """Return the configured transport; nothing is connected yet.
 
     Raises:
-        ConfigError: the endpoint is no URL, or a file of TLS cannot be read.
+        ConfigError: the endpoint is no URL, a file of TLS cannot be read, or one of certificate and key is
+            given without the other.
     """
     over_http = config.get(PROTOCOL) == "http"
-    tls = tls_files_from(config)
+    tls = _tls_files_from(config)
     endpoint = Endpoint(
         url=_url_from(config, signal, over_http),
         timeout_s=config.get(TIMEOUT) / 1000,
@@ -43,6 +52,20 @@ def environment(name: str, signal: Signal) -> str | None:
     return os.environ.get(f"OTEL_EXPORTER_OTLP_{signal.name}_{name}") or os.environ.get(
         f"OTEL_EXPORTER_OTLP_{name}"
     )
+
+
+def _tls_files_from(config: ReporterConfig) -> TlsFiles:
+    """Return the configured files, once each was read: else others might be trusted than were asked for."""
+    for option in (CERTIFICATE, CLIENT_CERTIFICATE, CLIENT_KEY):
+        path = config.get(option)
+        try:
+            if path is not None:
+                path.read_bytes()
+        except OSError as error:
+            key = config.key(option.name)
+            raise ConfigError.of_value(key, str(path), f"a PEM file ({error.strerror})") from error
+    config.both_or_none(CLIENT_CERTIFICATE, CLIENT_KEY)
+    return TlsFiles(config.get(CERTIFICATE), config.get(CLIENT_CERTIFICATE), config.get(CLIENT_KEY))
 
 
 def _url_from(config: ReporterConfig, signal: Signal, over_http: bool) -> str:

@@ -81,17 +81,18 @@ def _record(scope: str, message: LogRecord | SpanMessage, item: Event | Span, *r
     attributes, variables = item.attributes, item.variables
     if not attributes.keys().isdisjoint(variables):  # an attribute wins over a variable of its name
         attributes, variables = item.all_attributes, {}
-    parts = [*repeated, _serialised_variables(kind, tuple(variables.items()))]
+    parts = [*repeated, _serialised_attributes(kind, tuple(variables.items()))]
     for key, value in attributes.items():
         if isinstance(value, str) and len(value) <= _LONGEST_REPEATED:
-            parts.append(_serialised_attribute(kind, key, value))
+            parts.append(_serialised_attributes(kind, ((key, value),)))
         else:
             _add_attribute(message, key, value)
-    return b"".join((_scope_bytes(scope), message.SerializeToString(), *parts))
+    return b"".join((scope_prefix(scope), message.SerializeToString(), *parts))
 
 
 @lru_cache(_REPEATED)
-def _scope_bytes(scope: str) -> bytes:
+def scope_prefix(scope: str) -> bytes:
+    """Return the beginning of the records of an instrumentation scope, as ``split_scope`` takes it off."""
     return text(scope).replace("\0", "").encode() + _BEHIND_SCOPE
 
 
@@ -105,16 +106,9 @@ def _serialised_name(name: str, severity: Severity) -> bytes:
 
 
 @lru_cache(_REPEATED)
-def _serialised_variables(kind: Any, variables: tuple[tuple[str, str], ...]) -> bytes:
+def _serialised_attributes(kind: Any, attributes: tuple[tuple[str, str], ...]) -> bytes:
     """Return a message of a kind that has these attributes and nothing else."""
-    serialised: bytes = _add_attributes(kind(), variables).SerializeToString()
-    return serialised
-
-
-@lru_cache(_REPEATED)
-def _serialised_attribute(kind: Any, key: str, value: str) -> bytes:
-    """Return a message of a kind that has one attribute and nothing else."""
-    serialised: bytes = _add_attributes(kind(), ((key, value),)).SerializeToString()
+    serialised: bytes = _add_attributes(kind(), attributes).SerializeToString()
     return serialised
 
 

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric as MetricMessage
 
 from spark_events.api import (
@@ -23,21 +22,21 @@ from spark_events.api import (
     base_unit,
     snake_case,
 )
-from spark_events_otlp.connection import environment, transport_from
-from spark_events_otlp.encode import key_values, text
+from spark_events_otlp.connection import environment
+from spark_events_otlp.encode import key_values, scope_prefix, text
 from spark_events_otlp.options import BATCH_SIZE, HISTOGRAM, TEMPORALITY
-from spark_events_otlp.resource import resource_from
+from spark_events_otlp.reporter import OtlpReporter
 from spark_events_otlp.series import MetricForm, Series, series_of
 from spark_events_otlp.signals import METRICS
 
-_SCOPE = "spark_events"
+_SCOPE = scope_prefix("spark_events")
 _MOST_REMOVED = 10_000
 logger = logging.getLogger("spark_events.otlp")
 SeriesKey = tuple[str, tuple[tuple[str, str], ...]]
 """A metric's name, and its attributes."""
 
 
-class OtlpMetricReporter(MetricReporter, Scheduled):
+class OtlpMetricReporter(OtlpReporter, MetricReporter, Scheduled):
     """Sends metrics.
 
     Cumulative points repeat what was counted since the series began, so that a lost request costs nothing
@@ -48,8 +47,7 @@ class OtlpMetricReporter(MetricReporter, Scheduled):
     """
 
     def __init__(self, config: ReporterConfig) -> None:
-        self._transport = transport_from(config, METRICS)
-        self._resource = resource_from(config)
+        super().__init__(config, METRICS)
         self._batch_size = config.get(BATCH_SIZE)
         self._form = form_from(config)
         self._series: dict[SeriesKey, Series] = {}
@@ -58,11 +56,6 @@ class OtlpMetricReporter(MetricReporter, Scheduled):
         self._read_errors = Counter("{series}", "Series that could not be read when they were reported.")
         errors = series_of(self._read_errors, [], self._form, time.time_ns())
         self._series["spark.reporter.read_errors", ()] = errors
-
-    @property
-    def destination(self) -> str:
-        """The endpoint."""
-        return self._transport.url
 
     def notify_of_added_metric(self, metric: Metric, name: str, group: MetricGroup) -> None:
         """Add one series; of two that have all attributes in common, the first stays."""
@@ -95,8 +88,9 @@ class OtlpMetricReporter(MetricReporter, Scheduled):
         """
         last_refusal: Refused | PartlyRefused | None = None
         for batch in self._batches(time.time_ns()):
+            records = [_SCOPE + message.SerializeToString() for message in batch.messages.values()]
             try:
-                self._transport.deliver(self._request(batch))
+                self._transport.deliver(self._signal.build(records, self._resource))
             except (Refused, PartlyRefused) as error:
                 last_refusal = error
             for series in batch.series:
@@ -104,14 +98,6 @@ class OtlpMetricReporter(MetricReporter, Scheduled):
                 self._removed.pop(series, None)
         if last_refusal is not None:
             raise last_refusal
-
-    def probe(self) -> str:
-        """Send an empty request."""
-        return self._transport.probe()
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._transport.close()
 
     def _batches(self, now_ns: int) -> Iterator[_Batch]:
         """Yield batches of a limited number of points, of all series that have a value."""
@@ -136,25 +122,12 @@ class OtlpMetricReporter(MetricReporter, Scheduled):
     def _all_series(self) -> list[tuple[str, Series]]:
         """Return all series by name, removed ones before those that may have taken their place."""
         removed = [(name, series) for series, name in self._removed.items()]
-        return [*removed, *((key[0], series) for key, series in self._series.items())]
-
-    def _request(self, batch: _Batch) -> bytes:
-        request = ExportMetricsServiceRequest()
-        of_resource = request.resource_metrics.add(resource=self._resource)
-        scope = of_resource.scope_metrics.add(metrics=batch.messages.values())
-        scope.scope.name = _SCOPE
-        serialised: bytes = request.SerializeToString()
-        return serialised
+        return [*removed, *((name, series) for (name, _), series in self._series.items())]
 
 
 @dataclass(slots=True)
 class _Batch:
-    """The points of one request.
-
-    Attributes:
-        messages: the points by the name of their metric.
-        series: each of which has one point in it.
-    """
+    """The points of one request, by the name of their metric; each series has one point in it."""
 
     messages: dict[str, MetricMessage] = field(default_factory=dict)
     series: list[Series] = field(default_factory=list)

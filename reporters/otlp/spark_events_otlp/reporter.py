@@ -8,6 +8,7 @@ from typing import Any
 from spark_events.api import (
     Event,
     EventReporter,
+    Reporter,
     ReporterConfig,
     SendingReporter,
     Span,
@@ -19,8 +20,8 @@ from spark_events_otlp.resource import resource_from
 from spark_events_otlp.signals import LOGS, TRACES, Signal
 
 
-class _OtlpRecordReporter(SendingReporter):
-    """Sends records of one signal.
+class OtlpReporter(Reporter):
+    """Has a connection, and a resource that goes with all that is sent.
 
     Args:
         config: as it is configured.
@@ -37,6 +38,18 @@ class _OtlpRecordReporter(SendingReporter):
         """The endpoint."""
         return self._transport.url
 
+    def probe(self) -> str:
+        """Send an empty request."""
+        return self._transport.probe()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._transport.close()
+
+
+class _OtlpRecordReporter(OtlpReporter, SendingReporter):
+    """Sends records of one signal."""
+
     @property
     def context(self) -> bytes:
         """The resource."""
@@ -49,14 +62,6 @@ class _OtlpRecordReporter(SendingReporter):
     def readable(self, record: bytes) -> Any:
         """Return a record as OTLP's JSON."""
         return self._signal.readable(record)
-
-    def probe(self) -> str:
-        """Send an empty request."""
-        return self._transport.probe()
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._transport.close()
 
 
 class OtlpEventReporter(_OtlpRecordReporter, EventReporter):

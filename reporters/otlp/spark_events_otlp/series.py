@@ -15,13 +15,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 )
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric as MetricMessage
 
-from spark_events.api import (
-    ExponentialSnapshot,
-    HistogramSnapshot,
-    Metric,
-    MetricType,
-    base_unit,
-)
+from spark_events.api import ExponentialSnapshot, HistogramSnapshot, Metric, MetricType, base_unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +115,8 @@ class GaugeSeries(Series):
 class CounterSeries(Series):
     """A counter or a meter, as a monotonic sum."""
 
-    def _read(self) -> int:
-        count: int = self.metric.count
-        return count
+    def _read(self) -> Any:
+        return self.metric.count
 
     def _write(self, message: MetricMessage, now_ns: int) -> None:
         message.sum.is_monotonic = True
@@ -135,9 +128,8 @@ class CounterSeries(Series):
 class HistogramSeries(Series):
     """A histogram, with its own buckets or with exponential ones."""
 
-    def _read(self) -> HistogramSnapshot:
-        snapshot: HistogramSnapshot = self.metric.snapshot()
-        return snapshot
+    def _read(self) -> Any:
+        return self.metric.snapshot()
 
     def _write(self, message: MetricMessage, now_ns: int) -> None:
         since: HistogramSnapshot | None = self._acknowledged

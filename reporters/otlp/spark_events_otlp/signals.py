@@ -15,9 +15,8 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from spark_events_otlp.encode import split_scope
-from spark_events_otlp.wire import field
 
-# The same in the requests of all signals.
+# The numbers of fields, the same in the requests of all signals.
 _RESOURCES = 1
 _RESOURCE, _SCOPES = 1, 2
 _SCOPE, _RECORDS = 1, 2
@@ -53,8 +52,10 @@ class Signal:
     def build(self, records: Sequence[bytes], resource: bytes) -> bytes:
         """Return the request for records in their order, serialised; of no records, an empty one.
 
+        No record is parsed to be serialised once more: that would cost more than all else about sending it.
+
         Args:
-            records: as ``encode`` made them.
+            records: serialised, each behind its ``encode.scope_prefix``.
             resource: whose they are, serialised.
         """
         if not records:
@@ -101,3 +102,19 @@ METRICS = Signal(
     Metric,
     "rejected_data_points",
 )
+
+
+def field(number: int, message: bytes) -> bytes:
+    """Return a serialised message as a field of the message around it, as protobuf writes it.
+
+    Args:
+        number: of the field, from 1 to 15.
+        message: serialised.
+    """
+    head = bytearray((number << 3 | 2,))
+    size = len(message)
+    while size > 0x7F:
+        head.append(size & 0x7F | 0x80)
+        size >>= 7
+    head.append(size)
+    return bytes(head) + message

@@ -5,14 +5,47 @@ from __future__ import annotations
 import abc
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from spark_events.api import PartlyRefused, Secret
 from spark_events_otlp.signals import Signal
-from spark_events_otlp.tls import TlsFiles
 
 TRIES_OF_UNCLEAR = 10
 """How often a request is sent that the destination breaks on, before its records count as refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """PEM files; None where none is configured.
+
+    Attributes:
+        authorities: whom to trust; the system's authorities by default.
+        certificate: the client's own, for mutual TLS.
+        key: the certificate's key.
+    """
+
+    authorities: Path | None
+    certificate: Path | None
+    key: Path | None
+
+    def stamp(self) -> tuple[int, ...]:
+        """Return the times of change of the files, in ns: another value when one of them is replaced.
+
+        Raises:
+            OSError: a file is gone.
+        """
+        paths = (self.authorities, self.certificate, self.key)
+        return tuple(path.stat().st_mtime_ns for path in paths if path is not None)
+
+    def read(self) -> tuple[bytes | None, ...]:
+        """Return authorities, key and certificate chain, in the order in which gRPC takes them.
+
+        Raises:
+            OSError: a file cannot be read.
+        """
+        paths = (self.authorities, self.key, self.certificate)
+        return tuple(None if path is None else path.read_bytes() for path in paths)
 
 
 @dataclass(frozen=True, slots=True)
