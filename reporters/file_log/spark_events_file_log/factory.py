@@ -10,43 +10,34 @@ from spark_events.api import (
     ReporterConfig,
     ReporterFactory,
     SpanReporterFactory,
-    option_types,
     probe_folder,
 )
+from spark_events.api import option_types as types
 from spark_events_file_log.files import RotatedFile, Rotation
 from spark_events_file_log.reporter import FileLogEventReporter, FileLogJobListener, FileLogSpanReporter
 
-PATH = Option.must("path", option_types.LOCAL_PATH, "the folder of the files, as file:///folder or /folder")
-SIZE = Option(
-    "rotate.size",
-    option_types.at_least(1024, option_types.SIZE),
-    64 << 20,
-    "the size at which a file is full",
-)
+PATH = Option.must("path", types.LOCAL_PATH, "the folder of the files, as file:///folder or /folder")
+SIZE = Option("rotate.size", types.at_least(1024, types.SIZE), 64 << 20, "the size at which a file is full")
 AGE = Option.optional(
     "rotate.interval",
-    option_types.at_least(1000, option_types.DURATION),
+    types.at_least(1000, types.DURATION),
     "how long a file is written to; no limit by default",
 )
 KEEP = Option(
-    "retention.files",
-    option_types.at_least(1, option_types.INT),
-    20,
-    "how many files of the application's name are kept",
+    "retention.files", types.at_least(1, types.INT), 20, "how many files of the application's name are kept"
 )
 FSYNC = Option(
     "fsync",
-    option_types.FSYNC,
+    types.FSYNC,
     "interval",
     "when the disk has to have it, for a crash of the machine: never, each second, or always",
 )
-OPTIONS = (PATH, SIZE, AGE, KEEP, FSYNC)
 
 
 class _FileLogFactory(ReporterFactory):
     """Reads the options that all file logs have."""
 
-    options = OPTIONS
+    options = (PATH, SIZE, AGE, KEEP, FSYNC)
 
     def probe(self, config: ReporterConfig) -> str:
         """Tell whether the folder can be written."""

@@ -134,20 +134,18 @@ class RotatedFile:
         self._remove_oldest()
 
     def _next_number(self) -> int:
-        numbers = [
-            int(path.name.split(".")[-2]) for path in self._folder.glob(f"{_glob(self._stem)}.*.jsonl")
-        ]
+        numbers = (int(path.name.split(".")[-2]) for path in self._folder.glob(f"{self._stem}.*.jsonl"))
         return max(numbers, default=0) + 1
 
     def _files_of_application(self) -> list[Path]:
-        return list(self._folder.glob(f"{_glob(self._name)}__*.{self._kind}.*.jsonl"))
+        return list(self._folder.glob(f"{self._name}__*.{self._kind}.*.jsonl"))
 
     def _remove_oldest(self) -> None:
-        paths = self._files_of_application()
-        if len(paths) <= self._rotation.keep:
-            return
-        for path in sorted(paths, key=_modified)[: -self._rotation.keep]:
-            _remove_unless_locked(path)
+        oldest_first = sorted(self._files_of_application(), key=_modified)
+        for path in oldest_first[: -self._rotation.keep]:
+            with _locked(path, os.O_RDONLY) as fd:
+                if fd is not None:
+                    path.unlink(missing_ok=True)
 
 
 def repair(path: Path) -> str:
@@ -185,30 +183,17 @@ def _start_of_last_line(fd: int, size: int) -> int:
     return 0
 
 
-def _remove_unless_locked(path: Path) -> None:
-    with _locked(path, os.O_RDONLY) as fd:
-        if fd is not None:
-            path.unlink(missing_ok=True)
-
-
 @contextlib.contextmanager
 def _locked(path: Path, flags: int) -> Iterator[int | None]:
     """Open and lock a file; None where it is gone, not ours, or another driver writes to it."""
-    try:
-        fd = os.open(path, flags | os.O_CLOEXEC)
-    except (FileNotFoundError, PermissionError):
-        yield None
-        return
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(fd)
-        yield None
-        return
-    try:
-        yield fd
-    finally:
-        os.close(fd)
+    locked_fd = None
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(FileNotFoundError, PermissionError, BlockingIOError):
+            fd = os.open(path, flags | os.O_CLOEXEC)
+            stack.callback(os.close, fd)
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locked_fd = fd
+        yield locked_fd
 
 
 def _modified(path: Path) -> tuple[float, str]:
@@ -219,8 +204,5 @@ def _modified(path: Path) -> tuple[float, str]:
 
 
 def _safe(name: str) -> str:
+    """Return a name without what a path or a glob would make something else of."""
     return re.sub(r"_{2,}", "_", re.sub(r"[^A-Za-z0-9-]", "_", name))[:100]
-
-
-def _glob(name: str) -> str:
-    return re.sub(r"([*?\[])", r"[\1]", name)

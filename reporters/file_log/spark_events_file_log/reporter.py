@@ -27,13 +27,7 @@ logger = logging.getLogger("spark_events.file_log")
 
 
 class _FileLog(Reporter):
-    """Collects lines; those of a batch go to the file in one write, or wait for the disk.
-
-    Args:
-        file: where they go.
-        path_key: the configuration key of its folder, for error messages.
-        fsync: when the disk has to have them: ``never``, ``interval`` or ``always``.
-    """
+    """Collects lines; those of a batch go to the file in one write, or wait for the disk."""
 
     def __init__(self, file: RotatedFile, path_key: str, fsync: str) -> None:
         self._file = file

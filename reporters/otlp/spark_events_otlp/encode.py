@@ -71,11 +71,7 @@ def key_values(attributes: Mapping[str, Any]) -> list[KeyValue]:
 def _record(scope: str, message: LogRecord | SpanMessage, item: Event | Span, *repeated: bytes) -> bytes:
     """Return the scope's name, and behind it the message with the item's attributes.
 
-    Args:
-        scope: the name of the instrumentation scope.
-        message: all else that differs from item to item.
-        item: has the attributes.
-        repeated: more of the same message, serialised already.
+    What is ``repeated`` is of the same message, serialised already.
     """
     kind: Any = type(message)
     attributes, variables = item.attributes, item.variables

@@ -41,9 +41,6 @@ class OtlpMetricReporter(OtlpReporter, MetricReporter, Scheduled):
 
     Cumulative points repeat what was counted since the series began, so that a lost request costs nothing
     but its moment. A delta that was not acknowledged goes into the next one.
-
-    Args:
-        config: as it is configured.
     """
 
     def __init__(self, config: ReporterConfig) -> None:

@@ -121,10 +121,6 @@ def retry_after_ms(headers: Mapping[str, str]) -> int | None:
 def _read_body(answer: requests.Response, timeout_s: float) -> bytes:
     """Return an answer's body, unpacked; of one that goes on and on, the beginning.
 
-    Args:
-        answer: of which only the headers have been read.
-        timeout_s: how long reading it may take, in s.
-
     Raises:
         OSError: the connection broke, what came cannot be unpacked, or it takes too long.
     """

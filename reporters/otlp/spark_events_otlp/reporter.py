@@ -21,12 +21,7 @@ from spark_events_otlp.signals import LOGS, TRACES, Signal
 
 
 class OtlpReporter(Reporter):
-    """Has a connection, and a resource that goes with all that is sent.
-
-    Args:
-        config: as it is configured.
-        signal: what it sends.
-    """
+    """Has a connection for one signal, and a resource that goes with all that is sent."""
 
     def __init__(self, config: ReporterConfig, signal: Signal) -> None:
         self._signal = signal

@@ -72,15 +72,7 @@ class Endpoint:
 
 
 class OtlpTransport(abc.ABC):
-    """Sends requests to one endpoint.
-
-    Args:
-        endpoint: where requests go.
-        signal: what is sent.
-
-    Attributes:
-        url: of the endpoint, for messages.
-    """
+    """Sends requests to one endpoint; ``url`` is the endpoint's, for messages."""
 
     def __init__(self, endpoint: Endpoint, signal: Signal) -> None:
         self.url = endpoint.url

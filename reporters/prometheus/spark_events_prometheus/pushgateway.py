@@ -33,9 +33,6 @@ _LABEL = re.compile(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
 class PushgatewayReporter(SeriesReporter, Scheduled):
     """Replaces one group of a Pushgateway each ``interval``, and deletes it at the end.
 
-    Args:
-        config: as it is configured.
-
     Raises:
         ConfigError: the URL or a label is none, or one of user and password is given without the other.
     """

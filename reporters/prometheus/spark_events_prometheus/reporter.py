@@ -76,9 +76,6 @@ def _name_and_labels(metric: Metric, name: str, group: MetricGroup) -> tuple[str
 class PrometheusReporter(SeriesReporter):
     """Serves all metrics it knows of at ``/metrics``.
 
-    Args:
-        config: as it is configured.
-
     Raises:
         ConfigError: a file of TLS cannot be used, or one of user and password is given without the other.
     """
