@@ -8,17 +8,12 @@ owed within its own application (``owedMs``); over the end of one, that is recko
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from pyspark.sql import Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from spark_events.history.facts import CHECKPOINT, OVERDUE, date_of
 from spark_events.history.sla import Sla as Sla  # where docs/history.md imports it from
 from spark_events.history.timeline import DOWN, STOPPED, transitions
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 QUERY = ("app_name", "query_name")
 _COUNTS = ("completed", "failed", "late_by_duration", "late_by_gap", "late")
@@ -64,8 +59,10 @@ def checkpoint_days(facts: DataFrame, sla: Sla, since_ms: int | None = None) -> 
     )
 
 
-class CheckpointSla:
-    """The two tables of checkpoints against the SLA.
+def checkpoint_sums(
+    days: DataFrame, facts: DataFrame, intervals: DataFrame, sla: Sla, until_ms: int
+) -> DataFrame:
+    """Return the sums of each day and application that count, late gaps between applications included.
 
     Args:
         days: as of ``checkpoint_days``, of all days.
@@ -73,57 +70,50 @@ class CheckpointSla:
         intervals: as of ``timeline.status_intervals``.
         sla: as given to ``checkpoint_days``.
         until_ms: the end of what is known, in ms since the epoch.
+
+    Returns:
+        As of ``checkpoint_days``; ``overdue``: 1 in a row of its own for a checkpoint that is at the end.
     """
+    counted = _over_applications(days, facts, sla).where("counted").withColumn("overdue", F.lit(0))
+    overdue = _overdue(days, facts, intervals, sla, until_ms)
+    return counted.select(*overdue.columns).unionByName(overdue)
 
-    def __init__(
-        self, days: DataFrame, facts: DataFrame, intervals: DataFrame, sla: Sla, until_ms: int
-    ) -> None:
-        self._sla = sla
-        counted = _over_applications(days, facts, sla).where("counted").withColumn("overdue", F.lit(0))
-        overdue = _overdue(days, facts, intervals, sla, until_ms)
-        self._rows = counted.select(*overdue.columns).unionByName(overdue)
 
-    def per_day(self) -> DataFrame:
-        """Return a row for each query and day in UTC.
+def checkpoint_sla(sums: DataFrame, sla: Sla, *key: str) -> DataFrame:
+    """Return a row for each ``key``: ``QUERY``, or ``date``, a day in UTC, and ``QUERY``.
 
-        Returns:
-            ``date``, ``app_name``, ``query_name``, ``sla_ms``; ``completed``, ``failed``,
-            ``late_by_duration``, ``late_by_gap``: counts, the last with the checkpoint that is overdue at the
-            end; ``overdue``: whether one is; ``met``: completed and not late; ``met_percent``: of those
-            completed and the one overdue, null where there is none; ``worst_duration_ms``, ``worst_gap_ms``,
-            ``mean_duration_ms``.
-        """
-        return self._summed("date", *QUERY)
+    Args:
+        sums: as of ``checkpoint_sums``.
+        sla: as given to it.
+        key: columns of it.
 
-    def in_all(self) -> DataFrame:
-        """Return a row for each query, with the columns of ``per_day`` but for ``date``."""
-        return self._summed(*QUERY)
-
-    def _summed(self, *key: str) -> DataFrame:
-        sums = self._rows.groupBy(*key).agg(
-            *(F.sum(name).alias(name) for name in _COUNTS),
-            F.max("worst_duration_ms").alias("worst_duration_ms"),
-            F.max("worst_gap_ms").alias("worst_gap_ms"),
-            F.sum("duration_sum_ms").alias("duration_sum_ms"),
-            F.max("overdue").alias("overdue"),
-        )
-        owed = F.col("completed") + F.col("overdue")
-        met = F.col("completed") - F.col("late")
-        mean = F.col("duration_sum_ms") / F.when(F.col("completed") > 0, F.col("completed"))
-        return sums.select(
-            *key,
-            _sla_ms(self._sla).alias("sla_ms"),
-            "completed",
-            "failed",
-            "late_by_duration",
-            "late_by_gap",
-            (F.col("overdue") > 0).alias("overdue"),
-            met.alias("met"),
-            (100 * met / F.when(owed > 0, owed)).alias("met_percent"),
-            "worst_duration_ms",
-            "worst_gap_ms",
-            mean.alias("mean_duration_ms"),
-        )
+    Returns:
+        The key; ``sla_ms``; ``completed``, ``failed``, ``late_by_duration``, ``late_by_gap``: counts, the
+        last with the checkpoint that is overdue at the end; ``overdue``: whether one is; ``met``: completed
+        and not late; ``met_percent``: of those completed and the one overdue, null where there is none;
+        ``worst_duration_ms``, ``worst_gap_ms``, ``mean_duration_ms``.
+    """
+    summed = sums.groupBy(*key).agg(
+        *(F.sum(name).alias(name) for name in (*_COUNTS, "duration_sum_ms")),
+        *(F.max(name).alias(name) for name in ("worst_duration_ms", "worst_gap_ms", "overdue")),
+    )
+    owed = F.col("completed") + F.col("overdue")
+    met = F.col("completed") - F.col("late")
+    mean = F.col("duration_sum_ms") / F.when(F.col("completed") > 0, F.col("completed"))
+    return summed.select(
+        *key,
+        _sla_ms(sla).alias("sla_ms"),
+        "completed",
+        "failed",
+        "late_by_duration",
+        "late_by_gap",
+        (F.col("overdue") > 0).alias("overdue"),
+        met.alias("met"),
+        (100 * met / F.when(owed > 0, owed)).alias("met_percent"),
+        "worst_duration_ms",
+        "worst_gap_ms",
+        mean.alias("mean_duration_ms"),
+    )
 
 
 def _sla_ms(sla: Sla) -> Column:
@@ -159,33 +149,27 @@ def _owed_since(days: DataFrame, facts: DataFrame) -> DataFrame:
         ``app_name``, ``query_name``, ``app_id``; ``owed_since_ms``: the last checkpoint of the application
         before; null where there is none, or the query was stopped on purpose since.
     """
+
+    def moments(frame: DataFrame, time: str, moment: str) -> DataFrame:
+        return frame.select(*QUERY, "app_id", F.col(time).alias("time_ms"), F.lit(moment).alias("moment"))
+
+    firsts = moments(days.where("is_first"), "first.time_ms", "first")
+    lasts = moments(days.where("last_ms is not null"), "last_ms", "last")
     stopped = transitions(facts).where("kind = 'query' and status in ('FINISHED', 'CANCELED')")
-    lasts = days.where("last_ms is not null")
-    firsts = days.where("is_first")
-    no_application = F.lit("").alias("app_id")
-
-    def moments(frame: DataFrame, app_id: Column | str, time: str, moment: str) -> DataFrame:
-        return frame.select(*QUERY, app_id, F.col(time).alias("time_ms"), F.lit(moment).alias("moment"))
-
-    both = (
-        moments(firsts, "app_id", "first.time_ms", "first")
-        .unionByName(moments(lasts, "app_id", "last_ms", "last"))
-        .unionByName(moments(stopped, no_application, "time_ms", "stop"))
-    )
+    all_moments = firsts.unionByName(lasts).unionByName(moments(stopped, "time_ms", "stop"))
     # In one ms, the checkpoint before that of another application, and before the query's end.
     order = F.when(F.col("moment") == "first", 0).when(F.col("moment") == "last", 1).otherwise(2)
     earlier = Window.partitionBy(*QUERY).orderBy("time_ms", order).rowsBetween(Window.unboundedPreceding, -1)
     last_or_stop = F.when(F.col("moment") != "first", F.struct("moment", "time_ms"))
-    both = both.withColumn("before", F.last(last_or_stop, ignorenulls=True).over(earlier))
+    with_before = all_moments.withColumn("before", F.last(last_or_stop, ignorenulls=True).over(earlier))
     since_ms = F.when(F.col("before.moment") == "last", F.col("before.time_ms"))
-    return both.where("moment = 'first'").select(*QUERY, "app_id", since_ms.alias("owed_since_ms"))
+    return with_before.where("moment = 'first'").select(*QUERY, "app_id", since_ms.alias("owed_since_ms"))
 
 
 def _overdue(days: DataFrame, facts: DataFrame, intervals: DataFrame, sla: Sla, until_ms: int) -> DataFrame:
     """Return the queries whose next checkpoint is overdue at the end, as rows of the last day."""
-    states = (
-        intervals.where("kind = 'query'").groupBy(*QUERY).agg(F.max_by("state", "start_ms").alias("state"))
-    )
+    of_queries = intervals.where("kind = 'query'").groupBy(*QUERY)
+    states = of_queries.agg(F.max_by("state", "start_ms").alias("state"))
     last = days.groupBy(*QUERY).agg(F.max("last_ms").alias("last_ms"))
     # Reported live: owed for longer than the SLA that was set then.
     reported = facts.where(F.col("fact") == OVERDUE).groupBy(*QUERY)

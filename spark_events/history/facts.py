@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pyspark.sql import Observation
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from spark_events.api import JobStatus
 from spark_events.history.plausible import DAY_MS, NUMBERS, PossibleTimes
 from spark_events.history.stored_events import read_stored_events
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-STATUS, CHECKPOINT, FAILURE, OVERDUE, LOSS, SEEN = (
-    "status",
-    "checkpoint",
-    "failure",
-    "overdue",
-    "loss",
-    "seen",
-)
+STATUS, CHECKPOINT, FAILURE = "status", "checkpoint", "failure"
+OVERDUE, LOSS, SEEN = "overdue", "loss", "seen"
 """The kinds of facts; ``seen`` says no more than that an application lived."""
 SCHEMA = (
     "fact string, date date, event_id string, time_ms bigint, kind string, app_name string, app_id string, "
@@ -106,7 +97,7 @@ class FactReader:
     Args:
         spark: the session.
         paths: as ``read_stored_events`` takes them.
-        times: the possible ones; from 2009 to a day from now by default.
+        times: the possible ones.
 
     Attributes:
         facts: of ``SCHEMA``, not yet each once.
@@ -115,10 +106,10 @@ class FactReader:
         ConfigError: there is nothing at a path.
     """
 
-    def __init__(self, spark: SparkSession, paths: Sequence[str], times: PossibleTimes | None = None) -> None:
-        self._times = times or PossibleTimes()
+    def __init__(self, spark: SparkSession, paths: Sequence[str], times: PossibleTimes) -> None:
+        self._times = times
         self._observed = Observation("reading")
-        rows = _classified(read_stored_events(spark, paths), self._times)
+        rows = _classified(read_stored_events(spark, paths), times)
         metrics = [
             F.count(F.lit(1)).alias("records"),
             F.count(F.when(F.col("problem").isNull() & (F.col("fact") != SEEN), True)).alias("facts"),

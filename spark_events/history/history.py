@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from spark_events.api import ConfigError
-from spark_events.history.checkpoints import CheckpointSla, checkpoint_days
+from spark_events.history.checkpoints import QUERY, checkpoint_days, checkpoint_sla, checkpoint_sums
 from spark_events.history.facts import CHECKPOINT, LOSS, SEEN, FactReader, Reading, date_of, each_once
 from spark_events.history.failures import failures
 from spark_events.history.plausible import DAY_MS, PossibleTimes
 from spark_events.history.sla import Sla
 from spark_events.history.timeline import last_heard, status_intervals
 from spark_events.history.uptime import uptime, uptime_per_day
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 MOST_DAYS = 800
 """How many days at most the tables by day have."""
@@ -30,10 +28,8 @@ class Tables(NamedTuple):
 
     Attributes:
         status_intervals: see ``timeline.status_intervals``.
-        uptime: see ``uptime.uptime``.
-        uptime_per_day: see ``uptime.uptime_per_day``.
-        checkpoint_sla: see ``checkpoints.CheckpointSla.in_all``.
-        checkpoint_sla_per_day: see ``checkpoints.CheckpointSla.per_day``.
+        uptime, uptime_per_day: see the functions of these names in ``uptime``.
+        checkpoint_sla, checkpoint_sla_per_day: see ``checkpoints.checkpoint_sla``.
         failures: see ``failures.failures``.
     """
 
@@ -82,16 +78,15 @@ class History:
         facts = self._facts.where(F.col("fact") != CHECKPOINT)
         heard = _settled(last_heard(facts, self._days))
         intervals = _settled(status_intervals(facts, heard, until_ms))
-        of_sla = CheckpointSla(_settled(self._days), facts, intervals, self.sla, until_ms)
+        sums = checkpoint_sums(_settled(self._days), facts, intervals, self.sla, until_ms)
+        sla_per_day = checkpoint_sla(sums, self.sla, "date", *QUERY)
         shown = intervals.where(F.col("end_ms") > since_ms)
         return Tables(
             status_intervals=shown.withColumn("start_ms", F.greatest("start_ms", F.lit(since_ms))),
             uptime=uptime(facts, heard, intervals, since_ms, until_ms),
             uptime_per_day=uptime_per_day(facts, intervals, self.days_since_ms, until_ms),
-            checkpoint_sla=of_sla.in_all(),
-            checkpoint_sla_per_day=of_sla.per_day().where(
-                F.col("date") >= date_of(F.lit(self.days_since_ms))
-            ),
+            checkpoint_sla=checkpoint_sla(sums, self.sla, *QUERY),
+            checkpoint_sla_per_day=sla_per_day.where(F.col("date") >= date_of(F.lit(self.days_since_ms))),
             failures=failures(facts, self.days_since_ms, until_ms),
         )
 
@@ -134,7 +129,7 @@ def read_history(
         ConfigError: there is nothing at a path, or no event in it.
     """
     sla = sla or Sla()
-    reader = FactReader(spark, paths, times)
+    reader = FactReader(spark, paths, times or PossibleTimes())
     facts = each_once(reader.facts).persist(StorageLevel.MEMORY_AND_DISK)
     period = period_of(facts.select("time_ms"), span_ms, until_now, paths)
     reading = reader.reading()

@@ -81,11 +81,7 @@ class Tick(NamedTuple):
 
 
 def page(report: Report) -> str:
-    """Return a report as HTML.
-
-    Args:
-        report: the figures; all its texts are taken as text, never as markup.
-    """
+    """Return a report as HTML; all its texts are taken as text, never as markup."""
     environment = Environment(
         loader=PackageLoader("spark_events.history"),
         autoescape=select_autoescape(default=True),
@@ -94,17 +90,17 @@ def page(report: Report) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(duration=duration, moment=moment, percent=percent)
-    environment.finalize = _finalized
+    # No text has control characters.
+    environment.finalize = lambda value: printable(value) if type(value) is str else value
     scale = _Scale(report)
     lanes = list(_lanes(report, scale))
-    down = [row for row in report.uptime if row["state"] == "down"]
     return environment.get_template("page.html.j2").render(
         report=report,
         job_name=job_name,
         most_shown=MOST_SHOWN,
         most_rows=MOST_ROWS,
         most_day_rows=MOST_DAY_ROWS,
-        down=down,
+        down=[row for row in report.uptime if row["state"] == "down"],
         overdue=[row for row in report.checkpoint_sla if row["overdue"]],
         totals=_totals(report),
         lanes=lanes,
@@ -127,15 +123,12 @@ class _Scale:
         return round(LEFT + (WIDTH - LEFT - RIGHT) * (ms - self._since_ms) / self._length_ms, 2)
 
     def ticks(self) -> Iterator[Tick]:
-        step_ms = next((step for step in _STEPS_MS if self._length_ms / step <= _MOST_TICKS), None)
-        if step_ms is None:
-            days = -(-self._length_ms // (DAY_MS * _MOST_TICKS))
-            step_ms = days * DAY_MS
-        tick_ms = -(-self._since_ms // step_ms) * step_ms
-        while tick_ms <= self._since_ms + self._length_ms:
+        whole_days_ms = -(-self._length_ms // (DAY_MS * _MOST_TICKS)) * DAY_MS
+        step_ms = next((step for step in _STEPS_MS if self._length_ms / step <= _MOST_TICKS), whole_days_ms)
+        first_ms = -(-self._since_ms // step_ms) * step_ms
+        for tick_ms in range(first_ms, self._since_ms + self._length_ms + 1, step_ms):
             date_and_time = moment(tick_ms)
             yield Tick(self.x(tick_ms), date_and_time[5:10] if step_ms % DAY_MS == 0 else date_and_time[11:])
-            tick_ms += step_ms
 
 
 def _lanes(report: Report, scale: _Scale) -> Iterator[Lane]:
@@ -169,9 +162,8 @@ def _charts(report: Report, scale: _Scale) -> Iterator[Chart]:
 
 
 def _chart(name: str, sla_ms: int, checkpoints: list[Row], scale: _Scale) -> Chart:
-    heights = [(row, max(1, row["duration_ms"], _late_gap_ms(row, sla_ms))) for row in checkpoints]
-    bottom_ms = min(sla_ms, *(ms for _, ms in heights)) / 1.5
-    top_ms = max(sla_ms, *(ms for _, ms in heights)) * 1.5
+    heights_ms = [max(1, row["duration_ms"], _late_gap_ms(row, sla_ms)) for row in checkpoints]
+    bottom_ms, top_ms = min(sla_ms, *heights_ms) / 1.5, max(sla_ms, *heights_ms) * 1.5
 
     def y(ms: float) -> float:
         return round(_CHART * math.log(top_ms / ms) / math.log(top_ms / bottom_ms), 2)
@@ -184,15 +176,10 @@ def _chart(name: str, sla_ms: int, checkpoints: list[Row], scale: _Scale) -> Cha
             f"took {duration(row['duration_ms'])}, owed for {duration(row['gap_ms'])}, "
             f"{moment(row['time_ms'])} UTC",
         )
-        for row, ms in heights
+        for row, ms in zip(checkpoints, heights_ms, strict=True)
     ]
     sla = f"SLA {duration(sla_ms)}"
     return Chart(name, points, y(sla_ms), sla, duration(top_ms), duration(bottom_ms))
-
-
-def _finalized(value: object) -> object:
-    """Return a value as the page has it: no text has control characters."""
-    return printable(value) if type(value) is str else value
 
 
 def _late_gap_ms(row: Row, sla_ms: int) -> int:

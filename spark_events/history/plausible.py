@@ -9,7 +9,6 @@ from datetime import datetime, timezone
 DAY_MS = 86_400_000
 EARLIEST_MS = 1_230_768_000_000
 """The year 2009, in which Spark began."""
-_LATER_MS = DAY_MS
 _MOST_MS = 10**12
 _MOST = 10**15
 NUMBERS = {
@@ -33,14 +32,11 @@ class PossibleTimes:
     """
 
     earliest_ms: int = EARLIEST_MS
-    latest_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000 + _LATER_MS)
+    latest_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000 + DAY_MS)
 
     def has_day(self, day: str) -> bool:
         """Tell whether a day, as ``2026-11-21``, has any of these times."""
-        first, last = (
-            datetime.fromtimestamp(ms / 1_000, timezone.utc).date().isoformat()
-            for ms in (self.earliest_ms, self.latest_ms)
-        )
+        first, last = iso_day(self.earliest_ms), iso_day(self.latest_ms)
         return len(day) == len(first) and first <= day <= last
 
     def __str__(self) -> str:
@@ -49,3 +45,8 @@ class PossibleTimes:
             for ms in (self.earliest_ms, self.latest_ms)
         )
         return f"before {first} or after {last} UTC"
+
+
+def iso_day(time_ms: int) -> str:
+    """Return a time's day in UTC, as ``2026-11-21``."""
+    return datetime.fromtimestamp(time_ms / 1_000, timezone.utc).date().isoformat()

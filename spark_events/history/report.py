@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
-from pyspark.sql import Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from spark_events.history.checkpoints import QUERY
 from spark_events.history.facts import PROBLEMS, Reading
 from spark_events.history.history import MOST_DAYS, History, Tables
 from spark_events.history.timeline import JOB
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 Row = dict[str, Any]
 MOST_SHOWN = 50
@@ -36,11 +33,8 @@ class Report:
         since_ms, until_ms: the time that it is of.
         sla_ms: the SLA of all queries but those in ``sla_by_query``.
         sla_by_query: theirs, by their names.
-        uptime: rows of ``Tables.uptime``, the worst first.
-        uptime_per_day: rows of that table, by day.
-        checkpoint_sla: rows of that table, the worst first.
-        checkpoint_sla_per_day: rows of that table, by day.
-        failures: rows of that table, by day.
+        uptime, checkpoint_sla: rows of these ``Tables``, the worst first.
+        uptime_per_day, checkpoint_sla_per_day, failures: rows of these ``Tables``, by day.
         intervals: rows of ``Tables.status_intervals`` of the ``MOST_SHOWN`` worst.
         durations: the worst checkpoint in each 240th of the time, of the ``MOST_SHOWN`` worst queries: with
             ``app_name``, ``query_name``, ``time_ms``, ``duration_ms``, ``gap_ms``.
@@ -62,17 +56,12 @@ class Report:
     notes: list[str] = field(default_factory=list)
     records: int = 0
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return all of it, as ``--json`` writes it."""
-        return asdict(self)
-
 
 def collect(history: History, tables: Tables, readings: list[Reading]) -> Report:
     """Compute the tables and return the report.
 
     Args:
-        history: the history.
-        tables: its tables.
+        history, tables: of what is reported on.
         readings: how reading went; none where nothing was read anew.
     """
     latest = tables.failures.orderBy(F.desc("last_ms"), "app_name", "query_name", "error", "labels")

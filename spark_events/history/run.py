@@ -92,7 +92,7 @@ def write_files(report: Report, options: ReportOptions) -> list[Path]:
     """Write the page and the JSON as far as they are asked for, and return their paths."""
     written = []
     if options.json:
-        options.json.write_bytes(orjson.dumps(report.as_dict(), option=orjson.OPT_INDENT_2))
+        options.json.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2))
         written.append(options.json)
     if options.html:
         from spark_events.history.page import page

@@ -11,25 +11,27 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import orjson
 from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from spark_events.api import ConfigError
 from spark_events.history.checkpoints import checkpoint_days
 from spark_events.history.facts import CHECKPOINT, SCHEMA, SEEN, FactReader, Reading, each_once
 from spark_events.history.history import History, period_of
-from spark_events.history.plausible import PossibleTimes
+from spark_events.history.plausible import PossibleTimes, iso_day
 from spark_events.history.sla import Sla
-from spark_events.history.store_index import FOLDER_PREFIX, StoreIndex
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
+_VERSION = 1
+_FILE = "store.json"
+_FOLDER_PREFIX = "part-"
 _PARTS = ("checkpoints", "others")
 """The facts of a day lie in two folders; reports read single checkpoints seldom."""
+_Days = dict[str, dict[str, Any]]
+"""By the day, as ``2026-11-21``: its ``folder``, and the ``sla`` that its sums were made with."""
 
 
 class HistoryStore:
@@ -48,7 +50,7 @@ class HistoryStore:
         self._times = times or PossibleTimes()
         self._spark = spark
         self._path = path.rstrip("/")
-        self._index = StoreIndex(spark, self._path)
+        self._index = _StoreIndex(spark, self._path)
 
     @property
     def days(self) -> Sequence[str]:
@@ -85,7 +87,7 @@ class HistoryStore:
 
     def _write(self, facts: DataFrame, sla: Sla) -> str:
         """Write facts and their sums into a new folder, and return its name."""
-        folder = f"{FOLDER_PREFIX}{uuid.uuid4().hex}"
+        folder = f"{_FOLDER_PREFIX}{uuid.uuid4().hex}"
         part = F.when(F.col("fact") == CHECKPOINT, "checkpoints").otherwise("others")
         parts = facts.withColumn("part", part)
         parts.write.partitionBy("part", "date").parquet(f"{self._path}/{folder}/facts")
@@ -96,9 +98,7 @@ class HistoryStore:
         """Return the history of all that was added.
 
         Args:
-            sla: the longest time between two checkpoints; 60 s by default.
-            span_ms: the length of the history up to its end, in ms; None for all.
-            until_now: whether the last known statuses hold until now.
+            sla, span_ms, until_now: as for ``read_history``.
 
         Raises:
             ConfigError: nothing was added yet.
@@ -116,7 +116,7 @@ class HistoryStore:
 
     def _sums(self, sla: Sla, since_ms: int) -> DataFrame:
         """Return ``checkpoint_days``: as written; anew for days of another SLA, and for the first day."""
-        first_day = datetime.fromtimestamp(since_ms / 1_000, timezone.utc).date().isoformat()
+        first_day = iso_day(since_ms)
         entries = self._index.days
         written = [day for day in self.days if entries[day]["sla"] == asdict(sla) and day != first_day]
         anew = [day for day in self.days if day not in written]
@@ -144,3 +144,72 @@ class HistoryStore:
         # The day is in the folder's name.
         day = F.regexp_extract(F.col("_metadata.file_path"), r"/date=([\d-]+)/", 1)
         return frame.withColumn("date", day.cast("date"))
+
+
+class _StoreIndex:
+    """The file ``store.json`` in the folder of a store; ``days`` are as it was last read or written."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self._spark = spark
+        self._path = path
+        self._folder = self._hadoop_path(path)
+        self._files = self._folder.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+        self.days = self._read()
+
+    def exists(self, path: str) -> bool:
+        return bool(self._files.exists(self._hadoop_path(path)))
+
+    def commit(self, changed: _Days) -> None:
+        """Write the index with other folders for some days, and remove the folders that no day has now."""
+        if self._read() != self.days:
+            raise ConfigError(f"{self._path}: another process added to the store meanwhile; run it again")
+        self.days = {**self.days, **changed}
+        new = self._hadoop_path(f"{self._path}/_{_FILE}.new")
+        stream = self._files.create(new, True)
+        content = {"version": _VERSION, "days": self.days}
+        stream.write(bytearray(orjson.dumps(content, option=orjson.OPT_INDENT_2)))
+        stream.close()
+        self._replace(new, self._hadoop_path(f"{self._path}/{_FILE}"))
+        self._remove_unused_folders()
+
+    def _read(self) -> _Days:
+        path = f"{self._path}/{_FILE}"
+        if not self.exists(path):
+            strange = [name for name in self._names() if not name.startswith((_FOLDER_PREFIX, f"_{_FILE}"))]
+            if strange:
+                raise ConfigError(f"{self._path}: has no {_FILE} but {strange[0]}: it is no store")
+            return {}
+        stream = self._files.open(self._hadoop_path(path))
+        try:
+            text = self._spark._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
+        finally:
+            stream.close()
+        content = orjson.loads(text)
+        if content.get("version") != _VERSION:
+            raise ConfigError(f"{path}: version {content.get('version')!r}; {_VERSION} is known")
+        days: _Days = content["days"]
+        return days
+
+    def _remove_unused_folders(self) -> None:
+        """Remove the folders of no day: replaced ones, and those that an interrupted run left behind."""
+        used = {day["folder"] for day in self.days.values()}
+        for name in self._names():
+            if name.startswith(_FOLDER_PREFIX) and name not in used:
+                self._files.delete(self._hadoop_path(f"{self._path}/{name}"), True)
+
+    def _names(self) -> list[str]:
+        if not self._files.exists(self._folder):
+            return []
+        return [str(status.getPath().getName()) for status in self._files.listStatus(self._folder)]
+
+    def _replace(self, source: Any, target: Any) -> None:
+        """Rename a file to the name of another; a FileSystem's own rename refuses to overwrite."""
+        fs = self._spark._jvm.org.apache.hadoop.fs
+        context = self._spark.sparkContext
+        files = fs.FileContext.getFileContext(self._folder.toUri(), context._jsc.hadoopConfiguration())
+        options = context._gateway.new_array(fs.Options.Rename, 1)
+        options[0] = fs.Options.Rename.OVERWRITE
+        files.rename(source, target, options)
+
+    def _hadoop_path(self, path: str) -> Any:
+        return self._spark._jvm.org.apache.hadoop.fs.Path(path)

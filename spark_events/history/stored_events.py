@@ -8,14 +8,12 @@ line).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from spark_events.api import ConfigError
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 _VALUE = "struct<stringValue:string,intValue:string,doubleValue:string,boolValue:string>"
 _LOG_RECORD = (
@@ -50,17 +48,13 @@ def read_stored_events(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
         ConfigError: there is nothing at a path.
     """
     names = {path: _file_names(spark, path) for path in paths}
-    json = [path for path in paths if not all(_is_parquet(name) for name in names[path])]
-    parquet = [path for path in paths if any(_is_parquet(name) for name in names[path])]
+    json = [path for path in paths if not all(name.endswith(".parquet") for name in names[path])]
+    parquet = [path for path in paths if any(name.endswith(".parquet") for name in names[path])]
     if not parquet:
         return _from_json(spark, json, mixed=False)
     if not json:
         return _from_parquet(spark, parquet)
     return _from_json(spark, json, mixed=True).unionByName(_from_parquet(spark, parquet))
-
-
-def _is_parquet(name: str) -> bool:
-    return name.endswith(".parquet")
 
 
 def _file_names(spark: SparkSession, path: str) -> list[str]:
@@ -98,11 +92,8 @@ def _from_json(spark: SparkSession, paths: list[str], mixed: bool) -> DataFrame:
     reader = spark.read.schema(_JSON).option("recursiveFileLookup", True)
     if mixed:
         reader = reader.option("pathGlobFilter", _JSON_FILES)
-    lines = (
-        reader.json(paths)
-        .where(~F.col("_metadata.file_name").rlike(_SPANS))
-        .select("*", F.col("_metadata.file_path").alias("file"))
-    )
+    lines = reader.json(paths).where(~F.col("_metadata.file_name").rlike(_SPANS))
+    lines = lines.select("*", F.col("_metadata.file_path").alias("file"))
     requests = F.flatten(F.transform(F.flatten("resourceLogs.scopeLogs"), lambda scope: scope["logRecords"]))
     records = lines.select("*", F.explode_outer(requests).alias("record"))
     record = F.col("record")
@@ -136,18 +127,17 @@ def _as_map(pairs: Any) -> Any:
 
 
 def _from_parquet(spark: SparkSession, paths: list[str]) -> DataFrame:
-    rows = (
-        spark.read.schema(_PARQUET)
-        .option("recursiveFileLookup", True)
-        .option("pathGlobFilter", "*.parquet")
+    reader = spark.read.schema(_PARQUET).option("recursiveFileLookup", True)
+    return (
+        reader.option("pathGlobFilter", "*.parquet")
         .parquet(*paths)
-    )
-    return rows.select(
-        F.col("eventName").alias("event_name"),
-        F.col("eventId").alias("event_id"),
-        F.unix_millis("time").alias("time_ms"),
-        "attributes",
-        F.col("_metadata.file_path").alias("file"),
-        F.lit(False).alias("unreadable"),
-        F.lit(False).alias("other"),
+        .select(
+            F.col("eventName").alias("event_name"),
+            F.col("eventId").alias("event_id"),
+            F.unix_millis("time").alias("time_ms"),
+            "attributes",
+            F.col("_metadata.file_path").alias("file"),
+            F.lit(False).alias("unreadable"),
+            F.lit(False).alias("other"),
+        )
     )

@@ -6,15 +6,10 @@ of a job, with how many runs are in each status from then on; and from these the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from pyspark.sql import Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from spark_events.history.facts import STATUS
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 JOB = ("kind", "app_name", "query_name")
 """The key of a job: names, which outlive a restart; ``query_name`` is empty for an application."""

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from spark_events.history.facts import date_of
 from spark_events.history.plausible import DAY_MS
 from spark_events.history.timeline import DOWN, JOB, STARTING, STOPPED, UP, outages, transitions
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 
 def uptime(
@@ -53,10 +49,7 @@ def uptime_per_day(facts: DataFrame, intervals: DataFrame, since_ms: int, until_
     """Return a row for each application and query and day in UTC.
 
     Args:
-        facts: of ``facts.SCHEMA``, each once.
-        intervals: as of ``timeline.status_intervals``.
-        since_ms: the begin, in ms since the epoch; the time before is left out.
-        until_ms: the end of what is known.
+        facts, intervals, since_ms, until_ms: as for ``uptime``.
 
     Returns:
         ``date``, ``kind``, ``app_name``, ``query_name``, ``up_ms``, ``down_ms``, ``starting_ms``,
