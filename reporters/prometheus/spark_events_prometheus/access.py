@@ -5,10 +5,9 @@ from __future__ import annotations
 import base64
 import hmac
 import ssl
-from dataclasses import dataclass
 from pathlib import Path
 
-from spark_events.api import ConfigError, ReporterConfig, Secret
+from spark_events.api import ConfigError, ReporterConfig
 from spark_events_prometheus.options import (
     AUTH_PASSWORD,
     AUTH_TOKEN,
@@ -19,32 +18,31 @@ from spark_events_prometheus.options import (
 )
 
 
-@dataclass(frozen=True, slots=True)
 class Authentication:
     """The credentials that a request needs; with neither password nor token, none.
 
-    Attributes:
-        username, password: of basic authentication.
-        token: of bearer authentication.
+    Raises:
+        ConfigError: one of user and password is given without the other.
     """
 
-    username: str | None = None
-    password: Secret | None = None
-    token: Secret | None = None
+    def __init__(self, config: ReporterConfig) -> None:
+        config.both_or_none(AUTH_USERNAME, AUTH_PASSWORD)
+        self._username, self._password = config.get(AUTH_USERNAME), config.get(AUTH_PASSWORD)
+        self._token = config.get(AUTH_TOKEN)
 
     @property
     def challenge(self) -> str:
         """The challenge in the answer to a request without credentials."""
-        return "Bearer" if self.token else 'Basic realm="metrics"'
+        return "Bearer" if self._token else 'Basic realm="metrics"'
 
     def admits(self, authorization: str) -> bool:
         """Tell whether a request's header ``Authorization`` has them."""
         expected = []
-        if self.password is not None:
-            pair = f"{self.username}:{self.password.reveal()}"
+        if self._password is not None:
+            pair = f"{self._username}:{self._password.reveal()}"
             expected.append("Basic " + base64.b64encode(pair.encode()).decode())
-        if self.token is not None:
-            expected.append("Bearer " + self.token.reveal())
+        if self._token is not None:
+            expected.append("Bearer " + self._token.reveal())
         given = authorization.encode("utf-8", "replace")
         # In constant time, so that its duration says nothing of how much was right.
         return not expected or any(hmac.compare_digest(given, header.encode()) for header in expected)
@@ -54,8 +52,7 @@ class ServerTls:
     """The server's side of TLS; its files are read again when they change.
 
     Args:
-        certificate: PEM file of the server's certificate.
-        key: PEM file of its key.
+        certificate, key: PEM files of the server's certificate and its key.
         client_authorities: PEM file of those whose clients may connect; None asks clients for nothing.
 
     Raises:
@@ -90,16 +87,6 @@ class ServerTls:
 
     def _file_times(self) -> tuple[int, ...]:
         return tuple(path.stat().st_mtime_ns for path in self._files if path is not None)
-
-
-def authentication_from(config: ReporterConfig) -> Authentication:
-    """Return who may scrape.
-
-    Raises:
-        ConfigError: one of user and password is given without the other.
-    """
-    config.both_or_none(AUTH_USERNAME, AUTH_PASSWORD)
-    return Authentication(config.get(AUTH_USERNAME), config.get(AUTH_PASSWORD), config.get(AUTH_TOKEN))
 
 
 def tls_from(config: ReporterConfig) -> ServerTls | None:

@@ -27,10 +27,8 @@ class MetricsServer(ThreadingHTTPServer):
     holds up nobody: its TLS handshake waits in its own thread, and only so many of its kind can wait.
 
     Args:
-        address: the address to listen on.
-        port: the port; 0 takes any free one.
+        port: 0 takes any free one.
         render: returns the metrics, in OpenMetrics' format where its argument is true.
-        authentication: who may scrape.
         tls: None serves plain HTTP.
 
     Raises:
