@@ -311,7 +311,7 @@ def test_a_password_in_the_endpoint() -> None:
 def test_service_name_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """OTEL_SERVICE_NAME names the service, unless the configuration does."""
     monkeypatch.setenv("OTEL_SERVICE_NAME", "from-env")
-    from spark_events_otlp.resource import resource_from
+    from spark_events_otlp.reporter import resource_from
 
     def name(**options: str) -> str:
         message = resource_from(config("http://x", **options))

@@ -38,10 +38,7 @@ class RotatedFile:
     so that no other application removes it.
 
     Args:
-        folder: where the files are.
-        application: whose files they are.
-        kind: ``events`` or ``spans``.
-        rotation: when a file is full, and how many are kept.
+        kind: ``events``, ``spans`` or ``lineage``.
 
     Attributes:
         path: the file that is being written; the folder before ``open``.

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
+
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource as ResourceMessage
+from opentelemetry.sdk.resources import Resource
 
 from spark_events.api import (
     Event,
@@ -16,7 +20,7 @@ from spark_events.api import (
 )
 from spark_events_otlp import encode
 from spark_events_otlp.connection import transport_from
-from spark_events_otlp.resource import resource_from
+from spark_events_otlp.options import RESOURCE_ATTRIBUTES, SERVICE_NAME, SERVICE_VERSION
 from spark_events_otlp.signals import LOGS, TRACES, Signal
 
 
@@ -79,3 +83,26 @@ class OtlpSpanReporter(_OtlpRecordReporter, SpanReporter):
     def notify_of_added_span(self, span: Span) -> None:
         """Put one span into the outbox."""
         self.outbox.put(encode.span_message(span))
+
+
+def resource_from(config: ReporterConfig) -> ResourceMessage:
+    """Return the resource: what is configured wins over OTEL_* variables, those over the application."""
+    application = config.application
+    configured = config.get(RESOURCE_ATTRIBUTES)
+    attributes = dict(configured)
+    if name := config.get(SERVICE_NAME):
+        attributes["service.name"] = name
+    elif "service.name" not in attributes and not _named_by_environment():
+        attributes["service.name"] = application.name or "spark"
+    if version := config.get(SERVICE_VERSION):
+        attributes["service.version"] = version
+    if application.id:
+        instance = "/".join(filter(None, (application.id, application.attempt_id)))
+        attributes.setdefault("service.instance.id", instance)
+    return ResourceMessage(attributes=encode.key_values(Resource.create(attributes).attributes))
+
+
+def _named_by_environment() -> bool:
+    return "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get(
+        "OTEL_RESOURCE_ATTRIBUTES", ""
+    )

@@ -42,9 +42,6 @@ class Series(abc.ABC):
     """One metric with its attributes.
 
     Args:
-        metric: has the values.
-        attributes: of each point.
-        form: how it is written.
         born_ns: when it began, in ns since the epoch.
     """
 
