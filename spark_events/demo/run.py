@@ -84,8 +84,6 @@ def run_demo(options: DemoOptions, folder: Path, tell: Callable[[str], None]) ->
     """Run the demo's jobs, reported on.
 
     Args:
-        options: of the command line.
-        folder: of its files.
         tell: called with each line for a person, in rich's markup.
 
     Raises:
@@ -124,9 +122,7 @@ def report_of_demo(options: DemoOptions, folder: Path, keep: bool) -> ReportOpti
     """Return the options of a report on the demo's events.
 
     Args:
-        options: the demo's.
-        folder: of its files.
-        keep: whether that stays; the page of the report outlives it in any case.
+        keep: whether the folder of its files stays; the page of the report outlives it in any case.
     """
     html = None
     if find_spec("jinja2") is not None:

@@ -72,7 +72,8 @@ def checkpoint_sums(
         until_ms: the end of what is known, in ms since the epoch.
 
     Returns:
-        As of ``checkpoint_days``; ``overdue``: 1 in a row of its own for a checkpoint that is at the end.
+        ``date``, ``app_name``, ``query_name``; the counts, worst values and sum of ``checkpoint_days``;
+        ``overdue``: 1 in the row that stands for a checkpoint that is overdue at the end, else 0.
     """
     counted = _over_applications(days, facts, sla).where("counted").withColumn("overdue", F.lit(0))
     overdue = _overdue(days, facts, intervals, sla, until_ms)

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from spark_events.api import JobStatus
-from spark_events.history.plausible import DAY_MS, NUMBERS, PossibleTimes
+from spark_events.history.plausible import DAY_MS, PossibleTimes
 from spark_events.history.stored_events import read_stored_events
 
 STATUS, CHECKPOINT, FAILURE = "status", "checkpoint", "failure"
@@ -33,14 +33,16 @@ _FACT_OF_EVENT = {
     "AllSubtasksStatusChangeEvent": SEEN,
     "TableTransactionEvent": SEEN,
 }
+_MOST_MS, _MOST = 10**12, 10**15
 _NUMBERS = {
-    "checkpoint_id": "checkpointId",
-    "duration_ms": "durationMs",
-    "owed_ms": "owedMs",
-    "full_size": "fullSize",
-    "rows": "numInputRows",
-    "count": "count",
+    "checkpoint_id": ("checkpointId", 0, 2**62),
+    "duration_ms": ("durationMs", 0, _MOST_MS),
+    "owed_ms": ("owedMs", 0, _MOST_MS),
+    "full_size": ("fullSize", -1, _MOST),
+    "rows": ("numInputRows", 0, _MOST),
+    "count": ("count", 0, _MOST),
 }
+"""The attribute of each number, and the least and the most that it may be, so that no sum is too large."""
 _TEXTS = {
     "kind": "job.kind",
     "app_name": "app_name",
@@ -95,9 +97,7 @@ class FactReader:
     """Reads the facts at some paths; how that went is known when an action has read them.
 
     Args:
-        spark: the session.
         paths: as ``read_stored_events`` takes them.
-        times: the possible ones.
 
     Attributes:
         facts: of ``SCHEMA``, not yet each once.
@@ -171,7 +171,7 @@ def _classified(events: DataFrame, times: PossibleTimes) -> DataFrame:
         "file",
         "unreadable",
         *(attributes[key].alias(name) for name, key in _TEXTS.items()),
-        *(attributes[key].alias(f"{name}_text") for name, key in _NUMBERS.items() if name != "owed_ms"),
+        *(attributes[key].alias(f"{name}_text") for name, (key, *_) in _NUMBERS.items() if name != "owed_ms"),
         F.when(F.col("event_name") == "CheckpointOverdueEvent", attributes["sinceLastMs"])
         .otherwise(attributes["owedMs"])
         .alias("owed_ms_text"),
@@ -198,7 +198,8 @@ def _classified(events: DataFrame, times: PossibleTimes) -> DataFrame:
 
 def _number(name: str) -> Any:
     number = F.expr(f"try_cast({name}_text as bigint)")
-    return F.when(number.between(*NUMBERS[name]), number)
+    _, least, most = _NUMBERS[name]
+    return F.when(number.between(least, most), number)
 
 
 def _fact_of(event_name: Any, job_kind: Any) -> Any:

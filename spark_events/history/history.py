@@ -60,8 +60,6 @@ class History:
         facts: of ``facts.SCHEMA``, each once, without the checkpoints of days that ``days`` has; used often.
         days: as of ``checkpoints.checkpoint_days``, made with ``sla`` and the period's begin.
         checkpoints: the facts of single checkpoints.
-        sla: the longest time between two checkpoints.
-        period: the time that it is of.
     """
 
     def __init__(

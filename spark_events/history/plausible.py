@@ -1,4 +1,4 @@
-"""The possible times and numbers of stored events: one broken clock must not spoil a fleet's history."""
+"""The possible times of stored events: one broken clock must not spoil a fleet's history."""
 
 from __future__ import annotations
 
@@ -9,17 +9,6 @@ from datetime import datetime, timezone
 DAY_MS = 86_400_000
 EARLIEST_MS = 1_230_768_000_000
 """The year 2009, in which Spark began."""
-_MOST_MS = 10**12
-_MOST = 10**15
-NUMBERS = {
-    "checkpoint_id": (0, 2**62),
-    "duration_ms": (0, _MOST_MS),
-    "owed_ms": (0, _MOST_MS),
-    "full_size": (-1, _MOST),
-    "rows": (0, _MOST),
-    "count": (0, _MOST),
-}
-"""The lowest and the highest that a fact's number may be, so that no sum of them is too large."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,6 @@ def collect(history: History, tables: Tables, readings: list[Reading]) -> Report
     """Compute the tables and return the report.
 
     Args:
-        history, tables: of what is reported on.
         readings: how reading went; none where nothing was read anew.
     """
     latest = tables.failures.orderBy(F.desc("last_ms"), "app_name", "query_name", "error", "labels")
