@@ -12,7 +12,7 @@ from spark_events.ctas.journal import TransactionJournal
 from spark_events.ctas.journaled_table import JournaledTable, TableContext, first_line
 from spark_events.ctas.jvm import entry_of
 from spark_events.ctas.publisher import Publisher
-from spark_events.ctas.publishers import Publishers
+from spark_events.ctas.publishers import publisher_name, publishers_of
 from spark_events.ctas.recovery import (
     CatalogStatus,
     ListedTransaction,
@@ -61,7 +61,7 @@ class Transactions:
         leases = entry.leases(storage, self.settings.lease_ms // _LEASES_PER_LEASE)
         self._owner = Owner.this_process(str(spark.sparkContext.applicationId))
         self.journal = TransactionJournal(storage, leases, self.settings, self._owner)
-        self._publishers = Publishers(spark, entry)
+        self._publishers = publishers_of(spark, entry)
 
     # -- FLIP-305's interface ----------------------------------------------------------------------------
 
@@ -75,7 +75,7 @@ class Transactions:
             CtasError: what is there cannot be replaced.
             pyspark.errors.AnalysisException: there is such a table, or none that could be replaced.
         """
-        publisher = self._publishers.choose(table)
+        publisher = self._publishers[publisher_name(table)]
         previous = publisher.existing_table(table)
         if previous is not None and ignore_if_exists and not table.purpose.replaces:
             return None
@@ -91,7 +91,7 @@ class Transactions:
 
     def resumed(self, table: TableDefinition) -> JournaledTable | None:
         """Take over the transaction of the same stream whose driver was killed; None where there is none."""
-        catalog_id = self._publishers.choose(table).catalog_id(table.path.catalog)
+        catalog_id = self._publishers[publisher_name(table)].catalog_id(table.path.catalog)
         same = (table.path, table.purpose, table.fields)
         for transaction in self.journal.unfinished():
             is_same = (transaction.path, transaction.purpose, transaction.table) == same
