@@ -54,8 +54,7 @@ class JdbcPublisher(Publisher):
         return "", ""
 
     def write(self, transaction: Transaction, statement: Any) -> Written:
-        metrics = orjson.loads(statement.writeTable(transaction.hidden_name, None))
-        return Written(metrics.get("rows"))
+        return Written(orjson.loads(statement.writeTable(transaction.hidden_name, None)).get("rows"))
 
     def read(self, transaction: Transaction) -> Any:
         path = transaction.path

@@ -95,7 +95,7 @@ def dropped_meanwhile(path: TablePath) -> CommitConflictError:
 
 
 def replaced_meanwhile(path: TablePath, winner: str = "") -> CommitConflictError:
-    """Return the error for a table that somebody else has replaced; the winner may not be known."""
+    """Return the error for a table that somebody else has replaced."""
     by = f", by {winner}" if winner else ""
     return CommitConflictError(
         f"{path} was replaced while this replacement was written{by}; the first one stays. Run the "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from spark_events.ctas.checks import Check
@@ -161,16 +161,9 @@ def _run(
     transactions.collect_later(table.transaction)
     if not is_created:
         return CtasResult(str(definition.path), False, table.level, table.txid)
-    return CtasResult(
-        str(definition.path),
-        created=True,
-        level=table.level,
-        txid=table.txid,
-        rows=written.rows,
-        bytes=written.bytes,
-        files=written.files,
-        replaced=table.transaction.previous is not None,
-    )
+    replaced = table.transaction.previous is not None
+    name = str(definition.path)
+    return CtasResult(name, True, table.level, table.txid, **asdict(written), replaced=replaced)
 
 
 def _new_table(

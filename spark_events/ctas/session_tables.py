@@ -130,8 +130,8 @@ class SessionPublisher(Publisher):
     def _replace(self, transaction: Transaction) -> None:
         path, name = transaction.path, transaction.path.name
         if not self._in_hive:
-            is_managed = transaction.table["managed"]
-            self._tables.replace(described(transaction), name, transaction.location, is_managed)
+            managed = transaction.table["managed"]
+            self._tables.replace(described(transaction), name, transaction.location, managed)
             return
         self._stand_in(transaction)
         if transaction.level is Level.POINTER:

@@ -26,7 +26,7 @@ def parse(entry: Any, text: str, data: Any = None) -> TableDefinition:
     Args:
         entry: ``Entry.java`` of the session.
         text: the statement.
-        data: a DataFrame whose rows are taken, in place of those of the statement's own query.
+        data: a DataFrame that takes the place of the statement's own query.
 
     Raises:
         CtasError: it is another statement.

@@ -18,11 +18,6 @@ _SINK_LOG = "_spark_metadata"
 class BoundedStream:
     """Runs a stream to its end, into the folder of a transaction.
 
-    Args:
-        data: a streaming DataFrame.
-        trigger: as of ``DataStreamWriter.trigger``.
-        storage: ``Storage.java``.
-
     Raises:
         NotAtomicError: the trigger has no end.
 
