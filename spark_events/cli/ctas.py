@@ -16,7 +16,8 @@ from spark_events.api import ConfigError
 from spark_events.cli.console import FAILED, AsWide, err, out, plain, say
 from spark_events.cli.options import Conf, PropertiesFile
 from spark_events.ctas.errors import JournalError
-from spark_events.ctas.recovery import ListedTransaction, Recovered
+from spark_events.ctas.recovery import Recovered
+from spark_events.ctas.transaction import Transaction
 from spark_events.ctas.transactions import Transactions, transactions_of
 from spark_events.spark.conf import read_conf
 from spark_events.spark.session import QUIET, start_session
@@ -41,10 +42,10 @@ def list_(
     with _transactions(properties_file, conf) as transactions:
         listed = transactions.listed()
     if as_json:
-        for row in listed:
-            typer.echo(row.transaction.to_json())
+        for transaction, _ in listed:
+            typer.echo(transaction.to_json())
     elif listed:
-        show_transactions(map(_cells, listed), out)
+        show_transactions((_cells(transaction, note) for transaction, note in listed), out)
     else:
         say(f"no transaction in {plain(transactions.journal.folder)}")
 
@@ -79,8 +80,8 @@ def abort(
     Exits 2 where there is no such transaction, or it is committed.
     """
     with _transactions(properties_file, conf) as transactions:
-        outcome = transactions.abort(txid)
-    _show_outcomes([outcome])
+        outcomes = [transactions.abort(txid)]
+    _show_outcomes(outcomes)
 
 
 def show_transactions(rows: Iterable[Iterable[str]], console: Console) -> None:
@@ -111,8 +112,7 @@ def _transactions(properties_file: Path | None, conf: list[str] | None) -> Itera
         session.stop()
 
 
-def _cells(listed: ListedTransaction) -> list[str]:
-    transaction = listed.transaction
+def _cells(transaction: Transaction, note: str) -> list[str]:
     since = datetime.fromtimestamp(transaction.at_ms / 1000)
     return [
         transaction.txid,
@@ -121,7 +121,7 @@ def _cells(listed: ListedTransaction) -> list[str]:
         f"{since:%Y-%m-%d %H:%M:%S}",
         transaction.level.value,
         str(transaction.owner),
-        listed.note,
+        note,
     ]
 
 

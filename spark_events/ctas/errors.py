@@ -1,13 +1,4 @@
-"""What an atomic CREATE TABLE AS SELECT raises, besides what Spark raises for the statement itself.
-
-* SparkEventsError
-    * CtasError
-        * NotAtomicError       no level, or not the one that was required, can be had for this table
-        * CheckFailedError     what was written is not what it should be
-        * CommitConflictError  somebody else changed the table since the statement began
-        * FencedError          somebody else has ended this transaction: its owner was silent for too long
-        * JournalError         the journal cannot be read, or has no such transaction
-"""
+"""The errors of an atomic CREATE TABLE AS SELECT, besides those that Spark raises for the statement."""
 
 from __future__ import annotations
 
@@ -19,7 +10,7 @@ class CtasError(SparkEventsError):
 
 
 class NotAtomicError(CtasError):
-    """The table cannot be made as the statement demands; the query was not run."""
+    """No level, or not the one that is required, can be had for the table; the query was not run."""
 
 
 class CheckFailedError(CtasError):
@@ -31,8 +22,8 @@ class CommitConflictError(CtasError):
 
 
 class FencedError(CtasError):
-    """The transaction was ended by somebody else, who had to think that its driver is dead."""
+    """Somebody else has ended the transaction: its owner was silent for too long."""
 
 
 class JournalError(CtasError):
-    """The journal cannot be used, or knows no such transaction."""
+    """The journal cannot be read or written to, or has no such transaction."""

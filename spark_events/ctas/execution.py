@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Any
 
 from spark_events.ctas.journaled_table import JournaledTable
@@ -18,24 +17,19 @@ _MOST_CAUSES = 5
 class StatementExecution:
     """Spark's own listeners see the statement begin and end with it; its jobs and checks belong to it.
 
-    Args:
-        spark: the session.
-        transactions: of the session.
-        definition: what is made.
-
     Attributes:
         job_id: as job status listeners have it, ``<application id>/<execution id>``.
     """
 
-    def __init__(self, spark: Any, transactions: Transactions, definition: TableDefinition) -> None:
-        self._spark = spark
+    def __init__(self, transactions: Transactions, definition: TableDefinition) -> None:
+        self._context = transactions.spark.sparkContext
         self._entry = transactions.entry
         self._stragglers_ms = transactions.settings.stragglers_ms
         self._plan = definition.statement.execution()
         self.job_id = ""
 
     def __enter__(self) -> StatementExecution:
-        context = self._spark.sparkContext
+        context = self._context
         self._java_execution = self._entry.begin(self._plan)
         self._outer_root = context.getLocalProperty(_ROOT)
         context.setLocalProperty(_ROOT, self._java_execution.root())
@@ -43,11 +37,9 @@ class StatementExecution:
         self.job_id = f"{context.applicationId}/{self._java_execution.root()}"
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._tasks.close()
-        self._spark.sparkContext.setLocalProperty(_ROOT, self._outer_root)
+        self._context.setLocalProperty(_ROOT, self._outer_root)
         if error is None:
             self._java_execution.end(None)
         elif (thrown := _thrown(error)) is not None:

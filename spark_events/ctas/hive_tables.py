@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from spark_events.ctas.publisher import txid_property
 from spark_events.ctas.session_tables import SessionPublisher
 from spark_events.ctas.transaction import Level, Transaction
 from spark_events.ctas.two_phase import TableDefinition, Written
@@ -22,7 +21,7 @@ class HivePublisher(SessionPublisher):
         return Level.RENAME
 
     def write(self, transaction: Transaction, statement: Any) -> Written:
-        metrics = statement.writeHive(transaction.hidden_name, transaction.stage, txid_property(transaction))
+        metrics = statement.writeHive(transaction.hidden_name, transaction.stage, transaction.txid)
         return self._written(metrics, transaction)
 
     def read(self, transaction: Transaction) -> Any:

@@ -22,21 +22,12 @@ class JdbcPublisher(Publisher):
 
     The database itself holds how a transaction ended (``spark_events_ctas``, in the schema of the table), so
     that a commit and an abort of the same transaction cannot both succeed.
-
-    Args:
-        spark: the session.
-        entry: its ``Entry.java``.
     """
 
     name = "jdbc"
 
-    def __init__(self, spark: Any, entry: Any) -> None:
-        self._spark = spark
-        self._entry = entry
-        self._catalogs = entry.catalogTables()
-
     def catalog_id(self, catalog: str) -> str:
-        if not self._catalogs.has(catalog):
+        if not self._entry.catalogTables().has(catalog):
             return ""
         # What a URL has behind its database's name may be a password.
         return hashlib.sha256(str(self._database(catalog).url()).split("?")[0].encode()).hexdigest()[:16]
@@ -63,8 +54,7 @@ class JdbcPublisher(Publisher):
         return "", ""
 
     def write(self, transaction: Transaction, statement: Any) -> Written:
-        metrics = orjson.loads(statement.writeTable(transaction.hidden_name, "{}"))
-        return Written(metrics.get("rows"))
+        return Written(orjson.loads(statement.writeTable(transaction.hidden_name, None)).get("rows"))
 
     def read(self, transaction: Transaction) -> Any:
         path = transaction.path

@@ -47,9 +47,6 @@ class JournaledTable(TwoPhaseCatalogTable):
         publisher: of its catalog.
         context: of its session.
         statement: writes the rows; None where the transaction is only ended.
-
-    Attributes:
-        transaction: as it is now.
     """
 
     def __init__(
@@ -229,7 +226,6 @@ class JournaledTable(TwoPhaseCatalogTable):
 
 
 def _exists_already(error: BaseException) -> bool:
-    """Tell whether an error says that there is such a table."""
     get_condition = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
     condition = (get_condition() if get_condition else None) or ""
     return condition.split(".")[0] in _EXISTS

@@ -29,9 +29,6 @@ _JAVA = JavaUnit("spark_events.ctas", "io.sparkevents.ctas", _CLASSES, SHARED)
 def entry_of(spark: Any) -> Any:
     """Return ``Entry.java`` of a session.
 
-    Args:
-        spark: a SparkSession.
-
     Raises:
         CtasError: there is no driver in reach, as with Spark Connect.
     """

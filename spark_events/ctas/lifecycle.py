@@ -20,17 +20,11 @@ _ATOMIC = "atomic"
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What a caller demands of a statement besides its table.
+    """What a caller demands of a statement besides its table; ``sql`` says more of each."""
 
-    Attributes:
-        checks: of what was written, before it is published.
-        require: ``atomic``, or a level's name; None where the best that the catalog can do is good enough.
-        hooks: called as the statement's job goes on, besides the one that commits the table.
-    """
-
-    checks: Sequence[Check] = ()
-    require: str | Level | None = None
-    hooks: Sequence[JobStatusHook] = ()
+    checks: Sequence[Check]
+    require: str | Level | None
+    hooks: Sequence[JobStatusHook]
 
     def check_table(self, table: JournaledTable) -> None:
         """Raise where a table cannot be made as it is demanded; nothing has run yet.
@@ -49,12 +43,7 @@ class Lifecycle:
     """Takes one transaction from its beginning to its end.
 
     The first hook is FLIP-305's, which begins, commits and aborts the table; those of the caller come after
-    it.
-
-    Args:
-        table: of the transaction.
-        execution: the statement's job, which has begun and writes the rows.
-        conditions: of the caller.
+    it. The execution is the statement's job, which has begun and writes the rows.
     """
 
     def __init__(
@@ -75,7 +64,8 @@ class Lifecycle:
             found that somebody else was faster.
         """
         try:
-            self._begin()
+            for hook in (self._table_hook, *self._hooks):
+                hook.on_created(self._job_id)
             written = self._execution.write(self._table)
             run_checks(self._checks, self._table, written)
             self._table.prepare()
@@ -85,10 +75,6 @@ class Lifecycle:
             raise
         self._report_commit()
         return written, bool(self._table_hook.committed)
-
-    def _begin(self) -> None:
-        for hook in (self._table_hook, *self._hooks):
-            hook.on_created(self._job_id)
 
     def _roll_back(self, error: BaseException) -> None:
         is_cancelled = was_cancelled(error)

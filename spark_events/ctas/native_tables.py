@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from spark_events.ctas.errors import CtasError, NotAtomicError
-from spark_events.ctas.publisher import Publisher, parse_state, txid_property
+from spark_events.ctas.publisher import Publisher
 from spark_events.ctas.transaction import Level, State, TablePath, Transaction
 from spark_events.ctas.two_phase import TableDefinition, Written
 from spark_events.runtime.log_once import logger
@@ -18,25 +18,18 @@ _DELTA_LOG = "_delta_log"
 
 
 class NativePublisher(Publisher):
-    """Tables of connectors' catalogs: their own path, with the transaction's id among the properties.
-
-    Args:
-        spark: the session.
-        entry: its ``Entry.java``.
-    """
+    """Tables of connectors' catalogs: their own path, with the transaction's id among the properties."""
 
     name = "native"
     commits_on_write = True
 
     def __init__(self, spark: Any, entry: Any) -> None:
-        self._storage = entry.storage()
-        self._session_tables = entry.sessionTables()
+        super().__init__(spark, entry)
         self._catalogs = entry.catalogTables()
-        self._application = str(spark.sparkContext.applicationId)
 
     def catalog_id(self, catalog: str) -> str:
         if catalog == _SESSION_CATALOG:
-            return "hive" if self._session_tables.isHive() else f"memory {self._application}"
+            return super().catalog_id(catalog)
         return f"catalog {catalog}" if self._catalogs.has(catalog) else ""
 
     def existing_table(self, definition: TableDefinition) -> Mapping[str, Any] | None:
@@ -50,13 +43,12 @@ class NativePublisher(Publisher):
         if definition.path.catalog != _SESSION_CATALOG or fields["location"]:
             return "", fields["location"] or ""
         path = definition.path
-        folder = self._storage.qualified(self._session_tables.defaultLocation(path.database, path.name))
+        folder = self._storage.qualified(self._tables.defaultLocation(path.database, path.name))
         # Only what is not there yet can be this transaction's, and be removed with it.
         return ("" if self._storage.exists(folder) else folder), folder
 
     def write(self, transaction: Transaction, statement: Any) -> Written:
-        metrics = orjson.loads(statement.writeTable(None, txid_property(transaction)))
-        return Written(metrics.get("rows"), metrics.get("bytes"), metrics.get("files"))
+        return Written(**orjson.loads(statement.writeTable(None, transaction.txid)))
 
     def read(self, transaction: Transaction) -> Any:
         raise NotAtomicError(
@@ -100,7 +92,10 @@ class NativePublisher(Publisher):
         self._storage.delete(folder)
 
     def _state(self, path: TablePath) -> dict[str, Any] | None:
-        return parse_state(self._catalogs.state(path.catalog, path.database, path.name))
+        state: dict[str, Any] | None = orjson.loads(
+            self._catalogs.state(path.catalog, path.database, path.name)
+        )
+        return state
 
 
 def _is_staged(fields: Mapping[str, Any]) -> bool:

@@ -6,8 +6,6 @@ import abc
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
 from spark_events.ctas.errors import CommitConflictError
 from spark_events.ctas.transaction import Level, TablePath, Transaction
 from spark_events.ctas.two_phase import TableDefinition, Written
@@ -19,6 +17,10 @@ TXID = "ctas.txid"
 class Publisher(abc.ABC):
     """Writes, publishes and removes the table of a transaction in one kind of catalog.
 
+    Args:
+        spark: the session.
+        entry: its ``Entry.java``.
+
     Attributes:
         name: what the journal calls it.
         commits_on_write: whether its catalog publishes what it writes at once.
@@ -27,9 +29,17 @@ class Publisher(abc.ABC):
     name = ""
     commits_on_write = False
 
-    @abc.abstractmethod
+    def __init__(self, spark: Any, entry: Any) -> None:
+        self._spark = spark
+        self._entry = entry
+        self._storage = entry.storage()
+        self._tables = entry.sessionTables()
+        self._in_hive = bool(self._tables.isHive())
+        self._application = str(spark.sparkContext.applicationId)
+
     def catalog_id(self, catalog: str) -> str:
         """Return what tells a catalog from another of its name; empty where this session has none."""
+        return "hive" if self._in_hive else f"memory {self._application}"
 
     @abc.abstractmethod
     def existing_table(self, definition: TableDefinition) -> Mapping[str, Any] | None:
@@ -79,24 +89,13 @@ class Publisher(abc.ABC):
         """Remove what is left of the table before."""
 
 
-def txid_property(transaction: Transaction) -> str:
-    """Return the property of a transaction's table, as JSON."""
-    return orjson.dumps({TXID: transaction.txid}).decode()
-
-
-def parse_state(text: str | None) -> dict[str, Any] | None:
-    """Return what Java tells of a table; None where there is none."""
-    state: dict[str, Any] | None = orjson.loads(text) if text else None
-    return state
-
-
 def dropped_meanwhile(path: TablePath) -> CommitConflictError:
     """Return the error for a table that was to be replaced and is gone."""
     return CommitConflictError(f"{path} was dropped while its replacement was written; it stays so")
 
 
 def replaced_meanwhile(path: TablePath, winner: str = "") -> CommitConflictError:
-    """Return the error for a table that somebody else has replaced; the winner may not be known."""
+    """Return the error for a table that somebody else has replaced."""
     by = f", by {winner}" if winner else ""
     return CommitConflictError(
         f"{path} was replaced while this replacement was written{by}; the first one stays. Run the "

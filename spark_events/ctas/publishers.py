@@ -13,41 +13,23 @@ from spark_events.ctas.publisher import Publisher
 from spark_events.ctas.two_phase import TableDefinition
 
 _JDBC_CATALOG = ".JDBCTableCatalog"
+_CLASSES: tuple[type[Publisher], ...] = (FilesPublisher, HivePublisher, JdbcPublisher, NativePublisher)
 
 
-class Publishers:
-    """Finds publishers.
+def publishers_of(spark: Any, entry: Any) -> dict[str, Publisher]:
+    """Return the publishers by their names in the journal."""
+    return {publisher.name: publisher(spark, entry) for publisher in _CLASSES}
 
-    Args:
-        spark: the session.
-        entry: its ``Entry.java``.
+
+def publisher_name(definition: TableDefinition) -> str:
+    """Return the name of the publisher that can make a table.
+
+    Raises:
+        CtasError: none can.
     """
-
-    def __init__(self, spark: Any, entry: Any) -> None:
-        publishers: tuple[Publisher, ...] = (
-            FilesPublisher(spark, entry),
-            HivePublisher(spark, entry),
-            JdbcPublisher(spark, entry),
-            NativePublisher(spark, entry),
-        )
-        self._by_name = {publisher.name: publisher for publisher in publishers}
-
-    def __getitem__(self, name: str) -> Publisher:
-        """Return a publisher by its name in the journal."""
-        return self._by_name[name]
-
-    def choose(self, definition: TableDefinition) -> Publisher:
-        """Return the publisher that can make a table.
-
-        Raises:
-            CtasError: none can.
-        """
-        kind = definition.fields["kind"]
-        if kind == "v2":
-            is_jdbc = definition.fields["catalog_class"].endswith(_JDBC_CATALOG)
-            return self._by_name["jdbc" if is_jdbc else "native"]
-        if kind not in self._by_name:
-            raise CtasError(
-                f"Spark makes {kind} of the statement, which is no CREATE TABLE AS SELECT known here"
-            )
-        return self._by_name[kind]
+    kind = str(definition.fields["kind"])
+    if kind == "v2":
+        return "jdbc" if definition.fields["catalog_class"].endswith(_JDBC_CATALOG) else "native"
+    if kind not in ("files", "hive"):
+        raise CtasError(f"Spark makes {kind} of the statement, which is no CREATE TABLE AS SELECT known here")
+    return kind

@@ -56,12 +56,7 @@ class RecoveryAction(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class RecoveryDecision:
-    """What is done with a transaction, and why.
-
-    Attributes:
-        action: what is done.
-        reason: why; empty where the action says it all.
-    """
+    """What is done with a transaction, and why; the reason is empty where the action says it all."""
 
     action: RecoveryAction
     reason: str = ""
@@ -70,23 +65,6 @@ class RecoveryDecision:
     def changes_catalog(self) -> bool:
         """Whether it can be done only where the transaction's catalog is in reach."""
         return self.action in (RecoveryAction.COLLECT, RecoveryAction.RESOLVE)
-
-
-@dataclass(frozen=True, slots=True)
-class RecoverySituation:
-    """What there is to decide by.
-
-    Attributes:
-        transaction: as the journal has it.
-        owner: whether somebody is at work on it.
-        request: how much it is wanted.
-        now_ms: the time, in ms since the epoch.
-    """
-
-    transaction: Transaction
-    owner: OwnerStatus
-    request: RecoveryRequest
-    now_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,34 +82,22 @@ class Recovered:
     failed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ListedTransaction:
-    """A transaction as it may be shown.
-
-    Attributes:
-        transaction: without the values of secrets.
-        note: what there is to say of it besides its state; may be empty.
-    """
-
-    transaction: Transaction
-    note: str
-
-
 _IGNORE = RecoveryDecision(RecoveryAction.IGNORE)
 _RESUMABLE = "its statement, run again, goes on from its checkpoint; given its id, it is rolled back"
 
 
-def decide(situation: RecoverySituation) -> RecoveryDecision:
+def decide(
+    transaction: Transaction, owner: OwnerStatus, request: RecoveryRequest, now_ms: int
+) -> RecoveryDecision:
     """Return what is to be done, as far as the journal can tell: ``consider_catalog`` decides the rest."""
-    transaction, request = situation.transaction, situation.request
     if transaction.state is State.ABORTED:
         return _IGNORE
     if transaction.state is State.COMMITTED:
-        is_due = 0 < transaction.collect_after_ms <= situation.now_ms
+        is_due = 0 < transaction.collect_after_ms <= now_ms
         return RecoveryDecision(RecoveryAction.COLLECT) if is_due else _IGNORE
-    if situation.owner is OwnerStatus.SELF and request is not RecoveryRequest.FORCED:
+    if owner is OwnerStatus.SELF and request is not RecoveryRequest.FORCED:
         return _IGNORE
-    if situation.owner is OwnerStatus.ALIVE and request is not RecoveryRequest.FORCED:
+    if owner is OwnerStatus.ALIVE and request is not RecoveryRequest.FORCED:
         return RecoveryDecision(RecoveryAction.LEAVE, "its owner is alive")
     if transaction.is_resumable and request is RecoveryRequest.SWEEP:
         return RecoveryDecision(RecoveryAction.LEAVE, _RESUMABLE)

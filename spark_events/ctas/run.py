@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from spark_events.ctas.checks import Check
@@ -12,11 +12,12 @@ from spark_events.ctas.execution import StatementExecution
 from spark_events.ctas.hooks import JobStatusHook
 from spark_events.ctas.journaled_table import JournaledTable
 from spark_events.ctas.lifecycle import Conditions, Lifecycle
-from spark_events.ctas.statement import TableClauses, parse
+from spark_events.ctas.statement import BEGINNINGS, buckets_clause, columns, pairs, parse
 from spark_events.ctas.streams import BoundedStream, refuse_stream
 from spark_events.ctas.transaction import Level, Purpose
 from spark_events.ctas.transactions import Transactions, transactions_of
 from spark_events.ctas.two_phase import TableDefinition
+from spark_events.spark.sql_text import literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def sql(
     """
     transactions = transactions_of(spark)
     definition = parse(transactions.entry, statement)
-    return _run(spark, transactions, definition, Conditions(tuple(checks), require, tuple(hooks)))
+    return _run(transactions, definition, Conditions(tuple(checks), require, tuple(hooks)))
 
 
 def create_table_as(
@@ -126,29 +127,25 @@ def create_table_as(
         require: as of ``sql``.
         hooks: as of ``sql``.
     """
-    clauses = TableClauses(
-        table,
-        _purpose(mode),
-        format=format,
-        partition_by=partition_by,
-        bucket_by=bucket_by,
-        sort_by=sort_by,
-        options=options,
-        location=location,
-        comment=comment,
-        properties=properties,
-    )
-    spark = data.sparkSession
-    transactions = transactions_of(spark)
-    statement = clauses.to_sql()
+    clauses = [  # in the order of Spark's grammar
+        f"{BEGINNINGS[_purpose(mode)]} {table}",
+        f"USING {format}" if format else "",
+        f"OPTIONS ({pairs(options)})" if options else "",
+        f"PARTITIONED BY ({columns(partition_by)})" if partition_by else "",
+        buckets_clause(bucket_by, sort_by),
+        f"LOCATION {literal(location)}" if location else "",
+        f"COMMENT {literal(comment)}" if comment else "",
+        f"TBLPROPERTIES ({pairs(properties)})" if properties else "",
+        "AS SELECT 1",  # which the DataFrame replaces
+    ]
+    transactions = transactions_of(data.sparkSession)
     stream = BoundedStream(data, trigger, transactions.entry.storage()) if data.isStreaming else None
+    statement = " ".join(clause for clause in clauses if clause)
     definition = parse(transactions.entry, statement, data)
-    conditions = Conditions(tuple(checks), require, tuple(hooks))
-    return _run(spark, transactions, definition, conditions, stream)
+    return _run(transactions, definition, Conditions(tuple(checks), require, tuple(hooks)), stream)
 
 
 def _run(
-    spark: Any,
     transactions: Transactions,
     definition: TableDefinition,
     conditions: Conditions,
@@ -159,22 +156,14 @@ def _run(
     if table is None:
         return CtasResult(str(definition.path), created=False)
     conditions.check_table(table)
-    execution = stream or StatementExecution(spark, transactions, definition)
-    with execution:
+    with stream or StatementExecution(transactions, definition) as execution:
         written, is_created = Lifecycle(table, execution, conditions).run()
     transactions.collect_later(table.transaction)
     if not is_created:
         return CtasResult(str(definition.path), False, table.level, table.txid)
-    return CtasResult(
-        str(definition.path),
-        created=True,
-        level=table.level,
-        txid=table.txid,
-        rows=written.rows,
-        bytes=written.bytes,
-        files=written.files,
-        replaced=table.transaction.previous is not None,
-    )
+    replaced = table.transaction.previous is not None
+    name = str(definition.path)
+    return CtasResult(name, True, table.level, table.txid, **asdict(written), replaced=replaced)
 
 
 def _new_table(

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from spark_events.ctas.errors import CommitConflictError, CtasError, NotAtomicError
-from spark_events.ctas.publisher import TXID, Publisher, dropped_meanwhile, parse_state, replaced_meanwhile
+from spark_events.ctas.publisher import TXID, Publisher, dropped_meanwhile, replaced_meanwhile
 from spark_events.ctas.transaction import Level, TablePath, Transaction
 from spark_events.ctas.two_phase import TableDefinition, Written
 from spark_events.spark.sql_text import quoted
@@ -21,23 +21,11 @@ _PARTITIONS_IN_CATALOG = "spark.sql.hive.manageFilesourcePartitions"
 
 
 class SessionPublisher(Publisher):
-    """What tables of files and tables of Hive's own formats have in common.
-
-    Args:
-        spark: the session.
-        entry: its ``Entry.java``.
-    """
+    """What tables of files and tables of Hive's own formats have in common."""
 
     def __init__(self, spark: Any, entry: Any) -> None:
-        self._spark = spark
-        self._storage = entry.storage()
-        self._tables = entry.sessionTables()
+        super().__init__(spark, entry)
         self._hive_tables = entry.hiveTables()
-        self._in_hive = bool(self._tables.isHive())
-        self._application = str(spark.sparkContext.applicationId)
-
-    def catalog_id(self, catalog: str) -> str:
-        return "hive" if self._in_hive else f"memory {self._application}"
 
     def existing_table(self, definition: TableDefinition) -> Mapping[str, Any] | None:
         return self._state(definition.path, definition.path.name)
@@ -142,8 +130,8 @@ class SessionPublisher(Publisher):
     def _replace(self, transaction: Transaction) -> None:
         path, name = transaction.path, transaction.path.name
         if not self._in_hive:
-            is_managed = transaction.table["managed"]
-            self._tables.replace(described(transaction), name, transaction.location, is_managed)
+            managed = transaction.table["managed"]
+            self._tables.replace(described(transaction), name, transaction.location, managed)
             return
         self._stand_in(transaction)
         if transaction.level is Level.POINTER:
@@ -171,7 +159,7 @@ class SessionPublisher(Publisher):
     def _state(self, path: TablePath, name: str) -> dict[str, Any] | None:
         if not self._tables.hasDatabase(path.database):
             return None
-        state = parse_state(self._tables.state(path.database, name))
+        state: dict[str, Any] | None = orjson.loads(self._tables.state(path.database, name))
         if state and state["location"]:
             state["location"] = self._storage.qualified(state["location"])
         return state

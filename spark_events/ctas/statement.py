@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -13,7 +12,7 @@ from spark_events.ctas.transaction import Purpose, TablePath
 from spark_events.ctas.two_phase import TableDefinition
 from spark_events.spark.sql_text import literal, quoted
 
-_BEGINNINGS = {
+BEGINNINGS = {
     Purpose.CREATE: "CREATE TABLE",
     Purpose.CREATE_IF_NOT_EXISTS: "CREATE TABLE IF NOT EXISTS",
     Purpose.REPLACE: "REPLACE TABLE",
@@ -27,7 +26,7 @@ def parse(entry: Any, text: str, data: Any = None) -> TableDefinition:
     Args:
         entry: ``Entry.java`` of the session.
         text: the statement.
-        data: a DataFrame whose rows are taken, in place of those of the statement's own query.
+        data: a DataFrame that takes the place of the statement's own query.
 
     Raises:
         CtasError: it is another statement.
@@ -47,58 +46,26 @@ def parse(entry: Any, text: str, data: Any = None) -> TableDefinition:
     return TableDefinition(path, Purpose(fields["purpose"]), fields, statement)
 
 
-@dataclass(frozen=True, slots=True)
-class TableClauses:
-    """The clauses of a CREATE TABLE; ``create_table_as`` says what each of them is."""
+def buckets_clause(bucket_by: tuple[int, Sequence[str]] | None, sort_by: Sequence[str]) -> str:
+    """Return the clause of buckets; empty where there are none.
 
-    table: str
-    purpose: Purpose
-    format: str | None = None
-    partition_by: Sequence[str] = ()
-    bucket_by: tuple[int, Sequence[str]] | None = None
-    sort_by: Sequence[str] = ()
-    options: Mapping[str, str] | None = None
-    location: str | None = None
-    comment: str | None = None
-    properties: Mapping[str, str] | None = None
-
-    def to_sql(self) -> str:
-        """Return a statement, in the order of clauses of Spark's grammar; its query is to be replaced.
-
-        Raises:
-            CtasError: rows are to be sorted within buckets, and there are none.
-        """
-        parts = [_BEGINNINGS[self.purpose], self.table]
-        if self.format:
-            parts.append(f"USING {self.format}")
-        if self.options:
-            parts.append(f"OPTIONS ({_pairs(self.options)})")
-        if self.partition_by:
-            parts.append(f"PARTITIONED BY ({_columns(self.partition_by)})")
-        parts += self._buckets()
-        if self.location:
-            parts.append(f"LOCATION {literal(self.location)}")
-        if self.comment:
-            parts.append(f"COMMENT {literal(self.comment)}")
-        if self.properties:
-            parts.append(f"TBLPROPERTIES ({_pairs(self.properties)})")
-        return " ".join([*parts, "AS SELECT 1"])
-
-    def _buckets(self) -> list[str]:
-        if not self.bucket_by:
-            if self.sort_by:
-                raise CtasError(
-                    f"sort_by={list(self.sort_by)!r} sorts the rows of buckets, so it needs bucket_by"
-                )
-            return []
-        number, columns = self.bucket_by
-        sorted_by = [f"SORTED BY ({_columns(self.sort_by)})"] if self.sort_by else []
-        return [f"CLUSTERED BY ({_columns(columns)})", *sorted_by, f"INTO {int(number)} BUCKETS"]
+    Raises:
+        CtasError: rows are to be sorted within buckets, and there are none.
+    """
+    if not bucket_by:
+        if sort_by:
+            raise CtasError(f"sort_by={list(sort_by)!r} sorts the rows of buckets, so it needs bucket_by")
+        return ""
+    number, names = bucket_by
+    sorted_by = f"SORTED BY ({columns(sort_by)}) " if sort_by else ""
+    return f"CLUSTERED BY ({columns(names)}) {sorted_by}INTO {int(number)} BUCKETS"
 
 
-def _columns(names: Sequence[str]) -> str:
+def columns(names: Sequence[str]) -> str:
+    """Return a list of columns."""
     return ", ".join(quoted([name]) for name in names)
 
 
-def _pairs(values: Mapping[str, str]) -> str:
+def pairs(values: Mapping[str, str]) -> str:
+    """Return a list of keys and values."""
     return ", ".join(f"{literal(key)} = {literal(str(value))}" for key, value in values.items())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any
 from urllib.parse import unquote
 
@@ -18,11 +17,6 @@ _SINK_LOG = "_spark_metadata"
 
 class BoundedStream:
     """Runs a stream to its end, into the folder of a transaction.
-
-    Args:
-        data: a streaming DataFrame.
-        trigger: as of ``DataStreamWriter.trigger``.
-        storage: ``Storage.java``.
 
     Raises:
         NotAtomicError: the trigger has no end.
@@ -57,9 +51,7 @@ class BoundedStream:
     def __enter__(self) -> BoundedStream:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Do nothing: the query tells Spark's listeners of itself."""
 
     def await_tasks(self) -> None:
@@ -108,11 +100,7 @@ def _normalized(path: str) -> str:
 
 
 def refuse_stream(definition: TableDefinition, stream: BoundedStream | None) -> None:
-    """Raise where a stream cannot make a table.
-
-    Raises:
-        NotAtomicError: says why.
-    """
+    """Raise NotAtomicError where a stream cannot make a table."""
     fields = definition.fields
     if stream is None:
         if fields.get("is_streaming"):

@@ -12,16 +12,14 @@ from spark_events.ctas.journal import TransactionJournal
 from spark_events.ctas.journaled_table import JournaledTable, TableContext, first_line
 from spark_events.ctas.jvm import entry_of
 from spark_events.ctas.publisher import Publisher
-from spark_events.ctas.publishers import Publishers
+from spark_events.ctas.publishers import publisher_name, publishers_of
 from spark_events.ctas.recovery import (
     CatalogStatus,
-    ListedTransaction,
     OwnerStatus,
     Recovered,
     RecoveryAction,
     RecoveryDecision,
     RecoveryRequest,
-    RecoverySituation,
     consider_catalog,
     decide,
     note_on,
@@ -47,11 +45,14 @@ class Transactions:
         CtasError: there is no driver in reach.
 
     Attributes:
+        spark: the session.
+        entry: its ``Entry.java``.
         settings: what is configured.
         journal: where the transactions are written down.
     """
 
     def __init__(self, spark: Any) -> None:
+        self.spark = spark
         self.entry = entry = entry_of(spark)
         conf = dict(spark.sparkContext.getConf().getAll())
         warehouse = str(spark.conf.get("spark.sql.warehouse.dir"))
@@ -61,7 +62,7 @@ class Transactions:
         leases = entry.leases(storage, self.settings.lease_ms // _LEASES_PER_LEASE)
         self._owner = Owner.this_process(str(spark.sparkContext.applicationId))
         self.journal = TransactionJournal(storage, leases, self.settings, self._owner)
-        self._publishers = Publishers(spark, entry)
+        self._publishers = publishers_of(spark, entry)
 
     # -- FLIP-305's interface ----------------------------------------------------------------------------
 
@@ -75,7 +76,7 @@ class Transactions:
             CtasError: what is there cannot be replaced.
             pyspark.errors.AnalysisException: there is such a table, or none that could be replaced.
         """
-        publisher = self._publishers.choose(table)
+        publisher = self._publishers[publisher_name(table)]
         previous = publisher.existing_table(table)
         if previous is not None and ignore_if_exists and not table.purpose.replaces:
             return None
@@ -91,7 +92,7 @@ class Transactions:
 
     def resumed(self, table: TableDefinition) -> JournaledTable | None:
         """Take over the transaction of the same stream whose driver was killed; None where there is none."""
-        catalog_id = self._publishers.choose(table).catalog_id(table.path.catalog)
+        catalog_id = self._publishers[publisher_name(table)].catalog_id(table.path.catalog)
         same = (table.path, table.purpose, table.fields)
         for transaction in self.journal.unfinished():
             is_same = (transaction.path, transaction.purpose, transaction.table) == same
@@ -110,13 +111,12 @@ class Transactions:
 
     # -- recovery ----------------------------------------------------------------------------------------
 
-    def listed(self) -> list[ListedTransaction]:
-        """Return all transactions that the journal knows, the oldest first."""
-        listed = []
-        for transaction in self.journal.all():
-            note = note_on(transaction, self._owner_status(transaction))
-            listed.append(ListedTransaction(transaction.masked(self._secret_keys), note))
-        return listed
+    def listed(self) -> list[tuple[Transaction, str]]:
+        """Return all transactions, the oldest first, without secrets, and with a note on each."""
+        return [
+            (transaction.masked(self._secret_keys), note_on(transaction, self._owner_status(transaction)))
+            for transaction in self.journal.all()
+        ]
 
     def recover(self, txids: Iterable[str] = (), force: bool = False) -> list[Recovered]:
         """End what was left by drivers that are gone, and remove the files of replaced tables in time.
@@ -204,8 +204,7 @@ class Transactions:
         return Recovered(ended, "committed")
 
     def _decide(self, transaction: Transaction, request: RecoveryRequest) -> RecoveryDecision:
-        situation = RecoverySituation(transaction, self._owner_status(transaction), request, now_ms())
-        decision = decide(situation)
+        decision = decide(transaction, self._owner_status(transaction), request, now_ms())
         if decision.changes_catalog:
             return consider_catalog(decision, transaction, self._catalog_status(transaction))
         return decision

@@ -12,7 +12,6 @@ from spark_events.ctas.recovery import (
     RecoveryAction,
     RecoveryDecision,
     RecoveryRequest,
-    RecoverySituation,
     consider_catalog,
     decide,
     note_on,
@@ -57,7 +56,7 @@ COLLECT, RESOLVE, ROLL_BACK = RecoveryAction.COLLECT, RecoveryAction.RESOLVE, Re
 def test_a_transaction_that_is_over_leaves_at_most_files(
     transaction: Transaction, action: RecoveryAction, owner: OwnerStatus, request_: RecoveryRequest
 ) -> None:
-    assert decide(RecoverySituation(transaction, owner, request_, NOW_MS)) == RecoveryDecision(action)
+    assert decide(transaction, owner, request_, NOW_MS) == RecoveryDecision(action)
 
 
 @pytest.mark.parametrize("state", [state for state in State if not state.terminal])
@@ -78,8 +77,8 @@ def test_a_transaction_that_is_over_leaves_at_most_files(
 def test_a_transaction_that_is_not_over(
     state: State, owner: OwnerStatus, request_: RecoveryRequest, action: RecoveryAction, reason: str
 ) -> None:
-    situation = RecoverySituation(replace(LEFT, state=state), owner, request_, NOW_MS)
-    assert decide(situation) == RecoveryDecision(action, reason)
+    decision = decide(replace(LEFT, state=state), owner, request_, NOW_MS)
+    assert decision == RecoveryDecision(action, reason)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +95,7 @@ def test_a_transaction_that_is_not_over(
 def test_a_stream_that_can_go_on_is_rolled_back_by_name_only(
     state: State, owner: OwnerStatus, request_: RecoveryRequest, action: RecoveryAction
 ) -> None:
-    decision = decide(RecoverySituation(replace(STREAM, state=state), owner, request_, NOW_MS))
+    decision = decide(replace(STREAM, state=state), owner, request_, NOW_MS)
     assert decision.action is action
     assert ("goes on from its checkpoint" in decision.reason) == (action is LEAVE and owner is GONE)
 

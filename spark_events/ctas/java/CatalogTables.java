@@ -5,7 +5,6 @@ import io.sparkevents.jvm.Reflect;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.spark.sql.connector.catalog.Identifier;
-import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 
 /** Tables of any catalog of Spark's connectors. */
@@ -20,15 +19,14 @@ public class CatalogTables {
         return Boolean.TRUE.equals(Reflect.call(manager, "isCatalogRegistered", catalog));
     }
 
-    /** Returns what is known of a table, as JSON; null where there is none. */
+    /** Returns what is known of a table, as JSON; JSON's null where there is none. */
     public String state(String catalog, String database, String name) throws Throwable {
         TableCatalog tables = catalog(catalog);
         Identifier identifier = identifier(database, name);
         if (!tables.tableExists(identifier)) {
-            return null;
+            return "null";
         }
-        Table table = tables.loadTable(identifier);
-        Map properties = table.properties();
+        Map properties = tables.loadTable(identifier).properties();
         LinkedHashMap state = new LinkedHashMap();
         state.put("type", "TABLE");
         state.put("location", properties.get("location"));
@@ -41,7 +39,7 @@ public class CatalogTables {
         catalog(catalog).dropTable(identifier(database, name));
     }
 
-    private TableCatalog catalog(String name) throws Throwable {
+    TableCatalog catalog(String name) throws Throwable {
         return (TableCatalog) Calls.call(manager, "catalog", new Object[] {name});
     }
 

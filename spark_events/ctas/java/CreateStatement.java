@@ -83,20 +83,20 @@ public class CreateStatement {
     }
 
     /** Writes the rows into a table of Hive of another name, which does not own its folder. */
-    public String writeHive(String name, String folder, String properties) throws Throwable {
+    public String writeHive(String name, String folder, String txid) throws Throwable {
         Object table = Reflect.get(command, "tableDesc");
         Object identifier = SparkObjects.copy(Reflect.get(table, "identifier"), new Object[] {"table", name});
         Object storage = SparkObjects.copy(Reflect.get(table, "storage"),
             new Object[] {"locationUri", Calls.option(new Path(folder).toUri())});
         Object hidden = SparkObjects.copy(table, new Object[] {"identifier", identifier, "storage", storage,
-            "tableType", CatalogTableType.EXTERNAL(), "properties", properties(table, properties)});
+            "tableType", CatalogTableType.EXTERNAL(), "properties", properties(table, txid)});
         return run(SparkObjects.copy(command, new Object[] {"tableDesc", hidden}));
     }
 
-    /** Lets Spark create and write the table by itself, under another name where one is given. */
-    public String writeTable(String name, String properties) throws Throwable {
+    /** Lets Spark create and write the table by itself; the name, and the id as a property, may be null. */
+    public String writeTable(String name, String txid) throws Throwable {
         Object[] parts = parts(parsed);
-        parts[SPEC] = SparkObjects.copy(parts[SPEC], new Object[] {"properties", properties(parts[SPEC], properties)});
+        parts[SPEC] = SparkObjects.copy(parts[SPEC], new Object[] {"properties", properties(parts[SPEC], txid)});
         parts[QUERY] = Reflect.get(command, "query");
         if (name == null) {
             return run(Products.create(parsed.getClass(), parts));
@@ -107,10 +107,11 @@ public class CreateStatement {
         return run(create(parts));
     }
 
-    /** Returns the properties of a table with some more, which are given as JSON. */
-    private static Object properties(Object table, String more) throws Throwable {
+    private static Object properties(Object table, String txid) {
         HashMap properties = new HashMap(Reflect.map(Reflect.get(table, "properties")));
-        properties.putAll(Calls.parse(more));
+        if (txid != null) {
+            properties.put(SessionTables.TXID, txid);
+        }
         return Calls.map(properties);
     }
 

@@ -6,7 +6,6 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.sql.Statement;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 
 /** Tables of a JDBC catalog: renamed, and marked as committed, in one transaction of the database. */
@@ -18,8 +17,7 @@ public class Database {
     private final Object dialect;
 
     public Database(Object session, String name) throws Throwable {
-        Object manager = Reflect.path(session, "sessionState.catalogManager");
-        this.catalog = (TableCatalog) Calls.call(manager, "catalog", new Object[] {name});
+        this.catalog = new CatalogTables(session).catalog(name);
         this.options = Reflect.field(catalog, "options");
         this.dialect = Reflect.field(catalog, "dialect");
     }
@@ -51,9 +49,9 @@ public class Database {
             connection.setAutoCommit(false);
             insertMark(connection, schema, txid, to, COMMITTED);
             if (replaces) {
-                execute(connection, "DROP TABLE " + name(schema, to));
+                connection.createStatement().execute("DROP TABLE " + name(schema, to));
             }
-            execute(connection, rename(schema, from, to));
+            connection.createStatement().execute(rename(schema, from, to));
             connection.commit();
         } catch (SQLException error) {
             connection.rollback();
@@ -68,13 +66,10 @@ public class Database {
         ensureMarks(schema);
         Connection connection = connect();
         try {
-            connection.setAutoCommit(false);
             if (mark(schema, txid) == null) {
                 insertMark(connection, schema, txid, name, "ABORTED");
             }
-            connection.commit();
         } catch (SQLException error) {
-            connection.rollback();
             if (mark(schema, txid) == null) {
                 throw error;
             }
@@ -90,14 +85,10 @@ public class Database {
         throws Throwable {
         PreparedStatement insert = connection.prepareStatement("INSERT INTO " + name(schema, MARKS)
             + " (txid, table_name, state, ended_at) VALUES (?, ?, ?, CURRENT_TIMESTAMP)");
-        try {
-            insert.setString(1, txid);
-            insert.setString(2, table);
-            insert.setString(3, state);
-            insert.executeUpdate();
-        } finally {
-            insert.close();
-        }
+        insert.setString(1, txid);
+        insert.setString(2, table);
+        insert.setString(3, state);
+        insert.executeUpdate();
     }
 
     private void ensureMarks(String schema) throws Throwable {
@@ -106,7 +97,8 @@ public class Database {
         }
         Connection connection = connect();
         try {
-            execute(connection, "CREATE TABLE " + name(schema, MARKS) + " (txid VARCHAR(64) NOT NULL PRIMARY KEY, "
+            connection.createStatement().execute("CREATE TABLE " + name(schema, MARKS)
+                + " (txid VARCHAR(64) NOT NULL PRIMARY KEY, "
                 + "table_name VARCHAR(512), state VARCHAR(16), ended_at TIMESTAMP)");
         } catch (SQLException error) {
             if (!exists(schema, MARKS)) {  // otherwise somebody else was faster
@@ -134,15 +126,6 @@ public class Database {
     private Connection connect() throws Throwable {
         Object factory = Calls.call(dialect, "createConnectionFactory", new Object[] {options});
         return (Connection) Calls.call(factory, "apply", new Object[] {Integer.valueOf(-1)});
-    }
-
-    private static void execute(Connection connection, String sql) throws SQLException {
-        Statement statement = connection.createStatement();
-        try {
-            statement.execute(sql);
-        } finally {
-            statement.close();
-        }
     }
 
     /** Returns the first value that a query of the marks has; null where it has none, or there are no marks. */

@@ -2,8 +2,6 @@ package io.sparkevents.ctas;
 
 import java.io.IOException;
 import java.io.OutputStream;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.OpenOption;
@@ -48,15 +46,9 @@ class ExclusiveFile {
         java.nio.file.Path target = java.nio.file.Paths.get(path.toUri().getPath(), new String[0]);
         Files.createDirectories(target.getParent(), new FileAttribute[0]);
         java.nio.file.Path whole = target.resolveSibling(".new-" + UUID.randomUUID());
-        FileChannel channel = FileChannel.open(whole,
-            new OpenOption[] {StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE});
+        OpenOption[] options = {StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE, StandardOpenOption.SYNC};
         try {
-            channel.write(ByteBuffer.wrap(text.getBytes(StandardCharsets.UTF_8)));
-            channel.force(true);
-        } finally {
-            channel.close();
-        }
-        try {
+            Files.write(whole, text.getBytes(StandardCharsets.UTF_8), options);
             Files.createLink(target, whole);
             return true;
         } catch (java.nio.file.FileAlreadyExistsException error) {
@@ -80,14 +72,12 @@ class ExclusiveFile {
     }
 
     private boolean createDirectly(String text) throws IOException {
-        OutputStream out;
         try {
-            out = fs.create(path, false);
+            Storage.write(fs.create(path, false), text);
+            return true;
         } catch (FileAlreadyExistsException error) {
             return false;
         }
-        Storage.write(out, text);
-        return true;
     }
 
     private boolean createByCondition(String text) throws IOException {

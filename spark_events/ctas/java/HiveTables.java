@@ -24,14 +24,10 @@ public class HiveTables {
         this.catalog = (SessionCatalog) Reflect.path(session, "sessionState.catalog");
     }
 
-    /**
-     * Gives a table the whole definition of another one, by one call: through Spark's catalog it would keep its
-     * columns.
-     */
+    /** Gives a table the whole definition of another one: through Spark's catalog it would keep its columns. */
     public void replace(String database, String name, String from) throws Throwable {
         alter(database, name, SparkObjects.copy(raw(database, from), new Object[] {
             "identifier", SessionTables.identifier(database, name), "tableType", CatalogTableType.EXTERNAL()}));
-        altered(database, name);
     }
 
     /** Renames a table that does not own its folder, by one call; throws where the name is taken. */
@@ -41,7 +37,6 @@ public class HiveTables {
         }
         alter(database, from, SparkObjects.copy(raw(database, from),
             new Object[] {"identifier", SessionTables.identifier(database, to)}));
-        altered(database, from);
         altered(database, to);
     }
 
@@ -56,7 +51,6 @@ public class HiveTables {
             new Object[] {"locationUri", table.storage().locationUri()});
         alter(database, name, SparkObjects.copy(raw, new Object[] {
             "tableType", managed ? CatalogTableType.MANAGED() : CatalogTableType.EXTERNAL(), "storage", storage}));
-        altered(database, name);
     }
 
     /** Points a table at another folder that has the same files. */
@@ -93,6 +87,7 @@ public class HiveTables {
 
     private void alter(String database, String name, Object raw) throws Throwable {
         Calls.call(client(), "alterTable", new Object[] {database, name, raw});
+        altered(database, name);
     }
 
     /** Tells Spark's listeners what a call past its catalog has done. */

@@ -27,7 +27,6 @@ public class Leases implements Runnable {
         }
     }
 
-    /** Lets a lease go. */
     public synchronized void release(String path) throws java.io.IOException {
         held.remove(path);
         storage.delete(path);

@@ -34,7 +34,6 @@ public class SessionTables {
         return Reflect.isA(Reflect.path(catalog, "externalCatalog.unwrapped"), "HiveExternalCatalog");
     }
 
-    /** Returns the folder of a database. */
     public String databaseLocation(String database) throws Throwable {
         return Reflect.location(Reflect.path(catalog.getDatabaseMetadata(database), "locationUri"));
     }
@@ -48,10 +47,10 @@ public class SessionTables {
         return catalog.databaseExists(database);
     }
 
-    /** Returns what is known of a table, as JSON; null where there is none. */
+    /** Returns what is known of a table, as JSON; JSON's null where there is none. */
     public String state(String database, String table) throws Throwable {
         TableIdentifier identifier = identifier(database, table);
-        return catalog.tableExists(identifier) ? Calls.json(state(catalog.getTableMetadata(identifier))) : null;
+        return Calls.json(catalog.tableExists(identifier) ? state(catalog.getTableMetadata(identifier)) : null);
     }
 
     private static Map state(CatalogTable table) {
@@ -90,8 +89,7 @@ public class SessionTables {
 
     /** Creates a table over files that are there; throws where the name is taken. */
     public void create(String described, String name, String location, boolean managed) throws Throwable {
-        CatalogTable table = table(Calls.parse(described), name, location, managed);
-        catalog.createTable(table, false, false);
+        catalog.createTable(table(Calls.parse(described), name, location, managed), false, false);
     }
 
     /** Points a table of the catalog in memory at other files. */

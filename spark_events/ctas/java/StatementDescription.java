@@ -50,7 +50,11 @@ class StatementDescription {
         fields.put("table", Reflect.get(identifier, "name"));
         fields.put("provider", Reflect.path(command, "tableSpec.provider"));
         fields.put("location", Reflect.path(command, "tableSpec.location"));
-        fields.put("partition_by", texts(Reflect.get(command, "partitioning")));
+        ArrayList partitions = Reflect.list(Reflect.get(command, "partitioning"));
+        for (int i = 0; i < partitions.size(); i++) {
+            partitions.set(i, String.valueOf(partitions.get(i)));
+        }
+        fields.put("partition_by", partitions);
         fields.put("staging", Boolean.valueOf(Reflect.isA(catalog, "StagingTableCatalog")));
         fields.put("catalog_class", catalog.getClass().getName());
     }
@@ -74,10 +78,10 @@ class StatementDescription {
         Object buckets = Reflect.get(table, "bucketSpec");
         if (buckets != null) {
             fields.put("buckets", Reflect.get(buckets, "numBuckets"));
-            fields.put("bucket_by", texts(Reflect.get(buckets, "bucketColumnNames")));
-            fields.put("sort_by", texts(Reflect.get(buckets, "sortColumnNames")));
+            fields.put("bucket_by", Reflect.list(Reflect.get(buckets, "bucketColumnNames")));
+            fields.put("sort_by", Reflect.list(Reflect.get(buckets, "sortColumnNames")));
         }
-        addColumns(texts(Reflect.get(table, "partitionColumnNames")));
+        addColumns(Reflect.list(Reflect.get(table, "partitionColumnNames")));
     }
 
     private void addColumns(ArrayList partitions) throws Throwable {
@@ -122,13 +126,5 @@ class StatementDescription {
             new Object[] {provider, Reflect.get(state, "conf")});
         return FileFormat.class.isAssignableFrom(format)
             || Reflect.isA(format.getDeclaredConstructor(new Class[0]).newInstance(new Object[0]), "FileDataSourceV2");
-    }
-
-    private static ArrayList texts(Object values) {
-        ArrayList texts = Reflect.list(values);
-        for (int i = 0; i < texts.size(); i++) {
-            texts.set(i, String.valueOf(texts.get(i)));
-        }
-        return texts;
     }
 }

@@ -46,8 +46,7 @@ public class Storage {
         InputStream in = null;
         try {
             in = path.getFileSystem(conf).open(path);
-            byte[] bytes = org.apache.commons.io.IOUtils.toByteArray(in);
-            return new String(bytes, StandardCharsets.UTF_8);
+            return org.apache.commons.io.IOUtils.toString(in, StandardCharsets.UTF_8);
         } catch (FileNotFoundException error) {
             return null;
         } finally {

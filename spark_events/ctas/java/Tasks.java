@@ -3,7 +3,6 @@ package io.sparkevents.ctas;
 import io.sparkevents.jvm.Calls;
 import io.sparkevents.jvm.Reflect;
 import java.util.HashSet;
-import java.util.List;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerJobStart;
@@ -52,15 +51,12 @@ public class Tasks extends SparkListener {
     public synchronized void onJobStart(SparkListenerJobStart event) {
         if (event.properties() != null
             && root.equals(event.properties().getProperty("spark.sql.execution.root.id"))) {
-            List ids = Reflect.list(event.stageIds());
-            for (int i = 0; i < ids.size(); i++) {
-                stages.add(String.valueOf(ids.get(i)));
-            }
+            stages.addAll(Reflect.list(event.stageIds()));
         }
     }
 
     public synchronized void onTaskStart(SparkListenerTaskStart event) {
-        if (stages.contains(String.valueOf(event.stageId()))) {
+        if (stages.contains(Integer.valueOf(event.stageId()))) {
             running.add(Long.valueOf(event.taskInfo().taskId()));
         }
     }

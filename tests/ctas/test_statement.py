@@ -1,0 +1,27 @@
+"""The clauses that ``create_table_as`` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from spark_events.ctas.errors import CtasError
+from spark_events.ctas.statement import buckets_clause
+
+
+@pytest.mark.parametrize(
+    ("bucket_by", "sort_by", "clause"),
+    [
+        (None, (), ""),
+        ((4, ["a", "b"]), (), "CLUSTERED BY (`a`, `b`) INTO 4 BUCKETS"),
+        ((2, ["a"]), ["b"], "CLUSTERED BY (`a`) SORTED BY (`b`) INTO 2 BUCKETS"),
+    ],
+)
+def test_buckets(bucket_by: tuple[int, Sequence[str]] | None, sort_by: Sequence[str], clause: str) -> None:
+    assert buckets_clause(bucket_by, sort_by) == clause
+
+
+def test_there_are_no_sorted_rows_without_buckets() -> None:
+    with pytest.raises(CtasError, match=r"sort_by=\['a'\] sorts the rows of buckets, so it needs bucket_by"):
+        buckets_clause(None, ["a"])
