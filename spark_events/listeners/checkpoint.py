@@ -14,15 +14,7 @@ _UNKNOWN = -1
 
 
 class CheckpointStats:
-    """Reports one query's checkpoints as events, spans and metrics; lives across the query's runs.
-
-    Args:
-        emitter: reports events.
-        series: where the query's metrics go.
-
-    Attributes:
-        metrics: of the query's checkpoints.
-    """
+    """Reports one query's checkpoints as events, spans and metrics; lives across the query's runs."""
 
     def __init__(self, emitter: Emitter, series: MetricGroup) -> None:
         self._emitter = emitter

@@ -11,15 +11,7 @@ CLASS_SCOPE = "spark_events.listeners.JobFailure"
 
 
 class FailureEvents:
-    """Builds a JobFailureEvent out of a failure, and counts it.
-
-    Args:
-        emitter: reports the events.
-        enrichers: label them.
-
-    Attributes:
-        metrics: of all failures.
-    """
+    """Builds a JobFailureEvent out of a failure, and counts it."""
 
     def __init__(self, emitter: Emitter, enrichers: Enrichers) -> None:
         self._emitter = emitter

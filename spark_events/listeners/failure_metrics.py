@@ -11,11 +11,7 @@ _OTHER = "other"
 
 
 class FailureMetrics:
-    """The failures of one application by kind of job, query, error and type.
-
-    Args:
-        series: where the metrics go.
-    """
+    """The failures of one application by kind of job, query, error and type."""
 
     def __init__(self, series: ScopeGroup) -> None:
         self._series = series

@@ -30,14 +30,7 @@ _OF_OPERATOR = {
 
 
 class QuerySpans:
-    """Reports the spans of one run of a query.
-
-    Args:
-        traces: gives them their places.
-        settings: how much they tell.
-        entity: the run.
-        group: whose variables they carry.
-    """
+    """Reports the spans of one run of a query."""
 
     def __init__(
         self, traces: Traces, settings: ListenerSettings, entity: Entity, group: MetricGroup

@@ -15,11 +15,6 @@ class Scopes:
 
     Series belong to a group that is the same in every run (application name, query name). Events come from
     groups that also know the run; those are not kept in the tree, however many jobs a driver runs.
-
-    Args:
-        root: the root of the scope tree.
-        application: the application.
-        formats: what dotted names begin with.
     """
 
     def __init__(

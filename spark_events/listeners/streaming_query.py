@@ -18,11 +18,6 @@ class StreamingQuery:
     """A query, known by its id. It owns its checkpoint watch, and counts its restarts.
 
     Each method is told which run a record is of: one that ended late may not be the newest.
-
-    Args:
-        context: what the listeners share.
-        restarts: how often each query was restarted.
-        series: the metrics of the query, which others of its name share.
     """
 
     def __init__(self, context: ListenerContext, restarts: RestartCounts, series: QuerySeries) -> None:

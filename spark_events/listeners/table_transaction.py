@@ -13,11 +13,7 @@ _ABORTED = "ABORTED"
 
 
 class TableTransactionListener:
-    """Tells how far each transaction of a table is.
-
-    Args:
-        context: what the listeners of the application share.
-    """
+    """Tells how far each transaction of a table is."""
 
     def __init__(self, context: ListenerContext) -> None:
         self._context = context

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
-from spark_events.api import Counter, Gauge, MetricGroup
+from spark_events.api import Counter, MetricGroup
+from spark_events.runtime.scope import Reading, register_gauges
 
 
 class Sum(NamedTuple):
@@ -71,17 +73,15 @@ class StageWork:
 
     def register(self, group: MetricGroup) -> None:
         """Register its metrics."""
-        for name, described in (
-            ("active", "Tasks that run now."),
-            ("finished", "Tasks that have finished."),
-            ("failed", "Tasks that failed."),
-        ):
-            gauge = Gauge(lambda name=name: getattr(self, name), "{task}", described)  # type: ignore[misc]
-            group.register(f"{name}Tasks", gauge)
-        group.register("numTasks", Gauge(lambda: self.tasks, "{task}", "Tasks that there are to run."))
+        readings: dict[str, Reading] = {
+            "activeTasks": (lambda: self.active, "{task}", "Tasks that run now."),
+            "finishedTasks": (lambda: self.finished, "{task}", "Tasks that have finished."),
+            "failedTasks": (lambda: self.failed, "{task}", "Tasks that failed."),
+            "numTasks": (lambda: self.tasks, "{task}", "Tasks that there are to run."),
+        }
         for summed in SUMS:
-            read = lambda name=summed.name: self.sums.get(name)  # noqa: E731
-            group.register(summed.name, Gauge(read, summed.unit, summed.description))
+            readings[summed.name] = (partial(self.sums.get, summed.name), summed.unit, summed.description)
+        register_gauges(group, readings)
 
 
 class JobWork:
@@ -110,7 +110,7 @@ class JobWork:
 
     def register(self, group: MetricGroup) -> None:
         """Register its metrics."""
-        readings: dict[str, tuple[Any, str, str]] = {
+        readings: dict[str, Reading] = {
             "numStages": (lambda: self._stages, "{stage}", "Stages that there are to run."),
             "activeStages": (lambda: self.active_stages, "{stage}", "Stages that run now."),
             "finishedStages": (lambda: self.finished_stages, "{stage}", "Stages that have finished."),
@@ -120,8 +120,7 @@ class JobWork:
             "finishedTasks": (lambda: self._sum("finished"), "{task}", "Tasks that have finished."),
             "failedTasks": (lambda: self._sum("failed"), "{task}", "Tasks that failed."),
         }
-        for name, (read, unit, described) in readings.items():
-            group.register(name, Gauge(read, unit, described))
+        register_gauges(group, readings)
 
     def _sum(self, name: str) -> int:
         return sum(getattr(work, name) for work in list(self._attempts))
@@ -150,9 +149,11 @@ class ApplicationWork:
         """Register its metrics, which are the application's."""
         for name, counter in self._counters.items():
             group.register(name, counter)
-        active = Gauge(lambda: len(self._running), "{stage}", "Stages that run now.")
-        group.register("activeStages", active)
-        group.register("activeTasks", Gauge(self._active_tasks, "{task}", "Tasks that run now."))
+        readings: dict[str, Reading] = {
+            "activeStages": (lambda: len(self._running), "{stage}", "Stages that run now."),
+            "activeTasks": (self._active_tasks, "{task}", "Tasks that run now."),
+        }
+        register_gauges(group, readings)
 
     def submitted(self, attempt: object, work: StageWork) -> None:
         """Called when a stage attempt begins."""

@@ -11,7 +11,6 @@ from spark_events.api import (
     ConfigError,
     Event,
     EventBuilder,
-    Gauge,
     JobStatusChangedEvent,
     Metric,
     MetricGroup,
@@ -23,7 +22,7 @@ from spark_events.runtime.kinds import EVENTS, JOB_LISTENERS, KINDS, METRICS, SP
 from spark_events.runtime.log_once import OnceLog
 from spark_events.runtime.losses import Losses
 from spark_events.runtime.redaction import Redactor
-from spark_events.runtime.scope import ReporterGroupView, ScopeGroup
+from spark_events.runtime.scope import Reading, ReporterGroupView, ScopeGroup, register_gauges
 from spark_events.runtime.series_limit import SeriesLimit
 from spark_events.runtime.setup import ReporterSetup, read_setups
 from spark_events.runtime.stats import LOSS_CAUSES
@@ -230,22 +229,19 @@ class Registry:
         group.register("retries", stats.retries)
         for cause, counter in stats.dropped_by_cause.items():
             group.child(components=(cause,), variables={"cause": cause}).register("dropped", counter)
-        group.register("queueDepth", Gauge(lambda: worker.depth, description="Items that wait."))
-        group.register(
-            "queueBytes", Gauge(lambda: worker.queue_bytes, "By", "Memory of items that wait, roughly.")
-        )
-        group.register(
-            "lastSuccessTimestamp", Gauge(lambda: stats.last_success_ms, "ms", "When it last succeeded.")
-        )
-        group.register("journalBytes", Gauge(lambda: worker.journal_bytes, "By", "What the journal holds."))
-        group.register(
-            "journalAge",
-            Gauge(lambda: worker.oldest_age_ms, "ms", "Age of the oldest record that is not delivered."),
-        )
+        age = "Age of the oldest record that is not delivered."
+        readings: dict[str, Reading] = {
+            "queueDepth": (lambda: worker.depth, "", "Items that wait."),
+            "queueBytes": (lambda: worker.queue_bytes, "By", "Memory of items that wait, roughly."),
+            "lastSuccessTimestamp": (lambda: stats.last_success_ms, "ms", "When it last succeeded."),
+            "journalBytes": (lambda: worker.journal_bytes, "By", "What the journal holds."),
+            "journalAge": (lambda: worker.oldest_age_ms, "ms", age),
+        }
         if limit := self._limits.get(worker):
-            group.register("series", Gauge(lambda: limit.count, "{series}", "Series that it was told of."))
-            described = "Series that it was not told of, by max.series and max.series.per.metric."
-            group.register("seriesAboveLimit", Gauge(lambda: limit.above, "{series}", described))
+            above = "Series that it was not told of, by max.series and max.series.per.metric."
+            readings["series"] = (lambda: limit.count, "{series}", "Series that it was told of.")
+            readings["seriesAboveLimit"] = (lambda: limit.above, "{series}", above)
+        register_gauges(group, readings)
         self.losses.watch(worker.title, group, stats.dropped_here, LOSS_CAUSES)
 
 

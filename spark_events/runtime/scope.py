@@ -6,9 +6,12 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from spark_events.api import EventBuilder, Metric, MetricGroup, SpanBuilder
+from spark_events.api import EventBuilder, Gauge, Metric, MetricGroup, SpanBuilder
 from spark_events.api.metric_group import M, ReadOnlyGroup
 from spark_events.runtime.log_once import logger
+
+Reading = tuple[Callable[[], float | int | None], str, str]
+"""What a gauge reads, its unit, and its description."""
 
 
 class Sink(Protocol):
@@ -164,6 +167,12 @@ class ScopeGroup(MetricGroup):
     def all_variables(self) -> Mapping[str, str]:
         """The variables of events and spans."""
         return self._all_variables
+
+
+def register_gauges(group: MetricGroup, readings: Mapping[str, Reading]) -> None:
+    """Register a gauge of each name."""
+    for name, (read, unit, description) in readings.items():
+        group.register(name, Gauge(read, unit, description))
 
 
 class ReporterGroupView(ReadOnlyGroup):
