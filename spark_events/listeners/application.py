@@ -73,9 +73,9 @@ class ApplicationListener:
         self.tracker.revive(time_ms)
 
     def _report(self, failure: Failure, time_ms: int, occasion: str = "") -> None:
-        where = (self.tracker.entity, self.tracker.group)
+        entity, group = self.tracker.entity, self.tracker.group
         self._context.failures.report(
-            failure, *where, time_ms, can_restart=False, is_global=True, occasion=occasion
+            failure, entity, group, time_ms, can_restart=False, is_global=True, occasion=occasion
         )
 
     def _span(self, end_ms: int, failure: Failure | None) -> None:

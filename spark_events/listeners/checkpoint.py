@@ -35,9 +35,9 @@ class CheckpointStats:
         Args:
             run: of which it is.
             progress: Spark's record.
-            end_ms: when it was committed, in ms since the epoch.
-            sizes: as of ``state_sizes``, in bytes.
-            owed_ms: how long it was owed, in ms.
+            end_ms: when it was committed.
+            sizes: as of ``state_sizes``.
+            owed_ms: see ``CheckpointWatch.completed``.
         """
         self._sizes_of_failed = (_UNKNOWN, _UNKNOWN) if progress.get("stateOperators") else (0, 0)
         durations, batch = progress["durationMs"], int(progress["batchId"])

@@ -20,14 +20,7 @@ class FailureMetrics:
         self._lasts: dict[tuple[str, str], ScopeGroup] = {}
 
     def count(self, failure: Failure, failure_type: str, entity: Entity, time_ms: int) -> None:
-        """Count a failure.
-
-        Args:
-            failure: what was thrown.
-            failure_type: of the label ``type``; empty where no enricher gave one.
-            entity: what failed.
-            time_ms: when, in ms since the epoch.
-        """
+        """Count a failure; its type is that of the label ``type``, empty where no enricher gave one."""
         whose = (entity.kind, entity.query_name)
         key = (*whose, self._error(failure, whose), failure_type)
         if key not in self._counters:

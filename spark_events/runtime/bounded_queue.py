@@ -47,11 +47,7 @@ class Item(NamedTuple):
 
 
 class BoundedQueue:
-    """Items in order. Not safe to use from several threads without a lock.
-
-    Args:
-        bounds: what it may hold.
-    """
+    """Items in order. Not safe to use from several threads without a lock."""
 
     def __init__(self, bounds: QueueBounds) -> None:
         self._bounds = bounds

@@ -49,12 +49,12 @@ class DeadLetters:
             os.close(fd)
 
     def _line(self, record: bytes, reason: str) -> bytes:
+        letter = {"timeMs": now_ms(), "reason": reason}
         try:
-            shown = self._readable(record)
-            return _encode({"timeMs": now_ms(), "reason": reason, "record": shown})
+            return _encode({**letter, "record": self._readable(record)})
         except Exception as error:  # a plugin's, of a record that may be broken
             shown = {"hex": record.hex(), "unreadable": f"{type(error).__name__}: {error}"}
-            return _encode({"timeMs": now_ms(), "reason": reason, "record": shown})
+            return _encode({**letter, "record": shown})
 
     def _rotate(self, more: int) -> None:
         if not self.path.exists() or self.path.stat().st_size + more <= self._max_bytes // 2:

@@ -28,6 +28,8 @@ from spark_events.runtime.setup import ReporterSetup, read_setups
 from spark_events.runtime.stats import LOSS_CAUSES
 from spark_events.runtime.worker import Worker
 
+SeriesChange = Callable[[SeriesLimit, Metric, str, MetricGroup], None]
+
 
 def read_all_setups(
     conf: Mapping[str, str], application: ApplicationInfo | None = None
@@ -178,21 +180,11 @@ class Registry:
 
     def add_metric(self, group: MetricGroup, name: str, metric: Metric) -> None:
         """Tell each metric reporter whose filter it passes of a metric."""
-        if self._metrics is not None:
-            self._metrics.add_metric(group, name, metric)
-            return
-        for limit in self._limits_of(group, name, metric):
-            with self._limits_lock:
-                limit.added(metric, name, group)
+        self._change_series(SeriesLimit.added, metric, name, group)
 
     def remove_metric(self, group: MetricGroup, name: str, metric: Metric) -> None:
         """Tell each metric reporter that knows of a metric that it is gone."""
-        if self._metrics is not None:
-            self._metrics.remove_metric(group, name, metric)
-            return
-        for limit in self._limits_of(group, name, metric):
-            with self._limits_lock:
-                limit.removed(metric, name, group)
+        self._change_series(SeriesLimit.removed, metric, name, group)
 
     def _wanting(self, kind: Kind, group: MetricGroup, name: str) -> list[Worker]:
         scope = group.logical_scope
@@ -205,13 +197,14 @@ class Registry:
             handed = built if seen is variables else built.with_variables(seen)
             worker.offer(Item(method, (handed,), size, routine))
 
-    def _limits_of(self, group: MetricGroup, name: str, metric: Metric) -> list[SeriesLimit]:
-        scope, metric_type = group.logical_scope, metric.type.value
-        return [
-            limit
-            for worker, limit in self._limits.items()
-            if worker.setup.filter.passes(scope, name, metric_type)
-        ]
+    def _change_series(self, change: SeriesChange, metric: Metric, name: str, group: MetricGroup) -> None:
+        if self._metrics is not None:
+            self._metrics._change_series(change, metric, name, group)
+            return
+        for worker, limit in self._limits.items():
+            if worker.setup.filter.passes(group.logical_scope, name, metric.type.value):
+                with self._limits_lock:
+                    change(limit, metric, name, group)
 
     # -- about itself --------------------------------------------------------------------------------
 

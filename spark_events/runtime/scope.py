@@ -176,13 +176,7 @@ def register_gauges(group: MetricGroup, readings: Mapping[str, Reading]) -> None
 
 
 class ReporterGroupView(ReadOnlyGroup):
-    """A group as one reporter sees it: with its additional and without its excluded variables.
-
-    Args:
-        group: the group itself.
-        variables: the variables that the reporter shall see.
-        delimiter: what joins scope components for the reporter.
-    """
+    """A group as one reporter sees it: with its additional and without its excluded variables."""
 
     def __init__(self, group: MetricGroup, variables: Mapping[str, str], delimiter: str) -> None:
         self._group = group
@@ -206,9 +200,4 @@ class ReporterGroupView(ReadOnlyGroup):
     @property
     def variables(self) -> Mapping[str, str]:
         """The variables of metrics, as configured for the reporter."""
-        return self._variables
-
-    @property
-    def all_variables(self) -> Mapping[str, str]:
-        """The variables of metrics; a metric has no others."""
         return self._variables

@@ -8,8 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from spark_events.api.event import now_ms
-from spark_events.runtime.batch import Batch
-from spark_events.runtime.journal import DeliveryJournal
+from spark_events.runtime.journal import Batch, DeliveryJournal
 
 _SYNC_S = 1.0
 _DISK_AGAIN_S = 1.0
