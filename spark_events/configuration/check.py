@@ -30,13 +30,7 @@ class CheckedReporter:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a check has to say.
-
-    Attributes:
-        reporters: those that would start.
-        problems: one sentence for each mistake; empty where all is well.
-        warnings: one sentence for each thing that works, and had better be different.
-    """
+    """What a check has to say: which reporters would start, and sentences as of ``Configuration``."""
 
     reporters: list[CheckedReporter]
     problems: list[str]
@@ -44,12 +38,7 @@ class CheckResult:
 
 
 def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
-    """Check a configuration, as ``attach`` would read it.
-
-    Args:
-        conf: Spark's configuration.
-        connect: also try what the reporters would reach.
-    """
+    """Check a configuration, as ``attach`` would read it; ``connect`` also tries what is to be reached."""
     configuration = read_configuration(conf)
     problems = [*configuration.problems, *problems_of(conf), *unknown_keys(conf)]
     reporters: list[CheckedReporter] = []

@@ -69,7 +69,7 @@ class CheckpointStats:
             .set_attribute("checkpointLocation", run.location)
         )
         self._emitter.emit(event, run.entity, run.group, end_ms, ("checkpoint", str(batch)), "FAILED")
-        run.spans.failed(batch, start_ms, end_ms, failure)
+        run.spans.ended_early(batch, start_ms, end_ms, failure)
         self.metrics.take_failed()
 
     def _since_last(self, end_ms: int) -> int | None:

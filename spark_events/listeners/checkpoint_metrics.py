@@ -26,8 +26,8 @@ class CheckpointMetrics:
 
     Attributes:
         in_progress: how many batches are on their way: 0 or 1.
-        last_completed_ms: when the last one completed, in ms since the epoch; None before the first.
-        restored_ms: when the query last went on from a checkpoint, in ms since the epoch; None if never.
+        last_completed_ms: None before the first.
+        restored_ms: when the query last went on from a checkpoint; None if never.
     """
 
     def __init__(self, series: MetricGroup) -> None:

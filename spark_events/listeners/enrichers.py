@@ -58,9 +58,8 @@ class Enrichers:
             except TimeoutError:
                 self._asked.remove(enricher)
                 enricher.close()
-                logger.error(
-                    "failure enricher %s took over %s s: it is not asked again", enricher.name, _TIMEOUT_S
-                )
+                message = "failure enricher %s took over %s s: it is not asked again"
+                logger.error(message, enricher.name, _TIMEOUT_S)
                 continue
             for key, value in given.items():
                 labels[key] = "<null>" if value is None else str(value) or "<empty>"

@@ -17,12 +17,7 @@ class Scopes:
     groups that also know the run; those are not kept in the tree, however many jobs a driver runs.
     """
 
-    def __init__(
-        self,
-        root: ScopeGroup,
-        application: ApplicationInfo,
-        formats: ScopeFormats,
-    ) -> None:
+    def __init__(self, root: ScopeGroup, application: ApplicationInfo, formats: ScopeFormats) -> None:
         self._root = root
         self._formats = formats
         self._name = application.name

@@ -54,15 +54,10 @@ class Stays:
 def register_stays(
     group: ScopeGroup, base: str, stays: Stays, state: object, described_as: str, enabled: Collection[str]
 ) -> None:
-    """Register ``<base>State``, ``<base>Time`` and ``<base>TimeTotal``, those that are enabled.
+    """Register ``<base>State``, ``<base>Time`` and ``<base>TimeTotal`` of a state, those that are enabled.
 
-    Args:
-        group: where.
-        base: what their names begin with.
-        stays: tells the times.
-        state: which state they are about.
-        described_as: a clause that is true in that state, for the description.
-        enabled: some of STATE, CURRENT_TIME, TOTAL_TIME.
+    ``described_as`` is a clause that is true in that state; ``enabled`` is some of STATE, CURRENT_TIME and
+    TOTAL_TIME.
     """
     if STATE in enabled:
         gauge = Gauge(lambda: stays.is_in(state), description=f"1 while {described_as}, 0 otherwise.")
@@ -76,13 +71,7 @@ def register_stays(
 
 
 class StatusMetrics:
-    """The status of one job; of a query, over all its runs, of which the newest is followed.
-
-    Args:
-        group: where the metrics go.
-        enabled: which there are for each status: some of STATE, CURRENT_TIME, TOTAL_TIME.
-        clock: the present in ms since the epoch.
-    """
+    """The status of one job; of a query, over all its runs, of which the newest is followed."""
 
     def __init__(self, group: ScopeGroup, enabled: Collection[str], clock: Clock = now_ms) -> None:
         self._clock = clock

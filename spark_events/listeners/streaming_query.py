@@ -93,7 +93,7 @@ class StreamingQuery:
         """End a run on purpose: FINISHED or CANCELED."""
         run.tracker.change(status, time_ms)
         if run.batch is not None:
-            run.spans.left(*run.batch, time_ms)
+            run.spans.ended_early(*run.batch, time_ms, None)
         run.spans.ended(run.start_ms, time_ms, status.value, None)
         self.watch.stop()
 

@@ -80,14 +80,7 @@ class Traces:
         self._latest_part = RecentTimes()
 
     def below(self, parent: Place, name: str, entity: Entity, *occasion: str) -> Place:
-        """Return the place of a span that is a part of another.
-
-        Args:
-            parent: the place of the other.
-            name: of the span.
-            entity: whose span it is.
-            occasion: what tells it from the entity's other spans of that name.
-        """
+        """Return the place of an entity's span below another; the occasion tells it from its namesakes."""
         return Place(parent.trace_id, self._span_id(name, entity, *occasion), parent)
 
     def own_trace(self, name: str, entity: Entity, *occasion: str) -> Place:

@@ -11,14 +11,7 @@ from spark_events.runtime.scope import Reading, register_gauges
 
 
 class Sum(NamedTuple):
-    """One sum over tasks.
-
-    Attributes:
-        name: of the metric, and of the span's attribute.
-        field: of the bridge's record.
-        unit: UCUM.
-        description: for the person who reads the chart.
-    """
+    """One sum over tasks: a metric, an attribute of spans, and a field of the bridge's record."""
 
     name: str
     field: str
@@ -85,12 +78,7 @@ class StageWork:
 
 
 class JobWork:
-    """The stages of one job, and their tasks.
-
-    Args:
-        stages: how many stages there are.
-        tasks: how many tasks these have.
-    """
+    """The stages of one job, and their tasks; made with how many there are of each."""
 
     def __init__(self, stages: int, tasks: int) -> None:
         self._stages, self._tasks = stages, tasks

@@ -11,6 +11,7 @@ import orjson
 
 from spark_events.api import append_whole
 from spark_events.api.event import now_ms
+from spark_events.runtime.journal import Dropped
 
 _OLDER = ".1"
 Readable = Callable[[bytes], Any]
@@ -26,9 +27,7 @@ class DeadLetters:
         dropped: told how many records went with a file that was replaced.
     """
 
-    def __init__(
-        self, path: Path, max_bytes: int, readable: Readable, dropped: Callable[[str, int], None]
-    ) -> None:
+    def __init__(self, path: Path, max_bytes: int, readable: Readable, dropped: Dropped) -> None:
         self.path = path
         self._max_bytes = max_bytes
         self._readable = readable

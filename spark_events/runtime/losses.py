@@ -41,11 +41,7 @@ class Losses:
         self._places: list[Watched] = []
 
     def watch(
-        self,
-        title: str,
-        group: MetricGroup,
-        read: Callable[[], Mapping[str, int]],
-        causes: Mapping[str, str],
+        self, title: str, group: MetricGroup, read: Callable[[], Mapping[str, int]], causes: Mapping[str, str]
     ) -> None:
         """Watch a place from now on; see ``Watched``."""
         self._places.append(Watched(title, group, read, causes))

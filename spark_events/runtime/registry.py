@@ -63,9 +63,7 @@ class Registry:
         root: the group ``spark``, from which all others grow.
         muted: while it is set, events and spans are passed over: an earlier process reported them.
         driver: where the framework's own metrics are.
-        workers: one for each reporter.
         log: where errors of plugins go, once for each kind of error.
-        losses: says what was dropped.
     """
 
     def __init__(

@@ -36,7 +36,6 @@ class Worker:
 
     Attributes:
         title: how messages call the reporter.
-        stats: what became of the items.
         error: why the reporter could not be opened; None while it can.
         destination: where what is reported can be found, once it is open.
         delivery: what a sending reporter has around it; None for others, and before ``open``.

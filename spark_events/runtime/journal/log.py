@@ -15,6 +15,7 @@ from spark_events.runtime.journal.segment import Batch, JournalSegment
 _SEGMENT_BYTES = 8 << 20
 _LEAST_SEGMENT_BYTES = 4 << 10
 Dropped = Callable[[str, int], None]
+"""Told the cause and the number of records that are lost."""
 
 
 @dataclass(frozen=True, slots=True)
