@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from spark_events.api import Counter, Gauge
 from spark_events.listeners.query_spans import PHASES
 from spark_events.listeners.timestamps import parse_timestamp_ms
-from spark_events.runtime.scope import Reading, ScopeGroup, register_gauges
+from spark_events.runtime.scope import ScopeGroup
 
 Progress = Mapping[str, Any]
 
@@ -23,6 +23,18 @@ _COUNTERS = {
     "stateRowsUpdated": ("{row}", "Rows that were added to the state or changed in it."),
     "stateRowsRemoved": ("{row}", "Rows that were removed from the state."),
     "batchesOverInterval": ("{batch}", "Batches that took longer than the trigger's interval."),
+}
+_TRIGGER_INTERVAL = "How long there is from one trigger to the next; none where each follows at once."
+_GAUGES = {
+    "inputRate": ("{row}/s", "Rows a second that arrived, by the last progress."),
+    "processingRate": ("{row}/s", "Rows a second that were processed, by the last progress."),
+    "watermarkLag": ("ms", "How far the watermark is behind the trigger, by the last progress."),
+    "watermarkTimestamp": ("ms", "The watermark, by the last progress."),
+    "batchDuration": ("ms", "How long the last trigger took."),
+    "triggerInterval": ("ms", _TRIGGER_INTERVAL),
+    "stateRows": ("{row}", "Rows in the state of all operators."),
+    "stateCommitTime": ("ms", "How long all tasks took to commit state, in sum."),
+    "stateMemory": ("By", "Memory that the state of all operators takes."),
 }
 
 
@@ -43,7 +55,8 @@ class QueryMetrics:
         }
         self._sources: dict[str, Progress] = {}
         self._rocksdb: set[str] = set()
-        register_gauges(group, self._readings())
+        for name, read in self._reads().items():
+            group.register(name, Gauge(read, *_GAUGES[name]))
         for phase in PHASES:
             described = "How long a phase of the last trigger took."
             labelled = group.child(components=(phase,), variables={"phase": phase})
@@ -83,24 +96,17 @@ class QueryMetrics:
     def _of_rocksdb(self, name: str) -> float | None:
         return _sum_of_known((state.get("customMetrics") or {}).get(name) for state in self._states())
 
-    def _readings(self) -> dict[str, Reading]:
-        duration, rate, of_state = self._duration_ms, self._rate, self._of_state
-        each_at_once = "How long there is from one trigger to the next; none where each follows at once."
-        arrived = "Rows a second that arrived, by the last progress."
-        processed = "Rows a second that were processed, by the last progress."
-        behind = "How far the watermark is behind the trigger, by the last progress."
-        committing = "How long all tasks took to commit state, in sum."
-        memory = "Memory that the state of all operators takes."
+    def _reads(self) -> dict[str, Callable[[], float | None]]:
         return {
-            "inputRate": (partial(rate, "inputRowsPerSecond"), "{row}/s", arrived),
-            "processingRate": (partial(rate, "processedRowsPerSecond"), "{row}/s", processed),
-            "watermarkLag": (self._watermark_lag_ms, "ms", behind),
-            "watermarkTimestamp": (self._watermark_ms, "ms", "The watermark, by the last progress."),
-            "batchDuration": (partial(duration, "triggerExecution"), "ms", "How long the last trigger took."),
-            "triggerInterval": (lambda: self.trigger_interval_ms, "ms", each_at_once),
-            "stateRows": (partial(of_state, "numRowsTotal"), "{row}", "Rows in the state of all operators."),
-            "stateCommitTime": (partial(of_state, "commitTimeMs"), "ms", committing),
-            "stateMemory": (partial(of_state, "memoryUsedBytes"), "By", memory),
+            "inputRate": partial(self._rate, "inputRowsPerSecond"),
+            "processingRate": partial(self._rate, "processedRowsPerSecond"),
+            "watermarkLag": self._watermark_lag_ms,
+            "watermarkTimestamp": self._watermark_ms,
+            "batchDuration": partial(self._duration_ms, "triggerExecution"),
+            "triggerInterval": lambda: self.trigger_interval_ms,
+            "stateRows": partial(self._of_state, "numRowsTotal"),
+            "stateCommitTime": partial(self._of_state, "commitTimeMs"),
+            "stateMemory": partial(self._of_state, "memoryUsedBytes"),
         }
 
     def _take_source(self, number: str, source: Progress) -> None:

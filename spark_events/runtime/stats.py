@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from spark_events.api import Counter, SparkEventsError
 from spark_events.api.event import now_ms
@@ -92,7 +92,7 @@ class ReporterAccount:
 
     title: str
     log: OnceLog
-    stats: ReporterStats = field(default_factory=ReporterStats)
+    stats: ReporterStats
 
     def count_raised(self, method: str, error: Exception, items: int = 1) -> None:
         """Count and log that the reporter raised in one of its methods, which cost so many items."""
