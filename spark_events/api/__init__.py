@@ -51,7 +51,6 @@ from spark_events.api.lineage import (
 from spark_events.api.local_disk import append_whole, probe_folder
 from spark_events.api.metric_group import MetricGroup, ReadOnlyGroup
 from spark_events.api.metrics import Counter, Gauge, Histogram, HistogramSnapshot, Meter, Metric, MetricType
-from spark_events.api.names import snake_case
 from spark_events.api.option_types import OptionType, Secret
 from spark_events.api.printing import printable
 from spark_events.api.reporter import (
@@ -67,7 +66,7 @@ from spark_events.api.reporter import (
 )
 from spark_events.api.sending import JOURNAL_OPTIONS, Outbox, SendingReporter
 from spark_events.api.span import Span, SpanBuilder, SpanEvent, SpanLink
-from spark_events.api.units import BaseUnit, base_unit
+from spark_events.api.units import BaseUnit, base_unit, snake_case
 
 __all__ = [
     "JOURNAL_OPTIONS",

@@ -1,11 +1,11 @@
-"""An executor whose threads never keep a process from ending."""
+"""Calls of code that may block for ever: on threads that never keep a process from ending."""
 
 from __future__ import annotations
 
 import queue
 import threading
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, wait
 from typing import ParamSpec, TypeVar
 
 _Args = ParamSpec("_Args")
@@ -75,6 +75,34 @@ class DaemonExecutor(Executor):
             _run(*work)
             with self._lock:
                 self._unfinished -= 1
+
+
+def call_within(
+    seconds: float, call: Callable[[], _Result], executor: DaemonExecutor | None = None
+) -> _Result:
+    """Call a function on another thread, and wait for it for a limited time.
+
+    A call that takes longer is left behind on its daemon thread.
+
+    Args:
+        seconds: how long to wait, in s.
+        call: what to call.
+        executor: whose thread calls it; None takes a new one.
+
+    Returns:
+        What it returns.
+
+    Raises:
+        TimeoutError: it takes longer.
+        BaseException: what it raises.
+    """
+    caller = executor or DaemonExecutor(1, "spark-events-call")
+    future = caller.submit(call)
+    if executor is None:
+        caller.shutdown(wait=False)
+    if not wait([future], seconds).done:
+        raise TimeoutError(f"no answer within {seconds:g} s")
+    return future.result()
 
 
 def _run(future: Future[object], call: Callable[[], object]) -> None:

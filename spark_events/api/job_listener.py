@@ -187,11 +187,7 @@ class JobExecutionListener(JobStatusChangedListener):
                 self.on_failed(event.job_id, event.job_name, event.exception)
 
     def on_created(
-        self,
-        job_id: str,
-        job_name: str,
-        sources: tuple[LineageVertex, ...],
-        sinks: tuple[LineageVertex, ...],
+        self, job_id: str, job_name: str, sources: tuple[LineageVertex, ...], sinks: tuple[LineageVertex, ...]
     ) -> None:
         """Take that a job begins."""
 

@@ -7,6 +7,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import ClassVar
 
 
 class Boundedness(enum.Enum):
@@ -76,24 +77,16 @@ class SchemaField:
 class SchemaFacet(LineageDatasetFacet):
     """The columns that the job reads or writes."""
 
+    name: ClassVar[str] = "schema"
     fields: tuple[SchemaField, ...]
-
-    @property
-    def name(self) -> str:
-        """The facet's name."""
-        return "schema"
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigFacet(LineageDatasetFacet):
     """Options of the reader or writer; secrets are not among them."""
 
+    name: ClassVar[str] = "config"
     config: Mapping[str, str]
-
-    @property
-    def name(self) -> str:
-        """The facet's name."""
-        return "config"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +97,8 @@ class SymlinksFacet(LineageDatasetFacet):
         identifiers: namespace and name of each.
     """
 
+    name: ClassVar[str] = "symlinks"
     identifiers: tuple[tuple[str, str], ...]
-
-    @property
-    def name(self) -> str:
-        """The facet's name."""
-        return "symlinks"
 
 
 @dataclass(frozen=True, slots=True)

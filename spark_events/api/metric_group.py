@@ -81,6 +81,11 @@ class MetricGroup(abc.ABC):
 class ReadOnlyGroup(MetricGroup):
     """A group as a reporter is given it: its address can be read, and nothing is added to it."""
 
+    @property
+    def all_variables(self) -> Mapping[str, str]:
+        """The variables of metrics; a metric has no others."""
+        return self.variables
+
     def add_group(self, key: str, value: str | None = None) -> MetricGroup:
         """Not for reporters."""
         raise TypeError("a reporter adds nothing to the scope tree")

@@ -73,11 +73,7 @@ class Gauge(Metric):
     Args:
         read: returns the value; called on the reporter's thread, so it must be quick and safe to call
             there. None means that there is no value now, and the series is left out.
-        unit: as in ``Metric``.
-        description: as in ``Metric``.
-
-    Attributes:
-        read: as given.
+        unit, description: as in ``Metric``.
     """
 
     type = MetricType.GAUGE
@@ -130,8 +126,7 @@ class Histogram(Metric):
 
     Args:
         bounds: upper bounds of the buckets, growing; one more bucket without a bound comes after them.
-        unit: as in ``Metric``.
-        description: as in ``Metric``.
+        unit, description: as in ``Metric``.
     """
 
     type = MetricType.HISTOGRAM

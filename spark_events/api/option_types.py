@@ -129,10 +129,6 @@ def _parse_map(text: str) -> Mapping[str, str]:
     return pairs
 
 
-def _parse_map_of_pairs(text: str) -> Mapping[str, str]:
-    return _parse_map(text.replace(";", ","))
-
-
 def _parse_secret(text: str) -> Secret:
     if text.startswith("env:"):
         name = text.removeprefix("env:")
@@ -180,7 +176,9 @@ DURATION = OptionType("duration", "a duration such as 500ms, 60s or 5min", _pars
 SIZE = OptionType("size", "a size such as 512k, 64m or 1g", _parse_size)
 LIST = OptionType("list", "a list such as a,b", _parse_list)
 MAP = OptionType("map", "a map such as key:value,key:value", _parse_map)
-MAP_OF_PAIRS = OptionType("map", "a map such as key=value;key=value", _parse_map_of_pairs)
+MAP_OF_PAIRS = OptionType(
+    "map", "a map such as key=value;key=value", lambda text: _parse_map(text.replace(";", ","))
+)
 PORTS = OptionType("ports", "a port from 0 to 65535 or a range such as 9249-9260", _parse_ports)
 LOCAL_PATH = OptionType(
     "local path", "a local folder such as file:///var/log/spark-events", _parse_local_path

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from spark_events.api.config import ApplicationInfo, Option, ReporterConfig
+from spark_events.api.daemon_executor import call_within
 from spark_events.api.errors import PartlyRefused, Refused, RetryLater
 from spark_events.api.event import Event, Severity
 from spark_events.api.metric_group import MetricGroup, ReadOnlyGroup
@@ -36,7 +37,6 @@ from spark_events.api.reporter import (
 )
 from spark_events.api.sending import SendingReporter
 from spark_events.api.span import Span, SpanBuilder
-from spark_events.api.time_limit import call_within
 
 _PATIENCE_S = 60.0
 _SOON_S = 5.0
@@ -85,11 +85,6 @@ class SampleScope(ReadOnlyGroup):
     @property
     def variables(self) -> Mapping[str, str]:
         """The variables that were given."""
-        return self._variables
-
-    @property
-    def all_variables(self) -> Mapping[str, str]:
-        """The same."""
         return self._variables
 
 

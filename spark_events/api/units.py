@@ -1,7 +1,8 @@
-"""Units of metrics: from what is counted in, to the base units of Prometheus and OpenTelemetry."""
+"""Names and units of metrics in the form that Prometheus and OpenTelemetry share."""
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 
@@ -38,3 +39,9 @@ _BASE = {
 def base_unit(unit: str) -> BaseUnit:
     """Return the base unit of a UCUM unit; of one that has none, as ``{row}``, the unit itself."""
     return _BASE.get(unit) or BaseUnit(unit, "per_second" if unit.endswith("/s") else "", 1)
+
+
+def snake_case(name: str) -> str:
+    """Return ``lastCheckpointSize`` as ``last_checkpoint_size``; what no name may have becomes ``_``."""
+    words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()
+    return re.sub(r"[^a-z0-9_]", "_", words)

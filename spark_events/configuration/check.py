@@ -6,28 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from spark_events.api import ConfigError, probe_folder
+from spark_events.api.daemon_executor import call_within
 from spark_events.api.sending import JOURNAL_DIR
-from spark_events.api.time_limit import call_within
 from spark_events.configuration.unknown_keys import unknown_keys
 from spark_events.ctas.settings import problems_of
 from spark_events.listeners.configuration import read_configuration
-from spark_events.runtime.account import describe
 from spark_events.runtime.kinds import EVENTS
 from spark_events.runtime.setup import FACTORY, ReporterSetup
+from spark_events.runtime.stats import describe
 
 _PROBE_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedReporter:
-    """One reporter that is configured well.
-
-    Attributes:
-        kind: ``events``, ``traces`` or ``metrics``.
-        name: as configured.
-        factory: as configured.
-        reached: what a probe reached; empty where none was asked for.
-    """
+    """One reporter that is configured well; ``reached`` is what a probe reached, if one was asked for."""
 
     kind: str
     name: str
@@ -37,13 +30,7 @@ class CheckedReporter:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a check has to say.
-
-    Attributes:
-        reporters: those that would start.
-        problems: one sentence for each mistake; empty where all is well.
-        warnings: one sentence for each thing that works, and had better be different.
-    """
+    """What a check has to say: which reporters would start, and sentences as of ``Configuration``."""
 
     reporters: list[CheckedReporter]
     problems: list[str]
@@ -51,12 +38,7 @@ class CheckResult:
 
 
 def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
-    """Check a configuration, as ``attach`` would read it.
-
-    Args:
-        conf: Spark's configuration.
-        connect: also try what the reporters would reach.
-    """
+    """Check a configuration, as ``attach`` would read it; ``connect`` also tries what is to be reached."""
     configuration = read_configuration(conf)
     problems = [*configuration.problems, *problems_of(conf), *unknown_keys(conf)]
     reporters: list[CheckedReporter] = []

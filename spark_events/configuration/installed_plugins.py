@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from spark_events.api import ConfigError, MissingExtraError, Option, ReporterFactory
+from spark_events.api import ConfigError, Option, ReporterFactory
 from spark_events.listeners.enrichers import ENTRY_POINTS as ENRICHERS
 from spark_events.runtime.kinds import KINDS
 from spark_events.runtime.plugins import Plugin, installed, load_class
@@ -19,11 +19,7 @@ class InstalledPlugin:
     """One plugin.
 
     Attributes:
-        name: of its entry point.
-        kind: such as ``event reporter``.
-        distribution: the package that brings it.
-        version: of that.
-        target: ``module:Class``.
+        kind: such as ``event reporter``; the rest is as in ``Plugin``.
         options: each with its name, type, default, whether it is required, and what it does.
         problem: why it cannot be loaded; empty where it can.
     """
@@ -41,7 +37,7 @@ def installed_plugins() -> Iterator[InstalledPlugin]:
     """Return all plugins, kind by kind."""
     for kind in KINDS:
         for plugin in installed(kind.entry_points).values():
-            yield _reporter(kind.title, plugin, kind.factory)
+            yield _plugin(kind.title, plugin, kind.factory)
     for plugin in installed(ENRICHERS).values():
         yield _plugin("failure enricher", plugin)
 
@@ -57,19 +53,16 @@ def describe_option(option: Option[Any]) -> dict[str, Any]:
     }
 
 
-def _reporter(kind: str, plugin: Plugin, factory: type[ReporterFactory]) -> InstalledPlugin:
+def _plugin(kind: str, plugin: Plugin, factory: type[ReporterFactory] | None = None) -> InstalledPlugin:
+    options, problem = [], ""
     try:
-        options = load_class(plugin.target, factory, plugin.name).options or ()
-    except (ConfigError, MissingExtraError) as error:
-        return _plugin(kind, plugin, problem=str(error))
-    return _plugin(kind, plugin, [describe_option(option) for option in options])
-
-
-def _plugin(
-    kind: str, plugin: Plugin, options: list[dict[str, Any]] | None = None, problem: str = ""
-) -> InstalledPlugin:
+        if factory is not None:
+            declared = load_class(plugin.target, factory, plugin.name).options or ()
+            options = [describe_option(option) for option in declared]
+    except ConfigError as error:
+        problem = str(error)
     return InstalledPlugin(
-        plugin.name, kind, plugin.distribution, plugin.version, plugin.target, options or [], problem
+        plugin.name, kind, plugin.distribution, plugin.version, plugin.target, options, problem
     )
 
 

@@ -175,7 +175,7 @@ class Transaction:
                     "state": State(values["state"]),
                     "level": Level(values["level"]),
                     "purpose": Purpose(values["purpose"]),
-                    "owner": Owner.from_json(values["owner"]),
+                    "owner": Owner(**values["owner"]),
                     "path": TablePath(**values["path"]),
                 }
             )

@@ -23,12 +23,8 @@ class AllSubtasks:
         described_as = "all tasks of the active stages have been running or finished"
         register_stays(group, _BASE, self._stays.setdefault(query_name, Stays()), True, described_as, enabled)
 
-    def submitted(self, attempt: Attempt, of_query: Mapping[str, str], time_ms: int) -> None:
-        """Called when a stage attempt begins, none of whose tasks runs yet."""
-        self.changed(attempt, of_query, False, time_ms)
-
     def changed(self, attempt: Attempt, of_query: Mapping[str, str], all_run: bool, time_ms: int) -> None:
-        """Called when all of its tasks run or have finished, or no longer do."""
+        """Called when an attempt begins, and when all of its tasks run or have finished, or no longer do."""
         for name in _names(of_query):
             self._active.setdefault(name, {})[attempt] = all_run
             self._update(name, time_ms)

@@ -57,31 +57,26 @@ class ApplicationListener:
         failure = (
             parse_failure(thrown) if thrown else Failure(f"the application ended with exit code {exit_code}")
         )
-        self._context.failures.report(
-            failure, self.tracker.entity, self.tracker.group, time_ms, can_restart=False, is_global=True
-        )
+        self._report(failure, time_ms)
         self.tracker.change(JobStatus.FAILED, time_ms, failure=failure, assumed=assumed)
         self._span(time_ms, failure)
 
     def on_dead(self, record: dict[str, Any], time_ms: int) -> None:
         """Called when an event log without an end is no longer written."""
         occasion = f"dead since {time_ms}"
-        tracker = self.tracker
         failure = Failure(str(record["Reason"]))
-        self._context.failures.report(
-            failure,
-            tracker.entity,
-            tracker.group,
-            time_ms,
-            can_restart=False,
-            is_global=True,
-            occasion=occasion,
-        )
-        tracker.change(JobStatus.FAILED, time_ms, occasion, failure)
+        self._report(failure, time_ms, occasion)
+        self.tracker.change(JobStatus.FAILED, time_ms, occasion, failure)
 
     def on_alive(self, record: dict[str, Any], time_ms: int) -> None:
         """Called when it is written again: the application had been thought dead."""
         self.tracker.revive(time_ms)
+
+    def _report(self, failure: Failure, time_ms: int, occasion: str = "") -> None:
+        entity, group = self.tracker.entity, self.tracker.group
+        self._context.failures.report(
+            failure, entity, group, time_ms, can_restart=False, is_global=True, occasion=occasion
+        )
 
     def _span(self, end_ms: int, failure: Failure | None) -> None:
         span = (

@@ -14,15 +14,7 @@ _UNKNOWN = -1
 
 
 class CheckpointStats:
-    """Reports one query's checkpoints as events, spans and metrics; lives across the query's runs.
-
-    Args:
-        emitter: reports events.
-        series: where the query's metrics go.
-
-    Attributes:
-        metrics: of the query's checkpoints.
-    """
+    """Reports one query's checkpoints as events, spans and metrics; lives across the query's runs."""
 
     def __init__(self, emitter: Emitter, series: MetricGroup) -> None:
         self._emitter = emitter
@@ -43,9 +35,9 @@ class CheckpointStats:
         Args:
             run: of which it is.
             progress: Spark's record.
-            end_ms: when it was committed, in ms since the epoch.
-            sizes: as of ``state_sizes``, in bytes.
-            owed_ms: how long it was owed, in ms.
+            end_ms: when it was committed.
+            sizes: as of ``state_sizes``.
+            owed_ms: see ``CheckpointWatch.completed``.
         """
         self._sizes_of_failed = (_UNKNOWN, _UNKNOWN) if progress.get("stateOperators") else (0, 0)
         durations, batch = progress["durationMs"], int(progress["batchId"])
@@ -77,7 +69,7 @@ class CheckpointStats:
             .set_attribute("checkpointLocation", run.location)
         )
         self._emitter.emit(event, run.entity, run.group, end_ms, ("checkpoint", str(batch)), "FAILED")
-        run.spans.failed(batch, start_ms, end_ms, failure)
+        run.spans.ended_early(batch, start_ms, end_ms, failure)
         self.metrics.take_failed()
 
     def _since_last(self, end_ms: int) -> int | None:

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from spark_events.api import Counter, Gauge, Histogram, MetricGroup
 from spark_events.api.event import now_ms
 
 _DURATION_BOUNDS_MS = (100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 120_000, 300_000, 900_000)
+_GAUGES = {
+    "totalNumberOfCheckpoints": ("{checkpoint}", "Checkpoints that completed, failed, or are on their way."),
+    "numberOfInProgressCheckpoints": ("{checkpoint}", "Micro-batches that are on their way."),
+    "lastCompletedCheckpointId": ("", "The batch id of the last completed checkpoint."),
+    "lastCheckpointCompletedTimestamp": ("ms", "When the last checkpoint completed."),
+    "lastCheckpointRestoreTimestamp": ("ms", "When the query last went on from a checkpoint."),
+    "lastCheckpointAge": ("ms", "How long ago the last checkpoint completed."),
+    "lastCheckpointDuration": ("ms", "How long the last completed checkpoint took."),
+    "lastCheckpointFullSize": ("By", "All state at the last completed checkpoint."),
+    "lastCheckpointSize": ("By", "What was written for the last completed checkpoint."),
+}
 
 
 class CheckpointMetrics:
     """The series of one query's checkpoints, over all its runs.
 
-    Args:
-        series: where they go.
-
     Attributes:
         in_progress: how many batches are on their way: 0 or 1.
-        last_completed_ms: when the last one completed, in ms since the epoch; None before the first.
-        restored_ms: when the query last went on from a checkpoint, in ms since the epoch; None if never.
+        last_completed_ms: None before the first.
+        restored_ms: when the query last went on from a checkpoint; None if never.
     """
 
     def __init__(self, series: MetricGroup) -> None:
@@ -36,8 +46,8 @@ class CheckpointMetrics:
         self._durations = series.register(
             "checkpointDuration", Histogram(_DURATION_BOUNDS_MS, "ms", described)
         )
-        for name, gauge in self._gauges().items():
-            series.register(name, gauge)
+        for name, read in self._reads().items():
+            series.register(name, Gauge(read, *_GAUGES[name]))
 
     def take_completed(self, batch: int, end_ms: int, duration_ms: int, full: int, written: int) -> None:
         """Count a completed checkpoint; times in ms, sizes in bytes, a negative one is not known."""
@@ -52,35 +62,17 @@ class CheckpointMetrics:
         self.in_progress = 0
         self._failed.inc()
 
-    def _gauges(self) -> dict[str, Gauge]:
+    def _reads(self) -> dict[str, Callable[[], int | None]]:
         return {
-            "totalNumberOfCheckpoints": Gauge(
-                lambda: self._completed.count + self._failed.count + self.in_progress,
-                "{checkpoint}",
-                "Checkpoints that completed, failed, or are on their way.",
-            ),
-            "numberOfInProgressCheckpoints": Gauge(
-                lambda: self.in_progress, "{checkpoint}", "Micro-batches that are on their way."
-            ),
-            "lastCompletedCheckpointId": Gauge(
-                lambda: self._last_id, description="The batch id of the last completed checkpoint."
-            ),
-            "lastCheckpointCompletedTimestamp": Gauge(
-                lambda: self.last_completed_ms, "ms", "When the last checkpoint completed."
-            ),
-            "lastCheckpointRestoreTimestamp": Gauge(
-                lambda: self.restored_ms, "ms", "When the query last went on from a checkpoint."
-            ),
-            "lastCheckpointAge": Gauge(self._age_ms, "ms", "How long ago the last checkpoint completed."),
-            "lastCheckpointDuration": Gauge(
-                lambda: self._last_duration_ms, "ms", "How long the last completed checkpoint took."
-            ),
-            "lastCheckpointFullSize": Gauge(
-                lambda: self._last_full, "By", "All state at the last completed checkpoint."
-            ),
-            "lastCheckpointSize": Gauge(
-                lambda: self._last_written, "By", "What was written for the last completed checkpoint."
-            ),
+            "totalNumberOfCheckpoints": lambda: self._completed.count + self._failed.count + self.in_progress,
+            "numberOfInProgressCheckpoints": lambda: self.in_progress,
+            "lastCompletedCheckpointId": lambda: self._last_id,
+            "lastCheckpointCompletedTimestamp": lambda: self.last_completed_ms,
+            "lastCheckpointRestoreTimestamp": lambda: self.restored_ms,
+            "lastCheckpointAge": self._age_ms,
+            "lastCheckpointDuration": lambda: self._last_duration_ms,
+            "lastCheckpointFullSize": lambda: self._last_full,
+            "lastCheckpointSize": lambda: self._last_written,
         }
 
     def _age_ms(self) -> int | None:

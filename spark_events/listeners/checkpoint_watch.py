@@ -11,12 +11,7 @@ _LATE_RECORDS_MS = 1_000
 
 
 class SlaMetrics:
-    """How many checkpoints of a query completed in time, over all its runs.
-
-    Args:
-        series: where the metrics go.
-        sla_ms: the longest time between two checkpoints, in ms.
-    """
+    """How many checkpoints of a query completed in time, over all its runs."""
 
     def __init__(self, series: MetricGroup, sla_ms: int) -> None:
         self.sla_ms = sla_ms

@@ -21,8 +21,6 @@ class Configuration:
 
     Attributes:
         setups: the reporters that can be created.
-        settings: what is configured for the listeners.
-        enrichers: label failures.
         problems: one sentence for each mistake.
         warnings: one sentence for each thing that works, and had better be different.
         redactor: keeps the configuration's secrets out of what is said and reported.

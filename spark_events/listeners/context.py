@@ -20,13 +20,6 @@ class ListenerContext:
     """What the listeners of one application share.
 
     Attributes:
-        emitter: reports events.
-        failures: reports failures.
-        scopes: the places in the scope tree.
-        settings: what is configured for the listeners.
-        traces: gives spans their places, and reports them.
-        work: what all jobs have done so far.
-        all_subtasks: whether all tasks of the active stages run or have finished.
         queries_by_run: variables of the streaming query of each run id, for the jobs that it runs.
     """
 

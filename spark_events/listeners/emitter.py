@@ -34,13 +34,8 @@ StatusObserver = Callable[[Entity, MetricGroup, "JobStatus | None", JobStatus, i
 class Emitter:
     """Reports the events of one application.
 
-    Args:
-        series: where they are counted.
-        application: whose events they are.
-
     Attributes:
-        application: whose events they are.
-        series: where they are counted.
+        series: where events are counted.
         status_observer: told of each change of a status.
     """
 

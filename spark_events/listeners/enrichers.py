@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from spark_events.api import ConfigError, Failure, FailureContext, FailureEnricher
-from spark_events.api.daemon_executor import DaemonExecutor
-from spark_events.api.time_limit import call_within
+from spark_events.api.daemon_executor import DaemonExecutor, call_within
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.runtime.log_once import OnceLog, logger
 from spark_events.runtime.plugins import installed, load_class
@@ -59,9 +58,8 @@ class Enrichers:
             except TimeoutError:
                 self._asked.remove(enricher)
                 enricher.close()
-                logger.error(
-                    "failure enricher %s took over %s s: it is not asked again", enricher.name, _TIMEOUT_S
-                )
+                message = "failure enricher %s took over %s s: it is not asked again"
+                logger.error(message, enricher.name, _TIMEOUT_S)
                 continue
             for key, value in given.items():
                 labels[key] = "<null>" if value is None else str(value) or "<empty>"

@@ -1,25 +1,59 @@
-"""Reports failures, with the labels of all enrichers."""
+"""Reports failures, with the labels of all enrichers, and counts them by what was thrown."""
 
 from __future__ import annotations
 
-from spark_events.api import Event, Failure, FailureContext, MetricGroup, Severity
+from spark_events.api import Counter, Event, Failure, FailureContext, Gauge, MetricGroup, Severity
 from spark_events.listeners.emitter import Emitter, Entity
 from spark_events.listeners.enrichers import Enrichers
-from spark_events.listeners.failure_metrics import FailureMetrics
+from spark_events.runtime.scope import ScopeGroup
 
 CLASS_SCOPE = "spark_events.listeners.JobFailure"
+_MOST_ERRORS = 50
+_OTHER = "other"
+
+
+class FailureMetrics:
+    """The failures of one application by kind of job, query, error and type."""
+
+    def __init__(self, series: ScopeGroup) -> None:
+        self._series = series
+        self._counters: dict[tuple[str, ...], tuple[Counter, ScopeGroup]] = {}
+        self._last_ms: dict[tuple[str, str], int] = {}
+        self._lasts: dict[tuple[str, str], ScopeGroup] = {}
+
+    def count(self, failure: Failure, failure_type: str, entity: Entity, time_ms: int) -> None:
+        """Count a failure; its type is that of the label ``type``, empty where no enricher gave one."""
+        whose = (entity.kind, entity.query_name)
+        key = (*whose, self._error(failure, whose), failure_type)
+        if key not in self._counters:
+            labels = dict(zip(("job_kind", "query_name", "error", "failure_type"), key, strict=True))
+            group = self._series.child(components=("failures", *key), variables=labels)
+            counter = Counter("{failure}", "Failures by kind of job, error and type.")
+            self._counters[key] = (group.register("failures", counter), group)
+        self._counters[key][0].inc()
+        self._last_ms[whose] = max(time_ms, self._last_ms.get(whose, 0))
+        if whose not in self._lasts:
+            labels = dict(zip(("job_kind", "query_name"), whose, strict=True))
+            self._lasts[whose] = group = self._series.child(components=("failures", *whose), variables=labels)
+            last = Gauge(lambda: self._last_ms[whose], "ms", "When the last failure was.")
+            group.register("lastFailureTimestamp", last)
+
+    def forget(self, query_name: str) -> None:
+        """Called when the metrics of a query are gone."""
+        for key in [key for key in self._counters if key[1] == query_name]:
+            self._counters.pop(key)[1].close()
+        for whose in [whose for whose in self._lasts if whose[1] == query_name]:
+            self._lasts.pop(whose).close()
+
+    def _error(self, failure: Failure, whose: tuple[str, str]) -> str:
+        """Return the error's condition or class; of very many, the ones that came first."""
+        thrown = failure.error_class or (failure.exception_type or "").rsplit(".", 1)[-1]
+        known = {key[2] for key in self._counters if key[:2] == whose}
+        return thrown if thrown in known or len(known) < _MOST_ERRORS else _OTHER
 
 
 class FailureEvents:
-    """Builds a JobFailureEvent out of a failure, and counts it.
-
-    Args:
-        emitter: reports the events.
-        enrichers: label them.
-
-    Attributes:
-        metrics: of all failures.
-    """
+    """Builds a JobFailureEvent out of a failure, and counts it."""
 
     def __init__(self, emitter: Emitter, enrichers: Enrichers) -> None:
         self._emitter = emitter

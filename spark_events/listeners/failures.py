@@ -42,14 +42,15 @@ def parse_failure(text: str, error_class: str | None = None) -> Failure:
     thrown, around = lost.group("inner") if lost else text, text
     if wrapped := _WRITE_FAILED.match(thrown):
         thrown = around = wrapped.group("inner")
-    found_class = _ERROR_CLASS.search(_first_line(thrown)) or _ERROR_CLASS.search(_first_line(around))
+    heads = [part.split("\n", 1)[0] for part in (thrown, around)]
+    condition = _ERROR_CLASS.search(heads[0]) or _ERROR_CLASS.search(heads[1])
     state = _SQL_STATE.search(thrown) or _SQL_STATE.search(around)
     exception_type, message = _python_error(text) or _java_error(thrown)
     return Failure(
         message=shorten(_clean(message), _LONGEST_TEXT),
         exception_type=exception_type,
         stacktrace=shorten(text, _LONGEST_TEXT),
-        error_class=error_class or (found_class.group("name") if found_class else None),
+        error_class=error_class or (condition.group("name") if condition else None),
         sql_state=state.group("state") if state else None,
     )
 
@@ -112,10 +113,6 @@ def _clean(message: str) -> str:
         kept.append(rest[at : state.start()].rstrip())
         at = state.end()
     return "".join((*kept, rest[at:])).strip()
-
-
-def _first_line(text: str) -> str:
-    return text.split("\n", 1)[0]
 
 
 def _frame(frame: Mapping[str, Any]) -> str:

@@ -24,12 +24,9 @@ class RunningJob:
     """A job that runs.
 
     Attributes:
-        tracker: its status.
         of_query: names the streaming query that it works for; empty where there is none.
         place: of its span; None where it shall have none.
-        start_ms: when it began, in ms since the epoch.
         stages: the ids of its stages.
-        work: how far it is.
     """
 
     tracker: JobStatusTracker

@@ -57,11 +57,10 @@ class JobStatusTracker:
         old, time_ms = self.status, max(time_ms, self.since_ms)
         # A source may know less of how a job ended than another; the id says only that it ended.
         reached = "terminated" if new.terminal else new.value
-        event = self._builder(new, old, time_ms)
+        event = self._builder(new, old)
         if old is not None:
-            event.set_attribute("oldJobStatus", old.value).set_attribute(
-                "durationMs", time_ms - self.since_ms
-            )
+            event.set_attribute("oldJobStatus", old.value)
+            event.set_attribute("durationMs", time_ms - self.since_ms)
         if assumed:
             event.set_attribute("outcome", "assumed")
         self.status, self.since_ms = new, time_ms
@@ -75,7 +74,7 @@ class JobStatusTracker:
         self.status = JobStatus.FAILED
         self.change(JobStatus.RUNNING, time_ms, f"alive since {time_ms}")
 
-    def _builder(self, new: JobStatus, old: JobStatus | None, time_ms: int) -> EventBuilder:
+    def _builder(self, new: JobStatus, old: JobStatus | None) -> EventBuilder:
         came = f"{old.value} -> {new.value}" if old else new.value
         return (
             Event.builder(CLASS_SCOPE, "JobStatusChangeEvent")

@@ -17,11 +17,7 @@ from spark_events.listeners.traces import Place
 
 
 class QueryListener:
-    """Follows the streaming queries of one application.
-
-    Args:
-        context: what the listeners share.
-    """
+    """Follows the streaming queries of one application."""
 
     def __init__(self, context: ListenerContext) -> None:
         self._context = context

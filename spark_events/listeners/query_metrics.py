@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,13 +24,22 @@ _COUNTERS = {
     "stateRowsRemoved": ("{row}", "Rows that were removed from the state."),
     "batchesOverInterval": ("{batch}", "Batches that took longer than the trigger's interval."),
 }
+_TRIGGER_INTERVAL = "How long there is from one trigger to the next; none where each follows at once."
+_GAUGES = {
+    "inputRate": ("{row}/s", "Rows a second that arrived, by the last progress."),
+    "processingRate": ("{row}/s", "Rows a second that were processed, by the last progress."),
+    "watermarkLag": ("ms", "How far the watermark is behind the trigger, by the last progress."),
+    "watermarkTimestamp": ("ms", "The watermark, by the last progress."),
+    "batchDuration": ("ms", "How long the last trigger took."),
+    "triggerInterval": ("ms", _TRIGGER_INTERVAL),
+    "stateRows": ("{row}", "Rows in the state of all operators."),
+    "stateCommitTime": ("ms", "How long all tasks took to commit state, in sum."),
+    "stateMemory": ("By", "Memory that the state of all operators takes."),
+}
 
 
 class QueryMetrics:
     """The series of one query, over all its runs; gauges show its last progress.
-
-    Args:
-        group: the query's series.
 
     Attributes:
         trigger_interval_ms: of its trigger, in ms; None where it has none, or that is not known.
@@ -46,9 +55,8 @@ class QueryMetrics:
         }
         self._sources: dict[str, Progress] = {}
         self._rocksdb: set[str] = set()
-        self._register_rates()
-        self._register_batch()
-        self._register_state()
+        for name, read in self._reads().items():
+            group.register(name, Gauge(read, *_GAUGES[name]))
         for phase in PHASES:
             described = "How long a phase of the last trigger took."
             labelled = group.child(components=(phase,), variables={"phase": phase})
@@ -75,13 +83,6 @@ class QueryMetrics:
     def _count(self, name: str, amount: Any) -> None:
         self._counters[name].inc(max(0, int(_number(amount) or 0)))
 
-    def _register_batch(self) -> None:
-        described = "How long the last trigger took."
-        gauge = Gauge(lambda: self._duration_ms("triggerExecution"), "ms", described)
-        self._group.register("batchDuration", gauge)
-        described = "How long there is from one trigger to the next; none where each follows at once."
-        self._group.register("triggerInterval", Gauge(lambda: self.trigger_interval_ms, "ms", described))
-
     def _register_rocksdb(self, name: str) -> None:
         """Register one of RocksDB's figures; which there are depends on Spark's version."""
         if not name.startswith("rocksdb") or "." in name or name in self._rocksdb:
@@ -93,29 +94,20 @@ class QueryMetrics:
         self._group.register(re.sub("Count$", "Number", name.removesuffix("Ms")), gauge)
 
     def _of_rocksdb(self, name: str) -> float | None:
-        numbers = [_number((state.get("customMetrics") or {}).get(name)) for state in self._states()]
-        known = [number for number in numbers if number is not None]
-        return sum(known) if known else None
+        return _sum_of_known((state.get("customMetrics") or {}).get(name) for state in self._states())
 
-    def _register_rates(self) -> None:
-        described = "Rows a second that arrived, by the last progress."
-        gauge = Gauge(lambda: self._rate("inputRowsPerSecond"), "{row}/s", described)
-        self._group.register("inputRate", gauge)
-        described = "Rows a second that were processed, by the last progress."
-        gauge = Gauge(lambda: self._rate("processedRowsPerSecond"), "{row}/s", described)
-        self._group.register("processingRate", gauge)
-        described = "How far the watermark is behind the trigger, by the last progress."
-        self._group.register("watermarkLag", Gauge(self._watermark_lag_ms, "ms", described))
-        described = "The watermark, by the last progress."
-        self._group.register("watermarkTimestamp", Gauge(self._watermark_ms, "ms", described))
-
-    def _register_state(self) -> None:
-        for name, field, unit, described in (
-            ("stateRows", "numRowsTotal", "{row}", "Rows in the state of all operators."),
-            ("stateCommitTime", "commitTimeMs", "ms", "How long all tasks took to commit state, in sum."),
-            ("stateMemory", "memoryUsedBytes", "By", "Memory that the state of all operators takes."),
-        ):
-            self._group.register(name, Gauge(partial(self._of_state, field), unit, described))
+    def _reads(self) -> dict[str, Callable[[], float | None]]:
+        return {
+            "inputRate": partial(self._rate, "inputRowsPerSecond"),
+            "processingRate": partial(self._rate, "processedRowsPerSecond"),
+            "watermarkLag": self._watermark_lag_ms,
+            "watermarkTimestamp": self._watermark_ms,
+            "batchDuration": partial(self._duration_ms, "triggerExecution"),
+            "triggerInterval": lambda: self.trigger_interval_ms,
+            "stateRows": partial(self._of_state, "numRowsTotal"),
+            "stateCommitTime": partial(self._of_state, "commitTimeMs"),
+            "stateMemory": partial(self._of_state, "memoryUsedBytes"),
+        }
 
     def _take_source(self, number: str, source: Progress) -> None:
         if number not in self._sources:
@@ -126,9 +118,7 @@ class QueryMetrics:
         self._sources[number] = source
 
     def _rate(self, field: str) -> float | None:
-        rates = [_number(source.get(field)) for source in self._last.get("sources") or ()]
-        known = [rate for rate in rates if rate is not None]
-        return sum(known) if known else None
+        return _sum_of_known(source.get(field) for source in self._last.get("sources") or ())
 
     def _duration_ms(self, phase: str) -> int | None:
         return (self._last.get("durationMs") or {}).get(phase)
@@ -198,6 +188,12 @@ def _number(value: Any) -> float | None:
     except (TypeError, ValueError):
         return None
     return number if math.isfinite(number) else None
+
+
+def _sum_of_known(values: Iterable[Any]) -> float | None:
+    """Return the sum of those that are numbers; None where none is."""
+    known = [number for value in values if (number := _number(value)) is not None]
+    return sum(known) if known else None
 
 
 def _time_ms(text: Any) -> int | None:

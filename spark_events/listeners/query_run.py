@@ -23,15 +23,8 @@ class QueryRun:
 
     Attributes:
         query_id: the query's id, which lives across its runs.
-        run_id: the run's own.
-        name: the query's.
-        start_ms: as given.
         location: where the checkpoints are; None where that is not known.
         bounded: whether it ends by itself; any other run ends only when somebody stops it.
-        entity: whose events these are.
-        group: whose variables events carry.
-        spans: of the run.
-        tracker: its status.
         first_batch: the id of the batch that it began with; None before that.
         batch: the id of the batch that is on its way, and when that began, in ms since the epoch.
     """

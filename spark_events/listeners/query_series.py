@@ -14,15 +14,7 @@ _MOST_ENDED = 100
 
 
 class QuerySeries:
-    """The metrics of one query.
-
-    Attributes:
-        status: its status and the times in it.
-        metrics: of its progress.
-        checkpoints: of its checkpoints.
-        sla: how many of them were in time; None where the query has no SLA.
-        restarts: how often it was restarted.
-    """
+    """The metrics of one query; those of its SLA are None where it has none."""
 
     def __init__(self, context: ListenerContext, name: str) -> None:
         self._context = context
@@ -40,11 +32,11 @@ class QuerySeries:
         group.register("numRestarts", Gauge(lambda: self.restarts, description="How often it was restarted."))
 
     def follow(self, run: QueryRun, trigger_interval_ms: int | None) -> None:
-        """Show the status of a run from now on, name it in the metric ``info``, and no other.
+        """Show the status of the newest run, and name it in the metric ``info``, and no other.
 
         Args:
             run: the newest.
-            trigger_interval_ms: of its trigger, in ms; None where it has none, or that is not known.
+            trigger_interval_ms: None where its trigger has none, or that is not known.
         """
         self.status.follow(run.tracker)
         self.metrics.trigger_interval_ms = trigger_interval_ms
@@ -70,9 +62,6 @@ class AllQuerySeries:
 
     Those of a query that failed stay, for somebody has to see that it is down: but of the hundred that
     ended last only.
-
-    Args:
-        context: what the listeners share.
     """
 
     def __init__(self, context: ListenerContext) -> None:

@@ -30,14 +30,7 @@ _OF_OPERATOR = {
 
 
 class QuerySpans:
-    """Reports the spans of one run of a query.
-
-    Args:
-        traces: gives them their places.
-        settings: how much they tell.
-        entity: the run.
-        group: whose variables they carry.
-    """
+    """Reports the spans of one run of a query."""
 
     def __init__(
         self, traces: Traces, settings: ListenerSettings, entity: Entity, group: MetricGroup
@@ -72,14 +65,10 @@ class QuerySpans:
             _add_phases(span, durations, start_ms)
         self._traces.report(span, self.checkpoint_place(batch), self._entity, self._group)
 
-    def failed(self, batch: int, start_ms: int, end_ms: int, failure: Failure) -> None:
-        """Report a micro-batch that failed before its commit."""
-        span = self._checkpoint(batch, "FAILED", start_ms, end_ms, failure)
-        self._traces.report(span, self.checkpoint_place(batch), self._entity, self._group)
-
-    def left(self, batch: int, start_ms: int, end_ms: int) -> None:
-        """Report a micro-batch in which the query was stopped: its jobs are below this span."""
-        span = self._checkpoint(batch, "IN_PROGRESS", start_ms, end_ms)
+    def ended_early(self, batch: int, start_ms: int, end_ms: int, failure: Failure | None) -> None:
+        """Report a micro-batch that failed or was stopped before its commit: its jobs are below this span."""
+        status = "FAILED" if failure else "IN_PROGRESS"
+        span = self._checkpoint(batch, status, start_ms, end_ms, failure)
         self._traces.report(span, self.checkpoint_place(batch), self._entity, self._group)
 
     def initialized(

@@ -18,7 +18,7 @@ class RestartCounts:
 
     Args:
         state_dir: a local folder; None keeps the counts in memory alone.
-        app_name: whose queries they are.
+        app_name: names the file.
     """
 
     def __init__(self, state_dir: str | None, app_name: str) -> None:

@@ -16,11 +16,7 @@ _EVERYWHERE = ("host", "app_name", "app_id", "app_attempt_id")
 
 @dataclass(frozen=True, slots=True)
 class ScopeFormat:
-    """One format, such as ``<app_name>.query.<query_name>``.
-
-    Attributes:
-        parts: what stood between the dots.
-    """
+    """One format, such as ``<app_name>.query.<query_name>``, by the parts between its dots."""
 
     parts: Sequence[str]
 

@@ -15,19 +15,9 @@ class Scopes:
 
     Series belong to a group that is the same in every run (application name, query name). Events come from
     groups that also know the run; those are not kept in the tree, however many jobs a driver runs.
-
-    Args:
-        root: the root of the scope tree.
-        application: the application.
-        formats: what dotted names begin with.
     """
 
-    def __init__(
-        self,
-        root: ScopeGroup,
-        application: ApplicationInfo,
-        formats: ScopeFormats,
-    ) -> None:
+    def __init__(self, root: ScopeGroup, application: ApplicationInfo, formats: ScopeFormats) -> None:
         self._root = root
         self._formats = formats
         self._name = application.name

@@ -23,14 +23,7 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """A stage attempt that runs.
-
-    Attributes:
-        submitted_ms: when it began, in ms since the epoch.
-        job: whose it is; None where that is not known.
-        of_query: names the streaming query that it works for; empty where there is none.
-        work: how far it is.
-    """
+    """A stage attempt that runs; its job is None where that is not known."""
 
     submitted_ms: int
     job: RunningJob | None
@@ -39,14 +32,7 @@ class _Attempt:
 
 
 class _FailedAttempt(NamedTuple):
-    """A stage attempt that failed, and may be tried again.
-
-    Attributes:
-        number: of the attempt.
-        time_ms: when it failed, in ms since the epoch.
-        failure: why.
-        of_query: names the streaming query that it worked for; empty where there is none.
-    """
+    """A stage attempt that failed, and may be tried again."""
 
     number: int
     time_ms: int
@@ -55,12 +41,7 @@ class _FailedAttempt(NamedTuple):
 
 
 class StageListener:
-    """Follows the stages of one application; ended ones are forgotten, failed ones until their job ends.
-
-    Args:
-        context: what the listeners share.
-        jobs: know whose stages these are.
-    """
+    """Follows the stages of one application; ended ones are forgotten, failed ones until their job ends."""
 
     def __init__(self, context: ListenerContext, jobs: SparkJobListener) -> None:
         self._context = context
@@ -78,7 +59,7 @@ class StageListener:
         work = StageWork(int(info.get("Number of Tasks") or 0))
         self._attempts[key] = _Attempt(time_ms, job, of_query, work)
         self._context.work.submitted(key, work)
-        self._context.all_subtasks.submitted(key, of_query, time_ms)
+        self._context.all_subtasks.changed(key, of_query, False, time_ms)
         if job is not None:
             job.work.submitted(work)
         self._series.begun(key, time_ms, lambda: self._show(key, of_query, work))

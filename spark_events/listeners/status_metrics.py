@@ -8,16 +8,15 @@ from spark_events.api import Gauge, JobStatus
 from spark_events.api.event import now_ms
 from spark_events.listeners.job_status import JobStatusTracker
 from spark_events.listeners.settings import CURRENT_TIME, STATE, TOTAL_TIME
-from spark_events.runtime.scope import ScopeGroup
+from spark_events.runtime.scope import Reading, ScopeGroup, register_gauges
 
 Clock = Callable[[], int]
+_UPTIME = "How long the job has been running; 0 while it does not."
+_DOWNTIME = "How long the job has not been running; 0 while it does, none after it ended on purpose."
 
 
 class Stays:
     """Adds up how long something was in each of its states.
-
-    Args:
-        clock: the present in ms since the epoch.
 
     Attributes:
         state: the state that it is in; None before the first.
@@ -55,15 +54,10 @@ class Stays:
 def register_stays(
     group: ScopeGroup, base: str, stays: Stays, state: object, described_as: str, enabled: Collection[str]
 ) -> None:
-    """Register ``<base>State``, ``<base>Time`` and ``<base>TimeTotal``, those that are enabled.
+    """Register ``<base>State``, ``<base>Time`` and ``<base>TimeTotal`` of a state, those that are enabled.
 
-    Args:
-        group: where.
-        base: what their names begin with.
-        stays: tells the times.
-        state: which state they are about.
-        described_as: a clause that is true in that state, for the description.
-        enabled: some of STATE, CURRENT_TIME, TOTAL_TIME.
+    ``described_as`` is a clause that is true in that state; ``enabled`` is some of STATE, CURRENT_TIME and
+    TOTAL_TIME.
     """
     if STATE in enabled:
         gauge = Gauge(lambda: stays.is_in(state), description=f"1 while {described_as}, 0 otherwise.")
@@ -77,13 +71,7 @@ def register_stays(
 
 
 class StatusMetrics:
-    """The status of one job; of a query, over all its runs, of which the newest is followed.
-
-    Args:
-        group: where the metrics go.
-        enabled: which there are for each status: some of STATE, CURRENT_TIME, TOTAL_TIME.
-        clock: the present in ms since the epoch.
-    """
+    """The status of one job; of a query, over all its runs, of which the newest is followed."""
 
     def __init__(self, group: ScopeGroup, enabled: Collection[str], clock: Clock = now_ms) -> None:
         self._clock = clock
@@ -94,7 +82,12 @@ class StatusMetrics:
             self._register_status(group, status)
             described_as = f"the job has been {status.value}"
             register_stays(group, status.value.lower(), self._stays, status, described_as, enabled)
-        self._register_times(group)
+        readings: dict[str, Reading] = {
+            "statusAge": (self._age_ms, "ms", "How long the job has been in its status."),
+            "uptime": (lambda: self._stays.time_ms(JobStatus.RUNNING), "ms", _UPTIME),
+            "downtime": (self.downtime_ms, "ms", _DOWNTIME),
+        }
+        register_gauges(group, readings)
 
     def follow(self, tracker: JobStatusTracker) -> None:
         """Follow the changes of a run from now on, and those of no run before it."""
@@ -133,14 +126,5 @@ class StatusMetrics:
         described = "1 for the status that the job is in, 0 for the others."
         labelled.register("status", Gauge(lambda: self._stays.is_in(status), description=described))
 
-    def _register_times(self, group: ScopeGroup) -> None:
-        age = Gauge(
-            lambda: None if self.status is None else self._stays.time_ms(self.status),
-            "ms",
-            "How long the job has been in its status.",
-        )
-        group.register("statusAge", age)
-        described = "How long the job has been running; 0 while it does not."
-        group.register("uptime", Gauge(lambda: self._stays.time_ms(JobStatus.RUNNING), "ms", described))
-        described = "How long the job has not been running; 0 while it does, none after it ended on purpose."
-        group.register("downtime", Gauge(self.downtime_ms, "ms", described))
+    def _age_ms(self) -> int | None:
+        return None if self.status is None else self._stays.time_ms(self.status)

@@ -18,11 +18,6 @@ class StreamingQuery:
     """A query, known by its id. It owns its checkpoint watch, and counts its restarts.
 
     Each method is told which run a record is of: one that ended late may not be the newest.
-
-    Args:
-        context: what the listeners share.
-        restarts: how often each query was restarted.
-        series: the metrics of the query, which others of its name share.
     """
 
     def __init__(self, context: ListenerContext, restarts: RestartCounts, series: QuerySeries) -> None:
@@ -98,7 +93,7 @@ class StreamingQuery:
         """End a run on purpose: FINISHED or CANCELED."""
         run.tracker.change(status, time_ms)
         if run.batch is not None:
-            run.spans.left(*run.batch, time_ms)
+            run.spans.ended_early(*run.batch, time_ms, None)
         run.spans.ended(run.start_ms, time_ms, status.value, None)
         self.watch.stop()
 

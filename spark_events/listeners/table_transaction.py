@@ -10,14 +10,11 @@ from spark_events.listeners.emitter import Entity
 
 CLASS_SCOPE = "spark_events.listeners.TableTransaction"
 _ABORTED = "ABORTED"
+_REPORTED = ("level", "purpose", "reason", "durationMs", "rows", "bytes", "files")
 
 
 class TableTransactionListener:
-    """Tells how far each transaction of a table is.
-
-    Args:
-        context: what the listeners of the application share.
-    """
+    """Tells how far each transaction of a table is."""
 
     def __init__(self, context: ListenerContext) -> None:
         self._context = context
@@ -27,6 +24,7 @@ class TableTransactionListener:
         transaction = record["transaction"]
         txid, table, status = str(transaction["txid"]), str(transaction["table"]), str(transaction["state"])
         reason = transaction.get("reason") or None
+        reported = {**transaction, "reason": reason}
         event = (
             Event.builder(CLASS_SCOPE, "TableTransactionEvent")
             .set_severity(Severity.WARN if status == _ABORTED else Severity.INFO)
@@ -34,13 +32,7 @@ class TableTransactionListener:
             .set_attribute("transactionId", txid)
             .set_attribute("table", table)
             .set_attribute("transactionStatus", status)
-            .set_attribute("level", transaction.get("level"))
-            .set_attribute("purpose", transaction.get("purpose"))
-            .set_attribute("reason", reason)
-            .set_attribute("durationMs", transaction.get("durationMs"))
-            .set_attribute("rows", transaction.get("rows"))
-            .set_attribute("bytes", transaction.get("bytes"))
-            .set_attribute("files", transaction.get("files"))
+            .set_attributes({name: reported.get(name) for name in _REPORTED})
         )
         entity = Entity("statement", txid, f"Table {table}")
         group = self._context.scopes.application()

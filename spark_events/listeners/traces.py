@@ -36,14 +36,7 @@ _SKEW_MS = 1_000
 
 
 def ended_span(name: str, start_ms: int, end_ms: int, failure: Failure | None = None) -> SpanBuilder:
-    """Begin the span of what has ended, never before its start.
-
-    Args:
-        name: of the span.
-        start_ms: its start, in ms since the epoch.
-        end_ms: its end, in ms since the epoch.
-        failure: why it failed; None where it did not.
-    """
+    """Begin the span of what has ended, never before its start."""
     end_ms = max(start_ms, end_ms)
     return Span.builder(CLASS_SCOPE, name).set_times_ms(start_ms, end_ms).set_failure(failure, end_ms)
 
@@ -75,13 +68,6 @@ class Traces:
 
     The application is a trace, or a part of the one that ``spark.traces.parent`` names; its queries, SQL
     executions and jobs are below it. Each checkpoint is a trace of its own, for a query may run for weeks.
-
-    Args:
-        emitter: makes ids.
-        settings: what is configured.
-
-    Attributes:
-        application: the application's place.
     """
 
     def __init__(self, emitter: Emitter, settings: ListenerSettings) -> None:
@@ -94,14 +80,7 @@ class Traces:
         self._latest_part = RecentTimes()
 
     def below(self, parent: Place, name: str, entity: Entity, *occasion: str) -> Place:
-        """Return the place of a span that is a part of another.
-
-        Args:
-            parent: the place of the other.
-            name: of the span.
-            entity: whose span it is.
-            occasion: what tells it from the entity's other spans of that name.
-        """
+        """Return the place of an entity's span below another; the occasion tells it from its namesakes."""
         return Place(parent.trace_id, self._span_id(name, entity, *occasion), parent)
 
     def own_trace(self, name: str, entity: Entity, *occasion: str) -> Place:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from spark_events.api import ApplicationInfo, FailureEnricher
+from spark_events.listeners import spark_records
 from spark_events.listeners.all_subtasks import AllSubtasks
 from spark_events.listeners.application import ApplicationListener, application_info
 from spark_events.listeners.context import ListenerContext
@@ -17,28 +18,6 @@ from spark_events.listeners.job import SparkJobListener
 from spark_events.listeners.query import QueryListener
 from spark_events.listeners.scopes import Scopes
 from spark_events.listeners.settings import ListenerSettings
-from spark_events.listeners.spark_records import (
-    APPLICATION_ALIVE,
-    APPLICATION_DEAD,
-    APPLICATION_END,
-    APPLICATION_START,
-    EXECUTOR_ADDED,
-    EXECUTOR_REMOVED,
-    JOB_END,
-    JOB_START,
-    LOG_START,
-    QUERIES_ONLY,
-    QUERY_IDLE,
-    QUERY_PROGRESS,
-    QUERY_STARTED,
-    QUERY_TERMINATED,
-    SQL_EXECUTION_END,
-    SQL_EXECUTION_START,
-    STAGE_COMPLETED,
-    STAGE_SUBMITTED,
-    STAGE_TASKS,
-    TABLE_TRANSITION,
-)
 from spark_events.listeners.sql_execution import SqlExecutionListener
 from spark_events.listeners.stage import StageListener
 from spark_events.listeners.table_transaction import TableTransactionListener
@@ -126,9 +105,9 @@ class SparkListeners:
                 None where that is not known, and the time of the record before it is taken.
         """
         name = str(record.get("Event"))
-        if name == LOG_START:
+        if name == spark_records.LOG_START:
             self._spark_version = str(record.get("Spark Version") or self._spark_version)
-        if name == APPLICATION_START:
+        if name == spark_records.APPLICATION_START:
             if self._application is not None:
                 return
             self._begin(record)
@@ -171,14 +150,14 @@ class SparkListeners:
         queries = QueryListener(context)
         self._tickers = (queries.tick,)
         self._handlers = {
-            APPLICATION_END: [queries.on_application_end],
-            SQL_EXECUTION_START: [queries.on_sql_execution_start],
-            QUERY_STARTED: [queries.on_started],
-            QUERY_PROGRESS: [queries.on_progress],
-            QUERY_IDLE: [queries.on_idle],
-            QUERY_TERMINATED: [queries.on_terminated],
+            spark_records.APPLICATION_END: [queries.on_application_end],
+            spark_records.SQL_EXECUTION_START: [queries.on_sql_execution_start],
+            spark_records.QUERY_STARTED: [queries.on_started],
+            spark_records.QUERY_PROGRESS: [queries.on_progress],
+            spark_records.QUERY_IDLE: [queries.on_idle],
+            spark_records.QUERY_TERMINATED: [queries.on_terminated],
         }
-        if not record.get(QUERIES_ONLY):
+        if not record.get(spark_records.QUERIES_ONLY):
             self._begin_all(context, queries)
         if self._extension is not None:
             self._extend(self._extension(context, self._registry, self._spark_version))
@@ -211,20 +190,20 @@ class SparkListeners:
         ends = (queries.on_application_end, executions.on_application_end, self._application.on_end)
         self._handlers = {
             **self._handlers,
-            APPLICATION_START: [self._application.on_start],
-            APPLICATION_END: ends,
-            APPLICATION_DEAD: [queries.on_application_dead, self._application.on_dead],
-            APPLICATION_ALIVE: [self._application.on_alive, queries.on_application_alive],
-            JOB_START: [jobs.on_start],
-            JOB_END: [jobs.on_end, stages.on_job_end],
-            STAGE_SUBMITTED: [stages.on_submitted],
-            STAGE_COMPLETED: [stages.on_completed],
-            STAGE_TASKS: [stages.on_tasks],
-            SQL_EXECUTION_START: [queries.on_sql_execution_start, executions.on_start],
-            SQL_EXECUTION_END: [executions.on_end],
-            TABLE_TRANSITION: [tables.on_transition],
-            EXECUTOR_ADDED: [executors.on_added],
-            EXECUTOR_REMOVED: [executors.on_removed],
+            spark_records.APPLICATION_START: [self._application.on_start],
+            spark_records.APPLICATION_END: ends,
+            spark_records.APPLICATION_DEAD: [queries.on_application_dead, self._application.on_dead],
+            spark_records.APPLICATION_ALIVE: [self._application.on_alive, queries.on_application_alive],
+            spark_records.JOB_START: [jobs.on_start],
+            spark_records.JOB_END: [jobs.on_end, stages.on_job_end],
+            spark_records.STAGE_SUBMITTED: [stages.on_submitted],
+            spark_records.STAGE_COMPLETED: [stages.on_completed],
+            spark_records.STAGE_TASKS: [stages.on_tasks],
+            spark_records.SQL_EXECUTION_START: [queries.on_sql_execution_start, executions.on_start],
+            spark_records.SQL_EXECUTION_END: [executions.on_end],
+            spark_records.TABLE_TRANSITION: [tables.on_transition],
+            spark_records.EXECUTOR_ADDED: [executors.on_added],
+            spark_records.EXECUTOR_REMOVED: [executors.on_removed],
         }
 
     def _context(self, application: ApplicationInfo) -> ListenerContext:

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
-from spark_events.api import Counter, Gauge, MetricGroup
+from spark_events.api import Counter, MetricGroup
+from spark_events.runtime.scope import Reading, register_gauges
 
 
 class Sum(NamedTuple):
-    """One sum over tasks.
-
-    Attributes:
-        name: of the metric, and of the span's attribute.
-        field: of the bridge's record.
-        unit: UCUM.
-        description: for the person who reads the chart.
-    """
+    """One sum over tasks: a metric, an attribute of spans, and a field of the bridge's record."""
 
     name: str
     field: str
@@ -71,26 +66,19 @@ class StageWork:
 
     def register(self, group: MetricGroup) -> None:
         """Register its metrics."""
-        for name, described in (
-            ("active", "Tasks that run now."),
-            ("finished", "Tasks that have finished."),
-            ("failed", "Tasks that failed."),
-        ):
-            gauge = Gauge(lambda name=name: getattr(self, name), "{task}", described)  # type: ignore[misc]
-            group.register(f"{name}Tasks", gauge)
-        group.register("numTasks", Gauge(lambda: self.tasks, "{task}", "Tasks that there are to run."))
+        readings: dict[str, Reading] = {
+            "activeTasks": (lambda: self.active, "{task}", "Tasks that run now."),
+            "finishedTasks": (lambda: self.finished, "{task}", "Tasks that have finished."),
+            "failedTasks": (lambda: self.failed, "{task}", "Tasks that failed."),
+            "numTasks": (lambda: self.tasks, "{task}", "Tasks that there are to run."),
+        }
         for summed in SUMS:
-            read = lambda name=summed.name: self.sums.get(name)  # noqa: E731
-            group.register(summed.name, Gauge(read, summed.unit, summed.description))
+            readings[summed.name] = (partial(self.sums.get, summed.name), summed.unit, summed.description)
+        register_gauges(group, readings)
 
 
 class JobWork:
-    """The stages of one job, and their tasks.
-
-    Args:
-        stages: how many stages there are.
-        tasks: how many tasks these have.
-    """
+    """The stages of one job, and their tasks; made with how many there are of each."""
 
     def __init__(self, stages: int, tasks: int) -> None:
         self._stages, self._tasks = stages, tasks
@@ -110,7 +98,7 @@ class JobWork:
 
     def register(self, group: MetricGroup) -> None:
         """Register its metrics."""
-        readings: dict[str, tuple[Any, str, str]] = {
+        readings: dict[str, Reading] = {
             "numStages": (lambda: self._stages, "{stage}", "Stages that there are to run."),
             "activeStages": (lambda: self.active_stages, "{stage}", "Stages that run now."),
             "finishedStages": (lambda: self.finished_stages, "{stage}", "Stages that have finished."),
@@ -120,8 +108,7 @@ class JobWork:
             "finishedTasks": (lambda: self._sum("finished"), "{task}", "Tasks that have finished."),
             "failedTasks": (lambda: self._sum("failed"), "{task}", "Tasks that failed."),
         }
-        for name, (read, unit, described) in readings.items():
-            group.register(name, Gauge(read, unit, described))
+        register_gauges(group, readings)
 
     def _sum(self, name: str) -> int:
         return sum(getattr(work, name) for work in list(self._attempts))
@@ -150,9 +137,11 @@ class ApplicationWork:
         """Register its metrics, which are the application's."""
         for name, counter in self._counters.items():
             group.register(name, counter)
-        active = Gauge(lambda: len(self._running), "{stage}", "Stages that run now.")
-        group.register("activeStages", active)
-        group.register("activeTasks", Gauge(self._active_tasks, "{task}", "Tasks that run now."))
+        readings: dict[str, Reading] = {
+            "activeStages": (lambda: len(self._running), "{stage}", "Stages that run now."),
+            "activeTasks": (self._active_tasks, "{task}", "Tasks that run now."),
+        }
+        register_gauges(group, readings)
 
     def submitted(self, attempt: object, work: StageWork) -> None:
         """Called when a stage attempt begins."""

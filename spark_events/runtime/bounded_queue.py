@@ -47,11 +47,7 @@ class Item(NamedTuple):
 
 
 class BoundedQueue:
-    """Items in order. Not safe to use from several threads without a lock.
-
-    Args:
-        bounds: what it may hold.
-    """
+    """Items in order. Not safe to use from several threads without a lock."""
 
     def __init__(self, bounds: QueueBounds) -> None:
         self._bounds = bounds
@@ -59,10 +55,7 @@ class BoundedQueue:
         self._lasting: deque[tuple[int, Item]] = deque()
         self._next = 0
         self._all_bounds = (bounds.max_items, bounds.max_bytes)
-        self._routine_bounds = (
-            max(1, bounds.max_items * _ROUTINE_SHARE),
-            bounds.max_bytes * _ROUTINE_SHARE,
-        )
+        self._routine_bounds = (max(1, bounds.max_items * _ROUTINE_SHARE), bounds.max_bytes * _ROUTINE_SHARE)
         self.bytes = 0
 
     def __len__(self) -> int:

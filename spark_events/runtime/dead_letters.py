@@ -11,6 +11,7 @@ import orjson
 
 from spark_events.api import append_whole
 from spark_events.api.event import now_ms
+from spark_events.runtime.journal import Dropped
 
 _OLDER = ".1"
 Readable = Callable[[bytes], Any]
@@ -26,9 +27,7 @@ class DeadLetters:
         dropped: told how many records went with a file that was replaced.
     """
 
-    def __init__(
-        self, path: Path, max_bytes: int, readable: Readable, dropped: Callable[[str, int], None]
-    ) -> None:
+    def __init__(self, path: Path, max_bytes: int, readable: Readable, dropped: Dropped) -> None:
         self.path = path
         self._max_bytes = max_bytes
         self._readable = readable
@@ -49,12 +48,12 @@ class DeadLetters:
             os.close(fd)
 
     def _line(self, record: bytes, reason: str) -> bytes:
+        letter = {"timeMs": now_ms(), "reason": reason}
         try:
-            shown = self._readable(record)
-            return _encode({"timeMs": now_ms(), "reason": reason, "record": shown})
+            return _encode({**letter, "record": self._readable(record)})
         except Exception as error:  # a plugin's, of a record that may be broken
             shown = {"hex": record.hex(), "unreadable": f"{type(error).__name__}: {error}"}
-            return _encode({"timeMs": now_ms(), "reason": reason, "record": shown})
+            return _encode({**letter, "record": shown})
 
     def _rotate(self, more: int) -> None:
         if not self.path.exists() or self.path.stat().st_size + more <= self._max_bytes // 2:

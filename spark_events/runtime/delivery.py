@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from spark_events.api import SendingReporter
 from spark_events.api.sending import JOURNAL_DIR
-from spark_events.runtime.account import ReporterAccount
 from spark_events.runtime.dead_letters import DeadLetters
 from spark_events.runtime.journal import Claim, DeliveryJournal, claim
 from spark_events.runtime.journal.folder import Lock
@@ -12,6 +11,7 @@ from spark_events.runtime.log_once import logger
 from spark_events.runtime.sender import Sender
 from spark_events.runtime.setup import ReporterSetup
 from spark_events.runtime.spool import MemoryRecords, Spool
+from spark_events.runtime.stats import ReporterAccount
 
 _DEAD_LETTERS = "refused.jsonl"
 _DEAD_LETTERS_SHARE = 8
@@ -21,14 +21,6 @@ class Delivery:
     """Everything between a sending reporter's ``notify`` and its ``send``.
 
     A journal that cannot be opened costs durability and nothing else: records then wait in memory.
-
-    Args:
-        reporter: its ``outbox`` is set here.
-        setup: how it is configured.
-        account: counts and logs what becomes of its records.
-
-    Attributes:
-        spool: where its records wait.
     """
 
     def __init__(self, reporter: SendingReporter, setup: ReporterSetup, account: ReporterAccount) -> None:

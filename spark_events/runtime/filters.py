@@ -44,15 +44,12 @@ class Filter:
     def passes(self, logical_scope: tuple[str, ...], name: str, metric_type: str = "") -> bool:
         """Tell whether something of this name, added in this scope, is for the reporter."""
         key = (logical_scope, name, metric_type)
-        known = self._seen.get(key)
-        if known is None:
-            known = self._seen[key] = self._decide(".".join(logical_scope), name, metric_type)
-        return known
-
-    def _decide(self, scope: str, name: str, metric_type: str) -> bool:
-        if any(pattern.matches(scope, name, metric_type) for pattern in self._excludes):
-            return False
-        return not self._includes or any(p.matches(scope, name, metric_type) for p in self._includes)
+        if key not in self._seen:
+            scope = ".".join(logical_scope)
+            excluded = any(pattern.matches(scope, name, metric_type) for pattern in self._excludes)
+            included = any(pattern.matches(scope, name, metric_type) for pattern in self._includes)
+            self._seen[key] = not excluded and (included or not self._includes)
+        return self._seen[key]
 
 
 def parse_patterns(text: str, key: str, typed: bool) -> list[Pattern]:

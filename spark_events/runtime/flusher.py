@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from spark_events.api import Reporter, RetryLater
-from spark_events.runtime.account import ReporterAccount
 from spark_events.runtime.backoff import Backoff
 from spark_events.runtime.inbox import Inbox
 from spark_events.runtime.log_once import logger
+from spark_events.runtime.stats import ReporterAccount
 
 
 class Flusher:
-    """Flushes one reporter. Used by the reporter's thread alone, but for the backoff, which others may close.
-
-    Args:
-        reporter: keeps what it was given until a flush has succeeded.
-        inbox: what waits for the reporter meanwhile.
-        backoff: the pauses between tries.
-        account: counts and logs what becomes of the items.
-    """
+    """Flushes one reporter. Used by its thread alone, but for the backoff, which others may close."""
 
     def __init__(self, reporter: Reporter, inbox: Inbox, backoff: Backoff, account: ReporterAccount) -> None:
         self._reporter = reporter

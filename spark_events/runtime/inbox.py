@@ -10,12 +10,7 @@ from spark_events.runtime.stats import ReporterStats
 
 
 class Inbox:
-    """A bounded queue between threads; only ``take`` ever waits. What it drops, it counts.
-
-    Args:
-        bounds: what may wait here.
-        stats: of the reporter.
-    """
+    """A bounded queue between threads; only ``take`` ever waits. What it drops, it counts."""
 
     def __init__(self, bounds: QueueBounds, stats: ReporterStats) -> None:
         self._stats = stats

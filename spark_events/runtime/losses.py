@@ -18,7 +18,6 @@ class Watched:
     """A place where things are dropped.
 
     Attributes:
-        title: how messages call it.
         group: whose variables the events carry.
         read: returns how many were dropped so far, by cause.
         causes: by cause, a clause that says why and names the key to set.
@@ -35,22 +34,14 @@ class Watched:
 
 
 class Losses:
-    """Watches the places where things are dropped.
-
-    Args:
-        add_event: takes the events about losses.
-    """
+    """Watches the places where things are dropped."""
 
     def __init__(self, add_event: Callable[[MetricGroup, EventBuilder], None]) -> None:
         self._add_event = add_event
         self._places: list[Watched] = []
 
     def watch(
-        self,
-        title: str,
-        group: MetricGroup,
-        read: Callable[[], Mapping[str, int]],
-        causes: Mapping[str, str],
+        self, title: str, group: MetricGroup, read: Callable[[], Mapping[str, int]], causes: Mapping[str, str]
     ) -> None:
         """Watch a place from now on; see ``Watched``."""
         self._places.append(Watched(title, group, read, causes))

@@ -6,7 +6,6 @@ import os
 import socket
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 _STARTED_FIELD = 19
 _PROC = Path("/proc")
@@ -35,11 +34,6 @@ class Owner:
         """Return the process that runs now."""
         pid = os.getpid()
         return cls(socket.gethostname(), pid, _started(pid), _space(), application)
-
-    @classmethod
-    def from_json(cls, fields: dict[str, Any]) -> Owner:
-        """Return an owner from the fields of its JSON."""
-        return cls(**fields)
 
     @property
     def is_dead(self) -> bool:

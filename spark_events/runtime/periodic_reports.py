@@ -5,19 +5,14 @@ from __future__ import annotations
 import time
 
 from spark_events.api import PartlyRefused, Refused, RetryLater, Scheduled
-from spark_events.runtime.account import ReporterAccount
 from spark_events.runtime.log_once import logger
+from spark_events.runtime.stats import ReporterAccount
 
 
 class PeriodicReports:
-    """Lets a reporter report once in an interval. Used by the reporter's thread alone.
+    """Lets a reporter report once in an interval, from now on. Used by the reporter's thread alone.
 
     A report that does not get through is not repeated: the next one says more.
-
-    Args:
-        reporter: reports.
-        interval_ms: the time from one report to the next, in ms, which begins now.
-        account: counts and logs what becomes of the reports.
     """
 
     def __init__(self, reporter: Scheduled, interval_ms: int, account: ReporterAccount) -> None:

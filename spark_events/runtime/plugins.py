@@ -47,12 +47,7 @@ def installed(group: str) -> Mapping[str, Plugin]:
 
 
 def load_class(target: str, base: type[T], key: str) -> type[T]:
-    """Import ``module:Class``.
-
-    Args:
-        target: the module and the class.
-        base: what the class has to derive from.
-        key: the configuration key that asked for it, for the error message.
+    """Import ``module:Class``; the key is the one that asks for it, for the error message.
 
     Raises:
         ConfigError: it cannot be imported, or is no such class.
@@ -72,12 +67,7 @@ def load_class(target: str, base: type[T], key: str) -> type[T]:
 
 
 def load_factory(kind: Kind, name: str, key: str) -> ReporterFactory:
-    """Make the factory that a configuration names.
-
-    Args:
-        kind: the kind of reporter.
-        name: an entry point's name, or ``module:Class``.
-        key: the configuration key, for the error message.
+    """Make the factory that a configuration names: an entry point, or ``module:Class``.
 
     Raises:
         ConfigError: there is no such factory, or it cannot be made; names those that there are.

@@ -11,7 +11,6 @@ from spark_events.api import (
     ConfigError,
     Event,
     EventBuilder,
-    Gauge,
     JobStatusChangedEvent,
     Metric,
     MetricGroup,
@@ -23,11 +22,13 @@ from spark_events.runtime.kinds import EVENTS, JOB_LISTENERS, KINDS, METRICS, SP
 from spark_events.runtime.log_once import OnceLog
 from spark_events.runtime.losses import Losses
 from spark_events.runtime.redaction import Redactor
-from spark_events.runtime.scope import ReporterGroupView, ScopeGroup
+from spark_events.runtime.scope import Reading, ReporterGroupView, ScopeGroup, register_gauges
 from spark_events.runtime.series_limit import SeriesLimit
 from spark_events.runtime.setup import ReporterSetup, read_setups
 from spark_events.runtime.stats import LOSS_CAUSES
 from spark_events.runtime.worker import Worker
+
+SeriesChange = Callable[[SeriesLimit, Metric, str, MetricGroup], None]
 
 
 def read_all_setups(
@@ -62,9 +63,7 @@ class Registry:
         root: the group ``spark``, from which all others grow.
         muted: while it is set, events and spans are passed over: an earlier process reported them.
         driver: where the framework's own metrics are.
-        workers: one for each reporter.
         log: where errors of plugins go, once for each kind of error.
-        losses: says what was dropped.
     """
 
     def __init__(
@@ -179,21 +178,11 @@ class Registry:
 
     def add_metric(self, group: MetricGroup, name: str, metric: Metric) -> None:
         """Tell each metric reporter whose filter it passes of a metric."""
-        if self._metrics is not None:
-            self._metrics.add_metric(group, name, metric)
-            return
-        for limit in self._limits_of(group, name, metric):
-            with self._limits_lock:
-                limit.added(metric, name, group)
+        self._change_series(SeriesLimit.added, metric, name, group)
 
     def remove_metric(self, group: MetricGroup, name: str, metric: Metric) -> None:
         """Tell each metric reporter that knows of a metric that it is gone."""
-        if self._metrics is not None:
-            self._metrics.remove_metric(group, name, metric)
-            return
-        for limit in self._limits_of(group, name, metric):
-            with self._limits_lock:
-                limit.removed(metric, name, group)
+        self._change_series(SeriesLimit.removed, metric, name, group)
 
     def _wanting(self, kind: Kind, group: MetricGroup, name: str) -> list[Worker]:
         scope = group.logical_scope
@@ -206,13 +195,14 @@ class Registry:
             handed = built if seen is variables else built.with_variables(seen)
             worker.offer(Item(method, (handed,), size, routine))
 
-    def _limits_of(self, group: MetricGroup, name: str, metric: Metric) -> list[SeriesLimit]:
-        scope, metric_type = group.logical_scope, metric.type.value
-        return [
-            limit
-            for worker, limit in self._limits.items()
-            if worker.setup.filter.passes(scope, name, metric_type)
-        ]
+    def _change_series(self, change: SeriesChange, metric: Metric, name: str, group: MetricGroup) -> None:
+        if self._metrics is not None:
+            self._metrics._change_series(change, metric, name, group)
+            return
+        for worker, limit in self._limits.items():
+            if worker.setup.filter.passes(group.logical_scope, name, metric.type.value):
+                with self._limits_lock:
+                    change(limit, metric, name, group)
 
     # -- about itself --------------------------------------------------------------------------------
 
@@ -230,22 +220,19 @@ class Registry:
         group.register("retries", stats.retries)
         for cause, counter in stats.dropped_by_cause.items():
             group.child(components=(cause,), variables={"cause": cause}).register("dropped", counter)
-        group.register("queueDepth", Gauge(lambda: worker.depth, description="Items that wait."))
-        group.register(
-            "queueBytes", Gauge(lambda: worker.queue_bytes, "By", "Memory of items that wait, roughly.")
-        )
-        group.register(
-            "lastSuccessTimestamp", Gauge(lambda: stats.last_success_ms, "ms", "When it last succeeded.")
-        )
-        group.register("journalBytes", Gauge(lambda: worker.journal_bytes, "By", "What the journal holds."))
-        group.register(
-            "journalAge",
-            Gauge(lambda: worker.oldest_age_ms, "ms", "Age of the oldest record that is not delivered."),
-        )
+        age = "Age of the oldest record that is not delivered."
+        readings: dict[str, Reading] = {
+            "queueDepth": (lambda: worker.depth, "", "Items that wait."),
+            "queueBytes": (lambda: worker.queue_bytes, "By", "Memory of items that wait, roughly."),
+            "lastSuccessTimestamp": (lambda: stats.last_success_ms, "ms", "When it last succeeded."),
+            "journalBytes": (lambda: worker.journal_bytes, "By", "What the journal holds."),
+            "journalAge": (lambda: worker.oldest_age_ms, "ms", age),
+        }
         if limit := self._limits.get(worker):
-            group.register("series", Gauge(lambda: limit.count, "{series}", "Series that it was told of."))
-            described = "Series that it was not told of, by max.series and max.series.per.metric."
-            group.register("seriesAboveLimit", Gauge(lambda: limit.above, "{series}", described))
+            above = "Series that it was not told of, by max.series and max.series.per.metric."
+            readings["series"] = (lambda: limit.count, "{series}", "Series that it was told of.")
+            readings["seriesAboveLimit"] = (lambda: limit.above, "{series}", above)
+        register_gauges(group, readings)
         self.losses.watch(worker.title, group, stats.dropped_here, LOSS_CAUSES)
 
 

@@ -6,9 +6,12 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from spark_events.api import EventBuilder, Metric, MetricGroup, SpanBuilder
+from spark_events.api import EventBuilder, Gauge, Metric, MetricGroup, SpanBuilder
 from spark_events.api.metric_group import M, ReadOnlyGroup
 from spark_events.runtime.log_once import logger
+
+Reading = tuple[Callable[[], float | int | None], str, str]
+"""What a gauge reads, its unit, and its description."""
 
 
 class Sink(Protocol):
@@ -166,14 +169,14 @@ class ScopeGroup(MetricGroup):
         return self._all_variables
 
 
-class ReporterGroupView(ReadOnlyGroup):
-    """A group as one reporter sees it: with its additional and without its excluded variables.
+def register_gauges(group: MetricGroup, readings: Mapping[str, Reading]) -> None:
+    """Register a gauge of each name."""
+    for name, (read, unit, description) in readings.items():
+        group.register(name, Gauge(read, unit, description))
 
-    Args:
-        group: the group itself.
-        variables: the variables that the reporter shall see.
-        delimiter: what joins scope components for the reporter.
-    """
+
+class ReporterGroupView(ReadOnlyGroup):
+    """A group as one reporter sees it: with its additional and without its excluded variables."""
 
     def __init__(self, group: MetricGroup, variables: Mapping[str, str], delimiter: str) -> None:
         self._group = group
@@ -197,9 +200,4 @@ class ReporterGroupView(ReadOnlyGroup):
     @property
     def variables(self) -> Mapping[str, str]:
         """The variables of metrics, as configured for the reporter."""
-        return self._variables
-
-    @property
-    def all_variables(self) -> Mapping[str, str]:
-        """The variables of metrics; a metric has no others."""
         return self._variables

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spark_events.api import PartlyRefused, Refused, RetryLater, SendingReporter
-from spark_events.runtime.account import ReporterAccount
 from spark_events.runtime.backoff import Backoff
-from spark_events.runtime.batch import Batch
 from spark_events.runtime.dead_letters import DeadLetters
+from spark_events.runtime.journal import Batch
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.spool import Spool
+from spark_events.runtime.stats import ReporterAccount
 
 _TRIES_AFTER_BUG = 5
 _WARN_AGAIN_S = 60.0
@@ -22,11 +22,8 @@ _WARN_AGAIN_S = 60.0
 class Sender:
     """Sends the records of one spool by one reporter, on a daemon thread.
 
-    Args:
-        reporter: sends them.
-        spool: where they wait.
-        dead_letters: where refused records go; None where there is no journal, and they are only counted.
-        account: counts and logs what becomes of them.
+    Records that are refused for good go to the dead letters; without a journal there are none, and they are
+    only counted.
     """
 
     def __init__(
@@ -189,14 +186,9 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a destination said of some records.
-
-    Attributes:
-        refused: how many it will never take.
-        reason: why.
-        whole: it took none of them, and some may do by themselves.
-    """
+    """What a destination said of some records: how many it refuses for good, and why."""
 
     refused: int = 0
     reason: str = ""
     whole: bool = False
+    """It took none of them, and some may do by themselves."""

@@ -5,8 +5,8 @@ The reader, ``spark-events check``, docs/configuration.md and conf/spark-default
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import Field, dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from spark_events.api import ConfigError, Option, OptionType, ReporterConfig
@@ -67,7 +67,8 @@ def setting_of_each(
 
 def declared_in(settings_class: type) -> Mapping[str, Declared]:
     """Return what a settings class declares, by the names of its fields."""
-    return {each.name: each.metadata[_DECLARED] for each in _declared_fields(settings_class)}
+    declared = [known for known in fields(settings_class) if _DECLARED in known.metadata]
+    return {known.name: known.metadata[_DECLARED] for known in declared}
 
 
 def key_of(settings_class: type, name: str) -> str:
@@ -88,15 +89,9 @@ def read_declared(settings_class: type, config: ReporterConfig) -> tuple[dict[st
     values: dict[str, Any] = {}
     errors: list[ConfigError] = []
     for name, declared in declared_in(settings_class).items():
-        if declared.placeholder:
-            values[name] = _read_each(declared.option, config, errors)
-        else:
-            values[name] = _read(declared.option, config, errors)
+        read = _read_each if declared.placeholder else _read
+        values[name] = read(declared.option, config, errors)
     return values, errors
-
-
-def _declared_fields(settings_class: type) -> Iterator[Field[Any]]:
-    return (each for each in fields(settings_class) if _DECLARED in each.metadata)
 
 
 def _read(option: Option[Any], config: ReporterConfig, errors: list[ConfigError]) -> Any:

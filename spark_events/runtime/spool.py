@@ -8,13 +8,11 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from spark_events.api.event import now_ms
-from spark_events.runtime.batch import Batch
-from spark_events.runtime.journal import DeliveryJournal
+from spark_events.runtime.journal import Batch, DeliveryJournal, Dropped
 
 _SYNC_S = 1.0
 _DISK_AGAIN_S = 1.0
 _TAKES_NOTHING = "the journal takes nothing, records wait in memory"
-Dropped = Callable[[str, int], None]
 Warn = Callable[[str], None]
 
 

@@ -1,11 +1,13 @@
-"""What became of all that was handed to one reporter."""
+"""What became of all that was handed to one reporter: counted, and its errors logged once for each kind."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from spark_events.api import Counter
+from spark_events.api import Counter, SparkEventsError
 from spark_events.api.event import now_ms
+from spark_events.runtime.log_once import OnceLog
 
 DROP_CAUSES: Mapping[str, str] = {
     "queue_full": "the queue in memory was full (queue.size, queue.bytes)",
@@ -82,3 +84,23 @@ class ReporterStats:
         self._inherited = totals
         for name, counter in self._lasting.items():
             counter.inc(totals.get(name, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class ReporterAccount:
+    """What the parts of one reporter's worker share to count and to log; messages call it by its title."""
+
+    title: str
+    log: OnceLog
+    stats: ReporterStats
+
+    def count_raised(self, method: str, error: Exception, items: int = 1) -> None:
+        """Count and log that the reporter raised in one of its methods, which cost so many items."""
+        self.stats.failed.inc(items)
+        message = f"{self.title} raised in {method}: {describe(error)}"
+        self.log.error((self.title, method, type(error).__name__), message, error)
+
+
+def describe(error: BaseException) -> str:
+    """Return an error as one line: our own by their message, others with their type."""
+    return str(error) if isinstance(error, SparkEventsError) else f"{type(error).__name__}: {error}"

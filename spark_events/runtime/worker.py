@@ -6,7 +6,6 @@ import threading
 import time
 
 from spark_events.api import ConfigError, Reporter, Scheduled, SendingReporter
-from spark_events.runtime.account import ReporterAccount, describe
 from spark_events.runtime.backoff import GIVE_UP_BEFORE_S, Backoff
 from spark_events.runtime.bounded_queue import Item
 from spark_events.runtime.delivery import Delivery
@@ -16,7 +15,7 @@ from spark_events.runtime.log_once import OnceLog, logger
 from spark_events.runtime.periodic_reports import PeriodicReports
 from spark_events.runtime.setup import ReporterSetup
 from spark_events.runtime.spool import Spool
-from spark_events.runtime.stats import ReporterStats
+from spark_events.runtime.stats import ReporterAccount, ReporterStats, describe
 
 _BATCH = 512
 _QUIET_S = 1.0
@@ -35,14 +34,8 @@ class Worker:
     * The reporter's own thread alone calls the reporter. What it shares with the others is in ``Inbox``,
       under its lock. A sending reporter has a second thread, ``Sender``, which meets the first in ``Spool``.
 
-    Args:
-        setup: the reporter as it is configured.
-        log: where errors go, once for each kind.
-
     Attributes:
-        setup: as given.
         title: how messages call the reporter.
-        stats: what became of the items.
         error: why the reporter could not be opened; None while it can.
         destination: where what is reported can be found, once it is open.
         delivery: what a sending reporter has around it; None for others, and before ``open``.

@@ -14,18 +14,11 @@ from spark_events.api import ConfigError
 
 def default_properties_file() -> Path | None:
     """Return the ``spark-defaults.conf`` that spark-submit would read; None where there is none."""
-    folders = [
-        os.environ.get("SPARK_CONF_DIR"),
-        _conf_of(os.environ.get("SPARK_HOME")),
-        _conf_of(_pyspark_home()),
-    ]
-    for folder in filter(None, folders):
-        path = Path(folder) / "spark-defaults.conf"
-        if path.is_file():
-            return path
-        if folder == os.environ.get("SPARK_CONF_DIR"):
-            return None
-    return None
+    given = os.environ.get("SPARK_CONF_DIR")
+    homes = filter(None, (os.environ.get("SPARK_HOME"), _pyspark_home()))
+    folders = [Path(given)] if given else [Path(home) / "conf" for home in homes]
+    paths = [folder / "spark-defaults.conf" for folder in folders]
+    return next((path for path in paths if path.is_file()), None)
 
 
 def read_properties(path: Path) -> dict[str, str]:
@@ -95,7 +88,3 @@ def _pyspark_home() -> str | None:
 
     spec = find_spec("pyspark")
     return str(Path(spec.origin).parent) if spec and spec.origin else None
-
-
-def _conf_of(home: str | None) -> str | None:
-    return str(Path(home) / "conf") if home else None

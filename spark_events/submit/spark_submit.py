@@ -36,13 +36,12 @@ spark_events.attach(spark) in the application. Without either, those settings do
 
 Exits as the application does, and 2 where the command line is wrong. spark-submit says:
 """
-_HELP_OPTIONS = ("--help", "-h")
 
 
 def asks_for_help(arguments: Sequence[str]) -> bool:
     """Tell whether the options, those before the application, ask for help."""
     options, _ = _split(arguments)
-    return any(option[0] in _HELP_OPTIONS for option in options)
+    return any(option[0] in ("--help", "-h") for option in options)
 
 
 def submit(arguments: Sequence[str]) -> None:

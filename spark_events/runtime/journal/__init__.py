@@ -13,6 +13,7 @@ need a map of fixed size that ends the process when the disk is full.
 """
 
 from spark_events.runtime.journal.folder import Claim, claim
-from spark_events.runtime.journal.log import Bounds, DeliveryJournal
+from spark_events.runtime.journal.log import Bounds, DeliveryJournal, Dropped
+from spark_events.runtime.journal.segment import Batch
 
-__all__ = ["Bounds", "Claim", "DeliveryJournal", "claim"]
+__all__ = ["Batch", "Bounds", "Claim", "DeliveryJournal", "Dropped", "claim"]

@@ -34,9 +34,6 @@ class JournalCursor:
     """A file of two slots, written in turn, each with a checksum: one of them is always whole.
 
     It is written in place, because on a full disk a new file could not be, and then nothing could be deleted.
-
-    Args:
-        path: the file.
     """
 
     def __init__(self, path: Path) -> None:

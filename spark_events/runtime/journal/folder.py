@@ -66,11 +66,6 @@ class Claim:
 def claim(base: Path, reporter: str, application: str) -> Claim:
     """Take a folder below ``<base>/<reporter>/<application>``, and those there that nobody has any longer.
 
-    Args:
-        base: ``journal.dir``.
-        reporter: kind and name of the reporter.
-        application: the application's name.
-
     Raises:
         OSError: a folder cannot be made, read or locked.
     """

@@ -58,7 +58,7 @@ def intact(window: bytes, start: int, base: int, salt: int) -> Iterator[Frame]:
         window: the piece.
         start: where in it to begin.
         base: the offset of the piece in the file.
-        salt: of the file.
+        salt: see ``encode``.
     """
     last = len(window) - OVERHEAD
     while start <= last:
@@ -74,14 +74,7 @@ def intact(window: bytes, start: int, base: int, salt: int) -> Iterator[Frame]:
 
 
 def next_frame(read: Read, start: int, end: int, salt: int) -> Frame | None:
-    """Return the first intact frame at or behind an offset; None where there is none.
-
-    Args:
-        read: reads the file.
-        start: where to begin, as a rule the end of the frame before.
-        end: where the file's valid bytes end.
-        salt: of the file.
-    """
+    """Return the first intact frame at or behind an offset; None where there is none."""
     while start + OVERHEAD <= end:
         kind, size, time_ms, checksum = _HEADER.unpack(read(start, OVERHEAD))
         behind = start + OVERHEAD + size

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from spark_events.api.event import now_ms
-from spark_events.runtime.batch import Batch
 from spark_events.runtime.journal.cursor import JournalCursor, Position
 from spark_events.runtime.journal.frame import OVERHEAD, RECORD
-from spark_events.runtime.journal.segment import JournalSegment
+from spark_events.runtime.journal.segment import Batch, JournalSegment
 
 _SEGMENT_BYTES = 8 << 20
 _LEAST_SEGMENT_BYTES = 4 << 10
 Dropped = Callable[[str, int], None]
+"""Told the cause and the number of records that are lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,11 +206,12 @@ class DeliveryJournal:
 
     def _read(self, segment: JournalSegment, max_records: int, max_bytes: int) -> Batch:
         batch = Batch(self._head, segment.context, segment=segment.number)
-        size, oldest = 0, self._oldest_ms()
+        size, max_age_ms = 0, self.bounds.max_age_ms
+        oldest_ms = 0 if max_age_ms is None else self.clock() - max_age_ms
         for frame in segment.frames(self._offset):
             if frame.kind != RECORD:
                 continue
-            if frame.time_ms < oldest and not batch.records:
+            if frame.time_ms < oldest_ms and not batch.records:
                 self.dropped("journal_age", 1)
                 self._head += 1
                 self._offset = frame.end
@@ -223,10 +224,6 @@ class DeliveryJournal:
             batch.records.append(frame.payload)
             batch.ends.append(frame.end)
         return batch
-
-    def _oldest_ms(self) -> int:
-        age = self.bounds.max_age_ms
-        return 0 if age is None else self.clock() - age
 
     def _active(self, size: int, now: int) -> JournalSegment:
         """Return the segment to append to; a driver never appends to one that another began."""

@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from spark_events.api import append_whole
@@ -16,14 +17,29 @@ _NAME = re.compile(r"(\d{12})-([0-9a-f]{8})\.journal")
 _WINDOW = 1 << 20
 
 
-class JournalSegment:
-    """One file ``<number>-<salt>.journal``: a context, then records.
+@dataclass(slots=True)
+class Batch:
+    """Records in order, all of one context.
 
-    Args:
-        path: the file.
-        number: its place among the others.
-        salt: part of each checksum.
-        context: what the records have in common.
+    Attributes:
+        first: the sequence number of the first.
+        context: what they have in common.
+        time_ms: when the first was stored, in ms since the epoch; 0 where that is not known.
+        segment: the number of the segment that they are in; 0 in memory.
+        records: what is sent.
+        ends: the offset behind each of them in the segment; empty in memory.
+    """
+
+    first: int
+    context: bytes
+    time_ms: int = 0
+    segment: int = 0
+    records: list[bytes] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+
+
+class JournalSegment:
+    """One file ``<number>-<salt>.journal``: the context that its records have in common, then the records.
 
     Attributes:
         end: the offset behind the last whole frame.

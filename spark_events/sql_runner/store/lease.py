@@ -60,7 +60,7 @@ class LeaseHolder:
         """
         try:
             values = orjson.loads(data)
-            return cls(**{**values, "owner": Owner.from_json(values["owner"])})
+            return cls(**{**values, "owner": Owner(**values["owner"])})
         except (ValueError, KeyError, TypeError) as error:
             raise StoreError(f"a lease is not what this version of spark-events writes ({error})") from error
 
