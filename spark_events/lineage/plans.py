@@ -52,7 +52,6 @@ def read_plan(spark: Any, plan: Any, budget_ms: int) -> dict[str, Any]:
         plan: its analysed plan, in the JVM.
         budget_ms: how long it may be read for its columns, in ms.
     """
-    java_session = spark._jsparkSession
     preview = _JAVA.load(spark._jvm, "Preview").newInstance()
-    lineage: dict[str, Any] = orjson.loads(preview.read(plan, java_session, budget_ms))
+    lineage: dict[str, Any] = orjson.loads(preview.read(plan, spark._jsparkSession, budget_ms))
     return lineage

@@ -187,16 +187,11 @@ public class Identities {
 
     private void addNames(LinkedHashMap identity, Object table) {
         Object identifier = Reflect.get(table, "identifier");
-        LinkedHashMap names = new LinkedHashMap();
-        Object catalog = Reflect.get(identifier, "catalog");
-        names.put("catalog", catalog == null ? "spark_catalog" : Reflect.text(catalog));
         Object database = Reflect.get(identifier, "database");
         if (database == null) {
             database = Reflect.path(session, "sessionState.catalog.getCurrentDatabase");
         }
-        names.put("database", Reflect.text(database));
-        names.put("table", Reflect.text(Reflect.get(identifier, "table")));
-        putTable(identity, names);
+        putTable(identity, Reflect.get(identifier, "catalog"), database, Reflect.get(identifier, "table"));
         if (identity.get("paths") != null || identity.get("options") != null && "jdbc".equals(identity.get("format"))) {
             return;
         }
@@ -216,15 +211,16 @@ public class Identities {
         if (identifier == null) {
             return;
         }
-        LinkedHashMap names = new LinkedHashMap();
-        names.put("catalog", catalog == null ? "spark_catalog" : Reflect.text(Reflect.get(catalog, "name")));
-        names.put("database", String.join(".", Reflect.list(Reflect.get(identifier, "namespace"))));
-        names.put("table", Reflect.text(Reflect.get(identifier, "name")));
-        putTable(identity, names);
+        String database = String.join(".", Reflect.list(Reflect.get(identifier, "namespace")));
+        putTable(identity, Reflect.get(catalog, "name"), database, Reflect.get(identifier, "name"));
     }
 
     /** The warehouse is part of a table's name: that of the session, for Spark's default is a folder of its own. */
-    private void putTable(LinkedHashMap identity, LinkedHashMap names) {
+    private void putTable(LinkedHashMap identity, Object catalog, Object database, Object table) {
+        LinkedHashMap names = new LinkedHashMap();
+        names.put("catalog", catalog == null ? "spark_catalog" : Reflect.text(catalog));
+        names.put("database", Reflect.text(database));
+        names.put("table", Reflect.text(table));
         identity.put("table", names);
         identity.put("warehouse", Reflect.text(Reflect.path(session, "sessionState.conf.warehousePath")));
     }
