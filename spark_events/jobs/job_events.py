@@ -46,7 +46,6 @@ class JobEvents:
     Args:
         context: what the record listeners share.
         registry: where the events go.
-        spark_version: what runs the jobs.
         catalogs: where tables have their names.
         with_plans: whether records of plans come, so that a query waits for its own.
     """

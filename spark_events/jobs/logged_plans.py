@@ -27,13 +27,7 @@ _RUN_OF_BATCH = re.compile(r"\nrunId = (?P<run>\S+)")
 
 
 class PlanRecord(NamedTuple):
-    """A record as a driver sends it.
-
-    Attributes:
-        name: one of ``plan_records``.
-        fields: what it says.
-        time_ms: when that was, in ms since the epoch.
-    """
+    """A record as a driver sends it: one of ``plan_records``, and when it was, in ms since the epoch."""
 
     name: str
     fields: dict[str, Any]
@@ -45,10 +39,8 @@ class LoggedStatement:
     """A statement of a log; its methods return the records that it is time to send.
 
     Attributes:
-        start: the log's record of its start.
         start_ms: when that was, in ms since the epoch.
         lineage: what is known of what it reads and writes, as ``Statement.java`` has it.
-        created: whether its creation was sent.
     """
 
     start: Mapping[str, Any]
@@ -92,7 +84,6 @@ class LoggedQueryRun:
     """A run of a streaming query in a log; its methods return the records that it is time to send.
 
     Attributes:
-        run_id: Spark's id of it.
         lineage: what its first progress says; None before that.
         batch_sinks: what its function of foreachBatch writes.
     """
@@ -122,11 +113,7 @@ class LoggedQueryRun:
 
 
 class LoggedPlans:
-    """Takes a log's records of executions and progress, and hands the records of plans to the job events.
-
-    Args:
-        job_events: take the records.
-    """
+    """Takes a log's records of executions and progress, and hands the records of plans to the job events."""
 
     def __init__(self, job_events: JobEvents) -> None:
         self._job_events = job_events

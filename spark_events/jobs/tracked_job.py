@@ -23,17 +23,11 @@ from spark_events.lineage.edges import GivenEdges
 class TrackedJob:
     """A job that runs: sends its creation first, and then what changes.
 
-    Args:
-        common: what all its events say.
-        send: takes its events.
-        status: its status so far.
-        given: the edges that the program gave for it; None where it gave none.
-
     Attributes:
         common: what all its events say.
         status: its status now.
         graph: what its plan says of its lineage, without the given edges.
-        given: the edges that the program gave for it.
+        given: the edges that the program gave for it; None where it gave none.
         created: whether its creation was sent.
     """
 

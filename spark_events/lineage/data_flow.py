@@ -12,12 +12,7 @@ from spark_events.api import ConfigError
 
 
 class DataKey(NamedTuple):
-    """What tells some data from all other.
-
-    Attributes:
-        namespace: where it is.
-        name: unique in the namespace.
-    """
+    """What tells some data from all other."""
 
     namespace: str
     name: str

@@ -112,7 +112,8 @@ def _names(identity: Mapping[str, Any], catalogs: Catalogs) -> list[Name]:
     if options.get("url", "").startswith("jdbc:") or kind == "jdbc":
         return _jdbc_names(options)
     if "kafka.bootstrap.servers" in options or "kafka" in kind:
-        return naming.of_topics(options.get("kafka.bootstrap.servers", ""), _topics(identity, options))
+        topics = naming.kafka_topics(options) or [str(topic) for topic in identity.get("topics") or ()]
+        return naming.of_topics(options.get("kafka.bootstrap.servers", ""), topics)
     if paths := identity.get("paths"):
         return naming.of_paths([options["basepath"]] if "basepath" in options else map(str, paths))
     if "path" in options:
@@ -120,10 +121,6 @@ def _names(identity: Mapping[str, Any], catalogs: Catalogs) -> list[Name]:
     if identity.get("table"):
         return [catalogs.name_of(identity)]
     return _other_names(kind, options, str(identity.get("tableName") or ""))
-
-
-def _topics(identity: Mapping[str, Any], options: Mapping[str, str]) -> list[str]:
-    return naming.kafka_topics(options) or [str(topic) for topic in identity.get("topics") or ()]
 
 
 def _jdbc_names(options: Mapping[str, str]) -> list[Name]:

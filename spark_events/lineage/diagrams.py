@@ -11,9 +11,7 @@ def mermaid(flow: DataFlow) -> str:
     names = _names(flow)
     lines = ["flowchart LR"]
     lines += [f'  {names[key]}["{_mermaid_label(title)}"]' for key, title in flow.titles.items()]
-    lines += [
-        f'  {names[source]} -->|"{_mermaid_label(job)}"| {names[sink]}' for source, sink, job in _arrows(flow)
-    ]
+    lines += [f'  {source} -->|"{_mermaid_label(job)}"| {sink}' for source, sink, job in _arrows(flow, names)]
     return "\n".join(lines)
 
 
@@ -23,8 +21,8 @@ def graphviz(flow: DataFlow) -> str:
     lines = ["digraph lineage {", "  rankdir=LR;", "  node [shape=box];"]
     lines += [f'  {names[key]} [label="{_graphviz_label(title)}"];' for key, title in flow.titles.items()]
     lines += [
-        f'  {names[source]} -> {names[sink]} [label="{_graphviz_label(job)}"];'
-        for source, sink, job in _arrows(flow)
+        f'  {source} -> {sink} [label="{_graphviz_label(job)}"];'
+        for source, sink, job in _arrows(flow, names)
     ]
     return "\n".join([*lines, "}"])
 
@@ -34,9 +32,9 @@ def _names(flow: DataFlow) -> dict[DataKey, str]:
     return {key: f"d{number}" for number, key in enumerate(flow.titles)}
 
 
-def _arrows(flow: DataFlow) -> list[tuple[DataKey, DataKey, str]]:
+def _arrows(flow: DataFlow, names: dict[DataKey, str]) -> list[tuple[str, str, str]]:
     return [
-        (source, sink, job)
+        (names[source], names[sink], job)
         for (source, sink), jobs in flow.flows.items()
         for job in jobs
         if source is not None and sink is not None

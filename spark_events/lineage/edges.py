@@ -20,11 +20,9 @@ _given: dict[str, GivenEdges] = {}
 
 @dataclass(slots=True)
 class GivenEdges:
-    """Edges that were given for a job.
+    """Edges that were given for a job, in place of what the plan says or beside it.
 
     Attributes:
-        edges: the edges.
-        replace: whether they stand in place of what the plan says, or beside it.
         job: whose they are, once that is known.
     """
 
@@ -81,7 +79,7 @@ def _demand_vertices(edge: object) -> None:
     for name, vertex in (("source", edge.source), ("sink", edge.sink)):
         if not isinstance(vertex, LineageVertex):
             shown = type(vertex).__name__
-        elif not all(isinstance(dataset, LineageDataset) for dataset in _listed(vertex.datasets)):
+        elif not _is_sequence_of_datasets(vertex.datasets):
             shown = f"LineageVertex of {vertex.datasets!r}"
         else:
             continue
@@ -91,8 +89,8 @@ def _demand_vertices(edge: object) -> None:
         )
 
 
-def _listed(datasets: object) -> Iterable[object]:
-    return datasets if isinstance(datasets, list | tuple) else (None,)
+def _is_sequence_of_datasets(datasets: object) -> bool:
+    return isinstance(datasets, list | tuple) and all(isinstance(of, LineageDataset) for of in datasets)
 
 
 def edges_of(tags: Iterable[str], job: str) -> GivenEdges | None:

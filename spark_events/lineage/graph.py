@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from spark_events.api import (
     Boundedness,
-    LineageDataset,
     LineageGraph,
     LineageVertex,
     ModifyType,
@@ -39,8 +37,7 @@ _BITS = {
 """As in ``Inputs.java``."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
+class _Column(NamedTuple):
     """A source column: of which source, by its place, and its name."""
 
     source: int
@@ -78,14 +75,16 @@ class GraphBuilder:
         sinks: list[LineageVertex] = []
         edges: dict[TableLineageEdge, None] = {}
         dropped: set[int] = set()
+        groups = [_kinds(group) for group in self._plan["groups"]]
         for sink in self._plan["sinks"]:
             vertex = self._sink(sink)
             if vertex is None:
                 continue
             sinks.append(vertex)
-            inputs = self._inputs(sink)
+            inputs = [groups[group] for _, _, group in sink["columns"]]
             if sink.get("rowLevel"):
-                own = self._sources_of(vertex.datasets)
+                datasets = [source.datasets if source is not None else None for source in self._vertices]
+                own = {place for place, read in enumerate(datasets) if read == vertex.datasets}
                 inputs = self._changing_inputs(sink, inputs, own)
                 dropped |= own - {self._columns[number].source for column in inputs for number in column}
             for edge in self._edges(sink, vertex, inputs, dropped):
@@ -119,31 +118,13 @@ class GraphBuilder:
         datasets = datasets_of(sink["identity"], schema, self._catalogs)
         return TableSinkLineageVertex(datasets, ModifyType(sink["modify"])) if datasets else None
 
-    def _sources_of(self, datasets: tuple[LineageDataset, ...]) -> set[int]:
-        return {
-            place
-            for place, source in enumerate(self._vertices)
-            if source is not None and source.datasets == datasets
-        }
-
-    def _inputs(self, sink: Mapping[str, Any]) -> list[dict[int, int]]:
-        """Return for each column of a sink the numbers of source columns, with their kinds."""
-        groups = [
-            {int(number): int(kinds) for number, kinds in group.items()} for group in self._plan["groups"]
-        ]
-        return [groups[group] for _, _, group in sink["columns"]]
-
     def _changing_inputs(
         self, sink: Mapping[str, Any], inputs: list[dict[int, int]], own: set[int]
     ) -> list[dict[int, int]]:
         """Return the inputs of UPDATE, DELETE or MERGE without those of columns that stay as they are.
 
-        Such a statement reads the table that it writes: where nothing of that is left, it is no source.
-
-        Args:
-            sink: the table.
-            inputs: for each of its columns.
-            own: the sources that are the table itself.
+        Such a statement reads the table that it writes, which is ``own`` among the sources: where nothing of
+        that is left, it is no source.
         """
 
         def stays(number: int, kinds: int, name: str) -> bool:
@@ -167,9 +148,7 @@ class GraphBuilder:
         for (name, _, _), column in zip(sink["columns"], inputs, strict=True):
             for source, source_columns in split(tuple(column.items())).items():
                 columns.setdefault(source, []).append(TableColumnLineageEdge(str(name), source_columns))
-        influences = self._split(
-            tuple((int(number), int(kinds)) for number, kinds in self._plan["indirect"].items())
-        )
+        influences = self._split(tuple(_kinds(self._plan["indirect"]).items()))
         return [
             TableLineageEdge(feeding, vertex, tuple(columns.get(i, ())), influences.get(i, ()))
             for i in self._distinct
@@ -190,6 +169,11 @@ class GraphBuilder:
                     SourceColumn(dataset, column.name, _transformations(kinds), bool(kinds & _MASKING))
                 )
         return {source: tuple(columns) for source, columns in by_source.items()}
+
+
+def _kinds(inputs: Mapping[str, Any]) -> dict[int, int]:
+    """Return the kinds of inputs by the number of the source column, which JSON has as text."""
+    return {int(number): int(kinds) for number, kinds in inputs.items()}
 
 
 @cache

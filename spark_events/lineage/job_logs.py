@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import orjson
 
@@ -20,19 +21,13 @@ _LONGEST_LINE = 64 << 20
 _NOT_AS_WRITTEN = (ValueError, KeyError, TypeError, AttributeError, IndexError)
 
 
-@dataclass(slots=True)
-class LoggedData:
-    """Some data as an event names it.
-
-    Attributes:
-        key: what tells it from other data.
-        title: how it is called.
-        is_table: whether that is a table's name.
-    """
+class LoggedData(NamedTuple):
+    """Some data as an event names it."""
 
     key: DataKey
     title: str
     is_table: bool
+    """Whether the title is a table's name."""
 
 
 @dataclass(slots=True)
@@ -40,7 +35,6 @@ class LoggedEvent:
     """What a line says of a job.
 
     Attributes:
-        job_id: whose event it is.
         time_ms: when it happened, in ms since the epoch.
         status: its status now; None where the event is none of a status.
         data: what it reads and writes.
@@ -86,11 +80,8 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         if not path.exists():
             raise ConfigError(f"{path}: is not there")
-        files = (
-            [path]
-            if path.is_file()
-            else sorted(path.rglob(_PATTERN), key=lambda file: file.stat().st_mtime_ns)
-        )
+        below = [path] if path.is_file() else path.rglob(_PATTERN)
+        files = sorted(below, key=lambda file: file.stat().st_mtime_ns)
         if not files:
             raise ConfigError(
                 f"{path}: no file log of jobs below it ({_PATTERN}); a job status listener of the type "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from itertools import takewhile
 from urllib.parse import unquote, urlsplit
 
 Name = tuple[str, str]
@@ -89,7 +90,8 @@ def of_jdbc(url: str, table: str) -> Name:
     port = _PORTS.get(shown) or _PORTS.get(scheme)
     if port and not re.search(r":\d+$", server):
         server = f"{server}:{port}"
-    database = host["database"] or _database(rest)
+    named = re.search(r"(?:databaseName|database)=([^;&]+)", rest, re.IGNORECASE)
+    database = host["database"] or (named[1] if named else "")
     return f"{shown}://{server}", _qualified(shown, database, table)
 
 
@@ -102,12 +104,7 @@ def _without_host(scheme: str, rest: str, table: str) -> Name:
     return f"{scheme}:{database}", _unquoted(table)
 
 
-def _database(rest: str) -> str:
-    named = re.search(r"(?:databaseName|database)=([^;&]+)", rest, re.IGNORECASE)
-    return named[1] if named else ""
-
-
-def _qualified(scheme: str, database: str | None, table: str) -> str:
+def _qualified(scheme: str, database: str, table: str) -> str:
     name = _unquoted(table)
     parts = [database] if database else []
     if scheme == "postgres" and "." not in name:
@@ -132,19 +129,11 @@ def tables_of_query(text: str) -> list[str]:
 
 
 def _root(path: str) -> str:
-    kept: list[str] = []
-    for part in path.rstrip("/").split("/"):
-        if _PARTITION.fullmatch(part) or _GLOB.search(part):
-            break
-        kept.append(part)
-    return "/".join(kept)
+    parts = path.rstrip("/").split("/")
+    return "/".join(takewhile(lambda part: not (_PARTITION.fullmatch(part) or _GLOB.search(part)), parts))
 
 
 def _common(names: list[Name], namespace: str) -> str:
     paths = [name.split("/") for space, name in names if space == namespace]
-    shared: list[str] = []
-    for parts in zip(*paths, strict=False):
-        if len(set(parts)) > 1:
-            break
-        shared.append(parts[0])
-    return "/".join(shared) or "/"
+    shared = takewhile(lambda parts: len(set(parts)) == 1, zip(*paths, strict=False))
+    return "/".join(parts[0] for parts in shared) or "/"

@@ -8,24 +8,16 @@ import orjson
 
 from spark_events.jvm.janino import SHARED, JavaUnit, new
 
-_READER = (
-    "Inputs",
-    "Trees",
-    "PlanFacts",
-    "Remembered",
-    "ExpressionReader",
-    "OperatorReader",
-    "PlanWalker",
-    "Sinks",
-    "ConstantColumn",
-    "RowChanges",
-    "Writes",
-    "Statement",
-)
-_RECORDS = ("Streams", "PlanRecords", "QueryRecords", "StatementRecords", "PlanListener")
-_PACKAGE = "io.sparkevents.lineage"
-_LISTENER = JavaUnit("spark_events.lineage", _PACKAGE, (*_READER, *_RECORDS), SHARED)
-_PREVIEW = JavaUnit("spark_events.lineage", _PACKAGE, (*_READER, "Preview"), SHARED)
+_JAVA = JavaUnit(
+    "spark_events.lineage",
+    "io.sparkevents.lineage",
+    (
+        "Inputs", "Trees", "PlanFacts", "Remembered", "ExpressionReader", "OperatorReader", "PlanWalker",
+        "Sinks", "ConstantColumn", "RowChanges", "Writes", "Statement", "Preview", "Streams",
+        "PlanRecords", "QueryRecords", "StatementRecords", "PlanListener",
+    ),
+    SHARED,
+)  # fmt: skip
 
 
 class PlanReader:
@@ -39,7 +31,7 @@ class PlanReader:
 
     def __init__(self, spark_context: Any, sink: Any, budget_ms: int) -> None:
         gateway, jvm = spark_context._gateway, spark_context._jvm
-        self._java = new(gateway, _LISTENER.load(jvm, "PlanListener"), sink, budget_ms)
+        self._java = new(gateway, _JAVA.load(jvm, "PlanListener"), sink, budget_ms)
         self._bus = spark_context._jsc.sc().listenerBus()
 
     def subscribe(self) -> None:
@@ -60,7 +52,6 @@ def read_plan(spark: Any, plan: Any, budget_ms: int) -> dict[str, Any]:
         plan: its analysed plan, in the JVM.
         budget_ms: how long it may be read for its columns, in ms.
     """
-    java_session = spark._jsparkSession
-    preview = _PREVIEW.load(spark._jvm, "Preview").newInstance()
-    lineage: dict[str, Any] = orjson.loads(preview.read(plan, java_session, budget_ms))
+    preview = _JAVA.load(spark._jvm, "Preview").newInstance()
+    lineage: dict[str, Any] = orjson.loads(preview.read(plan, spark._jsparkSession, budget_ms))
     return lineage

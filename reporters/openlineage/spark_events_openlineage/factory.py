@@ -22,6 +22,7 @@ from spark_events_openlineage.parents import ParentRun, parse_parent
 
 if TYPE_CHECKING:
     from spark_events_openlineage.listener import OpenLineageListener
+    from spark_events_openlineage.transport import Destination
 
 _EXTRA = ("openlineage", "openlineage-python")
 NAMESPACE = Option("namespace", option_types.STRING, "default", "the namespace of jobs")
@@ -115,9 +116,7 @@ class OpenLineageListenerFactory(JobStatusChangedListenerFactory):
         config = context.config
         with needs_extra(*_EXTRA):
             from spark_events_openlineage.listener import OpenLineageListener, Settings
-            from spark_events_openlineage.transport import Destination
-
-        destination = Destination(transport_config(config), config.key(TRANSPORT.name))
+        destination = _destination(config)
         settings = Settings(
             namespace=config.get(NAMESPACE),
             reads=config.get(READS),
@@ -130,15 +129,19 @@ class OpenLineageListenerFactory(JobStatusChangedListenerFactory):
 
     def probe(self, config: ReporterConfig) -> str:
         """Connect to a catalogue over HTTP: it has nothing that could be asked without an event."""
-        with needs_extra(*_EXTRA):
-            from spark_events_openlineage.transport import Destination
-        destination = Destination(transport_config(config), config.key(TRANSPORT.name))
+        destination = _destination(config)
         url = urlsplit(destination.name)
         if url.hostname is None:
             return f"{destination.name}, not asked: it takes nothing but events"
         port = url.port or (443 if url.scheme == "https" else 80)
         with socket.create_connection((url.hostname, port), config.get(TIMEOUT) / 1000):
             return f"{destination.name} accepts connections"
+
+
+def _destination(config: ReporterConfig) -> Destination:
+    with needs_extra(*_EXTRA):
+        from spark_events_openlineage.transport import Destination
+    return Destination(transport_config(config), config.key(TRANSPORT.name))
 
 
 def parent_run(config: ReporterConfig, option: Option[str | None], variable: str) -> ParentRun | None:

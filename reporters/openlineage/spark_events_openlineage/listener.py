@@ -59,24 +59,17 @@ class Settings:
         root: the outermost run; None where it is that same.
     """
 
-    namespace: str = "default"
-    reads: bool = False
-    applications: bool = True
-    most_inputs: int = 100_000
-    parent: ParentRun | None = None
-    root: ParentRun | None = None
+    namespace: str
+    reads: bool
+    applications: bool
+    most_inputs: int
+    parent: ParentRun | None
+    root: ParentRun | None
 
 
 @dataclass(slots=True)
 class _Running:
-    """A run that has begun.
-
-    Attributes:
-        run: its job and its id.
-        created: the event of its creation.
-        graph: what is known of its lineage by now.
-        parent: the run that it is a part of; None where it is none.
-    """
+    """A run that has begun, with what is known of its lineage by now."""
 
     run: ParentRun
     created: JobCreatedEvent
@@ -210,7 +203,10 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
         if not with_columns:
             missing = f"the columns have more than {self._settings.most_inputs} inputs"
         if missing:
-            facets["extractionError"] = _extraction_error(missing)
+            error = extraction_error_run.Error(errorMessage=missing)
+            facets["extractionError"] = extraction_error_run.ExtractionErrorRunFacet(
+                totalTasks=1, failedTasks=1, errors=[error], producer=PRODUCER
+            )
         return facets
 
 
@@ -252,13 +248,6 @@ def _parent_facet(parent: ParentRun, root: ParentRun | None) -> parent_run.Paren
             job=parent_run.RootJob(namespace=root.namespace, name=root.name),
         ),
         producer=PRODUCER,
-    )
-
-
-def _extraction_error(text: str) -> extraction_error_run.ExtractionErrorRunFacet:
-    error = extraction_error_run.Error(errorMessage=text)
-    return extraction_error_run.ExtractionErrorRunFacet(
-        totalTasks=1, failedTasks=1, errors=[error], producer=PRODUCER
     )
 
 

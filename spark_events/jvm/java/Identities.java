@@ -44,18 +44,16 @@ public class Identities {
     public LinkedHashMap ofRelation(Object relation, Object catalogTable) {
         LinkedHashMap identity;
         if (Reflect.isA(relation, "HadoopFsRelation")) {
-            identity = new LinkedHashMap();
+            Object fileFormat = Reflect.get(relation, "fileFormat");
+            String format = nameOr(Reflect.get(fileFormat, "shortName"), fileFormat);
+            identity = ofOptions(format, Reflect.get(relation, "options"));
             identity.put("paths", paths(Reflect.path(relation, "location.rootPaths")));
-            identity.put("format", format(Reflect.get(relation, "fileFormat")));
-            identity.put("options", Reflect.map(Reflect.get(relation, "options")));
         } else if (Reflect.get(relation, "jdbcOptions") != null) {
             identity = ofJdbc(Reflect.get(relation, "jdbcOptions"));
         } else {
-            identity = new LinkedHashMap();
-            identity.put("format", className(relation));
             Object options = Reflect.field(relation, "sourceOptions");
             options = options == null ? Reflect.field(relation, "parameters") : options;
-            identity.put("options", Reflect.map(options));
+            identity = ofOptions(className(relation), options);
         }
         if (catalogTable != null) {
             addTable(identity, catalogTable);
@@ -65,10 +63,15 @@ public class Identities {
 
     public LinkedHashMap ofCatalogTable(Object table) {
         LinkedHashMap identity = new LinkedHashMap();
-        Object provider = Reflect.get(table, "provider");
-        identity.put("format", provider == null ? "hive" : Reflect.text(provider));
+        identity.put("format", provider(table));
         addTable(identity, table);
         return identity;
+    }
+
+    /** Returns what a table's or a command's data is read by; Spark gives Hive's own no provider. */
+    public static String provider(Object table) {
+        Object provider = Reflect.get(table, "provider");
+        return provider == null ? "hive" : Reflect.text(provider);
     }
 
     public LinkedHashMap ofPath(Object path, String format) {
@@ -125,7 +128,6 @@ public class Identities {
     }
 
     public LinkedHashMap ofV2Table(Object table) {
-        LinkedHashMap identity = new LinkedHashMap();
         if (Reflect.isA(table, "RowLevelOperationTable")) {
             table = Reflect.get(table, "table");
         }
@@ -136,6 +138,7 @@ public class Identities {
         if (jdbc != null) {
             return ofJdbc(jdbc);
         }
+        LinkedHashMap identity = new LinkedHashMap();
         LinkedHashMap properties = Reflect.map(Reflect.get(table, "properties"));
         identity.put("properties", properties);
         identity.put("tableName", Reflect.text(Reflect.get(table, "name")));
@@ -167,13 +170,10 @@ public class Identities {
     }
 
     private LinkedHashMap ofJdbc(Object jdbc) {
-        LinkedHashMap identity = new LinkedHashMap();
-        identity.put("format", "jdbc");
         LinkedHashMap options = new LinkedHashMap();
         options.put("url", Reflect.text(Reflect.get(jdbc, "url")));
         options.put("dbtable", Reflect.text(Reflect.get(jdbc, "tableOrQuery")));
-        identity.put("options", options);
-        return identity;
+        return ofOptions("jdbc", options);
     }
 
     private void addTable(LinkedHashMap identity, Object table) {
@@ -187,23 +187,19 @@ public class Identities {
 
     private void addNames(LinkedHashMap identity, Object table) {
         Object identifier = Reflect.get(table, "identifier");
-        LinkedHashMap names = new LinkedHashMap();
-        Object catalog = Reflect.get(identifier, "catalog");
-        names.put("catalog", catalog == null ? "spark_catalog" : Reflect.text(catalog));
         Object database = Reflect.get(identifier, "database");
         if (database == null) {
             database = Reflect.path(session, "sessionState.catalog.getCurrentDatabase");
         }
-        names.put("database", Reflect.text(database));
-        names.put("table", Reflect.text(Reflect.get(identifier, "table")));
-        putTable(identity, names);
+        putTable(identity, Reflect.get(identifier, "catalog"), database, Reflect.get(identifier, "table"));
         if (identity.get("paths") != null || identity.get("options") != null && "jdbc".equals(identity.get("format"))) {
             return;
         }
         Object location = Reflect.path(table, "storage.locationUri");
         LinkedHashMap options = Reflect.map(Reflect.path(table, "storage.properties"));
         if (location == null && !options.containsKey("url")) {
-            location = defaultPath(identifier);
+            // A managed table without a location of its own.
+            location = Reflect.call(Reflect.path(session, "sessionState.catalog"), "defaultTablePath", identifier);
         }
         if (location != null) {
             identity.put("paths", paths(new Object[] {location}));
@@ -215,27 +211,18 @@ public class Identities {
         if (identifier == null) {
             return;
         }
-        LinkedHashMap names = new LinkedHashMap();
-        names.put("catalog", catalog == null ? "spark_catalog" : Reflect.text(Reflect.get(catalog, "name")));
-        ArrayList namespace = Reflect.list(Reflect.get(identifier, "namespace"));
-        StringBuilder database = new StringBuilder();
-        for (int i = 0; i < namespace.size(); i++) {
-            database.append(i == 0 ? "" : ".").append(namespace.get(i));
-        }
-        names.put("database", database.toString());
-        names.put("table", Reflect.text(Reflect.get(identifier, "name")));
-        putTable(identity, names);
+        String database = String.join(".", Reflect.list(Reflect.get(identifier, "namespace")));
+        putTable(identity, Reflect.get(catalog, "name"), database, Reflect.get(identifier, "name"));
     }
 
     /** The warehouse is part of a table's name: that of the session, for Spark's default is a folder of its own. */
-    private void putTable(LinkedHashMap identity, LinkedHashMap names) {
+    private void putTable(LinkedHashMap identity, Object catalog, Object database, Object table) {
+        LinkedHashMap names = new LinkedHashMap();
+        names.put("catalog", catalog == null ? "spark_catalog" : Reflect.text(catalog));
+        names.put("database", Reflect.text(database));
+        names.put("table", Reflect.text(table));
         identity.put("table", names);
         identity.put("warehouse", Reflect.text(Reflect.path(session, "sessionState.conf.warehousePath")));
-    }
-
-    /** Where a managed table without a location of its own lies. */
-    private Object defaultPath(Object identifier) {
-        return Reflect.call(Reflect.path(session, "sessionState.catalog"), "defaultTablePath", identifier);
     }
 
     private static ArrayList paths(Object values) {
@@ -248,18 +235,18 @@ public class Identities {
         return paths;
     }
 
-    private static String format(Object fileFormat) {
-        Object name = Reflect.get(fileFormat, "shortName");
-        return name == null ? className(fileFormat) : Reflect.text(name);
-    }
-
     private static String formatOf(Object table, Map properties) {
         Object provider = properties.get("provider");
         provider = provider == null ? Reflect.get(table, "formatName") : provider;
         if (provider == null && Reflect.isA(table, "PythonTable")) {
             provider = Reflect.get(table, "name");
         }
-        return provider == null ? className(table) : Reflect.text(provider);
+        return nameOr(provider, table);
+    }
+
+    /** Returns a name, or else the class of what has none. */
+    public static String nameOr(Object name, Object owner) {
+        return name == null ? className(owner) : Reflect.text(name);
     }
 
     public static String className(Object value) {

@@ -4,7 +4,9 @@ import java.lang.reflect.Constructor;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
+import java.util.Arrays;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -19,9 +21,13 @@ public final class Products {
         for (int i = 0; i < arguments.length; i++) {
             arguments[i] = fields.productElement(i);
         }
+        List fieldNames = Arrays.asList(names(fields));
         for (Iterator names = changes.keySet().iterator(); names.hasNext();) {
             String name = (String) names.next();
-            arguments[position(product.getClass(), product, name)] = changes.get(name);
+            if (!fieldNames.contains(name)) {
+                throw new IllegalArgumentException(product.getClass().getName() + " has no field " + name);
+            }
+            arguments[fieldNames.indexOf(name)] = changes.get(name);
         }
         return constructor(product.getClass()).newInstance(arguments);
     }
@@ -51,29 +57,18 @@ public final class Products {
         return most;
     }
 
-    private static int position(Class type, Object product, String name) throws Exception {
-        int arity = ((scala.Product) product).productArity();
-        String[] names = names(type, product, arity);
-        for (int i = 0; i < arity; i++) {
-            if (name.equals(names[i])) {
-                return i;
-            }
-        }
-        throw new IllegalArgumentException(type.getName() + " has no field " + name);
-    }
-
     /** Scala 2.12's products do not know the names of their fields; their classes declare them in order. */
-    private static String[] names(Class type, Object product, int arity) throws Exception {
-        String[] names = new String[arity];
+    private static String[] names(scala.Product product) throws Exception {
+        String[] names = new String[product.productArity()];
         try {
-            Method name = type.getMethod("productElementName", new Class[] {int.class});
-            for (int i = 0; i < arity; i++) {
-                names[i] = (String) name.invoke(product, new Object[] {Integer.valueOf(i)});
+            Method name = product.getClass().getMethod("productElementName", new Class[] {int.class});
+            for (int i = 0; i < names.length; i++) {
+                names[i] = (String) name.invoke(product, new Object[] {i});
             }
         } catch (NoSuchMethodException error) {
-            Field[] fields = type.getDeclaredFields();
+            Field[] fields = product.getClass().getDeclaredFields();
             int count = 0;
-            for (int i = 0; i < fields.length && count < arity; i++) {
+            for (int i = 0; i < fields.length && count < names.length; i++) {
                 if (!Modifier.isStatic(fields[i].getModifiers()) && fields[i].getName().indexOf('$') < 0) {
                     names[count++] = fields[i].getName();
                 }

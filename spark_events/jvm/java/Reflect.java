@@ -17,19 +17,12 @@ import org.apache.hadoop.fs.Path;
  */
 public class Reflect {
     private static final HashMap METHODS = new HashMap();
-    private static final Object MISSING = new Object();
 
     /** Returns what a method without parameters returns; null where there is none, or where it throws. */
     public static Object get(Object target, String name) {
-        if (target == null) {
-            return null;
-        }
-        Object method = method(target.getClass(), name);
-        if (method == MISSING) {
-            return null;
-        }
+        Method method = target == null ? null : method(target.getClass(), name);
         try {
-            return option(((Method) method).invoke(target, new Object[0]));
+            return method == null ? null : option(method.invoke(target, new Object[0]));
         } catch (Throwable error) {
             return null;
         }
@@ -37,19 +30,11 @@ public class Reflect {
 
     /** Returns what a method with one parameter returns; null where there is none, or where it throws. */
     public static Object call(Object target, String name, Object argument) {
-        Method[] methods = target == null ? new Method[0] : target.getClass().getMethods();
-        for (int i = 0; i < methods.length; i++) {
-            Class[] types = methods[i].getParameterTypes();
-            if (methods[i].getName().equals(name) && types.length == 1 && types[0].isInstance(argument)) {
-                try {
-                    methods[i].setAccessible(true);
-                    return option(methods[i].invoke(target, new Object[] {argument}));
-                } catch (Throwable error) {
-                    return null;
-                }
-            }
+        try {
+            return target == null ? null : option(Calls.call(target, name, new Object[] {argument}));
+        } catch (Throwable error) {
+            return null;
         }
-        return null;
     }
 
     /** Follows methods one after the other. */
@@ -170,29 +155,28 @@ public class Reflect {
         return value;
     }
 
-    private static Object method(Class owner, String name) {
+    /** Returns a class's method without parameters; null, which is remembered too, where it has none. */
+    private static Method method(Class owner, String name) {
         synchronized (METHODS) {
             HashMap ofOwner = (HashMap) METHODS.get(owner);
             if (ofOwner == null) {
                 ofOwner = new HashMap();
                 METHODS.put(owner, ofOwner);
             }
-            Object method = ofOwner.get(name);
-            if (method == null) {
-                method = find(owner, name);
-                ofOwner.put(name, method);
+            if (!ofOwner.containsKey(name)) {
+                ofOwner.put(name, find(owner, name));
             }
-            return method;
+            return (Method) ofOwner.get(name);
         }
     }
 
-    private static Object find(Class owner, String name) {
+    private static Method find(Class owner, String name) {
         try {
             Method method = owner.getMethod(name, new Class[0]);
             method.setAccessible(true);
             return method;
         } catch (Throwable error) {
-            return MISSING;
+            return null;
         }
     }
 }

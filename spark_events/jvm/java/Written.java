@@ -37,13 +37,10 @@ public final class Written {
 
     private static Map metrics(Object plan) {
         LinkedHashMap metrics = new LinkedHashMap();
-        Object values = Reflect.get(plan, "metrics");
-        if (values instanceof scala.collection.Map) {
-            scala.collection.Iterator pairs = ((scala.collection.Map) values).iterator();
-            while (pairs.hasNext()) {
-                scala.Tuple2 pair = (scala.Tuple2) pairs.next();
-                metrics.put(pair._1(), Reflect.get(pair._2(), "value"));
-            }
+        List pairs = Reflect.list(Reflect.get(plan, "metrics"));
+        for (int i = 0; i < pairs.size(); i++) {
+            scala.Tuple2 pair = (scala.Tuple2) pairs.get(i);
+            metrics.put(pair._1(), Reflect.get(pair._2(), "value"));
         }
         return metrics;
     }

@@ -2,7 +2,6 @@ package io.sparkevents.lineage;
 
 import io.sparkevents.jvm.Reflect;
 import java.util.Arrays;
-import java.util.HashSet;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -16,9 +15,8 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /** Reads which source columns an expression is computed from, and in which way. */
 public class ExpressionReader {
-    private static final HashSet MASKING = new HashSet(Arrays.asList(new Object[] {
-        "Count", "Crc32", "HiveHash", "Mask", "Md5", "Murmur3Hash", "Sha1", "Sha2", "XxHash64"
-    }));
+    private static final List MASKING = Arrays.asList(
+        "Count", "Crc32", "HiveHash", "Mask", "Md5", "Murmur3Hash", "Sha1", "Sha2", "XxHash64");
     private final PlanFacts facts;
     private final PlanWalker subqueries;
 

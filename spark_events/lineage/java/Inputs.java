@@ -30,7 +30,7 @@ public class Inputs {
 
     public static Inputs of(int column, int kind) {
         HashMap kinds = new HashMap();
-        kinds.put(Integer.valueOf(column), Integer.valueOf(kind));
+        kinds.put(column, kind);
         return new Inputs(kinds);
     }
 
@@ -68,9 +68,9 @@ public class Inputs {
     private static void addAll(HashMap into, Inputs from, int step) {
         for (Iterator entries = from.kinds.entrySet().iterator(); entries.hasNext();) {
             Map.Entry entry = (Map.Entry) entries.next();
-            int kind = stepped(((Integer) entry.getValue()).intValue(), step);
+            int kind = stepped((Integer) entry.getValue(), step);
             Integer known = (Integer) into.get(entry.getKey());
-            into.put(entry.getKey(), Integer.valueOf(known == null ? kind : known.intValue() | kind));
+            into.put(entry.getKey(), known == null ? kind : known.intValue() | kind);
         }
     }
 

@@ -3,7 +3,6 @@ package io.sparkevents.lineage;
 import io.sparkevents.jvm.Reflect;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashSet;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -17,11 +16,11 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 class OperatorReader {
     /** Operators whose rows, or whose order, an expression decides: the operator, its expression, the kind. */
     private static final Object[][] INFLUENCES = {
-        {"Aggregate", "groupingExpressions", Integer.valueOf(Inputs.GROUP_BY)},
-        {"Deduplicate", "keys", Integer.valueOf(Inputs.GROUP_BY)},
-        {"DeduplicateWithinWatermark", "keys", Integer.valueOf(Inputs.GROUP_BY)},
-        {"Filter", "condition", Integer.valueOf(Inputs.FILTER)},
-        {"Sort", "order", Integer.valueOf(Inputs.SORT)}
+        {"Aggregate", "groupingExpressions", Inputs.GROUP_BY},
+        {"Deduplicate", "keys", Inputs.GROUP_BY},
+        {"DeduplicateWithinWatermark", "keys", Inputs.GROUP_BY},
+        {"Filter", "condition", Inputs.FILTER},
+        {"Sort", "order", Inputs.SORT}
     };
     /** Operators that make columns by named expressions: the operator, its expressions. */
     private static final String[][] DEFINITIONS = {
@@ -29,24 +28,19 @@ class OperatorReader {
         {"Project", "projectList"},
         {"Window", "windowExpressions"}
     };
-    private static final HashSet JOINS =
-        new HashSet(Arrays.asList(new Object[] {"Join", "LateralJoin", "AsOfJoin"}));
+    private static final List JOINS = Arrays.asList("Join", "LateralJoin", "AsOfJoin");
     private static final String[] MERGE_CLAUSES = {
         "matchedInstructions", "notMatchedInstructions", "notMatchedBySourceInstructions"
     };
 
     private final PlanFacts facts;
     private final ExpressionReader expressions;
-    private boolean keepingRows = false;
+    /** Whether what is read from now on is an UPDATE that writes whole files anew, with rows that it keeps. */
+    boolean keepingRows = false;
 
     OperatorReader(PlanFacts facts, ExpressionReader expressions) {
         this.facts = facts;
         this.expressions = expressions;
-    }
-
-    /** Sets whether what is read from now on is an UPDATE that writes whole files anew, with rows that it keeps. */
-    void setKeepingRows(boolean keepingRows) {
-        this.keepingRows = keepingRows;
     }
 
     void read(LogicalPlan plan, String name) {
@@ -72,8 +66,7 @@ class OperatorReader {
         boolean known = false;
         for (int i = 0; i < INFLUENCES.length; i++) {
             if (INFLUENCES[i][0].equals(name)) {
-                int kind = ((Integer) INFLUENCES[i][2]).intValue();
-                expressions.influence(Reflect.get(plan, (String) INFLUENCES[i][1]), kind);
+                expressions.influence(Reflect.get(plan, (String) INFLUENCES[i][1]), (Integer) INFLUENCES[i][2]);
                 known = true;
             }
         }
@@ -117,8 +110,7 @@ class OperatorReader {
     }
 
     private void readSetOperation(LogicalPlan plan) {
-        LogicalPlan right = (LogicalPlan) Reflect.get(plan, "right");
-        expressions.influence(right.output(), Inputs.FILTER);
+        expressions.influence(Reflect.path(plan, "right.output"), Inputs.FILTER);
         readUnknown(plan);
     }
 

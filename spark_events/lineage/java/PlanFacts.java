@@ -1,6 +1,7 @@
 package io.sparkevents.lineage;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -42,7 +43,7 @@ public class PlanFacts {
         int number = sources.size();
         LinkedHashMap source = new LinkedHashMap();
         source.put("identity", identity);
-        source.put("streaming", Boolean.valueOf(streaming));
+        source.put("streaming", streaming);
         sources.add(source);
         for (int i = 0; i < output.length; i++) {
             int column = addColumn(number, output[i].name(), output[i].dataType().simpleString());
@@ -53,11 +54,7 @@ public class PlanFacts {
 
     /** Adds a column of a source, and returns its number. */
     public int addColumn(int source, String name, String type) {
-        ArrayList column = new ArrayList();
-        column.add(Integer.valueOf(source));
-        column.add(name);
-        column.add(type);
-        columns.add(column);
+        columns.add(Arrays.asList(source, name, type));
         return columns.size() - 1;
     }
 
@@ -82,7 +79,7 @@ public class PlanFacts {
     }
 
     private static Long id(NamedExpression expression) {
-        return Long.valueOf(expression.exprId().id());
+        return expression.exprId().id();
     }
 
     /** Returns the columns that decide which rows there are, or in which order. */

@@ -60,9 +60,9 @@ public class PlanListener extends SparkListener implements Runnable {
             post(event, SQLExecution$.MODULE$.getQueryExecution(id));
         } else if (event instanceof SparkListenerSQLExecutionEnd) {
             post(event, Reflect.get(event, "qe"));
-        } else if (isQueryStart(event)) {
+        } else if (Reflect.isA(event, "QueryStartedEvent")) {
             post(event, Streams.find(Reflect.text(Reflect.get(event, "id"))));
-        } else if (isQueryEnd(event)) {
+        } else if (Reflect.isA(event, "QueryTerminatedEvent")) {
             post(event, null);
         }
     }
@@ -84,14 +84,6 @@ public class PlanListener extends SparkListener implements Runnable {
         postedCount++;
         boolean keepsPlan = event == null || waiting.size() < MOST_WAITING_PLANS;
         waiting.add(new Object[] {event, keepsPlan ? plan : null});
-    }
-
-    private static boolean isQueryStart(SparkListenerEvent event) {
-        return event.getClass().getName().endsWith("$QueryStartedEvent");
-    }
-
-    private static boolean isQueryEnd(SparkListenerEvent event) {
-        return event.getClass().getName().endsWith("$QueryTerminatedEvent");
     }
 
     // -- on its own thread -------------------------------------------------------------------------------------
@@ -117,9 +109,9 @@ public class PlanListener extends SparkListener implements Runnable {
             statements.begin((SparkListenerSQLExecutionStart) event, (QueryExecution) plan);
         } else if (event instanceof SparkListenerSQLExecutionEnd) {
             statements.end((SparkListenerSQLExecutionEnd) event, (QueryExecution) plan);
-        } else if (isQueryStart(event)) {
+        } else if (Reflect.isA(event, "QueryStartedEvent")) {
             queries.begin(event, plan);
-        } else if (isQueryEnd(event)) {
+        } else if (Reflect.isA(event, "QueryTerminatedEvent")) {
             queries.end(event);
         } else {
             statements.sendWaiting();

@@ -24,7 +24,7 @@ class PlanRecords {
     static LinkedHashMap create(String name, long time) {
         LinkedHashMap record = new LinkedHashMap();
         record.put("Event", name);
-        record.put("time", Long.valueOf(time));
+        record.put("time", time);
         return record;
     }
 
@@ -38,7 +38,7 @@ class PlanRecords {
 
     /** Keeps what the columns of a statement without sinks are computed from, for plans that are cut after it. */
     void remember(Statement statement) {
-        remembered.remember(statement.facts(), Trees.output(statement.plan));
+        remembered.remember(statement.facts, Trees.output(statement.plan));
     }
 
     /**

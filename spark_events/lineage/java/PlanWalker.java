@@ -57,7 +57,7 @@ public class PlanWalker {
         outputsById.put(Reflect.get(loop, "id"), anchor.output());
         facts.copy(Trees.output(anchor), Trees.output(loop));
         walk(recursion);
-        operators.combineByPlace(loop.output(), Arrays.asList(new Object[] {anchor.output(), recursion.output()}));
+        operators.combineByPlace(loop.output(), Arrays.asList(anchor.output(), recursion.output()));
     }
 
     private void read(LogicalPlan plan, String name) {

@@ -16,13 +16,13 @@ class QueryRecords {
 
     /** A run of a query. */
     private static final class RunningQuery {
-        final Boolean bounded;
+        final boolean bounded;
         final Remembered.Batch batch;
         final HashSet batchWrites = new HashSet();
         ArrayList tags = null;
 
         /** @param batch where the query's columns come from, if it has a function of foreachBatch; or else null */
-        RunningQuery(Boolean bounded, Remembered.Batch batch) {
+        RunningQuery(boolean bounded, Remembered.Batch batch) {
             this.bounded = bounded;
             this.batch = batch;
         }
@@ -54,11 +54,11 @@ class QueryRecords {
         Identities identities = new Identities(Reflect.get(stream, "sparkSession"));
         Statement statement = records.statement(Streams.plan(stream), identities);
         statement.readStream(Streams.sink(stream, identities));
-        Boolean bounded = Boolean.valueOf(Streams.isBounded(stream));
+        boolean bounded = Streams.isBounded(stream);
         record.put("lineage", statement.record());
         record.put("bounded", bounded);
         Remembered.Batch batch = Streams.isForeachBatch(stream)
-            ? new Remembered.Batch(statement.facts(), Trees.output(statement.plan)) : null;
+            ? new Remembered.Batch(statement.facts, Trees.output(statement.plan)) : null;
         queriesByRun.put(record.get("runId"), new RunningQuery(bounded, batch));
     }
 

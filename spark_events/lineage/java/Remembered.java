@@ -49,7 +49,7 @@ public class Remembered {
     public void remember(PlanFacts facts, Attribute[] output) {
         for (int i = 0; i < output.length; i++) {
             if (facts.of(output[i]).size() > 0) {
-                originsById.put(Long.valueOf(output[i].exprId().id()), new Origin(facts, output[i]));
+                originsById.put(output[i].exprId().id(), new Origin(facts, output[i]));
             }
         }
         Iterator eldest = originsById.keySet().iterator();
@@ -70,7 +70,7 @@ public class Remembered {
         boolean isBatch = batch != null && Reflect.isA(leaf, "LogicalRDD") && Trees.names(output).equals(batch.names);
         IdentityHashMap numbers = new IdentityHashMap();
         for (int i = 0; i < output.length; i++) {
-            Object origin = isBatch ? batch.origins.get(i) : originsById.get(Long.valueOf(output[i].exprId().id()));
+            Object origin = isBatch ? batch.origins.get(i) : originsById.get(output[i].exprId().id());
             facts.put(output[i], origin == null ? Inputs.NONE : restored(facts, (Origin) origin, numbers));
         }
         if (isBatch) {
@@ -93,16 +93,14 @@ public class Remembered {
         Inputs sum = Inputs.NONE;
         for (Iterator entries = origin.inputs.kinds().entrySet().iterator(); entries.hasNext();) {
             Map.Entry input = (Map.Entry) entries.next();
-            List column = (List) origin.columns.get(((Integer) input.getKey()).intValue());
-            LinkedHashMap source = (LinkedHashMap) origin.sources.get(((Integer) column.get(0)).intValue());
-            int sourceNumber = sourceNumber(facts, source, numbers);
-            Integer columnNumber = (Integer) numbers.get(column);
-            if (columnNumber == null) {
-                columnNumber = Integer.valueOf(
-                    facts.addColumn(sourceNumber, (String) column.get(1), (String) column.get(2)));
-                numbers.put(column, columnNumber);
+            List column = (List) origin.columns.get((Integer) input.getKey());
+            int source = sourceNumber(facts, (LinkedHashMap) origin.sources.get((Integer) column.get(0)), numbers);
+            Integer number = (Integer) numbers.get(column);
+            if (number == null) {
+                number = facts.addColumn(source, (String) column.get(1), (String) column.get(2));
+                numbers.put(column, number);
             }
-            sum = sum.plus(Inputs.of(columnNumber.intValue(), ((Integer) input.getValue()).intValue()));
+            sum = sum.plus(Inputs.of(number, (Integer) input.getValue()));
         }
         return sum;
     }
@@ -110,11 +108,10 @@ public class Remembered {
     private static int sourceNumber(PlanFacts facts, LinkedHashMap source, Map numbers) {
         Integer number = (Integer) numbers.get(source);
         if (number == null) {
-            boolean streaming = ((Boolean) source.get("streaming")).booleanValue();
             LinkedHashMap identity = (LinkedHashMap) source.get("identity");
-            number = Integer.valueOf(facts.addSource(identity, new Attribute[0], streaming));
+            number = facts.addSource(identity, new Attribute[0], (Boolean) source.get("streaming"));
             numbers.put(source, number);
         }
-        return number.intValue();
+        return number;
     }
 }

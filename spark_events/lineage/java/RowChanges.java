@@ -4,7 +4,6 @@ import io.sparkevents.jvm.Reflect;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -106,7 +105,6 @@ final class RowChanges {
             Inputs inputs = (Inputs) inputsByColumn.get(output[i].name());
             columns.add(sinks.column(output[i].name(), output[i], inputs == null ? Inputs.NONE : inputs));
         }
-        Map sink = sinks.add(writes.ofTable(table), modify, columns);
-        sink.put("rowLevel", Boolean.TRUE);
+        sinks.add(writes.ofTable(table), modify, columns).put("rowLevel", true);
     }
 }

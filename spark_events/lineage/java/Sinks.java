@@ -2,6 +2,7 @@ package io.sparkevents.lineage;
 
 import io.sparkevents.jvm.Reflect;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.IdentityHashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -27,7 +28,7 @@ class Sinks {
         return sinks;
     }
 
-    /** Returns what columns are computed from: columns that come from the same share a group. */
+    /** Returns what columns come from: those that come from the same share a group, so that no square is written. */
     List groups() {
         return groups;
     }
@@ -57,26 +58,19 @@ class Sinks {
     }
 
     /** Returns a column of a sink: its name, its type, and the number of its group. */
-    ArrayList column(String name, Attribute attribute, Inputs inputs) {
-        ArrayList column = new ArrayList();
-        column.add(name);
-        column.add(attribute.dataType().simpleString());
-        column.add(groupOf(inputs));
-        return column;
+    List column(String name, Attribute attribute, Inputs inputs) {
+        return Arrays.asList(name, attribute.dataType().simpleString(), groupOf(inputs));
     }
 
-    /** Columns that come from the same share what they come from, so that much to much is no square. */
     private Integer groupOf(Inputs inputs) {
         Integer number = (Integer) groupNumbers.get(inputs);
         if (number == null) {
-            number = Integer.valueOf(groups.size());
+            number = groups.size();
             groupNumbers.put(inputs, number);
             inputCount += inputs.size();
+            groups.add(kinds(inputCount > MOST_INPUTS ? Inputs.NONE : inputs));
             if (inputCount > MOST_INPUTS) {
                 facts.setIncomplete("its columns have more than " + MOST_INPUTS + " inputs");
-                groups.add(kinds(Inputs.NONE));
-            } else {
-                groups.add(kinds(inputs));
             }
         }
         return number;

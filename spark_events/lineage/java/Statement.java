@@ -10,15 +10,17 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 public class Statement {
     private static final int MOST_NODES_FOR_TEXT = 50;
     final LogicalPlan plan;
+    final PlanFacts facts;
+    final Writes writes;
+    final LinkedHashMap written = new LinkedHashMap();
     private final PlanWalker walker;
     private final Sinks sinks;
-    private final Writes writes;
-    private final LinkedHashMap written = new LinkedHashMap();
 
     public Statement(LogicalPlan plan, Identities identities, Remembered remembered, long budgetMs) {
         this.plan = plan;
         this.walker = new PlanWalker(identities, remembered, budgetMs);
-        this.sinks = new Sinks(walker.facts);
+        this.facts = walker.facts;
+        this.sinks = new Sinks(facts);
         this.writes = new Writes(identities, walker, sinks);
     }
 
@@ -37,17 +39,8 @@ public class Statement {
         sinks.add(sink, "INSERT", Trees.output(plan), null);
     }
 
-    PlanFacts facts() {
-        return walker.facts;
-    }
-
     public boolean hasSinks() {
         return !sinks.all().isEmpty();
-    }
-
-    /** Asks the catalog again for tables that were not there when the statement began; tells whether any is now. */
-    boolean locateNewTables() {
-        return writes.locateNewTables();
     }
 
     /** Keeps how much was written; a part of the statement may tell it before the whole. */
@@ -57,19 +50,15 @@ public class Statement {
         }
     }
 
-    LinkedHashMap written() {
-        return written;
-    }
-
     /** Returns all that is known of it, as JSON has it. */
     public LinkedHashMap record() {
         LinkedHashMap record = new LinkedHashMap();
-        record.put("sources", walker.facts.sources());
-        record.put("columns", walker.facts.columns());
+        record.put("sources", facts.sources());
+        record.put("columns", facts.columns());
         record.put("sinks", sinks.all());
         record.put("groups", sinks.groups());
-        record.put("indirect", Sinks.kinds(walker.facts.indirect()));
-        record.put("incomplete", walker.facts.incomplete());
+        record.put("indirect", Sinks.kinds(facts.indirect()));
+        record.put("incomplete", facts.incomplete());
         return record;
     }
 

@@ -26,7 +26,7 @@ class StatementRecords {
 
     /** An execution is a part of another one, or a batch of a streaming query, or else a statement. */
     void begin(SparkListenerSQLExecutionStart event, QueryExecution plan) {
-        Long id = Long.valueOf(event.executionId());
+        Long id = event.executionId();
         Object root = Reflect.get(event, "rootExecutionId");
         String description = event.description() == null ? "" : event.description();
         int batch = description.indexOf(RUN_OF_BATCH);
@@ -38,8 +38,7 @@ class StatementRecords {
             runsByBatch.put(id, run);
             queries.sendTags(run, Reflect.list(event.jobTags()));
         } else {
-            LinkedHashMap record = PlanRecords.create("SparkEventsStatementCreated", event.time());
-            record.put("executionId", id);
+            LinkedHashMap record = create("SparkEventsStatementCreated", id, event.time());
             record.put("description", PlanRecords.cut(description));
             record.put("tags", Reflect.list(event.jobTags()));
             beginStatement(id, record, plan);
@@ -75,8 +74,7 @@ class StatementRecords {
         if (whole == null || whole.hasSinks() || !Reflect.isA(whole.plan, "Command")) {
             return;
         }
-        LinkedHashMap record = PlanRecords.create("SparkEventsStatementLineage", time);
-        record.put("executionId", root);
+        LinkedHashMap record = create("SparkEventsStatementLineage", root, time);
         Statement part = records.addLineage(record, plan, null);
         if (part != null && part.hasSinks()) {
             statements.put(root, part);
@@ -85,7 +83,7 @@ class StatementRecords {
     }
 
     void end(SparkListenerSQLExecutionEnd event, QueryExecution plan) {
-        Long id = Long.valueOf(event.executionId());
+        Long id = event.executionId();
         runsByBatch.remove(id);
         Statement whole = (Statement) statements.get(rootsByPart.remove(id));
         if (whole != null && plan != null) {
@@ -100,8 +98,7 @@ class StatementRecords {
             statement = records.addLineage(start, plan, null);
             records.send(start);
         }
-        LinkedHashMap record = PlanRecords.create("SparkEventsStatementEnded", event.time());
-        record.put("executionId", id);
+        LinkedHashMap record = create("SparkEventsStatementEnded", id, event.time());
         Throwable thrown = (Throwable) Reflect.get(event, "executionFailure");
         record.put("failure", PlanRecords.failure(thrown, event.errorMessage()));
         if (statement != null) {
@@ -112,10 +109,9 @@ class StatementRecords {
 
     /** Says what is known only now: where new tables lie, and how much was written. */
     private void finish(Statement statement, QueryExecution plan, LinkedHashMap end) {
-        if (statement.locateNewTables()) {
-            long time = ((Long) end.get("time")).longValue();
-            LinkedHashMap record = PlanRecords.create("SparkEventsStatementLineage", time);
-            record.put("executionId", end.get("executionId"));
+        if (statement.writes.locateNewTables()) {
+            LinkedHashMap record =
+                create("SparkEventsStatementLineage", end.get("executionId"), (Long) end.get("time"));
             record.put("lineage", statement.record());
             records.send(record);
         }
@@ -123,8 +119,14 @@ class StatementRecords {
             records.remember(statement);
         } else if (plan != null) {
             statement.addWritten(Written.by(plan));
-            end.put("written", statement.written());
+            end.put("written", statement.written);
         }
+    }
+
+    private static LinkedHashMap create(String name, Object execution, long time) {
+        LinkedHashMap record = PlanRecords.create(name, time);
+        record.put("executionId", execution);
+        return record;
     }
 
     /** Sends the starts of statements whose end has not brought a plan along. */

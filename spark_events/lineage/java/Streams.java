@@ -71,10 +71,7 @@ public class Streams {
         }
         LinkedHashMap identity = identities.ofV2Table(sink);
         Object catalogAndName = Reflect.get(write, "catalogAndIdent");
-        if (catalogAndName instanceof scala.Tuple2) {
-            scala.Tuple2 pair = (scala.Tuple2) catalogAndName;
-            identities.addIdentifier(identity, pair._1(), pair._2());
-        }
+        identities.addIdentifier(identity, Reflect.get(catalogAndName, "_1"), Reflect.get(catalogAndName, "_2"));
         return identity;
     }
 

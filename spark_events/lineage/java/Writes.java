@@ -59,12 +59,12 @@ class Writes {
     /** UPDATE, DELETE or MERGE that Spark itself turns into a query over the table's rows. */
     private void readChangedRows(LogicalPlan node, LogicalPlan query) {
         String command = Reflect.text(Reflect.path(node, "table.table.operation.command"));
-        walker.operators.setKeepingRows("UPDATE".equals(command));
+        walker.operators.keepingRows = "UPDATE".equals(command);
         walker.walk(query);
         walker.expressions.influence(Reflect.get(node, "condition"), Inputs.FILTER);
         LinkedHashMap identity = ofTable((LogicalPlan) Reflect.get(node, "originalTable"));
         Map sink = sinks.add(identity, command == null ? "MERGE" : command, Trees.output(query), null);
-        sink.put("rowLevel", Boolean.TRUE);
+        sink.put("rowLevel", true);
     }
 
     private void readNewTable(LogicalPlan node, LogicalPlan query, boolean creates) {
@@ -105,12 +105,10 @@ class Writes {
             return identities.ofSource(relation);
         }
         if (location != null) {
-            Object provider = Reflect.get(node, "provider");
-            return identities.ofPath(location, provider == null ? "hive" : Reflect.text(provider));
+            return identities.ofPath(location, Identities.provider(node));
         }
         Object source = Reflect.get(node, "dataSource");
-        Object shortName = Reflect.get(source, "shortName");
-        String format = shortName == null ? Identities.className(source) : Reflect.text(shortName);
+        String format = Identities.nameOr(Reflect.get(source, "shortName"), source);
         return identities.ofOptions(format, Reflect.get(node, "options"));
     }
 
