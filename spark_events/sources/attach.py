@@ -56,7 +56,7 @@ class Attachment:
     def __init__(
         self,
         registry: Registry,
-        source: Source,
+        source: Source | None,
         name: str = "",
         conf: Mapping[str, str] | None = None,
         problems: Sequence[str] = (),
@@ -77,18 +77,20 @@ class Attachment:
     @property
     def active(self) -> bool:
         """Whether the application is still being followed; never without a reporter."""
-        return self._source.running
+        return self._source is not None and self._source.running
 
     def wait_closed(self) -> None:
         """After ``spark.stop()``, wait until all is delivered, or the configured time is over."""
-        self._source.join()
+        if self._source is not None:
+            self._source.join()
 
     def close(self) -> None:
         """Deliver what there is and end; the application counts as ended.
 
         Another ``attach`` to the same application begins anew, with whatever configuration it is given.
         """
-        self._source.stop()
+        if self._source is not None:
+            self._source.stop()
 
     def _check_asked_for(self, conf: Mapping[str, str], strict: bool) -> None:
         """Say whether this attachment is what another ``attach`` to the same application asks for.
@@ -146,7 +148,7 @@ def attach(spark: Any, *, strict: bool = False, conf: Mapping[str, str] | None =
             if strict:
                 raise
             logger.exception("spark-events could not attach; the application goes on without it")
-            return Attachment(Registry(()), _NoSource())
+            return Attachment(Registry(()), None)
         if not attachment.registry.workers:
             return attachment
         for ended in [key for key, other in _attachments.items() if not other.active]:
@@ -157,16 +159,7 @@ def attach(spark: Any, *, strict: bool = False, conf: Mapping[str, str] | None =
 
 @dataclass(frozen=True, slots=True)
 class _Attachable:
-    """What can be attached to.
-
-    Attributes:
-        key: tells it from others in this process.
-        conf: reads its configuration.
-        application: tells whose it is, by the configuration.
-        version: asks for that of Spark.
-        with_plans: whether the plans of statements can be read.
-        make_source: makes the source of its records.
-    """
+    """What can be attached to; nothing is asked of it before an attachment begins."""
 
     key: str
     conf: Callable[[], Mapping[str, str]]
@@ -187,7 +180,7 @@ def _start(target: _Attachable, conf: Mapping[str, str], strict: bool) -> Attach
         if strict:
             raise ConfigError(_NO_REPORTER)
         logger.warning(_NO_REPORTER)
-        return Attachment(Registry(()), _NoSource(), target.key, conf, configuration.problems)
+        return Attachment(Registry(()), None, target.key, conf, configuration.problems)
     start_up = StartUp(
         open_within_ms=_OPEN_WAIT_MS if strict else None,
         close_within_ms=configuration.settings.close_timeout_ms,
@@ -199,21 +192,6 @@ def _start(target: _Attachable, conf: Mapping[str, str], strict: bool) -> Attach
     source.start()
     PROCESS_EXIT.install()
     return Attachment(assembly.registry, source, target.key, conf, configuration.problems)
-
-
-class _NoSource:
-    """Stands for the source where nothing is attached."""
-
-    running = False
-
-    def start(self) -> None:
-        """Do nothing."""
-
-    def stop(self) -> None:
-        """Do nothing."""
-
-    def join(self) -> None:
-        """Do nothing."""
 
 
 def _connect_session(session: Any) -> _Attachable:

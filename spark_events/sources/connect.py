@@ -183,11 +183,10 @@ def _listener(put: Callable[[str, Record], None]) -> Any:
         """Makes records of PySpark's events, as the JVM would write them."""
 
         def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - PySpark's names
-            fields = {**_ids(event), "name": event.name, "timestamp": event.timestamp}
-            put(QUERY_STARTED, fields)
+            put(QUERY_STARTED, {**_ids(event), "name": event.name, "timestamp": event.timestamp})
 
         def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-            put(QUERY_PROGRESS, {"progress": _fields_of(event.progress)})
+            put(QUERY_PROGRESS, {"progress": orjson.loads(event.progress.json)})
 
         def onQueryIdle(self, event: Any) -> None:  # noqa: N802
             put(QUERY_IDLE, {**_ids(event), "timestamp": event.timestamp})
@@ -201,8 +200,3 @@ def _listener(put: Callable[[str, Record], None]) -> Any:
 
 def _ids(event: Any) -> Record:
     return {"id": str(event.id), "runId": str(event.runId)}
-
-
-def _fields_of(progress: Any) -> Record:
-    fields: Record = orjson.loads(progress.json)
-    return fields

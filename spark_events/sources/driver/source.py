@@ -5,21 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from spark_events.api.event import now_ms
 from spark_events.jobs.plan_records import LINEAGE_ENDED
 from spark_events.lineage.plans import PlanReader
-from spark_events.listeners.spark_records import (
-    APPLICATION_END,
-    QUERY_IDLE,
-    QUERY_PROGRESS,
-    QUERY_STARTED,
-    QUERY_TERMINATED,
-    SQL_EXECUTION_END,
-    SQL_EXECUTION_START,
-    TABLE_TRANSITION,
-)
+from spark_events.listeners.spark_records import APPLICATION_END, QUERY_STARTED
 from spark_events.runtime.kinds import JOB_LISTENERS
 from spark_events.runtime.log_once import logger
 from spark_events.sources.assembly import Assembly
@@ -28,15 +19,6 @@ from spark_events.sources.driver.bridge_metrics import BridgeMetrics
 from spark_events.sources.driver.process_exit import ProcessExit
 from spark_events.sources.driver.state import DriverState, Record
 
-WANTED = (
-    QUERY_STARTED,
-    QUERY_PROGRESS,
-    QUERY_IDLE,
-    QUERY_TERMINATED,
-    SQL_EXECUTION_START,
-    SQL_EXECUTION_END,
-    TABLE_TRANSITION,
-)
 _BATCH = 1_000
 _WAIT_MS = 500
 _BUS_WAIT_MS = 2_000
@@ -45,18 +27,6 @@ _EXIT_WAIT_S = 2.0
 _LATE_EXIT_WAIT_S = 0.2
 _EXIT_LOOK_EVERY_S = 0.02
 _LINEAGE_WAIT_S = 2.0
-
-
-class _HeldEnd(NamedTuple):
-    """An ApplicationEnd that waits for the plans of the last statements.
-
-    Attributes:
-        record: the ApplicationEnd.
-        release_at_s: until when it waits at most, by the monotonic clock.
-    """
-
-    record: Record
-    release_at_s: float
 
 
 class DriverSource:
@@ -79,12 +49,13 @@ class DriverSource:
             settings.bridge_queue_bytes,
             settings.bridge_drop_oldest,
             settings.close_timeout_ms,
-            WANTED,
         )
         self._lineage: PlanReader | None = None
         if registry.has_reporters(JOB_LISTENERS):
             self._lineage = PlanReader(spark_context, self._bridge.java, settings.lineage_budget_ms)
-        self._held_end: _HeldEnd | None = None
+        # An ApplicationEnd waits for the plans of the last statements, but not for ever.
+        self._held_end: Record | None = None
+        self._release_at_s = 0.0
         self._metrics = BridgeMetrics(self._bridge, registry, str(spark_context.appName))
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="spark-events-driver", daemon=True)
@@ -147,18 +118,17 @@ class DriverSource:
             if last:
                 self._await_bus()
             self._hand_over(self._bridge.drain(_BATCH, 0 if last else _WAIT_MS))
-            self._release_overdue_end()
+            if self._held_end is not None and time.monotonic() > self._release_at_s:
+                logger.warning("the last statements' plans were not read in time; their lineage misses")
+                self._release_end()
             self._listeners.tick(now_ms())
             self._metrics.count()
             self._registry.tick()
             if last and not self._listeners.ended:
-                self._drain_rest()
+                while records := self._bridge.drain(_BATCH, 0):
+                    self._hand_over(records)
                 self._listeners.on_record(self._end_record(now_ms()))
         self._metrics.count(at_the_end=True)
-
-    def _drain_rest(self) -> None:
-        while records := self._bridge.drain(_BATCH, 0):
-            self._hand_over(records)
 
     def _hand_over(self, records: list[tuple[int, Record]]) -> None:
         for received_ms, record in records:
@@ -168,28 +138,22 @@ class DriverSource:
             elif name == APPLICATION_END:
                 record = self._with_exception(record)
                 if self._lineage is not None:
-                    self._held_end = _HeldEnd(record, time.monotonic() + _LINEAGE_WAIT_S)
+                    self._held_end, self._release_at_s = record, time.monotonic() + _LINEAGE_WAIT_S
                     continue
             elif name == LINEAGE_ENDED:
                 self._release_end()
             self._listeners.on_record(record, received_ms)
         self._metrics.update_lag(records[-1][0] if records else None)
 
-    def _release_overdue_end(self) -> None:
-        """Let the ApplicationEnd wait for plans that are still being read, but not for ever."""
-        if self._held_end is not None and time.monotonic() > self._held_end.release_at_s:
-            logger.warning("the last statements' plans were not read in time; their lineage misses")
-            self._release_end()
-
     def _release_end(self) -> None:
         if self._held_end is not None:
             held, self._held_end = self._held_end, None
-            self._listeners.on_record(held.record)
+            self._listeners.on_record(held)
 
     def _with_exception(self, record: Record) -> Record:
         """Add to an ApplicationEnd that came of ``finally: spark.stop()`` how Python ended then."""
         is_raising = self._process_exit.main_thread_is_raising()
-        if self._process_exit.stop_is_known and not is_raising:
+        if self._process_exit.raising_at_stop is False:
             return record
         if is_raising or self._driver.stopped:
             self._await_exit(_EXIT_WAIT_S if is_raising else _LATE_EXIT_WAIT_S)

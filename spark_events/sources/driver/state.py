@@ -84,14 +84,8 @@ class DriverState:
         if active is None:
             return
         for query in list(active.values()):
-            record: Record = {
-                "Event": QUERY_STARTED,
-                "id": query.id().toString(),
-                "runId": query.runId().toString(),
-                "name": query.name(),
-                "time": now_ms,
-            }
-            yield self.complete_query(record)
+            ids = {"id": query.id().toString(), "runId": query.runId().toString()}
+            yield self.complete_query({"Event": QUERY_STARTED, **ids, "name": query.name(), "time": now_ms})
 
     def complete_query(self, record: Record) -> Record:
         """Add to a QueryStarted where the query keeps its checkpoints, and whether it ends by itself."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, BinaryIO
+from typing import Any
 
 from spark_events.api import ConfigError, needs_extra
 
@@ -114,17 +113,15 @@ class LogFiles:
         """
         # What is remote is read from front to back.
         options = {} if "file" in self._protocols else {"cache_type": "readahead", "block_size": 4 << 20}
-        with _errors_as_os_errors():
-            file: BinaryIO = self._fs.open(part.path, "rb", **options)
-        with file:
-            with _errors_as_os_errors():
+        try:
+            with self._fs.open(part.path, "rb", **options) as file:
                 file.seek(position)
-            while True:
-                with _errors_as_os_errors():
-                    block = file.read(_BLOCK)
-                if not block:
-                    return
-                yield block
+                while block := file.read(_BLOCK):
+                    yield block
+        except OSError:
+            raise
+        except Exception as error:  # each file system has errors of its own
+            raise OSError(f"{type(error).__name__}: {error}") from error
 
     @property
     def _protocols(self) -> tuple[str, ...]:
@@ -215,17 +212,6 @@ class LogFiles:
 
     def _shown(self, path: str) -> str:
         return path if "file" in self._protocols else str(self._fs.unstrip_protocol(path))
-
-
-@contextmanager
-def _errors_as_os_errors() -> Iterator[None]:
-    """Let what a file system raises of its own be an OSError, too."""
-    try:
-        yield
-    except OSError:
-        raise
-    except Exception as error:
-        raise OSError(f"{type(error).__name__}: {error}") from error
 
 
 def _part(info: Mapping[str, Any], pattern: re.Pattern[str]) -> LogPart:
