@@ -112,7 +112,6 @@ def start_reporters(registry: Registry, open_within_ms: int | None, close_within
     """Start all reporters of a registry, and close them again where one does not open.
 
     Args:
-        registry: has the reporters.
         open_within_ms: how long they may take to open, in ms; None does not wait for them.
         close_within_ms: how long closing them may take, in ms.
 

@@ -7,18 +7,19 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from spark_events.api import ApplicationInfo, ConfigError
 from spark_events.listeners.application import application_info
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 from spark_events.sources.assembly import Assembly, StartUp, assemble, read_checked
-from spark_events.sources.connect import ConnectSource, application_of, configuration_of, is_connect
+from spark_events.sources.connect import ConnectSource, configuration_of, is_connect
 from spark_events.sources.driver.process_exit import PROCESS_EXIT
 from spark_events.sources.driver.source import DriverSource
 from spark_events.sources.driver.state import attempt_id
 
+Source = DriverSource | ConnectSource
 _OPEN_WAIT_MS = 10_000
 _NO_REPORTER = (
     "no reporter is configured: set spark.events.reporter.<name>.factory.class, file_log for example, in "
@@ -26,23 +27,6 @@ _NO_REPORTER = (
 )
 _lock = threading.Lock()
 _attachments: dict[str, Attachment] = {}
-
-
-class Source(Protocol):
-    """Where the records of an application come from."""
-
-    @property
-    def running(self) -> bool:
-        """Whether it is still being followed."""
-
-    def start(self) -> None:
-        """Begin."""
-
-    def stop(self) -> None:
-        """End for good; returns when all is delivered, or the time is over."""
-
-    def join(self) -> None:
-        """Wait until all is delivered, or the time is over."""
 
 
 class Attachment:
@@ -198,7 +182,7 @@ def _connect_session(session: Any) -> _Attachable:
     return _Attachable(
         f"session {session.session_id}",
         lambda: configuration_of(session),
-        application_of,
+        lambda conf: application_info(conf.get("spark.app.name"), conf.get("spark.app.id")),
         lambda: str(session.version),
         False,
         lambda application, assembly: ConnectSource(session, application, assembly),
@@ -218,7 +202,7 @@ def _spark_context(spark: Any) -> _Attachable:
         lambda conf: application,
         lambda: str(context.version),
         True,
-        lambda application, assembly: DriverSource(context, assembly, PROCESS_EXIT),
+        lambda application, assembly: DriverSource(context, assembly),
     )
 
 

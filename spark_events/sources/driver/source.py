@@ -16,7 +16,7 @@ from spark_events.runtime.log_once import logger
 from spark_events.sources.assembly import Assembly
 from spark_events.sources.driver.bridge import DriverBridge
 from spark_events.sources.driver.bridge_metrics import BridgeMetrics
-from spark_events.sources.driver.process_exit import ProcessExit
+from spark_events.sources.driver.process_exit import PROCESS_EXIT
 from spark_events.sources.driver.state import DriverState, Record
 
 _BATCH = 1_000
@@ -35,20 +35,15 @@ class DriverSource:
     Args:
         spark_context: PySpark's SparkContext.
         assembly: takes the records; its reporters are closed at the end.
-        process_exit: tells how the process ends.
     """
 
-    def __init__(self, spark_context: Any, assembly: Assembly, process_exit: ProcessExit) -> None:
+    def __init__(self, spark_context: Any, assembly: Assembly) -> None:
         self._registry = registry = assembly.registry
         self._listeners = assembly.listeners
         self._settings = settings = assembly.settings
-        self._process_exit = process_exit
         self._driver = DriverState(spark_context)
         self._bridge = DriverBridge(
-            spark_context,
-            settings.bridge_queue_bytes,
-            settings.bridge_drop_oldest,
-            settings.close_timeout_ms,
+            spark_context, settings.bridge_queue_bytes, settings.bridge_drop_oldest, settings.close_timeout_ms
         )
         self._lineage: PlanReader | None = None
         if registry.has_reporters(JOB_LISTENERS):
@@ -152,13 +147,13 @@ class DriverSource:
 
     def _with_exception(self, record: Record) -> Record:
         """Add to an ApplicationEnd that came of ``finally: spark.stop()`` how Python ended then."""
-        is_raising = self._process_exit.main_thread_is_raising()
-        if self._process_exit.raising_at_stop is False:
+        is_raising = PROCESS_EXIT.main_thread_is_raising()
+        if PROCESS_EXIT.raising_at_stop is False:
             return record
         if is_raising or self._driver.stopped:
             self._await_exit(_EXIT_WAIT_S if is_raising else _LATE_EXIT_WAIT_S)
-        code = self._process_exit.code if is_raising else None
-        return {**record, "ExitCode": code or record.get("ExitCode"), "Exception": self._process_exit.raised}
+        code = PROCESS_EXIT.code if is_raising else None
+        return {**record, "ExitCode": code or record.get("ExitCode"), "Exception": PROCESS_EXIT.raised}
 
     def _await_exit(self, wait_s: float) -> None:
         """Wait until it is known how the process ends, or it goes on after Spark has stopped.
@@ -168,7 +163,7 @@ class DriverSource:
                 go on for days; and where this thread was late, there may have been none.
         """
         until = time.monotonic() + _STOP_WAIT_S
-        while not self._process_exit.known.wait(_EXIT_LOOK_EVERY_S) and not self._stopping.is_set():
+        while not PROCESS_EXIT.known.wait(_EXIT_LOOK_EVERY_S) and not self._stopping.is_set():
             now = time.monotonic()
             if self._driver.stopped:
                 until = min(until, now + wait_s)
@@ -180,8 +175,8 @@ class DriverSource:
         return {
             "Event": APPLICATION_END,
             "Timestamp": time_ms,
-            "ExitCode": self._process_exit.code or 0,
-            "Exception": self._process_exit.raised,
+            "ExitCode": PROCESS_EXIT.code or 0,
+            "Exception": PROCESS_EXIT.raised,
         }
 
     def _end_without_jvm(self) -> None:

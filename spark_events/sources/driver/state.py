@@ -20,11 +20,7 @@ def attempt_id(scala_context: Any) -> str:
 
 
 class DriverState:
-    """Asks a live driver for what its listener events do not tell.
-
-    Args:
-        spark_context: PySpark's SparkContext.
-    """
+    """Asks a live driver, by PySpark's SparkContext, for what its listener events do not tell."""
 
     def __init__(self, spark_context: Any) -> None:
         self._python_context = spark_context

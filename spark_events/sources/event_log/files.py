@@ -135,16 +135,14 @@ class LogFiles:
         named = entries[0]
         if named["name"].rstrip("/") == self._root.rstrip("/") and named["type"] == "directory":
             entries = self._list(self._root)
-            log = self._log_of_folder(named, entries)
-            if log is not None:
+            if log := self._log_of_folder(named, entries):
                 yield log
                 return
         for entry in entries:
             name = _base(entry).removeprefix(_ROLLING)
             if entry["type"] == "directory" and is_known(name, _modified_ms(entry)):
                 continue
-            log = self._log_of_entry(entry)
-            if log is not None:
+            if log := self._log_of_entry(entry):
                 yield log
 
     def _named_entries(self) -> list[dict[str, Any]]:

@@ -86,9 +86,6 @@ class RecordCounts:
 class RecordReader:
     """Makes records of lines. Task records, which are most of a log, are told and read by their first bytes.
 
-    Args:
-        take: takes the records.
-
     Attributes:
         counts: what became of the lines.
         lines: how many lines have gone by, empty ones and those that were skipped included.
@@ -123,10 +120,6 @@ class RecordReader:
         self.counts.tasks += len(lines) - others
         self.counts.read += len(lines) - others
 
-    def skip_too_long(self) -> None:
-        """Count a line that is too long to be read."""
-        self._skip_line(TOO_LONG)
-
     def take_last(self, line: bytes) -> None:
         """Take what is left at the end of a log: a whole record, or one that was cut off."""
         if not line.strip():
@@ -134,7 +127,7 @@ class RecordReader:
         try:
             load(line)
         except ValueError:
-            self._skip_line(CUT)
+            self.skip_line(CUT)
         else:
             self.take_lines([line])
 
@@ -144,15 +137,16 @@ class RecordReader:
 
     def report_changed_tasks(self, now_ms: int) -> None:
         """Say how the tasks stand that have begun or ended since the last time, in a log that grows."""
-        for stage_tasks in list(self._tasks.changed(now_ms)):
+        for stage_tasks in self._tasks.changed(now_ms):
             self._take(stage_tasks)
 
-    # ----------------------------------------------------------------------------------------------------
-
-    def _skip_line(self, reason: str) -> None:
+    def skip_line(self, reason: str) -> None:
+        """Count a line that cannot be read."""
         self.lines += 1
         self.counts.read += 1
         self.counts.skipped[reason] += 1
+
+    # ----------------------------------------------------------------------------------------------------
 
     def _take_other(self, line: bytes) -> None:
         self.counts.read += 1
