@@ -86,6 +86,8 @@ class LogFiles:
     def __init__(self, path: str) -> None:
         self.path = path
         self._fs, self._root = open_file_system(path, path)
+        protocol = self._fs.protocol
+        self._is_local = "file" in ([protocol] if isinstance(protocol, str) else protocol)
 
     def find(self, is_known: IsKnown = lambda name, modified_ms: False) -> list[EventLog]:
         """Return the logs, by name.
@@ -112,7 +114,7 @@ class LogFiles:
             OSError: it cannot be read, whatever its file system raised.
         """
         # What is remote is read from front to back.
-        options = {} if "file" in self._protocols else {"cache_type": "readahead", "block_size": 4 << 20}
+        options = {} if self._is_local else {"cache_type": "readahead", "block_size": 4 << 20}
         try:
             with self._fs.open(part.path, "rb", **options) as file:
                 file.seek(position)
@@ -122,11 +124,6 @@ class LogFiles:
             raise
         except Exception as error:  # each file system has errors of its own
             raise OSError(f"{type(error).__name__}: {error}") from error
-
-    @property
-    def _protocols(self) -> tuple[str, ...]:
-        protocol = self._fs.protocol
-        return (protocol,) if isinstance(protocol, str) else tuple(protocol)
 
     # ----------------------------------------------------------------------------------------------------
 
@@ -209,7 +206,7 @@ class LogFiles:
         )
 
     def _shown(self, path: str) -> str:
-        return path if "file" in self._protocols else str(self._fs.unstrip_protocol(path))
+        return path if self._is_local else str(self._fs.unstrip_protocol(path))
 
 
 def _part(info: Mapping[str, Any], pattern: re.Pattern[str]) -> LogPart:

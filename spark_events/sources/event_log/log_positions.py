@@ -48,8 +48,7 @@ class LogPositions:
     """The positions in all logs of one folder; one process has them at a time.
 
     Attributes:
-        path: of the database.
-        fresh: whether there was none before.
+        fresh: whether there was no database before.
 
     Raises:
         ConfigError: it cannot be used, or another process does.

@@ -71,12 +71,9 @@ class ReplayedLog:
     """What came of one log.
 
     Attributes:
-        path: of the log.
         application: whose it is; None where it does not say.
         spark_version: that wrote it; empty where it does not say.
         ended: whether the application's end is in it.
-        counts: what became of its lines.
-        outcomes: the last statuses, and how many events there were.
         notes: what else there is to say, a sentence each.
         unreadable: whether a part of its bytes could not be read.
     """
@@ -121,8 +118,6 @@ class Summary:
         logs: how many event logs were read.
         applications: the ids of their applications.
         versions: how many logs each version of Spark wrote.
-        counts: what became of their lines.
-        outcomes: last statuses, and how many events there were.
         notes: what is to be said of single logs.
         notes_left_out: how many notes there are beyond those.
         unreadable: how many logs could not be read to their end.
