@@ -9,8 +9,7 @@ from rich.table import Table
 
 from spark_events.api import JobStatus
 from spark_events.cli.console import plain, say
-from spark_events.sources.event_log.outcomes import Outcomes
-from spark_events.sources.event_log.summary import Delivered, Summary, lost_sentences
+from spark_events.sources.event_log.summary import Delivered, Outcomes, Summary, lost_sentences
 
 _KINDS = ("application", "query", "job")
 

@@ -39,13 +39,7 @@ class StartUp:
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """All that takes the records of one application.
-
-    Attributes:
-        registry: its reporters.
-        listeners: translate its records for them.
-        settings: of the listeners.
-    """
+    """All that takes the records of one application."""
 
     registry: Registry
     listeners: SparkListeners
@@ -86,18 +80,9 @@ def for_event_logs(configuration: Configuration) -> Configuration:
 
 
 def assemble(
-    conf: Mapping[str, str],
-    application: ApplicationInfo,
-    configuration: Configuration,
-    start_up: StartUp,
+    conf: Mapping[str, str], application: ApplicationInfo, configuration: Configuration, start_up: StartUp
 ) -> Assembly:
     """Start the reporters of an application, and make its listeners.
-
-    Args:
-        conf: Spark's configuration.
-        application: whose records there will be.
-        configuration: what ``conf`` says.
-        start_up: what differs from source to source.
 
     Raises:
         ConfigError: a reporter cannot be opened; all of them are closed by then.
@@ -127,7 +112,6 @@ def start_reporters(registry: Registry, open_within_ms: int | None, close_within
     """Start all reporters of a registry, and close them again where one does not open.
 
     Args:
-        registry: has the reporters.
         open_within_ms: how long they may take to open, in ms; None does not wait for them.
         close_within_ms: how long closing them may take, in ms.
 

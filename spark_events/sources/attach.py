@@ -7,18 +7,19 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from spark_events.api import ApplicationInfo, ConfigError
 from spark_events.listeners.application import application_info
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 from spark_events.sources.assembly import Assembly, StartUp, assemble, read_checked
-from spark_events.sources.connect import ConnectSource, application_of, configuration_of, is_connect
+from spark_events.sources.connect import ConnectSource, configuration_of, is_connect
 from spark_events.sources.driver.process_exit import PROCESS_EXIT
 from spark_events.sources.driver.source import DriverSource
 from spark_events.sources.driver.state import attempt_id
 
+Source = DriverSource | ConnectSource
 _OPEN_WAIT_MS = 10_000
 _NO_REPORTER = (
     "no reporter is configured: set spark.events.reporter.<name>.factory.class, file_log for example, in "
@@ -26,23 +27,6 @@ _NO_REPORTER = (
 )
 _lock = threading.Lock()
 _attachments: dict[str, Attachment] = {}
-
-
-class Source(Protocol):
-    """Where the records of an application come from."""
-
-    @property
-    def running(self) -> bool:
-        """Whether it is still being followed."""
-
-    def start(self) -> None:
-        """Begin."""
-
-    def stop(self) -> None:
-        """End for good; returns when all is delivered, or the time is over."""
-
-    def join(self) -> None:
-        """Wait until all is delivered, or the time is over."""
 
 
 class Attachment:
@@ -56,7 +40,7 @@ class Attachment:
     def __init__(
         self,
         registry: Registry,
-        source: Source,
+        source: Source | None,
         name: str = "",
         conf: Mapping[str, str] | None = None,
         problems: Sequence[str] = (),
@@ -77,18 +61,20 @@ class Attachment:
     @property
     def active(self) -> bool:
         """Whether the application is still being followed; never without a reporter."""
-        return self._source.running
+        return self._source is not None and self._source.running
 
     def wait_closed(self) -> None:
         """After ``spark.stop()``, wait until all is delivered, or the configured time is over."""
-        self._source.join()
+        if self._source is not None:
+            self._source.join()
 
     def close(self) -> None:
         """Deliver what there is and end; the application counts as ended.
 
         Another ``attach`` to the same application begins anew, with whatever configuration it is given.
         """
-        self._source.stop()
+        if self._source is not None:
+            self._source.stop()
 
     def _check_asked_for(self, conf: Mapping[str, str], strict: bool) -> None:
         """Say whether this attachment is what another ``attach`` to the same application asks for.
@@ -146,7 +132,7 @@ def attach(spark: Any, *, strict: bool = False, conf: Mapping[str, str] | None =
             if strict:
                 raise
             logger.exception("spark-events could not attach; the application goes on without it")
-            return Attachment(Registry(()), _NoSource())
+            return Attachment(Registry(()), None)
         if not attachment.registry.workers:
             return attachment
         for ended in [key for key, other in _attachments.items() if not other.active]:
@@ -157,16 +143,7 @@ def attach(spark: Any, *, strict: bool = False, conf: Mapping[str, str] | None =
 
 @dataclass(frozen=True, slots=True)
 class _Attachable:
-    """What can be attached to.
-
-    Attributes:
-        key: tells it from others in this process.
-        conf: reads its configuration.
-        application: tells whose it is, by the configuration.
-        version: asks for that of Spark.
-        with_plans: whether the plans of statements can be read.
-        make_source: makes the source of its records.
-    """
+    """What can be attached to; nothing is asked of it before an attachment begins."""
 
     key: str
     conf: Callable[[], Mapping[str, str]]
@@ -187,7 +164,7 @@ def _start(target: _Attachable, conf: Mapping[str, str], strict: bool) -> Attach
         if strict:
             raise ConfigError(_NO_REPORTER)
         logger.warning(_NO_REPORTER)
-        return Attachment(Registry(()), _NoSource(), target.key, conf, configuration.problems)
+        return Attachment(Registry(()), None, target.key, conf, configuration.problems)
     start_up = StartUp(
         open_within_ms=_OPEN_WAIT_MS if strict else None,
         close_within_ms=configuration.settings.close_timeout_ms,
@@ -201,26 +178,11 @@ def _start(target: _Attachable, conf: Mapping[str, str], strict: bool) -> Attach
     return Attachment(assembly.registry, source, target.key, conf, configuration.problems)
 
 
-class _NoSource:
-    """Stands for the source where nothing is attached."""
-
-    running = False
-
-    def start(self) -> None:
-        """Do nothing."""
-
-    def stop(self) -> None:
-        """Do nothing."""
-
-    def join(self) -> None:
-        """Do nothing."""
-
-
 def _connect_session(session: Any) -> _Attachable:
     return _Attachable(
         f"session {session.session_id}",
         lambda: configuration_of(session),
-        application_of,
+        lambda conf: application_info(conf.get("spark.app.name"), conf.get("spark.app.id")),
         lambda: str(session.version),
         False,
         lambda application, assembly: ConnectSource(session, application, assembly),
@@ -240,7 +202,7 @@ def _spark_context(spark: Any) -> _Attachable:
         lambda conf: application,
         lambda: str(context.version),
         True,
-        lambda application, assembly: DriverSource(context, assembly, PROCESS_EXIT),
+        lambda application, assembly: DriverSource(context, assembly),
     )
 
 

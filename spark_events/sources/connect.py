@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import orjson
 
 from spark_events.api import ApplicationInfo
 from spark_events.api.event import now_ms
-from spark_events.listeners.application import application_info
+from spark_events.listeners import spark_records
 from spark_events.listeners.long_texts import cut_texts
-from spark_events.listeners.spark_records import (
-    APPLICATION_END,
-    APPLICATION_START,
-    QUERIES_ONLY,
-    QUERY_IDLE,
-    QUERY_PROGRESS,
-    QUERY_STARTED,
-    QUERY_TERMINATED,
-)
 from spark_events.runtime.log_once import logger
 from spark_events.sources.assembly import Assembly
 
@@ -52,18 +43,12 @@ def configuration_of(session: Any) -> dict[str, str]:
     return dict(session.conf.getAll)
 
 
-def application_of(conf: Mapping[str, str]) -> ApplicationInfo:
-    """Return the server's application, by a session's configuration."""
-    return application_info(conf.get("spark.app.name"), conf.get("spark.app.id"))
-
-
 class ConnectSource:
     """Feeds the listeners with the streaming queries of one Connect session.
 
     The server's application is not this process's: it is not reported, and neither are its jobs and stages.
 
     Args:
-        session: the session.
         application: of the server.
         assembly: takes the records; its reporters are closed at the end.
     """
@@ -88,10 +73,10 @@ class ConnectSource:
     def start(self) -> None:
         """Subscribe, take the queries that already run, and go on in a thread of its own."""
         start = {
-            "Event": APPLICATION_START,
+            "Event": spark_records.APPLICATION_START,
             "App Name": self._application.name,
             "App ID": self._application.id,
-            QUERIES_ONLY: True,
+            spark_records.QUERIES_ONLY: True,
         }
         self._listeners.on_record(start)
         self._thread.start()
@@ -147,7 +132,7 @@ class ConnectSource:
         while self._hand_over_next(0):
             pass
         if self._session.is_stopped:  # the server ends a session's queries with it
-            self._listeners.on_record({"Event": APPLICATION_END, "Timestamp": now_ms()})
+            self._listeners.on_record({"Event": spark_records.APPLICATION_END, "Timestamp": now_ms()})
 
     def _hand_over_next(self, wait_s: float) -> bool:
         """Give the next record to the listeners; tell whether there was one in time."""
@@ -160,8 +145,8 @@ class ConnectSource:
 
     def _add_running_queries(self) -> None:
         for query in self._session.streams.active:
-            record = {"Event": QUERY_STARTED, "id": query.id, "runId": query.runId, "name": query.name}
-            self._listeners.on_record({**record, "time": now_ms()})
+            fields = {**_ids(query), "name": query.name, "time": now_ms()}
+            self._listeners.on_record({"Event": spark_records.QUERY_STARTED, **fields})
 
     def _subscribe_again_if_lost(self) -> None:
         """Subscribe anew where PySpark has given up on the stream of events, as after a lost connection."""
@@ -184,25 +169,20 @@ def _listener(put: Callable[[str, Record], None]) -> Any:
 
         def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - PySpark's names
             fields = {**_ids(event), "name": event.name, "timestamp": event.timestamp}
-            put(QUERY_STARTED, fields)
+            put(spark_records.QUERY_STARTED, fields)
 
         def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-            put(QUERY_PROGRESS, {"progress": _fields_of(event.progress)})
+            put(spark_records.QUERY_PROGRESS, {"progress": orjson.loads(event.progress.json)})
 
         def onQueryIdle(self, event: Any) -> None:  # noqa: N802
-            put(QUERY_IDLE, {**_ids(event), "timestamp": event.timestamp})
+            put(spark_records.QUERY_IDLE, {**_ids(event), "timestamp": event.timestamp})
 
         def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
             error = {"exception": event.exception, "errorClassOnException": event.errorClassOnException}
-            put(QUERY_TERMINATED, {**_ids(event), **error})
+            put(spark_records.QUERY_TERMINATED, {**_ids(event), **error})
 
     return Listener()
 
 
 def _ids(event: Any) -> Record:
     return {"id": str(event.id), "runId": str(event.runId)}
-
-
-def _fields_of(progress: Any) -> Record:
-    fields: Record = orjson.loads(progress.json)
-    return fields

@@ -13,8 +13,7 @@ from typing import Any
 
 from spark_events.runtime.log_once import logger
 from spark_events.sources.attach import attach
-from spark_events.sources.driver.exit_mark import ExitMark
-from spark_events.sources.driver.process_exit import INTERRUPTED, PROCESS_EXIT, exit_code_of
+from spark_events.sources.driver.process_exit import INTERRUPTED, PROCESS_EXIT, ExitMark, exit_code_of
 
 USERS_PYTHON = "SPARK_EVENTS_DRIVER_PYTHON"
 """The variable that says which interpreter the user asked for."""
@@ -67,7 +66,7 @@ def attach_to_each_context() -> None:
     def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         _use_our_python_for_local_workers(self)
-        PROCESS_EXIT.forget_stop()
+        PROCESS_EXIT.raising_at_stop = None
         try:
             attach(self)
             _marks[self] = ExitMark(self)
@@ -80,7 +79,7 @@ def attach_to_each_context() -> None:
     def stop(self: Any, *args: Any, **kwargs: Any) -> None:
         mark = _marks.pop(self, None)
         if mark is not None and self._jsc is not None:
-            PROCESS_EXIT.note_stop(mark.leave_at_stop())
+            PROCESS_EXIT.raising_at_stop = mark.leave_at_stop()
         original_stop(self, *args, **kwargs)
 
     SparkContext.__init__ = initialise

@@ -6,11 +6,10 @@ import sys
 from pyspark.sql import SparkSession
 
 from spark_events.sources.driver.bridge import DriverBridge
-from spark_events.sources.driver.source import WANTED
 from tests.support.spark import stop_between_batches
 
 spark = SparkSession.builder.master("local[1]").appName("bridge").getOrCreate()
-bridge = DriverBridge(spark.sparkContext, 65_536, sys.argv[1] == "oldest", 1_000, WANTED)
+bridge = DriverBridge(spark.sparkContext, 65_536, sys.argv[1] == "oldest", 1_000)
 bridge.subscribe()
 query = spark.readStream.format("rate").load().writeStream.format("noop").start()
 for _ in range(40):

@@ -14,7 +14,6 @@ import pytest
 from spark_events.listeners.long_texts import LONGEST, LONGEST_NAME, cut, whole_characters
 from spark_events.sources.connect import _listener
 from spark_events.sources.driver.bridge import DriverBridge
-from spark_events.sources.driver.source import WANTED
 from spark_events.sources.event_log.lines import LineSplitter
 from spark_events.sources.record_json import load
 from tests.support import spark_records as r
@@ -73,7 +72,7 @@ public class HostileEvents {
 
 @pytest.fixture(scope="module")
 def bridge(spark: Any) -> Iterator[DriverBridge]:
-    found = DriverBridge(spark.sparkContext, 16 * MB, False, 1_000, WANTED)
+    found = DriverBridge(spark.sparkContext, 16 * MB, False, 1_000)
     found.subscribe()
     yield found
     spark.sparkContext._jsc.sc().listenerBus().removeListener(found.java)

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from spark_events.jvm.janino import JavaUnit, new
+from spark_events.listeners import spark_records
 from spark_events.sources.record_json import load
 
 _JAVA = JavaUnit(
@@ -15,6 +16,16 @@ _JAVA = JavaUnit(
     ("RecordTexts", "RecordQueue", "EventRecords", "StageTasks", "DriverBridge"),
 )
 _QUEUE = "sparkEvents"
+WANTED = (
+    spark_records.QUERY_STARTED,
+    spark_records.QUERY_PROGRESS,
+    spark_records.QUERY_IDLE,
+    spark_records.QUERY_TERMINATED,
+    spark_records.SQL_EXECUTION_START,
+    spark_records.SQL_EXECUTION_END,
+    spark_records.TABLE_TRANSITION,
+)
+"""The events that are taken, besides those of the application, its executors, jobs, stages and tasks."""
 
 
 class DriverBridge:
@@ -25,7 +36,6 @@ class DriverBridge:
         max_bytes: what the bridge may hold before it drops records, in bytes of JSON.
         drop_oldest: what it drops: its oldest records, or else those that come new.
         shutdown_wait_ms: how long a JVM that shuts down may wait for ``finish``, in ms.
-        wanted: class names of the events that are neither of the scheduler's nor of tasks.
 
     Attributes:
         java: the compiled bridge.
@@ -34,18 +44,11 @@ class DriverBridge:
         queue_depth: how many records that were.
     """
 
-    def __init__(
-        self,
-        spark_context: Any,
-        max_bytes: int,
-        drop_oldest: bool,
-        shutdown_wait_ms: int,
-        wanted: tuple[str, ...],
-    ) -> None:
+    def __init__(self, spark_context: Any, max_bytes: int, drop_oldest: bool, shutdown_wait_ms: int) -> None:
         self._gateway = spark_context._gateway
         jvm = spark_context._jvm
-        names = self._gateway.new_array(jvm.java.lang.String, len(wanted))
-        for index, name in enumerate(wanted):
+        names = self._gateway.new_array(jvm.java.lang.String, len(WANTED))
+        for index, name in enumerate(WANTED):
             names[index] = name
         self._bus = spark_context._jsc.sc().listenerBus()
         self._counters = self._bus.metrics().metricRegistry()

@@ -19,13 +19,7 @@ CAUSES: Mapping[str, str] = {
 
 
 class BridgeMetrics:
-    """Measures what waits, and counts what is lost, between Spark and the listeners.
-
-    Args:
-        bridge: where it is lost.
-        registry: where it is reported.
-        app_name: whose bridge it is.
-    """
+    """Measures what waits, and counts what is lost, between Spark and the listeners."""
 
     def __init__(self, bridge: DriverBridge, registry: Registry, app_name: str) -> None:
         self._bridge = bridge

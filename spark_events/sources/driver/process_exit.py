@@ -1,4 +1,7 @@
-"""Learns how the driver's Python process ends: Spark hears nothing of an exception or an exit code."""
+"""Learns how the driver's Python process ends, and leaves a mark of it in the event log.
+
+Spark hears nothing of an exception or an exit code: it records a failure as it records a success.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,16 @@ import sys
 import threading
 import traceback
 from types import FrameType, TracebackType
+from typing import Any
+
+from spark_events.jvm.janino import JavaUnit, new
+from spark_events.listeners.long_texts import cut
+from spark_events.runtime.log_once import logger
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as a shell gives it."""
 _MAIN = threading.main_thread().ident
+_JAVA = JavaUnit("spark_events.sources.driver", "io.sparkevents", ("ApplicationExit",))
 
 
 class ProcessExit:
@@ -19,14 +28,17 @@ class ProcessExit:
     Attributes:
         raised: the unhandled exception as Python prints it; None while there is none.
         code: the exit code, where it is known.
+        known: set when one of them is.
+        raising_at_stop: whether the main thread was raising or handling an exception when it called
+            ``SparkContext.stop``; None where it has not called it since the last SparkContext was started.
     """
 
     def __init__(self) -> None:
         self.raised: str | None = None
         self.code: int | None = None
         self.known = threading.Event()
+        self.raising_at_stop: bool | None = None
         self._noting = False
-        self._raising_at_stop: bool | None = None
         self._installed = False
 
     def install(self) -> None:
@@ -55,26 +67,13 @@ class ProcessExit:
         self.code = exit_code_of(code)
         self.known.set()
 
-    def note_stop(self, error: BaseException | None) -> None:
-        """Remember what the main thread was raising or handling when it called ``SparkContext.stop``."""
-        self._raising_at_stop = error is not None
-
-    def forget_stop(self) -> None:
-        """Forget that stop: another SparkContext has been started."""
-        self._raising_at_stop = None
-
-    @property
-    def stop_is_known(self) -> bool:
-        """Whether ``note_stop`` was called."""
-        return self._raising_at_stop is not None
-
     def main_thread_is_raising(self) -> bool:
         """Tell whether the main thread is on its way out of a ``try`` by an exception.
 
         So it is in ``try: … finally: spark.stop()`` after a failure: Spark sees an orderly stop there.
         """
-        if self._raising_at_stop is not None:
-            return self._raising_at_stop
+        if self.raising_at_stop is not None:
+            return self.raising_at_stop
         if self._noting:
             return True
         current: object = sys._current_exceptions().get(_MAIN)  # type: ignore[arg-type]
@@ -83,6 +82,50 @@ class ProcessExit:
         if isinstance(current, SystemExit):
             return bool(exit_code_of(current.code))
         return current is not None
+
+
+class ExitMark:
+    """The marks of one application; without an event log there are none.
+
+    A mark is an event of ours, posted by ``spark-events run``. Spark's event log takes it like any other, and
+    its History Server passes over it.
+
+    Args:
+        spark_context: PySpark's SparkContext, just started.
+    """
+
+    def __init__(self, spark_context: Any) -> None:
+        self._context = spark_context
+        self._class: Any = None
+        if spark_context.getConf().get("spark.eventLog.enabled", "false").strip().lower() == "true":
+            self._class = _JAVA.load(spark_context._jvm, "ApplicationExit")
+
+    def leave_at_stop(self) -> bool:
+        """Leave the mark of a ``SparkContext.stop``; tell whether the main thread is raising an exception."""
+        error = sys.exc_info()[1] if threading.current_thread() is threading.main_thread() else None
+        if error is None or (isinstance(error, SystemExit) and not exit_code_of(error.code)):
+            self.leave(0)
+            return False
+        self.leave(exit_code_of(error.code) if isinstance(error, SystemExit) else None, error)
+        return True
+
+    def leave(self, exit_code: int | None, error: BaseException | None = None) -> None:
+        """Leave a mark; the last one before the application's end counts.
+
+        Args:
+            exit_code: of the process; None where that is not known yet.
+            error: what was raised, unless it was ``sys.exit``.
+        """
+        if self._class is None or self._context._jsc is None:
+            return
+        trace = None
+        if error is not None and not isinstance(error, SystemExit):
+            trace = cut("".join(traceback.format_exception(error)))
+        try:
+            mark = new(self._context._gateway, self._class, exit_code, trace)
+            self._context._jsc.sc().listenerBus().post(mark)
+        except Exception as problem:  # the JVM may be gone already; the application ends as it would
+            logger.debug("the event log was not told of the end: %r", problem)
 
 
 def exit_code_of(code: object) -> int:

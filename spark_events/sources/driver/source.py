@@ -5,38 +5,20 @@ from __future__ import annotations
 import threading
 import time
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from spark_events.api.event import now_ms
 from spark_events.jobs.plan_records import LINEAGE_ENDED
 from spark_events.lineage.plans import PlanReader
-from spark_events.listeners.spark_records import (
-    APPLICATION_END,
-    QUERY_IDLE,
-    QUERY_PROGRESS,
-    QUERY_STARTED,
-    QUERY_TERMINATED,
-    SQL_EXECUTION_END,
-    SQL_EXECUTION_START,
-    TABLE_TRANSITION,
-)
+from spark_events.listeners.spark_records import APPLICATION_END, QUERY_STARTED
 from spark_events.runtime.kinds import JOB_LISTENERS
 from spark_events.runtime.log_once import logger
 from spark_events.sources.assembly import Assembly
 from spark_events.sources.driver.bridge import DriverBridge
 from spark_events.sources.driver.bridge_metrics import BridgeMetrics
-from spark_events.sources.driver.process_exit import ProcessExit
+from spark_events.sources.driver.process_exit import PROCESS_EXIT
 from spark_events.sources.driver.state import DriverState, Record
 
-WANTED = (
-    QUERY_STARTED,
-    QUERY_PROGRESS,
-    QUERY_IDLE,
-    QUERY_TERMINATED,
-    SQL_EXECUTION_START,
-    SQL_EXECUTION_END,
-    TABLE_TRANSITION,
-)
 _BATCH = 1_000
 _WAIT_MS = 500
 _BUS_WAIT_MS = 2_000
@@ -47,44 +29,28 @@ _EXIT_LOOK_EVERY_S = 0.02
 _LINEAGE_WAIT_S = 2.0
 
 
-class _HeldEnd(NamedTuple):
-    """An ApplicationEnd that waits for the plans of the last statements.
-
-    Attributes:
-        record: the ApplicationEnd.
-        release_at_s: until when it waits at most, by the monotonic clock.
-    """
-
-    record: Record
-    release_at_s: float
-
-
 class DriverSource:
     """Feeds the listeners from a live driver until its application or its process ends.
 
     Args:
         spark_context: PySpark's SparkContext.
         assembly: takes the records; its reporters are closed at the end.
-        process_exit: tells how the process ends.
     """
 
-    def __init__(self, spark_context: Any, assembly: Assembly, process_exit: ProcessExit) -> None:
+    def __init__(self, spark_context: Any, assembly: Assembly) -> None:
         self._registry = registry = assembly.registry
         self._listeners = assembly.listeners
         self._settings = settings = assembly.settings
-        self._process_exit = process_exit
         self._driver = DriverState(spark_context)
         self._bridge = DriverBridge(
-            spark_context,
-            settings.bridge_queue_bytes,
-            settings.bridge_drop_oldest,
-            settings.close_timeout_ms,
-            WANTED,
+            spark_context, settings.bridge_queue_bytes, settings.bridge_drop_oldest, settings.close_timeout_ms
         )
         self._lineage: PlanReader | None = None
         if registry.has_reporters(JOB_LISTENERS):
             self._lineage = PlanReader(spark_context, self._bridge.java, settings.lineage_budget_ms)
-        self._held_end: _HeldEnd | None = None
+        # An ApplicationEnd waits for the plans of the last statements, but not for ever.
+        self._held_end: Record | None = None
+        self._release_at_s = 0.0
         self._metrics = BridgeMetrics(self._bridge, registry, str(spark_context.appName))
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="spark-events-driver", daemon=True)
@@ -147,18 +113,17 @@ class DriverSource:
             if last:
                 self._await_bus()
             self._hand_over(self._bridge.drain(_BATCH, 0 if last else _WAIT_MS))
-            self._release_overdue_end()
+            if self._held_end is not None and time.monotonic() > self._release_at_s:
+                logger.warning("the last statements' plans were not read in time; their lineage misses")
+                self._release_end()
             self._listeners.tick(now_ms())
             self._metrics.count()
             self._registry.tick()
             if last and not self._listeners.ended:
-                self._drain_rest()
+                while records := self._bridge.drain(_BATCH, 0):
+                    self._hand_over(records)
                 self._listeners.on_record(self._end_record(now_ms()))
         self._metrics.count(at_the_end=True)
-
-    def _drain_rest(self) -> None:
-        while records := self._bridge.drain(_BATCH, 0):
-            self._hand_over(records)
 
     def _hand_over(self, records: list[tuple[int, Record]]) -> None:
         for received_ms, record in records:
@@ -168,33 +133,27 @@ class DriverSource:
             elif name == APPLICATION_END:
                 record = self._with_exception(record)
                 if self._lineage is not None:
-                    self._held_end = _HeldEnd(record, time.monotonic() + _LINEAGE_WAIT_S)
+                    self._held_end, self._release_at_s = record, time.monotonic() + _LINEAGE_WAIT_S
                     continue
             elif name == LINEAGE_ENDED:
                 self._release_end()
             self._listeners.on_record(record, received_ms)
         self._metrics.update_lag(records[-1][0] if records else None)
 
-    def _release_overdue_end(self) -> None:
-        """Let the ApplicationEnd wait for plans that are still being read, but not for ever."""
-        if self._held_end is not None and time.monotonic() > self._held_end.release_at_s:
-            logger.warning("the last statements' plans were not read in time; their lineage misses")
-            self._release_end()
-
     def _release_end(self) -> None:
         if self._held_end is not None:
             held, self._held_end = self._held_end, None
-            self._listeners.on_record(held.record)
+            self._listeners.on_record(held)
 
     def _with_exception(self, record: Record) -> Record:
         """Add to an ApplicationEnd that came of ``finally: spark.stop()`` how Python ended then."""
-        is_raising = self._process_exit.main_thread_is_raising()
-        if self._process_exit.stop_is_known and not is_raising:
+        is_raising = PROCESS_EXIT.main_thread_is_raising()
+        if PROCESS_EXIT.raising_at_stop is False:
             return record
         if is_raising or self._driver.stopped:
             self._await_exit(_EXIT_WAIT_S if is_raising else _LATE_EXIT_WAIT_S)
-        code = self._process_exit.code if is_raising else None
-        return {**record, "ExitCode": code or record.get("ExitCode"), "Exception": self._process_exit.raised}
+        code = PROCESS_EXIT.code if is_raising else None
+        return {**record, "ExitCode": code or record.get("ExitCode"), "Exception": PROCESS_EXIT.raised}
 
     def _await_exit(self, wait_s: float) -> None:
         """Wait until it is known how the process ends, or it goes on after Spark has stopped.
@@ -204,7 +163,7 @@ class DriverSource:
                 go on for days; and where this thread was late, there may have been none.
         """
         until = time.monotonic() + _STOP_WAIT_S
-        while not self._process_exit.known.wait(_EXIT_LOOK_EVERY_S) and not self._stopping.is_set():
+        while not PROCESS_EXIT.known.wait(_EXIT_LOOK_EVERY_S) and not self._stopping.is_set():
             now = time.monotonic()
             if self._driver.stopped:
                 until = min(until, now + wait_s)
@@ -216,8 +175,8 @@ class DriverSource:
         return {
             "Event": APPLICATION_END,
             "Timestamp": time_ms,
-            "ExitCode": self._process_exit.code or 0,
-            "Exception": self._process_exit.raised,
+            "ExitCode": PROCESS_EXIT.code or 0,
+            "Exception": PROCESS_EXIT.raised,
         }
 
     def _end_without_jvm(self) -> None:

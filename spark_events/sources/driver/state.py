@@ -20,11 +20,7 @@ def attempt_id(scala_context: Any) -> str:
 
 
 class DriverState:
-    """Asks a live driver for what its listener events do not tell.
-
-    Args:
-        spark_context: PySpark's SparkContext.
-    """
+    """Asks a live driver, by PySpark's SparkContext, for what its listener events do not tell."""
 
     def __init__(self, spark_context: Any) -> None:
         self._python_context = spark_context
@@ -84,14 +80,8 @@ class DriverState:
         if active is None:
             return
         for query in list(active.values()):
-            record: Record = {
-                "Event": QUERY_STARTED,
-                "id": query.id().toString(),
-                "runId": query.runId().toString(),
-                "name": query.name(),
-                "time": now_ms,
-            }
-            yield self.complete_query(record)
+            ids = {"id": query.id().toString(), "runId": query.runId().toString()}
+            yield self.complete_query({"Event": QUERY_STARTED, **ids, "name": query.name(), "time": now_ms})
 
     def complete_query(self, record: Record) -> Record:
         """Add to a QueryStarted where the query keeps its checkpoints, and whether it ends by itself."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, BinaryIO
+from typing import Any
 
 from spark_events.api import ConfigError, needs_extra
 
@@ -87,6 +86,8 @@ class LogFiles:
     def __init__(self, path: str) -> None:
         self.path = path
         self._fs, self._root = open_file_system(path, path)
+        protocol = self._fs.protocol
+        self._is_local = "file" in ([protocol] if isinstance(protocol, str) else protocol)
 
     def find(self, is_known: IsKnown = lambda name, modified_ms: False) -> list[EventLog]:
         """Return the logs, by name.
@@ -113,23 +114,16 @@ class LogFiles:
             OSError: it cannot be read, whatever its file system raised.
         """
         # What is remote is read from front to back.
-        options = {} if "file" in self._protocols else {"cache_type": "readahead", "block_size": 4 << 20}
-        with _errors_as_os_errors():
-            file: BinaryIO = self._fs.open(part.path, "rb", **options)
-        with file:
-            with _errors_as_os_errors():
+        options = {} if self._is_local else {"cache_type": "readahead", "block_size": 4 << 20}
+        try:
+            with self._fs.open(part.path, "rb", **options) as file:
                 file.seek(position)
-            while True:
-                with _errors_as_os_errors():
-                    block = file.read(_BLOCK)
-                if not block:
-                    return
-                yield block
-
-    @property
-    def _protocols(self) -> tuple[str, ...]:
-        protocol = self._fs.protocol
-        return (protocol,) if isinstance(protocol, str) else tuple(protocol)
+                while block := file.read(_BLOCK):
+                    yield block
+        except OSError:
+            raise
+        except Exception as error:  # each file system has errors of its own
+            raise OSError(f"{type(error).__name__}: {error}") from error
 
     # ----------------------------------------------------------------------------------------------------
 
@@ -138,16 +132,14 @@ class LogFiles:
         named = entries[0]
         if named["name"].rstrip("/") == self._root.rstrip("/") and named["type"] == "directory":
             entries = self._list(self._root)
-            log = self._log_of_folder(named, entries)
-            if log is not None:
+            if log := self._log_of_folder(named, entries):
                 yield log
                 return
         for entry in entries:
             name = _base(entry).removeprefix(_ROLLING)
             if entry["type"] == "directory" and is_known(name, _modified_ms(entry)):
                 continue
-            log = self._log_of_entry(entry)
-            if log is not None:
+            if log := self._log_of_entry(entry):
                 yield log
 
     def _named_entries(self) -> list[dict[str, Any]]:
@@ -214,18 +206,7 @@ class LogFiles:
         )
 
     def _shown(self, path: str) -> str:
-        return path if "file" in self._protocols else str(self._fs.unstrip_protocol(path))
-
-
-@contextmanager
-def _errors_as_os_errors() -> Iterator[None]:
-    """Let what a file system raises of its own be an OSError, too."""
-    try:
-        yield
-    except OSError:
-        raise
-    except Exception as error:
-        raise OSError(f"{type(error).__name__}: {error}") from error
+        return path if self._is_local else str(self._fs.unstrip_protocol(path))
 
 
 def _part(info: Mapping[str, Any], pattern: re.Pattern[str]) -> LogPart:

@@ -108,7 +108,10 @@ class Follower:
         for log in logs.values():
             more = self._read_log(log) or more
         for name in [name for name in self._followed if name not in logs]:
-            self._stop_following_missing(name)
+            if not self._followed[name].end_state:
+                title = self._followed[name].title
+                logger.warning("%s: its log is gone before its end; it is followed no longer", title)
+            self._stop_following(name, None)
         self._positions.keep_only(folders | logs.keys())
         self._metrics.tick()
         self._polled_ms = now_ms()
@@ -121,15 +124,12 @@ class Follower:
         folders: set[str] = set()
 
         def is_known(name: str, folder_ms: int) -> bool:
+            """Tell whether a log in a folder is over, and no part of it has come or gone since."""
             folders.add(name)
-            return name not in self._followed and self._is_unchanged(name, folder_ms)
+            saved = None if name in self._followed else self._positions[name]
+            return saved is not None and saved.state in (ENDED, PASSED) and saved.folder_ms == folder_ms
 
         return {log.name: log for log in self.files.find(is_known)}, folders
-
-    def _is_unchanged(self, name: str, folder_ms: int) -> bool:
-        """Tell whether a log in a folder is over, and no part of it has come or gone since."""
-        saved = self._positions[name]
-        return saved is not None and saved.state in (ENDED, PASSED) and saved.folder_ms == folder_ms
 
     def _skip_complete_logs(self, logs: Mapping[str, EventLog]) -> None:
         """Leave out, at the very first start, what was complete before."""
@@ -217,12 +217,6 @@ class Follower:
         """Save up to where a log was read, unless some of that is not delivered."""
         if followed.caught_up and not followed.end_state and not followed.at_risk:
             self._positions.put(followed.log.name, followed.position(FOLLOWED))
-
-    def _stop_following_missing(self, name: str) -> None:
-        followed = self._followed[name]
-        if not followed.end_state:
-            logger.warning("%s: its log is gone before its end; it is followed no longer", followed.title)
-        self._stop_following(name, None)
 
     def _stop_following(self, name: str, state: str | None) -> None:
         """Follow a log no longer, and save its position with that state; with None it is read anew."""

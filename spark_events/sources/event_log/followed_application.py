@@ -25,8 +25,6 @@ class FollowedApplication:
     """One application that is followed.
 
     Args:
-        files: where its log is.
-        log: the log.
         saved: up to where an earlier process read it; None where there was none.
         start: makes its reporters and listeners.
         late_ms: how late a record may come, in ms: what should have happened by then has not happened.

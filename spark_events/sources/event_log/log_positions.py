@@ -13,11 +13,17 @@ from spark_events.api import ConfigError
 from spark_events.sources.event_log.tail import NOTHING_READ, LinePosition
 
 FOLLOWED, ENDED, DEAD, PASSED = "followed", "ended", "dead", "passed over"
-_SCHEMA = """
+# No wait for the disk with each write: after a crash of the machine, some events come again.
+_OPEN = """
+PRAGMA locking_mode = EXCLUSIVE;
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
+BEGIN EXCLUSIVE;
 CREATE TABLE IF NOT EXISTS logs (
   name TEXT PRIMARY KEY, state TEXT NOT NULL, part INTEGER NOT NULL, lines INTEGER NOT NULL,
   size INTEGER NOT NULL, folder_ms INTEGER NOT NULL
-) WITHOUT ROWID
+) WITHOUT ROWID;
+COMMIT;
 """
 
 
@@ -41,12 +47,8 @@ class LogPosition:
 class LogPositions:
     """The positions in all logs of one folder; one process has them at a time.
 
-    Args:
-        path: of the database.
-
     Attributes:
-        path: of the database.
-        fresh: whether there was none before.
+        fresh: whether there was no database before.
 
     Raises:
         ConfigError: it cannot be used, or another process does.
@@ -58,13 +60,7 @@ class LogPositions:
             path.parent.mkdir(parents=True, exist_ok=True)
             self.fresh = not path.exists()
             self._database = sqlite3.connect(path, timeout=0.5, isolation_level=None)
-            self._database.execute("PRAGMA locking_mode = EXCLUSIVE")
-            # No wait for the disk with each write: after a crash of the machine, some events come again.
-            self._database.execute("PRAGMA journal_mode = WAL")
-            self._database.execute("PRAGMA synchronous = NORMAL")
-            self._database.execute("BEGIN EXCLUSIVE")
-            self._database.execute(_SCHEMA)
-            self._database.execute("COMMIT")
+            self._database.executescript(_OPEN)
             rows = self._database.execute("SELECT name, state, part, lines, size, folder_ms FROM logs")
             self._positions = {
                 name: LogPosition(state, LinePosition(part, lines), size, folder_ms)

@@ -6,15 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from spark_events.api import ApplicationInfo
+from spark_events.listeners import spark_records
 from spark_events.listeners.application import application_info
-from spark_events.listeners.spark_records import (
-    APPLICATION_END,
-    APPLICATION_EXIT,
-    APPLICATION_START,
-    EXECUTOR_ADDED,
-    LOG_START,
-    OUTCOME_ASSUMED,
-)
 from spark_events.listeners.translator import SparkListeners
 from spark_events.sources.event_log.files import EventLog, LogFiles
 from spark_events.sources.event_log.tail import LinePosition, LogTail
@@ -29,8 +22,6 @@ class LoggedApplication:
     """Feeds the records of one log to the listeners of its application.
 
     Args:
-        files: where the log is.
-        log: the log.
         make_listeners: makes the listeners of an application.
         resume: up to where an earlier process has read; None where there was none.
         on_resumed: called when that has been reached.
@@ -84,12 +75,12 @@ class LoggedApplication:
 
     def _await_start(self, record: dict[str, Any]) -> None:
         name = record["Event"]
-        if name == LOG_START:
+        if name == spark_records.LOG_START:
             self.spark_version = str(record.get("Spark Version") or "")
-        elif name == APPLICATION_START:
+        elif name == spark_records.APPLICATION_START:
             # Before Spark 1.1 an application did not say its id.
             self._begin({**record, "App ID": record.get("App ID") or self._log_name})
-        elif name != EXECUTOR_ADDED:  # Spark 1 tells of the first executors before the application
+        elif name != spark_records.EXECUTOR_ADDED:  # of which Spark 1 tells before the application
             self.tail.reader.counts.skipped[BEFORE_START] += 1
 
     def _begin(self, start: dict[str, Any]) -> None:
@@ -98,15 +89,15 @@ class LoggedApplication:
         )
         self.listeners = listeners = self._make_listeners(self.application)
         self.tail.reader.sum_metrics(listeners.wants_sums)
-        listeners.on_record({"Event": LOG_START, "Spark Version": self.spark_version})
+        listeners.on_record({"Event": spark_records.LOG_START, "Spark Version": self.spark_version})
         self._feed(listeners, start)
 
     def _feed(self, listeners: SparkListeners, record: dict[str, Any]) -> None:
         name = record["Event"]
-        if name == APPLICATION_EXIT:
+        if name == spark_records.APPLICATION_EXIT:
             self._exit_mark = record
             return
-        if name == APPLICATION_END:
+        if name == spark_records.APPLICATION_END:
             if listeners.ended:
                 return
             record = _with_exit(record, self._exit_mark)
@@ -125,4 +116,4 @@ def _with_exit(end: dict[str, Any], exit_mark: dict[str, Any]) -> dict[str, Any]
         return end
     exit_code = exit_mark.get("exitCode")
     exit_fields = {"ExitCode": exit_code, "Exception": exit_mark.get("exception")}
-    return {**end, **exit_fields, OUTCOME_ASSUMED: exit_code is None}
+    return {**end, **exit_fields, spark_records.OUTCOME_ASSUMED: exit_code is None}

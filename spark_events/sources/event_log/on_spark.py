@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_events.api import ApplicationInfo, ConfigError, Event
@@ -46,10 +47,7 @@ class ReplayOutput(NamedTuple):
 
 
 def replay_on_spark(
-    paths: Sequence[str],
-    conf: Mapping[str, str],
-    spark_conf: Mapping[str, str],
-    output: ReplayOutput,
+    paths: Sequence[str], conf: Mapping[str, str], spark_conf: Mapping[str, str], output: ReplayOutput
 ) -> Summary:
     """Replay logs on a cluster.
 
@@ -85,7 +83,6 @@ def rows_of(
 
     Args:
         path: as ``LogFiles`` takes it.
-        log: the log.
         conf: the listeners' settings.
         on_done: called with what came of it.
 
@@ -99,20 +96,16 @@ def rows_of(
         return assemble(conf, application, configuration, StartUp(tap=tap)).listeners
 
     replay = LogReplay(LogFiles(path), log, start, events.append)
-    for _ in replay.run():
+    # The last line of a log may lack its end, and gives its events after the last block.
+    for _ in chain(replay.run(), [0]):
         version = replay.result.spark_version
         yield from (_row(event, version) for event in events)
         events.clear()
-    # The last line of a log may lack its end, and gives its events after the last block.
-    yield from (_row(event, replay.result.spark_version) for event in events)
     on_done(replay.result)
 
 
 def _write(
-    session: SparkSession,
-    places: list[tuple[str, EventLog]],
-    conf: Mapping[str, str],
-    output: ReplayOutput,
+    session: SparkSession, places: list[tuple[str, EventLog]], conf: Mapping[str, str], output: ReplayOutput
 ) -> Summary:
     from pyspark import AccumulatorParam
 

@@ -10,50 +10,29 @@ from typing import Any
 
 import orjson
 
-from spark_events.listeners import long_texts
-from spark_events.listeners.spark_records import (
-    APPLICATION_EXIT,
-    APPLICATION_START,
-    EXECUTOR_ADDED,
-    JOB_START,
-    LOG_START,
-    NESTED_EXECUTION,
-    QUERY_IDLE,
-    QUERY_PROGRESS,
-    QUERY_STARTED,
-    QUERY_TERMINATED,
-    SQL_EXECUTION_END,
-    SQL_EXECUTION_START,
-    TABLE_TRANSITION,
-)
+from spark_events.listeners import long_texts, spark_records
+from spark_events.sources.driver import bridge
 from spark_events.sources.event_log.lines import LONGEST
 from spark_events.sources.event_log.stage_tasks import TASK_END, TASK_START, AllStageTasks
 from spark_events.sources.record_json import NoRecordError, load
 
 Record = dict[str, Any]
-_STAGE_SUBMITTED, _STAGE_COMPLETED = "SparkListenerStageSubmitted", "SparkListenerStageCompleted"
 _TASK_STARTED, _TASK_ENDED = "SparkListenerTaskStart", "SparkListenerTaskEnd"
 _WANTED = frozenset(
     (
-        LOG_START,
-        APPLICATION_START,
-        "SparkListenerApplicationEnd",
-        JOB_START,
-        "SparkListenerJobEnd",
-        _STAGE_SUBMITTED,
-        _STAGE_COMPLETED,
-        EXECUTOR_ADDED,
-        "SparkListenerExecutorRemoved",
-        SQL_EXECUTION_START,
-        SQL_EXECUTION_END,
-        QUERY_STARTED,
-        QUERY_PROGRESS,
-        QUERY_IDLE,
-        QUERY_TERMINATED,
-        TABLE_TRANSITION,
-        APPLICATION_EXIT,
+        spark_records.LOG_START,
+        spark_records.APPLICATION_START,
+        spark_records.APPLICATION_END,
+        spark_records.APPLICATION_EXIT,
+        spark_records.EXECUTOR_ADDED,
+        spark_records.EXECUTOR_REMOVED,
+        spark_records.JOB_START,
+        spark_records.JOB_END,
+        spark_records.STAGE_SUBMITTED,
+        spark_records.STAGE_COMPLETED,
         _TASK_STARTED,
         _TASK_ENDED,
+        *bridge.WANTED,
     )
 )
 # Spark's own records that no event comes of; those with a package are told by it.
@@ -107,9 +86,6 @@ class RecordCounts:
 class RecordReader:
     """Makes records of lines. Task records, which are most of a log, are told and read by their first bytes.
 
-    Args:
-        take: takes the records.
-
     Attributes:
         counts: what became of the lines.
         lines: how many lines have gone by, empty ones and those that were skipped included.
@@ -144,10 +120,6 @@ class RecordReader:
         self.counts.tasks += len(lines) - others
         self.counts.read += len(lines) - others
 
-    def skip_too_long(self) -> None:
-        """Count a line that is too long to be read."""
-        self._skip_line(TOO_LONG)
-
     def take_last(self, line: bytes) -> None:
         """Take what is left at the end of a log: a whole record, or one that was cut off."""
         if not line.strip():
@@ -155,7 +127,7 @@ class RecordReader:
         try:
             load(line)
         except ValueError:
-            self._skip_line(CUT)
+            self.skip_line(CUT)
         else:
             self.take_lines([line])
 
@@ -165,18 +137,18 @@ class RecordReader:
 
     def report_changed_tasks(self, now_ms: int) -> None:
         """Say how the tasks stand that have begun or ended since the last time, in a log that grows."""
-        for stage_tasks in list(self._tasks.changed(now_ms)):
+        for stage_tasks in self._tasks.changed(now_ms):
             self._take(stage_tasks)
 
-    # ----------------------------------------------------------------------------------------------------
-
-    def _skip_line(self, reason: str) -> None:
+    def skip_line(self, reason: str) -> None:
+        """Count a line that cannot be read."""
         self.lines += 1
         self.counts.read += 1
         self.counts.skipped[reason] += 1
 
+    # ----------------------------------------------------------------------------------------------------
+
     def _take_other(self, line: bytes) -> None:
-        """Take a line that does not begin as a task's record does."""
         self.counts.read += 1
         match = _NAME.match(line)
         name = match.group(1).decode(errors="replace") if match else None
@@ -196,19 +168,19 @@ class RecordReader:
         self._take_wanted(name, record)
 
     def _take_wanted(self, name: str, record: Record) -> None:
-        stage_tasks = None
-        if name in (_TASK_STARTED, _TASK_ENDED):  # not written as Spark writes them
+        stage_tasks, is_task = None, name in (_TASK_STARTED, _TASK_ENDED)
+        if is_task:  # not written as Spark writes them
             self.counts.tasks += 1
             stage_tasks = (self._tasks.on_start if name == _TASK_STARTED else self._tasks.on_end)(record)
-        elif name == _STAGE_SUBMITTED:
+        elif name == spark_records.STAGE_SUBMITTED:
             self._tasks.submitted(record)
-        elif name == _STAGE_COMPLETED:
+        elif name == spark_records.STAGE_COMPLETED:
             stage_tasks = self._tasks.completed(record)
-        elif name == SQL_EXECUTION_START and _is_nested(record):
-            record["Event"] = NESTED_EXECUTION
+        elif name == spark_records.SQL_EXECUTION_START and _is_nested(record):
+            record["Event"] = spark_records.NESTED_EXECUTION
         if stage_tasks is not None:
             self._take(stage_tasks)
-        if name not in (_TASK_STARTED, _TASK_ENDED):
+        if not is_task:
             self._take(record)
 
     def _count_unwanted(self, name: str) -> None:
@@ -219,12 +191,8 @@ class RecordReader:
         self.counts.unknown[name if counted else "…"] += 1
 
     def _count_unreadable(self, error: Exception) -> None:
-        reason = MALFORMED
-        if isinstance(error, orjson.JSONDecodeError):
-            reason = NOT_JSON
-        elif isinstance(error, NoRecordError):
-            reason = NO_RECORD
-        self.counts.skipped[reason] += 1
+        reason = NO_RECORD if isinstance(error, NoRecordError) else MALFORMED
+        self.counts.skipped[NOT_JSON if isinstance(error, orjson.JSONDecodeError) else reason] += 1
 
 
 def _is_nested(execution_start: Record) -> bool:

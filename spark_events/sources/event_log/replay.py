@@ -13,8 +13,7 @@ from spark_events.runtime.registry import Registry
 from spark_events.sources.assembly import StartUp, assemble, for_event_logs, read_checked
 from spark_events.sources.event_log.files import EventLog, LogFiles
 from spark_events.sources.event_log.logged_application import LoggedApplication
-from spark_events.sources.event_log.outcomes import Outcomes, iso_time
-from spark_events.sources.event_log.summary import Delivered, ReplayedLog, Summary
+from spark_events.sources.event_log.summary import Delivered, Outcomes, ReplayedLog, Summary, iso_time
 
 Tap = Callable[[Event], None]
 StartApplication = Callable[[ApplicationInfo, Tap], SparkListeners]
@@ -30,8 +29,6 @@ class LogReplay:
     """Reads one log to its end.
 
     Args:
-        files: where the log is.
-        log: the log.
         start: makes the listeners of an application, given what has to see its events.
         tap: also sees them.
     """
@@ -42,7 +39,6 @@ class LogReplay:
         self._log = log
         self._tap = tap
         self._outcomes = Outcomes()
-        self._error_note = ""
         self._logged = LoggedApplication(files, log, lambda application: start(application, self._on_event))
 
     def run(self) -> Iterator[int]:
@@ -54,7 +50,7 @@ class LogReplay:
         try:
             yield from self._logged.tail.read(self._log, final=True)
         except OSError as error:
-            self._error_note = f"cannot be read: {error}"
+            self._logged.tail.notes.append(f"cannot be read: {error}")
         finally:
             self._logged.close()
 
@@ -62,7 +58,7 @@ class LogReplay:
     def result(self) -> ReplayedLog:
         """What came of it so far."""
         logged = self._logged
-        unreadable = [*logged.tail.notes, *([self._error_note] if self._error_note else [])]
+        unreadable = logged.tail.notes
         return ReplayedLog(
             self._log.path,
             logged.application,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from spark_events.listeners.spark_records import ALL_RUNNING, STAGE_TASKS
@@ -45,13 +45,7 @@ _WRITTEN = re.compile(
 
 
 class StageTasks:
-    """The tasks of one stage attempt, by index, for several attempts of a task may run at once.
-
-    Args:
-        stage: its id.
-        attempt: its number.
-        total: how many tasks it has.
-    """
+    """The tasks of one stage attempt, by index, for several attempts of a task may run at once."""
 
     __slots__ = (
         "_all", "_changes", "_covered", "_ids", "_reported", "_tasks", "_total",
@@ -186,11 +180,9 @@ class AllStageTasks:
         tasks = self._stages.pop(_key(stage, attempt), None)
         return tasks.record(None, int(info.get("Completion Time") or 0)) if tasks else None
 
-    def changed(self, now_ms: int) -> Iterator[Record]:
-        """Yield how the tasks stand of each attempt of which one has begun or ended since the last time."""
-        for tasks in self._stages.values():
-            if tasks.changed:
-                yield tasks.record(None, now_ms)
+    def changed(self, now_ms: int) -> list[Record]:
+        """Return how the tasks stand of each attempt of which one has begun or ended since the last time."""
+        return [tasks.record(None, now_ms) for tasks in self._stages.values() if tasks.changed]
 
     def started(self, line: bytes) -> Record | None:
         """Take the line of a TaskStart, and return a record where it changes the attempt's status.

@@ -5,13 +5,65 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 
-from spark_events.api import ApplicationInfo
+from spark_events.api import ApplicationInfo, Event, JobStatus
 from spark_events.runtime.stats import LOSS_CAUSES
-from spark_events.sources.event_log.outcomes import Outcomes
 from spark_events.sources.event_log.records import NO_RECORD, NOT_JSON, RecordCounts
 
 _MOST_NOTES = 20
+_MOST_FAILURES = 10
+_TERMINAL = {status.value for status in JobStatus if status.terminal}
+
+
+class Outcomes:
+    """The last status of each application, query and job, counted; and what failed first.
+
+    Attributes:
+        events: how many events there were.
+        failures: what failed, a sentence each, of many the first ones.
+        more_failures: how many there are beyond those.
+    """
+
+    def __init__(self) -> None:
+        self.events = 0
+        self.failures: list[str] = []
+        self.more_failures = 0
+        self._ended: Counter[tuple[str, str]] = Counter()
+        self._running: dict[tuple[str, ...], str] = {}
+
+    def take(self, event: Event) -> None:
+        """Take one event."""
+        self.events += 1
+        if event.name == "JobFailureEvent":
+            self._add_failures([_failure_sentence(event)])
+        if event.name != "JobStatusChangeEvent":
+            return
+        kind, status = str(event.attributes["job.kind"]), str(event.attributes["newJobStatus"])
+        ids = (event.variables.get(name, "") for name in ("app_id", "app_attempt_id", "run_id", "job_id"))
+        key = (kind, *ids)
+        if status in _TERMINAL:
+            self._running.pop(key, None)
+            self._ended[kind, status] += 1
+        else:
+            self._running[key] = status
+
+    def add(self, other: Outcomes) -> None:
+        """Add those of another application."""
+        self.events += other.events
+        self._ended += other.counts
+        self._add_failures(other.failures)
+        self.more_failures += other.more_failures
+
+    @property
+    def counts(self) -> Counter[tuple[str, str]]:
+        """How many there are of each kind in each status."""
+        return self._ended + Counter((key[0], status) for key, status in self._running.items())
+
+    def _add_failures(self, sentences: list[str]) -> None:
+        room = _MOST_FAILURES - len(self.failures)
+        self.failures += sentences[:room]
+        self.more_failures += len(sentences[room:])
 
 
 @dataclass(slots=True)
@@ -19,12 +71,9 @@ class ReplayedLog:
     """What came of one log.
 
     Attributes:
-        path: of the log.
         application: whose it is; None where it does not say.
         spark_version: that wrote it; empty where it does not say.
         ended: whether the application's end is in it.
-        counts: what became of its lines.
-        outcomes: the last statuses, and how many events there were.
         notes: what else there is to say, a sentence each.
         unreadable: whether a part of its bytes could not be read.
     """
@@ -69,8 +118,6 @@ class Summary:
         logs: how many event logs were read.
         applications: the ids of their applications.
         versions: how many logs each version of Spark wrote.
-        counts: what became of their lines.
-        outcomes: last statuses, and how many events there were.
         notes: what is to be said of single logs.
         notes_left_out: how many notes there are beyond those.
         unreadable: how many logs could not be read to their end.
@@ -126,3 +173,15 @@ def lost_sentences(delivered: Mapping[str, Delivered]) -> Iterator[str]:
     for title, items in delivered.items():
         for cause, count in items.lost.items():
             yield f"{title}: {count} item(s) lost: {causes.get(cause, cause)}"
+
+
+def _failure_sentence(event: Event) -> str:
+    """Return when and in which application something failed, and how."""
+    app, body = event.variables.get("app_id", ""), event.body
+    kind = event.attributes.get("exception.type")
+    return f"{iso_time(event.observed_time_ms)} {app} {body}" + (f" ({kind})" if kind else "")
+
+
+def iso_time(time_ms: int) -> str:
+    """Return a time of ms since the epoch as a person reads it, in UTC."""
+    return datetime.fromtimestamp(time_ms / 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

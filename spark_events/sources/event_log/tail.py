@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from spark_events.sources.event_log.codecs import FIRST_BYTES, Codec, CorruptLogError, codec_for
 from spark_events.sources.event_log.files import EventLog, LogFiles, LogPart
 from spark_events.sources.event_log.lines import Lines, LineSplitter
-from spark_events.sources.event_log.records import RecordReader
+from spark_events.sources.event_log.records import TOO_LONG, RecordReader
 
 
 class LogRewrittenError(Exception):
@@ -40,7 +40,6 @@ class LogTail:
     """Feeds the records of one log, each once.
 
     Args:
-        files: open its parts.
         take: takes the records.
         resume: up to where an earlier process has read; None where there was none.
         on_resumed: called when that has been reached, before the first record beyond it.
@@ -147,11 +146,6 @@ class LogTail:
 class _PartReader:
     """Reads one file.
 
-    Args:
-        part: the file.
-        take: takes its lines.
-        reader: takes its last line, and counts those that are too long.
-
     Attributes:
         part: the file, as it was when its reading began.
         offset: how many of its bytes have been read.
@@ -165,7 +159,7 @@ class _PartReader:
         self.listed_size = 0
         self.corrupt = False
         self._reader = reader
-        self._splitter = LineSplitter(take, reader.skip_too_long)
+        self._splitter = LineSplitter(take, lambda: reader.skip_line(TOO_LONG))
         self._codec: Codec | None = None
         self._first_bytes = b""
 

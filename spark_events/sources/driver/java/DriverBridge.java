@@ -2,10 +2,13 @@ package io.sparkevents;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.apache.spark.Resubmitted$;
 import org.apache.spark.Success$;
@@ -30,6 +33,7 @@ public class DriverBridge extends SparkListener implements Consumer {
     private final HashSet wanted = new HashSet();
     private final ObjectMapper mapper = new ObjectMapper();
     private final RecordTexts texts;
+    private final CountDownLatch delivered = new CountDownLatch(1);
     private final long shutdownWaitMs;
     private long gatheredAt = 0;
     private long tasksAt = 0;
@@ -38,9 +42,7 @@ public class DriverBridge extends SparkListener implements Consumer {
         this.records = new RecordQueue(maxBytes, dropOldest);
         this.texts = new RecordTexts(maxBytes);
         this.shutdownWaitMs = shutdownWaitMs;
-        for (int i = 0; i < wantedOtherEvents.length; i++) {
-            wanted.add(wantedOtherEvents[i]);
-        }
+        wanted.addAll(Arrays.asList(wantedOtherEvents));
     }
 
     // -- called by Python ---------------------------------------------------------------------------------------
@@ -67,7 +69,7 @@ public class DriverBridge extends SparkListener implements Consumer {
 
     /** Says that Python has delivered everything: nothing has to wait for it any longer. */
     public void finish() {
-        records.finish();
+        delivered.countDown();
     }
 
     // -- called by Spark ----------------------------------------------------------------------------------------
@@ -76,7 +78,11 @@ public class DriverBridge extends SparkListener implements Consumer {
         addEvent(event);
         // After a signal nobody else waits for Python, and this JVM would take it along.
         if (ShutdownHookManager.inShutdown()) {
-            records.awaitFinish(shutdownWaitMs);
+            try {
+                delivered.await(shutdownWaitMs, TimeUnit.MILLISECONDS);
+            } catch (InterruptedException interrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
     }
 
@@ -135,12 +141,9 @@ public class DriverBridge extends SparkListener implements Consumer {
             }
             TaskInfo info = event.taskInfo();
             tasks.sum(event.taskMetrics());
-            boolean ceased;
-            if (event.reason() == Resubmitted$.MODULE$) {
-                ceased = tasks.resubmit(info.index());
-            } else {
-                ceased = tasks.end(info.index(), event.reason() == Success$.MODULE$);
-            }
+            boolean ceased = event.reason() == Resubmitted$.MODULE$
+                ? tasks.resubmit(info.index())
+                : tasks.end(info.index(), event.reason() == Success$.MODULE$);
             if (ceased) {
                 addMap(tasks.record("NOT_ALL_RUNNING_OR_FINISHED", info.finishTime()), true);
             }

@@ -28,16 +28,16 @@ public class EventRecords {
         }
         String description = event.description() == null ? "" : event.description();
         LinkedHashMap record = record(event.getClass().getName());
-        record.put("executionId", Long.valueOf(event.executionId()));
+        record.put("executionId", event.executionId());
         record.put("description", RecordTexts.cut(description, MOST_OF_DESCRIPTION));
-        record.put("time", Long.valueOf(event.time()));
+        record.put("time", event.time());
         return record;
     }
 
     static LinkedHashMap ofExecutionEnd(SparkListenerSQLExecutionEnd event) {
         LinkedHashMap record = record(event.getClass().getName());
-        record.put("executionId", Long.valueOf(event.executionId()));
-        record.put("time", Long.valueOf(event.time()));
+        record.put("executionId", event.executionId());
+        record.put("time", event.time());
         if (event.errorMessage().isDefined()) {
             record.put("errorMessage", event.errorMessage().get());
         }
@@ -67,8 +67,8 @@ public class EventRecords {
         result.put("Result", "JobFailed");
         result.put("Exception", exception);
         LinkedHashMap record = record("SparkListenerJobEnd");
-        record.put("Job ID", Integer.valueOf(job.jobId()));
-        record.put("Completion Time", Long.valueOf(job.time()));
+        record.put("Job ID", job.jobId());
+        record.put("Completion Time", job.time());
         record.put("Job Result", result);
         return record;
     }

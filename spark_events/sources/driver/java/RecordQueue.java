@@ -14,7 +14,6 @@ public class RecordQueue {
     private long dropped = 0;
     private long failed = 0;
     private boolean woken = false;
-    private boolean finished = false;
 
     public RecordQueue(long maxBytes, boolean dropOldest) {
         this.maxBytes = maxBytes;
@@ -57,24 +56,6 @@ public class RecordQueue {
     synchronized void wake() {
         woken = true;
         notifyAll();
-    }
-
-    /** Says that Python has delivered everything. */
-    synchronized void finish() {
-        finished = true;
-        notifyAll();
-    }
-
-    /** Waits until Python has delivered everything, up to waitMs. */
-    synchronized void awaitFinish(long waitMs) {
-        long end = System.currentTimeMillis() + waitMs;
-        try {
-            for (long rest = waitMs; !finished && rest > 0; rest = end - System.currentTimeMillis()) {
-                wait(rest);
-            }
-        } catch (InterruptedException interrupted) {
-            Thread.currentThread().interrupt();
-        }
     }
 
     private boolean isEmpty() {

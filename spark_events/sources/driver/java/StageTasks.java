@@ -7,6 +7,12 @@ import org.apache.spark.scheduler.StageInfo;
 
 /** How the tasks of one stage attempt stand: by index, for several attempts of a task may run at once. */
 public class StageTasks {
+    /** The sums of the tasks' metrics, in the order of {@code sums}. */
+    private static final String[] SUMS = {
+        "Executor Run Time", "Executor CPU Time", "JVM GC Time", "Input Bytes", "Output Bytes", "Shuffle Read Bytes",
+        "Shuffle Write Bytes", "Memory Bytes Spilled", "Disk Bytes Spilled"
+    };
+
     private final int stage;
     private final int attempt;
     private final int total;
@@ -18,15 +24,7 @@ public class StageTasks {
     private int changes = 0;
     private boolean all = false;
     private boolean changed = false;
-    private long runMs = 0;
-    private long cpuNs = 0;
-    private long gcMs = 0;
-    private long inputBytes = 0;
-    private long outputBytes = 0;
-    private long shuffleReadBytes = 0;
-    private long shuffleWriteBytes = 0;
-    private long memorySpilledBytes = 0;
-    private long diskSpilledBytes = 0;
+    private final long[] sums = new long[SUMS.length];
 
     public StageTasks(StageInfo info) {
         stage = info.stageId();
@@ -51,7 +49,12 @@ public class StageTasks {
         if (running[index]++ == 0 && !finished.get(index)) {
             covered++;
         }
-        return becameAll();
+        if (all || covered < total) {
+            return false;
+        }
+        all = true;
+        changes++;
+        return true;
     }
 
     /** Takes a task's end; tells whether by that not all are running or finished any longer. */
@@ -90,29 +93,20 @@ public class StageTasks {
         return ceased;
     }
 
-    private boolean becameAll() {
-        if (all || covered < total) {
-            return false;
-        }
-        all = true;
-        changes++;
-        return true;
-    }
-
     /** Adds what a task has taken; null where Spark does not know. */
     void sum(TaskMetrics metrics) {
         if (metrics == null) {
             return;
         }
-        runMs += metrics.executorRunTime();
-        cpuNs += metrics.executorCpuTime();
-        gcMs += metrics.jvmGCTime();
-        inputBytes += metrics.inputMetrics().bytesRead();
-        outputBytes += metrics.outputMetrics().bytesWritten();
-        shuffleReadBytes += metrics.shuffleReadMetrics().totalBytesRead();
-        shuffleWriteBytes += metrics.shuffleWriteMetrics().bytesWritten();
-        memorySpilledBytes += metrics.memoryBytesSpilled();
-        diskSpilledBytes += metrics.diskBytesSpilled();
+        sums[0] += metrics.executorRunTime();
+        sums[1] += metrics.executorCpuTime();
+        sums[2] += metrics.jvmGCTime();
+        sums[3] += metrics.inputMetrics().bytesRead();
+        sums[4] += metrics.outputMetrics().bytesWritten();
+        sums[5] += metrics.shuffleReadMetrics().totalBytesRead();
+        sums[6] += metrics.shuffleWriteMetrics().bytesWritten();
+        sums[7] += metrics.memoryBytesSpilled();
+        sums[8] += metrics.diskBytesSpilled();
     }
 
     /** Returns a record of how they stand: with a status where that has changed, at a time in ms. */
@@ -120,24 +114,18 @@ public class StageTasks {
         changed = false;
         LinkedHashMap record = new LinkedHashMap();
         record.put("Event", "SparkEventsStageTasks");
-        record.put("Stage ID", Integer.valueOf(stage));
-        record.put("Stage Attempt ID", Integer.valueOf(attempt));
-        record.put("Number of Tasks", Integer.valueOf(total));
-        record.put("Change", Integer.valueOf(changes));
-        record.put("Running", Integer.valueOf(runningNow));
-        record.put("Finished", Integer.valueOf(finished.cardinality()));
-        record.put("Failed", Integer.valueOf(failures));
-        record.put("Executor Run Time", Long.valueOf(runMs));
-        record.put("Executor CPU Time", Long.valueOf(cpuNs));
-        record.put("JVM GC Time", Long.valueOf(gcMs));
-        record.put("Input Bytes", Long.valueOf(inputBytes));
-        record.put("Output Bytes", Long.valueOf(outputBytes));
-        record.put("Shuffle Read Bytes", Long.valueOf(shuffleReadBytes));
-        record.put("Shuffle Write Bytes", Long.valueOf(shuffleWriteBytes));
-        record.put("Memory Bytes Spilled", Long.valueOf(memorySpilledBytes));
-        record.put("Disk Bytes Spilled", Long.valueOf(diskSpilledBytes));
+        record.put("Stage ID", stage);
+        record.put("Stage Attempt ID", attempt);
+        record.put("Number of Tasks", total);
+        record.put("Change", changes);
+        record.put("Running", runningNow);
+        record.put("Finished", finished.cardinality());
+        record.put("Failed", failures);
+        for (int i = 0; i < SUMS.length; i++) {
+            record.put(SUMS[i], sums[i]);
+        }
         record.put("Status", status);
-        record.put("Timestamp", Long.valueOf(time));
+        record.put("Timestamp", time);
         return record;
     }
 }
