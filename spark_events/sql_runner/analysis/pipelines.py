@@ -34,10 +34,11 @@ from pyspark.sql import SparkSession
 
 spark = SparkSession.active()
 '''
-_NOT_CARRIED = (
+NOT_CARRIED = (
     "__query_id and __query_version (a pipeline has no versions), target-table's LOCATION (the pipeline "
     "makes the table), trigger and sparkProperties (a pipeline runs when told to, with one configuration)"
 )
+"""The parts of manifests for which a pipeline has no place."""
 
 
 @dataclass
@@ -47,12 +48,10 @@ class PipelineExport:
     Attributes:
         files: the files.
         left_out: why manifests cannot be exported, by their names.
-        not_carried: the parts of the others for which a pipeline has no place.
     """
 
     files: list[Path] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
-    not_carried: str = _NOT_CARRIED
 
 
 def export_pipeline(analyst: Analyst, manifests: Manifests, folder: Path, storage: str) -> PipelineExport:
@@ -119,11 +118,7 @@ def _texts(
     name: str, storage: str, statements: Iterable[str], sources: _Sources, flows: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the text of each file of a pipeline, by its path in the folder."""
-    spec = {
-        "name": name,
-        "storage": storage,
-        "libraries": [{"glob": {"include": "transformations/**"}}],
-    }
+    spec = {"name": name, "storage": storage, "libraries": [{"glob": {"include": "transformations/**"}}]}
     texts = {
         "spark-pipeline.yml": write_yaml(spec),
         "transformations/sources.py": _HEAD + "".join(sources.texts.values()),
