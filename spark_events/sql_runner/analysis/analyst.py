@@ -29,7 +29,6 @@ class Analysis:
     """A manifest as Spark understands it.
 
     Attributes:
-        fingerprint: of its plan.
         without_effect: the properties that a session that runs cannot take.
         sink_folder: the folder into which Spark's file sink would write; empty where it would not.
     """
@@ -42,11 +41,7 @@ class Analysis:
 class Analyst:
     """Analyses manifests; nothing is run but the table definitions, and no folder made but those of targets.
 
-    Each method raises ``ConfigError`` where a table definition cannot be run.
-
-    Args:
-        spark: a session.
-        statements: the table definitions.
+    Each method raises ``ConfigError`` where one of the statements, the table definitions, cannot be run.
     """
 
     def __init__(self, spark: Any, statements: Sequence[str]) -> None:

@@ -42,11 +42,6 @@ def fingerprint(session: Any, manifest: Manifest, data: Any) -> str:
     Comments, white space, upper and lower case, names of what is in between and how fast a source is
     read change nothing. The sources and their columns, each step, the columns that come out, the target, the
     output mode and, for ``code``, its syntax tree do.
-
-    Args:
-        session: of the query.
-        manifest: its manifest.
-        data: its DataFrame.
     """
     plan = data._jdf.queryExecution().analyzed()
     form = orjson.loads(entry_of(session).normalForm(plan))

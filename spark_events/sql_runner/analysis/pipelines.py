@@ -46,7 +46,6 @@ class PipelineExport:
     """A pipeline as it was written.
 
     Attributes:
-        files: the files.
         left_out: why manifests cannot be exported, by their names.
     """
 
@@ -59,7 +58,7 @@ def export_pipeline(analyst: Analyst, manifests: Manifests, folder: Path, storag
 
     Args:
         analyst: has the table definitions.
-        manifests: the manifests.
+        manifests: of the queries.
         folder: where it is written; what is there under the same names is replaced.
         storage: where the pipeline keeps its checkpoints, as an absolute URL.
 
@@ -123,13 +122,10 @@ def _texts(
         "spark-pipeline.yml": write_yaml(spec),
         "transformations/sources.py": _HEAD + "".join(sources.texts.values()),
     }
-    views = [
-        _VIEW.sub("CREATE TEMPORARY VIEW ", statement, count=1)
-        for statement in statements
-        if _VIEW.match(statement)
-    ]
+    views = [text for text in statements if _VIEW.match(text)]
     if views:
-        texts["transformations/views.sql"] = "".join(f"{view};\n" for view in views)
+        view_texts = (_VIEW.sub("CREATE TEMPORARY VIEW ", view, count=1) for view in views)
+        texts["transformations/views.sql"] = "".join(f"{text};\n" for text in view_texts)
     return texts | {f"transformations/{flow}.sql": text for flow, text in flows.items()}
 
 

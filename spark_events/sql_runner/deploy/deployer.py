@@ -32,10 +32,9 @@ class DeployResult:
     """How the deployment or the stop of one query went.
 
     Attributes:
-        name: the query's.
         action: what was to be done.
         version: the version that runs, or ran, after it.
-        text: how it went.
+        text: how it went, for a person.
         failed: whether it could not be done.
         savepoint: the savepoint that it made; empty for none.
     """

@@ -162,7 +162,6 @@ class HostSnapshot:
     """An application as it was at one moment.
 
     Attributes:
-        link: to it.
         orders: its orders, by the query's name.
         is_alive: whether it had been heard of lately.
         status: its last status; None where it had never written one.

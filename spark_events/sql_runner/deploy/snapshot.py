@@ -17,7 +17,6 @@ class QuerySnapshot:
     """A query as it was at one moment.
 
     Attributes:
-        name: the query's.
         deployed: what is deployed, or on its way there; None where the query is new.
         recorded: what the store has as deployed; None where it has nothing.
         host: the application that has the order for it, or is to have it.
@@ -50,22 +49,14 @@ class QuerySnapshot:
 
 
 class Snapshot:
-    """All applications that ever were, and the queries, as they are now; all of it raises ``StoreError``.
-
-    Args:
-        store: knows them.
-    """
+    """All applications that ever were, and the queries, as they are now; all of it raises ``StoreError``."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._hosts = {host: HostLink(store, host).snapshot() for host in store.names(layout.HOSTS)}
 
     def query(self, name: str, default_host: str) -> QuerySnapshot:
-        """Return a query.
-
-        Args:
-            name: the query's.
-            default_host: the application of one that is not deployed.
+        """Return a query; one that is not deployed is taken as one of the default application.
 
         Raises:
             ConfigError: the manifest in the store, or an order, cannot be understood.
@@ -102,12 +93,10 @@ class QueryRow:
     """One row of ``spark-events sql status``.
 
     Attributes:
-        name: the query's.
         state: as ``JobStatus``; where it should run and its application does not: ENDED if somebody asked
             that to end, GONE if not.
         wanted: whether it is to run.
-        version: the version that is deployed.
-        application: where it runs.
+        application: where it runs, for a person.
         since_ms: since when it is in that state, in ms since the epoch.
         batch: the last micro-batch that has ended.
         batch_ms: when it ended, in ms since the epoch.

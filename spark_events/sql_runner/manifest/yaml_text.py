@@ -57,11 +57,7 @@ class YamlText:
 
 
 def read_yaml(text: str, file: str) -> YamlText:
-    """Read one document.
-
-    Args:
-        text: its text.
-        file: its name, for errors.
+    """Read one document of a file, whose name is for errors.
 
     Raises:
         ConfigError: it is no YAML, no mapping, too large or too deep, or says a key twice; names the file and
@@ -82,7 +78,8 @@ def read_yaml(text: str, file: str) -> YamlText:
         values = loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ConfigError(f"{file}:{line}: no YAML: {_reason(error)}") from error
+        reason = " ".join(str(part) for part in (error.context, error.problem) if part)
+        raise ConfigError(f"{file}:{line}: no YAML: {reason}") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{file}:1: no YAML: {' '.join(str(error).split())}") from error
     finally:
@@ -178,10 +175,6 @@ def _demand_values(node: yaml.Node, loader: yaml.SafeLoader, file: str) -> None:
         for item in node.value:
             for part in item if isinstance(item, tuple) else (item,):
                 _demand_values(part, loader, file)
-
-
-def _reason(error: yaml.MarkedYAMLError) -> str:
-    return " ".join(str(part) for part in (error.context, error.problem) if part)
 
 
 def _merged(defaults: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:

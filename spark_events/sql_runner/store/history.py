@@ -19,11 +19,9 @@ class Deployment:
 
     Attributes:
         at_ms: when, in ms since the epoch.
-        action: what was done.
         version: the query's version after it.
-        reason: why.
-        result: how it ended.
-        who: by whom.
+        result: how it ended, for a person.
+        who: user, machine and process of the deployer.
         savepoint: the savepoint that it made; empty for none.
     """
 
