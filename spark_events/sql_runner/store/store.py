@@ -88,15 +88,15 @@ class Store:
             if not self._by_rename:
                 self._fs.pipe_file(self._at(path), data)
                 return
-            made, target, new = self._write_beside(path, data), self._at(path), self._at(path + _NEW)
+            made = self._write_beside(path, data)
             if self._is_local:
-                self._fs.mv(made, target)
+                self._move(made, path)
                 return
             # HDFS renames onto nothing that is there: read() finds the new file by its other name meanwhile.
-            self._remove(new)
-            self._fs.mv(made, new)
-            self._remove(target)
-            self._fs.mv(new, target)
+            self._remove(path + _NEW)
+            self._move(made, path + _NEW)
+            self._remove(path)
+            self._move(path + _NEW, path)
 
     def create(self, path: str, data: bytes) -> bool:
         """Write a file that must not be there.
@@ -157,7 +157,7 @@ class Store:
     def delete(self, path: str) -> None:
         """Remove a file or a folder with all that is in it, where it is there."""
         with self._reporting("removed", path):
-            self._remove(self._at(path))
+            self._remove(path)
 
     def _listed(self, folder: str) -> set[str]:
         """Return all names in a folder; none where there is no such folder."""
@@ -195,15 +195,15 @@ class Store:
         return content
 
     def _write_beside(self, path: str, data: bytes) -> str:
-        made = self._at(f"{path}.{uuid.uuid4().hex[:8]}{_MADE}")
+        made = f"{path}.{uuid.uuid4().hex[:8]}{_MADE}"
         self._make_parent(path)
-        self._fs.pipe_file(made, data)
+        self._fs.pipe_file(self._at(made), data)
         return made
 
     def _link(self, made: str, path: str) -> bool:
         """Give a local file its name, where nothing has it; fsspec's own way looks first, then writes."""
         try:
-            os.link(made, self._at(path))
+            os.link(self._at(made), self._at(path))
         except FileExistsError:
             return False
         return True
@@ -212,10 +212,10 @@ class Store:
         """Give a file of HDFS its name, where nothing has it; WebHDFS does not say that a rename failed."""
         failed: OSError | None = None
         try:
-            self._fs.mv(made, self._at(path))
+            self._move(made, path)
         except OSError as error:
             failed = error
-        if not self._exists(made):
+        if not self._exists(self._at(made)):
             return True
         if failed is not None and not self._exists(self._at(path)):
             raise failed
@@ -229,9 +229,12 @@ class Store:
             return False
         return True
 
+    def _move(self, source: str, target: str) -> None:
+        self._fs.mv(self._at(source), self._at(target))
+
     def _remove(self, path: str) -> None:
         with suppress(FileNotFoundError):
-            self._fs.rm(path, recursive=True)
+            self._fs.rm(self._at(path), recursive=True)
 
     def _make_parent(self, path: str) -> None:
         if self._by_rename:
