@@ -1,18 +1,26 @@
-"""The command line of ``lineage``."""
+"""The command ``lineage``: draws on a terminal what feeds what, as a table or as trees."""
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.table import Table
+from rich.tree import Tree
 
-from spark_events.cli import lineage_drawing as drawing
+from spark_events.api.formatting import moment
 from spark_events.cli.console import AsWide, err, out, plain, say
 from spark_events.lineage import diagrams
-from spark_events.lineage.data_flow import DataFlow
+from spark_events.lineage.data_flow import DataFlow, DataKey, Flow
 from spark_events.lineage.job_logs import read_job_logs
+
+_COLOURS = {"FINISHED": "green", "RUNNING": "green", "FAILED": "bold red", "CANCELED": "yellow"}
+_DEEPEST = 50
+_NOTHING_KNOWN = "[dim]nothing that is known[/]"
 
 
 class DrawingForm(str, enum.Enum):
@@ -47,7 +55,7 @@ def lineage(
     if of is not None:
         _draw_trees(flow, of, columns)
     elif form is DrawingForm.TREE:
-        out.print(drawing.table(flow))
+        out.print(_flows_table(flow))
     else:
         text = diagrams.mermaid(flow) if form is DrawingForm.MERMAID else diagrams.graphviz(flow)
         out.print(text, markup=False, soft_wrap=True)
@@ -57,9 +65,9 @@ def _draw_trees(flow: DataFlow, name: str, with_columns: bool) -> None:
     """Draw what a name means: some data, or else a job."""
     meant = flow.find(name)
     if isinstance(meant, str):
-        trees = [drawing.tree_of_job(flow, meant, with_columns)]
+        trees = [_tree_of_job(flow, meant, with_columns)]
     else:
-        trees = drawing.trees_of_data(flow, meant, with_columns)
+        trees = _trees_of_data(flow, meant, with_columns)
     for tree in trees:
         # Wider than the terminal, or the ends of long chains would have no room.
         out.print(AsWide(tree), crop=False)
@@ -67,3 +75,100 @@ def _draw_trees(flow: DataFlow, name: str, with_columns: bool) -> None:
 
 def _warn(sentence: str) -> None:
     say(f"[yellow]{plain(sentence)}[/]", err)
+
+
+def _flows_table(flow: DataFlow) -> Table:
+    """Return a row for each source, sink and job."""
+    rows = Table()
+    for heading in ("source", "sink", "job", "status", "when (UTC)"):
+        rows.add_column(heading, overflow="fold")
+    for (source, sink), jobs in flow.flows.items():
+        for job in jobs.values():
+            titles = plain(flow.title(source)), plain(flow.title(sink))
+            rows.add_row(*titles, plain(job.job), _status(job), moment(job.time_ms))
+    return rows
+
+
+def _trees_of_data(flow: DataFlow, data: DataKey, with_columns: bool) -> list[Tree]:
+    """Return what feeds some data, and what it feeds, each to the end."""
+    title = plain(flow.titles[data])
+    sources, sinks = Tree(f"[bold]{title}[/] is fed by"), Tree(f"[bold]{title}[/] feeds")
+    _Branches(flow, flow.sources_of, with_columns).grow(sources, data, (data,))
+    _Branches(flow, flow.sinks_of, with_columns).grow(sinks, data, (data,))
+    return [sources, sinks]
+
+
+def _tree_of_job(flow: DataFlow, job: str, with_columns: bool) -> Tree:
+    """Return what a job reads, and what it writes."""
+    pairs = flow.of_job(job)
+    tree = Tree(_job(pairs[-1][2], "[bold]{}[/]"))
+    for title, ends in (("reads", [pair[0] for pair in pairs]), ("writes", [pair[1] for pair in pairs])):
+        branch = tree.add(f"[dim]{title}[/]")
+        for data in dict.fromkeys(ends):
+            branch.add(plain(flow.title(data)) if data is not None else _NOTHING_KNOWN)
+    if with_columns:
+        _add_columns(tree, [pair[2] for pair in pairs])
+    return tree
+
+
+@dataclass(slots=True)
+class _Branches:
+    """The branches of one tree.
+
+    Attributes:
+        flow: the graph.
+        neighbours: what is next to some data, in the tree's direction.
+        with_columns: whether columns are shown, too.
+        shown: what has its branches already.
+    """
+
+    flow: DataFlow
+    neighbours: Callable[[DataKey], list[tuple[DataKey, list[Flow]]]]
+    with_columns: bool
+    shown: set[DataKey] = field(default_factory=set)
+
+    def grow(self, tree: Tree, data: DataKey, path: tuple[DataKey, ...]) -> None:
+        """Add a branch for each neighbour of some data, with all that is behind it.
+
+        Args:
+            tree: where they are added.
+            data: whose neighbours they are.
+            path: from the root to the data.
+        """
+        neighbours = self.neighbours(data)
+        if not neighbours and len(path) == 1:
+            tree.add(_NOTHING_KNOWN)
+        self.shown.add(data)
+        for neighbour, jobs in neighbours:
+            by = ", ".join(_job(job, "{}") for job in jobs)
+            branch = tree.add(f"{plain(self.flow.titles[neighbour])}  [dim]by[/] {by}")
+            if self.with_columns:
+                _add_columns(branch, jobs)
+            if neighbour in path:
+                branch.add("[dim]… and so on: it goes in a circle[/]")
+            elif neighbour in self.shown and self.neighbours(neighbour):
+                branch.add("[dim]… as above[/]")
+            elif len(path) >= _DEEPEST:
+                branch.add("[dim]… and so on: ask for it with --of[/]")
+            else:
+                self.grow(branch, neighbour, (*path, neighbour))
+
+
+def _add_columns(tree: Tree, jobs: Iterable[Flow]) -> None:
+    lines = [
+        f"{column} ← {', '.join(sources)}"
+        for job in jobs
+        for column, sources in job.columns.items()
+        if sources
+    ]
+    for line in dict.fromkeys(lines):
+        tree.add(f"[dim]{plain(line)}[/]")
+
+
+def _job(job: Flow, name_markup: str) -> str:
+    """Return a job's name, in some markup, with its status and its time."""
+    return f"{name_markup.format(plain(job.job))} {_status(job)} {moment(job.time_ms)}"
+
+
+def _status(job: Flow) -> str:
+    return f"[{_COLOURS.get(job.status, 'dim')}]{plain(job.status)}[/]"

@@ -23,7 +23,6 @@ from spark_events.cli.console import (
     INTERRUPTED,
     err,
     log_to_terminal,
-    out,
     plain,
     print_error,
     print_warnings,
@@ -103,7 +102,7 @@ def _replay_on_spark(
     from spark_events.sources.event_log.on_spark import replay_on_spark
 
     summary = replay_on_spark(paths, conf, {**conf, "spark.master": master} if master else conf, target)
-    print_summary(summary, out)
+    print_summary(summary)
     say(f"written to {plain(target.path)}")
     return FAILED if summary.unreadable or not summary.logs else 0
 
@@ -128,7 +127,7 @@ def _replay_here(paths: Sequence[str], conf: Mapping[str, str]) -> int:
     except KeyboardInterrupt:
         code, problem = INTERRUPTED, f"interrupted; {_AGAIN}"
     summary = replaying.summary
-    print_summary(summary, out)
+    print_summary(summary)
     complete = print_delivered(replaying.delivered)
     say(f"[dim]{total / 1e6:,.1f} MB in {time.monotonic() - began:.1f} s[/]")
     if not problem and not summary.logs:

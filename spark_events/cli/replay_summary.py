@@ -4,49 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rich.console import Console
 from rich.table import Table
 
 from spark_events.api import JobStatus
-from spark_events.cli.console import plain, say
+from spark_events.cli.console import out, plain, say
 from spark_events.sources.event_log.summary import Delivered, Outcomes, Summary, lost_sentences
 
 _KINDS = ("application", "query", "job")
 
 
-def print_summary(summary: Summary, out: Console) -> None:
+def print_summary(summary: Summary) -> None:
     """Print what came of the logs."""
     versions = ", ".join(
         version if count == summary.logs else f"{version} ({count})"
         for version, count in sorted(summary.versions.items())
     )
     spark = f", Spark {versions}" if versions else ""
-    out.print(
+    say(
         f"[bold]{_count(len(summary.applications), 'application')}[/] in {_count(summary.logs, 'event log')}"
         + plain(spark),
-        soft_wrap=True,
     )
     if summary.outcomes.counts:
         out.print(_outcomes_table(summary.outcomes))
     counts = summary.counts
-    out.print(
+    say(
         f"{_count(counts.read, 'record')}, {counts.tasks:,} of tasks: "
         f"{_count(summary.outcomes.events, 'event')}",
-        soft_wrap=True,
     )
     for sentence in summary.outcomes.failures:
-        out.print(f"[red]failed[/] {plain(sentence)}", soft_wrap=True)
+        say(f"[red]failed[/] {plain(sentence)}")
     if summary.outcomes.more_failures:
-        out.print(f"[red]failed[/] and {summary.outcomes.more_failures:,} more", soft_wrap=True)
+        say(f"[red]failed[/] and {summary.outcomes.more_failures:,} more")
     lost = counts.lost()
     if lost:
         out.print(f"[yellow]skipped[/] {_count(sum(lost.values()), 'record')}:")
         for reason, count in lost.most_common():
-            out.print(f"  {count:,} {plain(reason)}", soft_wrap=True)
+            say(f"  {count:,} {plain(reason)}")
     for note in summary.notes:
-        out.print(f"[yellow]note[/] {plain(note)}", soft_wrap=True)
+        say(f"[yellow]note[/] {plain(note)}")
     if summary.notes_left_out:
-        out.print(f"[yellow]note[/] and {summary.notes_left_out:,} more", soft_wrap=True)
+        say(f"[yellow]note[/] and {summary.notes_left_out:,} more")
 
 
 def _outcomes_table(outcomes: Outcomes) -> Table:

@@ -15,6 +15,7 @@ import typer
 from spark_events.api import ConfigError
 from spark_events.api.option_types import DURATION
 from spark_events.cli.console import INTERRUPTED, err, out, plain, say
+from spark_events.cli.options import Conf
 from spark_events.history.plausible import PossibleTimes
 from spark_events.history.sla import Sla
 from spark_events.spark.conf import read_conf
@@ -55,9 +56,7 @@ def report(
         datetime | None, typer.Option(help="So have those after this one; in a day from now by default.")
     ] = None,
     master: Annotated[str | None, typer.Option(help="The cluster, as for spark-submit.")] = None,
-    conf: Annotated[
-        list[str] | None, typer.Option(help="key=value, as for spark-submit; repeatable.")
-    ] = None,
+    conf: Conf = None,
 ) -> None:
     """Report uptime, checkpoints against an SLA and failures from stored events.
 
@@ -122,10 +121,8 @@ def _leave_at_ctrl_c() -> None:
 
 
 def _times(earliest: datetime, latest: datetime | None) -> PossibleTimes:
-    limits_ms = [
-        int(limit.replace(tzinfo=timezone.utc).timestamp() * 1_000) for limit in (earliest, latest) if limit
-    ]
-    times = PossibleTimes(*limits_ms)
+    limits = [limit.replace(tzinfo=timezone.utc) for limit in (earliest, latest) if limit]
+    times = PossibleTimes(*(int(limit.timestamp() * 1_000) for limit in limits))
     if times.latest_ms <= times.earliest_ms:
         raise ConfigError(f"--latest {latest}: is not after --earliest {earliest}")
     return times

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from spark_events.api.formatting import duration, moment, percent
-from spark_events.cli.console import plain, plain_lines
+from spark_events.cli.console import plain, plain_lines, say
 from spark_events.history.report import Report, Row, job_name
 
 _MOST_ROWS = 40
@@ -31,15 +31,15 @@ class _TableColumn(NamedTuple):
 def print_report(report: Report, out: Console) -> None:
     """Print the uptime, the checkpoints against the SLA, the failures and the notes."""
     span = duration(report.until_ms - report.since_ms)
-    out.print(
+    say(
         f"[bold]{moment(report.since_ms)}[/] to [bold]{moment(report.until_ms)}[/] UTC ({span})",
-        soft_wrap=True,
+        out,
     )
     _print_table("Uptime, the worst first", _UPTIME, report.uptime, out)
     _print_table("Checkpoints against the SLA, the worst first", _SLA, report.checkpoint_sla, out)
     _print_table("Failures, the latest first", _FAILURES, _by_error(report.failures), out)
     for note in report.notes:
-        out.print(f"[yellow]note[/] {plain(note)}", soft_wrap=True)
+        say(f"[yellow]note[/] {plain(note)}", out)
 
 
 def _print_table(title: str, columns: Sequence[_TableColumn], rows: list[Row], out: Console) -> None:

@@ -22,7 +22,7 @@ from spark_events.runtime.redaction import Redactor, redact_logs
 from spark_events.sql_runner.deploy.decision import Action, Decision
 from spark_events.sql_runner.deploy.deployer import DeployResult
 from spark_events.sql_runner.deploy.planner import PlannedQuery
-from spark_events.sql_runner.deploy.query_row import QueryRow
+from spark_events.sql_runner.deploy.snapshot import QueryRow
 from spark_events.sql_runner.store.history import Deployment
 from tests.support.hostile_logs import application, log_of
 from tests.support.hostile_texts import TEXTS, TIMES_MS, steering

@@ -10,8 +10,7 @@ import typer
 from spark_events.cli.console import FAILED, WRONG, err, out, plain, print_error, print_warnings, say
 from spark_events.cli.options import Conf, PropertiesFile
 from spark_events.cli.sql import options as own
-from spark_events.cli.sql import support
-from spark_events.cli.sql.support import SparkOptions
+from spark_events.spark.conf import read_conf
 from spark_events.sql_runner.deploy.placement import HostKind, Placement
 
 
@@ -40,12 +39,10 @@ def deploy(
     """
     from spark_events.sql_runner.manifest.folder import read_folder
 
-    spark = SparkOptions(properties_file, conf, submit_options)
-    own_conf = spark.own_conf()
+    own_conf = read_conf(properties_file, conf or ())[0]
     manifests = read_folder(folder, template_file).or_fail()
-    placement = Placement(
-        mode, session, master or "", *spark.for_submit(), log_dir, poll_ms, lease_ms, timeout
-    )
+    submit = own.for_submit(properties_file, conf, submit_options)
+    placement = Placement(mode, session, master or "", *submit, log_dir, poll_ms, lease_ms, timeout)
     _deploy(manifests, store, placement, own_conf, table_definition_path, prune=prune, clean=False)
 
 
@@ -71,12 +68,10 @@ def deploy_one(
     """Deploy one manifest, as deploy does a folder."""
     from spark_events.sql_runner.manifest.folder import read_files
 
-    spark = SparkOptions(properties_file, conf, submit_options)
-    own_conf = spark.own_conf()
+    own_conf = read_conf(properties_file, conf or ())[0]
     manifests = read_files([manifest], template_file).or_fail()
-    placement = Placement(
-        mode, session, master or "", *spark.for_submit(), log_dir, poll_ms, lease_ms, timeout
-    )
+    submit = own.for_submit(properties_file, conf, submit_options)
+    placement = Placement(mode, session, master or "", *submit, log_dir, poll_ms, lease_ms, timeout)
     _deploy(manifests, store, placement, own_conf, table_definition_path, prune=False, clean=clean)
 
 
@@ -102,7 +97,7 @@ def session(
     from spark_events.sql_runner.deploy.session import run_session
     from spark_events.sql_runner.deploy.workspace import Workspace
 
-    given_conf, options = SparkOptions(properties_file, conf, submit_options).for_submit()
+    given_conf, options = own.for_submit(properties_file, conf, submit_options)
     placement = Placement(
         session=name,
         master=master or "",
@@ -112,7 +107,7 @@ def session(
         lease_ms=lease_ms,
         timeout_s=timeout,
     )
-    with support.store_errors():
+    with own.store_errors():
         workspace = Workspace(store, placement)
         raise typer.Exit(_end_session(workspace) if end else run_session(workspace, _say_stopping))
 
@@ -131,10 +126,10 @@ def _deploy(
     from spark_events.sql_runner.deploy.workspace import Workspace
 
     print_warnings(manifests.warnings)
-    with support.store_errors():
+    with own.store_errors():
         workspace = Workspace(store, placement)
         workspace.demand_sessions({placement.host_of(name) for name in manifests.by_name})
-        with workspace.deploying() as lease, support.analyst_of(conf, definitions) as analyst:
+        with workspace.deploying() as lease, own.analyst_of(conf, definitions) as analyst:
             planned = workspace.plan(analyst, manifests, prune=prune, clean=clean)
             print_warnings(warning for query in planned for warning in query.warnings)
             deployer = workspace.deployer(lease, analyst)

@@ -11,9 +11,8 @@ from spark_events.api import ConfigError
 from spark_events.cli.console import FAILED, WRONG, err, out, plain, print_json, print_warnings, say
 from spark_events.cli.options import Conf, PropertiesFile
 from spark_events.cli.sql import options as own
-from spark_events.cli.sql import support
 from spark_events.cli.sql.deploy import deploy, deploy_one, session
-from spark_events.cli.sql.support import SparkOptions
+from spark_events.spark.conf import read_conf
 from spark_events.sql_runner.deploy.placement import HostKind, Placement
 
 app = typer.Typer(
@@ -47,8 +46,8 @@ def validate(
     print_warnings(manifests.warnings)
     problems = list(manifests.problems)
     if not syntax_only and manifests.by_name:
-        own_conf = SparkOptions(properties_file, conf).own_conf()
-        with support.analyst_of(own_conf, table_definition_path) as analyst:
+        own_conf = read_conf(properties_file, conf or ())[0]
+        with own.analyst_of(own_conf, table_definition_path) as analyst:
             problems += problems_of_queries(analyst, manifests)
     if problems:
         raise ConfigError.of_all(problems)
@@ -79,12 +78,12 @@ def plan(
     from spark_events.sql_runner.deploy.workspace import Workspace
     from spark_events.sql_runner.manifest.folder import read_folder
 
-    own_conf = SparkOptions(properties_file, conf).own_conf()
+    own_conf = read_conf(properties_file, conf or ())[0]
     manifests = read_folder(folder, template_file).or_fail()
     print_warnings(manifests.warnings)
-    with support.store_errors():
+    with own.store_errors():
         workspace = Workspace(store, Placement(mode, session))
-        with support.analyst_of(own_conf, table_definition_path) as analyst:
+        with own.analyst_of(own_conf, table_definition_path) as analyst:
             planned = workspace.plan(analyst, manifests, prune=prune)
         print_warnings(warning for query in planned for warning in query.warnings)
         if as_json:
@@ -107,7 +106,7 @@ def status(store: own.StoreUrl, as_json: own.AsJson = False) -> None:
     from spark_events.cli.sql import views
     from spark_events.sql_runner.deploy.workspace import Workspace
 
-    with support.store_errors():
+    with own.store_errors():
         rows = Workspace(store, Placement()).rows()
     if as_json:
         print_json(rows)
@@ -133,7 +132,7 @@ def stop(
     from spark_events.cli.sql import views
     from spark_events.sql_runner.deploy.workspace import Workspace
 
-    with support.store_errors():
+    with own.store_errors():
         workspace = Workspace(store, Placement(timeout_s=timeout))
         with err.status(f"stopping {plain(name)}"):
             result = workspace.stop(name, savepoint)
@@ -154,7 +153,7 @@ def history(
     from spark_events.sql_runner.deploy.workspace import Workspace
     from spark_events.sql_runner.store.history import read_history
 
-    with support.store_errors():
+    with own.store_errors():
         entries = read_history(Workspace(store, Placement()).store, name)
     if as_json:
         print_json(entries)
@@ -191,14 +190,14 @@ def export_pipeline(
     from spark_events.sql_runner.analysis import pipelines
     from spark_events.sql_runner.manifest.folder import read_folder
 
-    own_conf = SparkOptions(properties_file, conf).own_conf()
+    own_conf = read_conf(properties_file, conf or ())[0]
     manifests = read_folder(folder, template_file).or_fail()
-    with support.analyst_of(own_conf, table_definition_path) as analyst:
+    with own.analyst_of(own_conf, table_definition_path) as analyst:
         export = pipelines.export_pipeline(analyst, manifests, output, storage)
     for name, reason in export.left_out.items():
         say(f"[bold yellow]left out[/] {plain(name)}: {plain(reason)}", err)
     if export.files:
         say(f"[green]ok[/] {plain(str(export.files[0]))}: spark-pipelines run --spec it")
-        say(f"not carried over: {plain(export.not_carried)}", err)
+        say(f"not carried over: {plain(pipelines.NOT_CARRIED)}", err)
     if export.left_out:
         raise typer.Exit(FAILED)

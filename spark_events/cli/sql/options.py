@@ -1,12 +1,20 @@
-"""Options that several commands of ``spark-events sql`` have."""
+"""Shared by the commands of ``sql``: their options, and what they do with them.
+
+Modules that need an extra are imported when a command runs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from spark_events.api import ConfigError
+from spark_events.cli.console import err
+from spark_events.spark.conf import parse_assignments
 from spark_events.sql_runner.deploy.placement import HostKind
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder with a YAML manifest for each query.")]
@@ -44,14 +52,54 @@ LeaseMs = Annotated[
         "--lease-ms", min=1_000, help="How long an application may be silent until it is gone, in ms."
     ),
 ]
-
 SubmitOptions = Annotated[
     list[str] | None,
     typer.Argument(help="After --: options of spark-submit, for the applications that are started."),
 ]
-
-
 RunMode = Annotated[
     HostKind,
     typer.Option("--mode", help="All queries in one session application, or one application a query."),
 ]
+
+
+def for_submit(
+    properties_file: Path | None, conf: list[str] | None, submit_options: list[str] | None
+) -> tuple[dict[str, str], list[str]]:
+    """Return the properties and the options for spark-submit, as a placement takes them.
+
+    spark-submit reads files of properties itself: everybody on the machine can read its command line.
+
+    Raises:
+        ConfigError: an assignment of ``--conf`` is none.
+    """
+    file = ["--properties-file", str(properties_file)] if properties_file else []
+    return parse_assignments(conf or ()), [*file, *(submit_options or ())]
+
+
+@contextmanager
+def analyst_of(conf: dict[str, str], definitions: list[Path] | None) -> Iterator[Any]:
+    """Give an analyst with a Spark of its own.
+
+    Raises:
+        ConfigError: Spark cannot be started, or a definition cannot be read.
+    """
+    from spark_events.sql_runner.analysis.analyst import Analyst
+    from spark_events.sql_runner.analysis.definitions import read_definitions
+
+    statements = read_definitions(definitions or ())
+    with ExitStack() as stack:
+        with err.status("starting Spark"):
+            analyst = stack.enter_context(Analyst.start(conf, statements))
+        yield analyst
+
+
+@contextmanager
+def store_errors() -> Iterator[None]:
+    """Let what the store raises be a message, as a wrong configuration is."""
+    from spark_events.sql_runner.store.lease import LeaseLost
+    from spark_events.sql_runner.store.store import StoreError
+
+    try:
+        yield
+    except (StoreError, LeaseLost) as error:
+        raise ConfigError(str(error)) from error

@@ -10,11 +10,11 @@ from rich.table import Table
 
 from spark_events.api.event import now_ms
 from spark_events.api.formatting import duration, moment
-from spark_events.cli.console import plain, plain_lines
+from spark_events.cli.console import plain, plain_lines, say
 from spark_events.sql_runner.deploy.decision import WORDS, Action
 from spark_events.sql_runner.deploy.deployer import DeployResult
 from spark_events.sql_runner.deploy.planner import PlannedQuery
-from spark_events.sql_runner.deploy.query_row import QueryRow
+from spark_events.sql_runner.deploy.snapshot import QueryRow
 from spark_events.sql_runner.store.history import Deployment
 
 _COLOUR = {Action.FAIL: "red", Action.NOTHING: "dim"}
@@ -40,11 +40,11 @@ def show_plan(planned: Iterable[PlannedQuery], console: Console) -> None:
         decision = query.decision
         version = f", version {decision.version}" if decision.version else ""
         colour = _COLOUR.get(decision.action, "bold")
-        console.print(
+        say(
             f"[bold]{plain(query.name)}[/]{version}: [{colour}]{WORDS[decision.action]}[/]",
-            soft_wrap=True,
+            console,
         )
-        console.print(f"  {plain(decision.reason)}", soft_wrap=True)
+        say(f"  {plain(decision.reason)}", console)
 
 
 def show_result(result: DeployResult, console: Console) -> None:
@@ -52,10 +52,10 @@ def show_result(result: DeployResult, console: Console) -> None:
     savepoint = f", {result.savepoint}" if result.savepoint else ""
     mark = "[red]failed[/]" if result.failed else "[green]ok[/]"
     text = "" if result.text == "done" else f": {result.text}"
-    console.print(
+    say(
         f"{mark} {plain(result.name)} version {result.version}: {WORDS[result.action]}"
         f"{plain(savepoint)}{plain_lines(text)}",
-        soft_wrap=True,
+        console,
     )
 
 
@@ -85,18 +85,16 @@ def show_status(rows: Sequence[QueryRow], console: Console) -> None:
     for row in rows:
         if row.error:
             colour = "dim" if row.state == "ENDED" else "red"
-            console.print(f"[{colour}]{plain(row.name)}[/]: {plain_lines(row.error)}", soft_wrap=True)
+            say(f"[{colour}]{plain(row.name)}[/]: {plain_lines(row.error)}", console)
 
 
 def show_history(entries: Iterable[Deployment], console: Console) -> None:
     """Print the history of a query, an entry a paragraph."""
     for entry in entries:
         action = f"[bold]{plain(entry.action)}[/], version {entry.version}, by {plain(entry.who)}"
-        console.print(f"{moment(entry.at_ms)} UTC {action}", soft_wrap=True)
+        say(f"{moment(entry.at_ms)} UTC {action}", console)
         savepoint = f", {entry.savepoint}" if entry.savepoint else ""
-        console.print(
-            f"  why: {plain(entry.reason)}\n  result: {plain_lines(entry.result + savepoint)}", soft_wrap=True
-        )
+        say(f"  why: {plain(entry.reason)}\n  result: {plain_lines(entry.result + savepoint)}", console)
 
 
 def _age(since_ms: int | None) -> str:

@@ -18,12 +18,7 @@ from spark_events.sql_runner.analysis.target import make_folder
 from spark_events.sql_runner.manifest.manifest import Manifest
 from spark_events.sql_runner.store.deployed import DeployedQuery
 
-_SPARK = {
-    **QUIET,
-    "spark.log.level": "OFF",
-    "spark.master": "local[1]",
-    "spark.eventLog.enabled": "false",
-}
+_SPARK = {**QUIET, "spark.log.level": "OFF", "spark.master": "local[1]", "spark.eventLog.enabled": "false"}
 # Of the application that will run the queries; here they would report this one.
 _NOT_HERE = ("spark.submit.deployMode", "spark.extraListeners", "spark.plugins")
 _WAREHOUSE = "spark.sql.warehouse.dir"
@@ -34,7 +29,6 @@ class Analysis:
     """A manifest as Spark understands it.
 
     Attributes:
-        fingerprint: of its plan.
         without_effect: the properties that a session that runs cannot take.
         sink_folder: the folder into which Spark's file sink would write; empty where it would not.
     """
@@ -47,9 +41,7 @@ class Analysis:
 class Analyst:
     """Analyses manifests; nothing is run but the table definitions, and no folder made but those of targets.
 
-    Args:
-        spark: a session.
-        statements: the table definitions.
+    Each method raises ``ConfigError`` where one of the statements, the table definitions, cannot be run.
     """
 
     def __init__(self, spark: Any, statements: Sequence[str]) -> None:
@@ -86,7 +78,6 @@ class Analyst:
 
         Raises:
             QueryError: its query or its target cannot be used.
-            ConfigError: a table definition cannot be run.
         """
         session, without_effect = self._open(manifest)
         prepared = prepare(session, manifest, None)
@@ -98,9 +89,6 @@ class Analyst:
 
         To Spark a table of files is not there before its folder is, and where all queries are new, the one
         that makes it has not run yet; so the folder of a target is made here where another query misses it.
-
-        Raises:
-            ConfigError: a table definition cannot be run.
         """
         results: dict[str, Analysis | QueryError] = {}
         waiting = list(manifests)
@@ -135,11 +123,7 @@ class Analyst:
             return error
 
     def session(self, manifest: Manifest) -> Any:
-        """Return a session in which the tables of a query are known.
-
-        Raises:
-            ConfigError: a table definition cannot be run.
-        """
+        """Return a session in which the tables of a query are known."""
         return self._open(manifest)[0]
 
     def is_same_query(self, deployed: DeployedQuery, manifest: Manifest, fingerprint: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -50,15 +50,13 @@ def read_definitions(paths: Iterable[Path]) -> tuple[str, ...]:
     Raises:
         ConfigError: one cannot be read.
     """
-    return tuple(_statements(paths))
-
-
-def _statements(paths: Iterable[Path]) -> Iterator[str]:
+    statements: list[str] = []
     for path in paths:
         try:
-            yield from split_statements(path.read_text(encoding="utf-8"))
+            statements += split_statements(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"--table-definition-path {path}: cannot be read: {error}") from error
+    return tuple(statements)
 
 
 class TableDefinitions:
@@ -92,7 +90,7 @@ class TableDefinitions:
             return
         if statement in self._statements_run:
             return
-        table = _created_table(session, statement)
+        table = quoted(list(entry_of(session).createdTable(statement)))  # empty for another statement
         if table and table in self._statement_of_table:
             self._drop_outdated(session, table)
         session.sql(statement)
@@ -111,11 +109,6 @@ class TableDefinitions:
                 "warehouse; give it a LOCATION, or start the application anew"
             )
         session.sql(f"DROP TABLE IF EXISTS {table}")
-
-
-def _created_table(session: Any, statement: str) -> str:
-    """Return the table that a statement makes, as it names it; empty for another statement."""
-    return quoted(list(entry_of(session).createdTable(statement)))
 
 
 def _shortened(statement: str) -> str:

@@ -42,11 +42,6 @@ def fingerprint(session: Any, manifest: Manifest, data: Any) -> str:
     Comments, white space, upper and lower case, names of what is in between and how fast a source is
     read change nothing. The sources and their columns, each step, the columns that come out, the target, the
     output mode and, for ``code``, its syntax tree do.
-
-    Args:
-        session: of the query.
-        manifest: its manifest.
-        data: its DataFrame.
     """
     plan = data._jdf.queryExecution().analyzed()
     form = orjson.loads(entry_of(session).normalForm(plan))
@@ -76,7 +71,6 @@ def _renumbered(lines: list[str]) -> list[str]:
 
 def _source(source: Mapping[str, Any], warehouse: str) -> dict[str, Any]:
     """Return the identity of a source, of which neither the speed of reading nor the brokers are a part."""
-    options = source.get("options") or {}
     named = source.get("table")
     return {
         "columns": _columns(source["columns"]),
@@ -86,7 +80,7 @@ def _source(source: Mapping[str, Any], warehouse: str) -> dict[str, Any]:
         "paths": [_without(path, warehouse) for path in source.get("paths") or ()],
         "options": {
             key.lower(): _without(value, warehouse)
-            for key, value in options.items()
+            for key, value in (source.get("options") or {}).items()
             if key.lower() in _DATA_OPTIONS
         },
     }
@@ -101,9 +95,9 @@ def _plain(path: str) -> str:
     return re.sub("^file:/+", "/", path).rstrip("/")
 
 
-def _columns(schema: str) -> list[list[Any]]:
+def _columns(schema: str) -> Any:
     """Return names and types; whether a column may be null is another question in each Spark."""
-    return [[field["name"], _type(field["type"])] for field in orjson.loads(schema)["fields"]]
+    return _type(orjson.loads(schema))["fields"]
 
 
 def _type(data_type: Any) -> Any:

@@ -34,10 +34,11 @@ from pyspark.sql import SparkSession
 
 spark = SparkSession.active()
 '''
-_NOT_CARRIED = (
+NOT_CARRIED = (
     "__query_id and __query_version (a pipeline has no versions), target-table's LOCATION (the pipeline "
     "makes the table), trigger and sparkProperties (a pipeline runs when told to, with one configuration)"
 )
+"""The parts of manifests for which a pipeline has no place."""
 
 
 @dataclass
@@ -45,14 +46,11 @@ class PipelineExport:
     """A pipeline as it was written.
 
     Attributes:
-        files: the files.
         left_out: why manifests cannot be exported, by their names.
-        not_carried: the parts of the others for which a pipeline has no place.
     """
 
     files: list[Path] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
-    not_carried: str = _NOT_CARRIED
 
 
 def export_pipeline(analyst: Analyst, manifests: Manifests, folder: Path, storage: str) -> PipelineExport:
@@ -60,7 +58,7 @@ def export_pipeline(analyst: Analyst, manifests: Manifests, folder: Path, storag
 
     Args:
         analyst: has the table definitions.
-        manifests: the manifests.
+        manifests: of the queries.
         folder: where it is written; what is there under the same names is replaced.
         storage: where the pipeline keeps its checkpoints, as an absolute URL.
 
@@ -119,22 +117,15 @@ def _texts(
     name: str, storage: str, statements: Iterable[str], sources: _Sources, flows: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the text of each file of a pipeline, by its path in the folder."""
-    spec = {
-        "name": name,
-        "storage": storage,
-        "libraries": [{"glob": {"include": "transformations/**"}}],
-    }
+    spec = {"name": name, "storage": storage, "libraries": [{"glob": {"include": "transformations/**"}}]}
     texts = {
         "spark-pipeline.yml": write_yaml(spec),
         "transformations/sources.py": _HEAD + "".join(sources.texts.values()),
     }
-    views = [
-        _VIEW.sub("CREATE TEMPORARY VIEW ", statement, count=1)
-        for statement in statements
-        if _VIEW.match(statement)
-    ]
+    views = [text for text in statements if _VIEW.match(text)]
     if views:
-        texts["transformations/views.sql"] = "".join(f"{view};\n" for view in views)
+        view_texts = (_VIEW.sub("CREATE TEMPORARY VIEW ", view, count=1) for view in views)
+        texts["transformations/views.sql"] = "".join(f"{text};\n" for text in view_texts)
     return texts | {f"transformations/{flow}.sql": text for flow, text in flows.items()}
 
 

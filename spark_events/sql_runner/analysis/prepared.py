@@ -21,7 +21,6 @@ class PreparedQuery:
     """A query that can be started.
 
     Attributes:
-        session: its own.
         rows: as its target takes them.
         target: the table.
         fingerprint: of the plan of what the manifest asks for.

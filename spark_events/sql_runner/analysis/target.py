@@ -29,7 +29,6 @@ class TargetTable:
     """A table.
 
     Attributes:
-        name: as the manifest has it.
         provider: the format of a table of Spark's session catalog; empty for one of another catalog.
         location: its folder; empty where it has none.
         options: of the table, as its definition has them.
@@ -90,13 +89,7 @@ def make_folder(session: Any, location: str) -> bool:
 
 
 def with_metadata(data: Any, manifest: Manifest, meta: Meta | None) -> Any:
-    """Return rows with the metadata columns, which name their query.
-
-    Args:
-        data: the query's DataFrame.
-        manifest: its manifest.
-        meta: None where the query is only analysed.
-    """
+    """Return rows with the metadata columns, which name their query; without a meta it is only analysed."""
     from pyspark.sql import functions as f
 
     if not manifest.include_query_metadata:

@@ -62,13 +62,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """An action on a query, and why.
-
-    Attributes:
-        action: the action.
-        version: the version that runs after it.
-        reason: why, for a person.
-    """
+    """An action on a query, the version that runs after it, and the reason, for a person."""
 
     action: Action
     version: int
@@ -79,13 +73,10 @@ def decide(now: Situation) -> Decision:
     """Return what to do with a query that is in this situation."""
     if now.deployed_version is None:
         return Decision(Action.START, now.next_version, "it is new")
-    if now.clean:
-        action = Action.REPLACE if now.running else Action.START
-        return Decision(action, now.next_version, "a clean state is asked for")
-    if now.query_changed:
-        action = Action.REPLACE if now.running else Action.START
-        state = "it runs" if now.running else "it is stopped"
-        return Decision(action, now.next_version, f"{now.query_changed}; {state}")
+    if now.clean or now.query_changed:
+        action, state = (Action.REPLACE, "it runs") if now.running else (Action.START, "it is stopped")
+        reason = "a clean state is asked for" if now.clean else f"{now.query_changed}; {state}"
+        return Decision(action, now.next_version, reason)
     if now.running:
         return _of_running(now, now.deployed_version)
     return _of_stopped(now, now.deployed_version)

@@ -32,10 +32,9 @@ class DeployResult:
     """How the deployment or the stop of one query went.
 
     Attributes:
-        name: the query's.
         action: what was to be done.
         version: the version that runs, or ran, after it.
-        text: how it went.
+        text: how it went, for a person.
         failed: whether it could not be done.
         savepoint: the savepoint that it made; empty for none.
     """
@@ -50,6 +49,9 @@ class DeployResult:
 
 class Deployer:
     """Carries decisions out.
+
+    Each method raises ``StoreError`` where the store cannot be read or written, and ``LeaseLost`` where
+    another deployment has taken over.
 
     Args:
         store: has the orders, the manifests and the history.
@@ -67,12 +69,7 @@ class Deployer:
         self._definitions = analyst.statements if analyst else ()
 
     def deploy(self, planned: PlannedQuery) -> DeployResult:
-        """Do what was decided for one query, and write it into its history.
-
-        Raises:
-            StoreError: the store cannot be read or written.
-            LeaseLost: another deployment has taken over.
-        """
+        """Do what was decided for one query, and write it into its history."""
         name, decision = planned.name, planned.decision
         try:
             savepoint, text = self._carry_out(planned)
@@ -84,12 +81,7 @@ class Deployer:
         return result
 
     def stop(self, current: QuerySnapshot, savepoint: bool) -> DeployResult:
-        """Stop a query, and write it into its history.
-
-        Raises:
-            StoreError: the store cannot be read or written.
-            LeaseLost: another deployment has taken over.
-        """
+        """Stop a query, and write it into its history."""
         name, version = current.name, current.version
         try:
             path = self._stop(current, savepoint)
@@ -196,12 +188,13 @@ class Deployer:
     def _await_start(self, deployed: DeployedQuery, order: Order, previous: QuerySnapshot | None) -> str:
         """Wait until a query runs and write that down; where it does not, go back to what ran before."""
         name, link = deployed.manifest.name, self._link(deployed.meta.host)
-        outcome = link.wait_started(name, order, self._timeout_s)
-        if outcome.error:
-            raise DeploymentError(f"{outcome.error}{self._go_back(deployed, previous)}")
+        status = link.wait_started(name, order, self._timeout_s)
+        if status.has_failed_to_start:
+            raise DeploymentError(f"{status.error}{self._go_back(deployed, previous)}")
         self._lease.check()
         write_deployed(self._store, deployed)
-        return f"{_DONE}; its first micro-batch still runs" if outcome.slow else _DONE
+        is_slow = not status.started and not status.is_over
+        return f"{_DONE}; its first micro-batch still runs" if is_slow else _DONE
 
     def _go_back(self, failed: DeployedQuery, previous: QuerySnapshot | None) -> str:
         """Take a deployment back that failed, and return what became of the query."""

@@ -28,19 +28,6 @@ class DeploymentError(SparkEventsError):
     """A query could not be deployed or stopped, or an application could not be ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class StartOutcome:
-    """How a query has started.
-
-    Attributes:
-        error: why the query failed; empty where it did not.
-        slow: whether its first micro-batch still runs.
-    """
-
-    error: str = ""
-    slow: bool = False
-
-
 class HostLink:
     """One application, by its name in the store.
 
@@ -94,8 +81,11 @@ class HostLink:
         """Take back that it was asked to end."""
         self._store.delete(layout.end_request(self.host))
 
-    def wait_started(self, name: str, order: Order, timeout_s: float) -> StartOutcome:
-        """Wait until a query has passed its first micro-batch, or has nothing to read.
+    def wait_started(self, name: str, order: Order, timeout_s: float) -> QueryStatus:
+        """Wait until a query has passed its first micro-batch, has nothing to read, or has failed.
+
+        Returns:
+            Its status, also where the time is over and its first micro-batch still runs.
 
         Raises:
             DeploymentError: the application is gone, or has not begun in time.
@@ -103,13 +93,11 @@ class HostLink:
         until = time.monotonic() + timeout_s
         while True:
             status = status_of(self._status(), name, order)
-            if status is not None and status.error and not status.started:
-                return StartOutcome(status.error)
-            if status is not None and (status.started or status.is_over):
-                return StartOutcome()
+            if status is not None and (status.error or status.started or status.is_over):
+                return status
             if time.monotonic() > until:
                 if status is not None and status.run_id:
-                    return StartOutcome(slow=True)
+                    return status
                 raise DeploymentError(
                     f"{self.described} has not started the query within {timeout_s:.0f} s; its log says why"
                 )
@@ -174,7 +162,6 @@ class HostSnapshot:
     """An application as it was at one moment.
 
     Attributes:
-        link: to it.
         orders: its orders, by the query's name.
         is_alive: whether it had been heard of lately.
         status: its last status; None where it had never written one.

@@ -50,14 +50,9 @@ def submit_command(
 def submit(
     store_url: str, host: str, placement: Placement, conf: Mapping[str, str], log: Path
 ) -> subprocess.Popen[bytes]:
-    """Start the application of one query so that it goes on when this process ends.
+    """Start the application of one query so that it goes on when this process ends: see ``submit_command``.
 
-    Args:
-        store_url: the store's URL.
-        host: the application's name for deployers.
-        placement: has spark-submit's options and the application's settings.
-        conf: Spark's properties of this application besides those of the placement.
-        log: the file that takes its output; what was in it stays.
+    Its output is appended to the log.
 
     Raises:
         ConfigError: the file cannot be written; there is no Spark, or no Java for it.

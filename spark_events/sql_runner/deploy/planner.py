@@ -27,9 +27,6 @@ class PlannedQuery:
     """A query with what will be done with it.
 
     Attributes:
-        name: the query's.
-        decision: what will be done, and why.
-        current: the query as it is now.
         manifest: what it is to be; None where it is to be stopped.
         fingerprint: of the plan of that.
         host: the application that is to run it.
@@ -46,13 +43,7 @@ class PlannedQuery:
 
 
 class Planner:
-    """Decides.
-
-    Args:
-        store: knows what is deployed.
-        analyst: analyses manifests.
-        placement: says which application is to run a query.
-    """
+    """Decides, from what the store has, what an analyst says of manifests, and where queries are to run."""
 
     def __init__(self, store: Store, analyst: Analyst, placement: Placement) -> None:
         self._store = store
@@ -63,7 +54,7 @@ class Planner:
         """Decide for each manifest, and for what is deployed without one.
 
         Args:
-            manifests: those that are right.
+            manifests: of the folder.
             prune: whether queries without a manifest are stopped.
             clean: whether all are to begin with a clean state.
 
@@ -84,12 +75,7 @@ class Planner:
         return planned
 
     def _plan_query(
-        self,
-        snapshot: Snapshot,
-        manifest: Manifest,
-        place: str,
-        analysis: Analysis | QueryError,
-        clean: bool,
+        self, snapshot: Snapshot, manifest: Manifest, place: str, analysis: Analysis | QueryError, clean: bool
     ) -> PlannedQuery:
         name, host = manifest.name, self._placement.host_of(manifest.name)
         current = snapshot.query(name, host)

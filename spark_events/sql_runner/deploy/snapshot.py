@@ -1,4 +1,4 @@
-"""Queries and their applications as they are at one moment: deployed, ordered, running."""
+"""Queries and their applications as they are at one moment: deployed, ordered, running; and their rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ class QuerySnapshot:
     """A query as it was at one moment.
 
     Attributes:
-        name: the query's.
         deployed: what is deployed, or on its way there; None where the query is new.
         recorded: what the store has as deployed; None where it has nothing.
         host: the application that has the order for it, or is to have it.
@@ -50,29 +49,17 @@ class QuerySnapshot:
 
 
 class Snapshot:
-    """All applications that ever were, and the queries, as they are now.
-
-    Args:
-        store: knows them.
-
-    Raises:
-        StoreError: the store cannot be read.
-    """
+    """All applications that ever were, and the queries, as they are now; all of it raises ``StoreError``."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._hosts = {host: HostLink(store, host).snapshot() for host in store.names(layout.HOSTS)}
 
     def query(self, name: str, default_host: str) -> QuerySnapshot:
-        """Return a query.
-
-        Args:
-            name: the query's.
-            default_host: the application of one that is not deployed.
+        """Return a query; one that is not deployed is taken as one of the default application.
 
         Raises:
             ConfigError: the manifest in the store, or an order, cannot be understood.
-            StoreError: the store cannot be read.
         """
         recorded = read_deployed(self._store, name)
         # A deployment into any application may have been broken off before it was written down.
@@ -92,7 +79,6 @@ class Snapshot:
 
         Raises:
             ConfigError: a manifest in the store, or an order, cannot be understood.
-            StoreError: the store cannot be read.
         """
         ordered = {name: host for host in reversed(self._hosts) for name in self._hosts[host].orders}
         names = sorted({*deployed_names(self._store), *ordered})
@@ -100,3 +86,61 @@ class Snapshot:
 
     def _host(self, name: str) -> HostSnapshot:
         return self._hosts.get(name) or HostSnapshot(HostLink(self._store, name), {}, False, None)
+
+
+@dataclass(frozen=True)
+class QueryRow:
+    """One row of ``spark-events sql status``.
+
+    Attributes:
+        state: as ``JobStatus``; where it should run and its application does not: ENDED if somebody asked
+            that to end, GONE if not.
+        wanted: whether it is to run.
+        application: where it runs, for a person.
+        since_ms: since when it is in that state, in ms since the epoch.
+        batch: the last micro-batch that has ended.
+        batch_ms: when it ended, in ms since the epoch.
+        restarts: since it was deployed.
+        error: why it failed last.
+    """
+
+    name: str
+    state: str
+    wanted: bool
+    version: int
+    application: str
+    since_ms: int | None = None
+    batch: int | None = None
+    batch_ms: int | None = None
+    restarts: int = 0
+    error: str = ""
+
+    @classmethod
+    def of(cls, current: QuerySnapshot) -> QueryRow:
+        """Return the row of a query."""
+        name, order, host = current.name, current.order, current.host
+        application = host.link.described
+        wanted = order is not None and order.action == RUN
+        status, not_alive = host.status_of(name), "ENDED" if host.ended else "GONE"
+        if status is None:
+            state = ("CREATED" if host.is_alive else not_alive) if wanted else "CANCELED"
+            error = host.why_gone() if state == not_alive else ""
+            return cls(name, state, wanted, current.version, application, error=error)
+        gone = wanted and status.state != "FINISHED" and not host.is_alive
+        return cls(
+            name,
+            not_alive if gone else status.state,
+            wanted,
+            current.version,
+            application,
+            status.since_ms,
+            status.batch,
+            status.batch_ms,
+            status.restarts,
+            host.why_gone() if gone else status.error,
+        )
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it runs, or has ended as it was asked to."""
+        return not self.wanted or self.state in ("RUNNING", "FINISHED", "CREATED", "ENDED")

@@ -11,8 +11,7 @@ from spark_events.sql_runner.deploy.deployer import Deployer, DeployResult
 from spark_events.sql_runner.deploy.host_link import HostLink
 from spark_events.sql_runner.deploy.placement import Placement
 from spark_events.sql_runner.deploy.planner import PlannedQuery, Planner
-from spark_events.sql_runner.deploy.query_row import QueryRow
-from spark_events.sql_runner.deploy.snapshot import QuerySnapshot, Snapshot
+from spark_events.sql_runner.deploy.snapshot import QueryRow, QuerySnapshot, Snapshot
 from spark_events.sql_runner.manifest.folder import Manifests
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.lease import Lease
@@ -23,6 +22,9 @@ _DEPLOY_LEASE_MS = 60_000
 
 class Workspace:
     """A store of queries, and where they run.
+
+    Each method raises ``StoreError`` where the store cannot be read or written, and ``ConfigError`` where a
+    manifest in it, or an order, cannot be understood.
 
     Args:
         url: the store's.
@@ -42,21 +44,11 @@ class Workspace:
         return HostLink(self.store, host)
 
     def queries(self) -> dict[str, QuerySnapshot]:
-        """Return each query that is deployed, or on its way there, as it is now, by its name.
-
-        Raises:
-            ConfigError: a manifest in the store, or an order, cannot be understood.
-            StoreError: the store cannot be read.
-        """
+        """Return each query that is deployed, or on its way there, as it is now, by its name."""
         return Snapshot(self.store).queries(self.placement.host_of)
 
     def rows(self) -> list[QueryRow]:
-        """Return the status of each query, in the order of their names.
-
-        Raises:
-            ConfigError: a manifest in the store, or an order, cannot be understood.
-            StoreError: the store cannot be read.
-        """
+        """Return the status of each query, in the order of their names."""
         return [QueryRow.of(query) for query in self.queries().values()]
 
     def plan(
@@ -71,7 +63,6 @@ class Workspace:
 
         Raises:
             ConfigError: somebody else deploys.
-            StoreError: the store cannot be written.
         """
         lease = Lease(self.store, layout.DEPLOY_LEASE, "another deployment is at work", _DEPLOY_LEASE_MS)
         with lease.held():
@@ -89,7 +80,6 @@ class Workspace:
 
         Raises:
             ConfigError: there is no such query, or somebody else deploys.
-            StoreError: the store cannot be read or written.
             LeaseLost: another deployment has taken over.
         """
         names = self.queries()
@@ -108,7 +98,6 @@ class Workspace:
 
         Raises:
             ConfigError: a session is not there; says how to start it.
-            StoreError: the store cannot be read.
         """
         start = f"spark-events sql session --store {self.store.url} --session {self.placement.session}"
         for link in map(self.link, sorted(hosts)):

@@ -14,13 +14,7 @@ from spark_events.sql_runner.analysis.definitions import TableDefinitions
 from spark_events.sql_runner.host.hosted_query import HostedQuery
 from spark_events.sql_runner.host.next_step import HeldOrder, Step, next_step
 from spark_events.sql_runner.store import layout
-from spark_events.sql_runner.store.host_files import (
-    HostStatus,
-    Order,
-    QueryStatus,
-    read_orders,
-    write_status,
-)
+from spark_events.sql_runner.store.host_files import HostStatus, Order, QueryStatus, read_orders, write_status
 from spark_events.sql_runner.store.lease import Lease, LeaseLost
 from spark_events.sql_runner.store.store import Store, StoreError
 
@@ -200,11 +194,8 @@ class QueryHost:
         for query in self._queries.values():
             while not query.is_over and time.monotonic() < until:
                 query.join(self._poll_s)
-                if not at_once:
-                    self._renew_quietly()
-
-    def _renew_quietly(self) -> None:
-        try:
-            self._renew()
-        except StoreError as error:
-            logger.error("%s", error)
+                try:
+                    if not at_once:
+                        self._renew()
+                except StoreError as error:
+                    logger.error("%s", error)

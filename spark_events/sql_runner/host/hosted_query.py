@@ -34,9 +34,9 @@ class HostedQuery:
     What its code or its Spark query raises ends here: as its status, never as the application's.
 
     Args:
-        spark: a session of the application.
+        spark: any session of the application.
         store: has its checkpoint.
-        definitions: what the application has defined.
+        definitions: the table definitions that the application has run.
         order: the first order.
     """
 

@@ -24,7 +24,6 @@ class HeldOrder:
     """The order that the application has in hand for a query.
 
     Attributes:
-        id: the order's.
         is_over: whether nothing of the query runs any more.
         is_refused: whether the application could not understand the order.
     """

@@ -80,13 +80,7 @@ def _logged_batches(session: Any, target: TargetTable) -> int:
 
 
 def _later_sink(prepared: PreparedQuery, batches_before: int) -> Any:
-    target, gateway = prepared.target, prepared.session.sparkContext._gateway
-    partitions = gateway.jvm.java.util.ArrayList()
-    for column in target.partitions:
-        partitions.add(column)
-    options = gateway.jvm.java.util.HashMap()
-    for key, value in target.options.items():
-        options.put(key, value)
+    target = prepared.target
     return entry_of(prepared.session).laterFileSink(
-        target.location, target.provider, partitions, options, batches_before
+        target.location, target.provider, list(target.partitions), target.options, batches_before
     )

@@ -9,8 +9,7 @@ from typing import Any
 
 from spark_events.api import ConfigError
 from spark_events.sql_runner.manifest.manifest import Manifest, parse_manifest
-from spark_events.sql_runner.manifest.yaml_bounds import MOST_BYTES
-from spark_events.sql_runner.manifest.yaml_text import YamlText, read_yaml
+from spark_events.sql_runner.manifest.yaml_text import MOST_BYTES, YamlText, read_yaml
 
 _SUFFIXES = (".yaml", ".yml")
 _NOT_DEFAULT = ("name", "sql", "code", "meta")
@@ -100,9 +99,8 @@ def _read_template(path: Path) -> YamlText:
 def _with_defaults(text: YamlText, defaults: YamlText | None) -> YamlText:
     if defaults is None:
         return text
-    name = str(text.values.get("name", ""))
-    own = YamlText(defaults.file, _filled(defaults.values, name), defaults.lines)
-    return text.over(own)
+    filled = _filled(defaults.values, str(text.values.get("name", "")))
+    return text.over(YamlText(defaults.file, filled, defaults.lines))
 
 
 def _filled(value: Any, name: str) -> Any:

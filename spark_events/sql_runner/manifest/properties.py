@@ -74,7 +74,6 @@ class FlinkProperties:
     """Flink's properties, translated for Spark.
 
     Attributes:
-        spark: Spark's properties.
         interval: their checkpoint interval, for a processing-time trigger; empty where there is none.
         without_meaning: a sentence for each key that has no meaning for Spark, by the key.
     """

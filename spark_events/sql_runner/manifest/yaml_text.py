@@ -1,4 +1,4 @@
-"""Reads YAML, and remembers on which line each key stands."""
+"""Reads YAML within bounds, and remembers on which line each key stands."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from spark_events.api import ConfigError, needs_extra
 with needs_extra("sql", "pyyaml", "reading manifests"):
     import yaml
 
-from spark_events.sql_runner.manifest.yaml_bounds import demand_bounds
-
+MOST_BYTES = 1 << 20
+"""Of a manifest or a template."""
+_DEEPEST = 50
+_MOST_NODES = 50_000
 _NO_VALUE = (ValueError, KeyError, AttributeError)
 """Raised by PyYAML on a text that is no value of its type, beside errors of its own."""
 _MERGE = "tag:yaml.org,2002:merge"
@@ -55,19 +57,15 @@ class YamlText:
 
 
 def read_yaml(text: str, file: str) -> YamlText:
-    """Read one document.
-
-    Args:
-        text: its text.
-        file: its name, for errors.
+    """Read one document of a file, whose name is for errors.
 
     Raises:
-        ConfigError: it is no YAML, no mapping, larger than ``yaml_bounds`` has it, or says a key twice; names
-            the file and the line.
+        ConfigError: it is no YAML, no mapping, too large or too deep, or says a key twice; names the file and
+            the line.
     """
     loader = None
     try:
-        demand_bounds(text, file)
+        _demand_bounds(text, file)
         loader = yaml.SafeLoader(text)
         node = loader.get_single_node()
         if not isinstance(node, yaml.MappingNode):
@@ -80,7 +78,8 @@ def read_yaml(text: str, file: str) -> YamlText:
         values = loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ConfigError(f"{file}:{line}: no YAML: {_reason(error)}") from error
+        reason = " ".join(str(part) for part in (error.context, error.problem) if part)
+        raise ConfigError(f"{file}:{line}: no YAML: {reason}") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{file}:1: no YAML: {' '.join(str(error).split())}") from error
     finally:
@@ -106,6 +105,42 @@ def _block(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 
 _Dumper.add_representer(str, _block)
+
+
+def _demand_bounds(text: str, file: str) -> None:
+    """Demand that a text is of a size, a depth and a number of nodes that a manifest may have.
+
+    It is looked at before anything is made of it, for it comes from whoever writes manifests. An alias counts
+    as all that it stands for.
+    """
+    if len(text) > MOST_BYTES:
+        raise ConfigError(f"{file}:1: {len(text):,} characters; a manifest has at most {MOST_BYTES:,}")
+    sizes: dict[str, int] = {}
+    open_anchors: list[str | None] = []
+    nodes = [0]
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        place = f"{file}:{event.start_mark.line + 1 if event.start_mark else 1}"
+        if isinstance(event, yaml.AliasEvent):
+            if event.anchor in open_anchors:
+                raise ConfigError(f"{place}: *{event.anchor} is within what it stands for; expected values")
+            nodes[-1] += sizes.get(str(event.anchor), 1)
+        elif isinstance(event, yaml.CollectionStartEvent):
+            open_anchors.append(event.anchor)
+            nodes.append(1)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, size = open_anchors.pop(), nodes.pop()
+            nodes[-1] += size
+            if anchor is not None:
+                sizes[anchor] = size
+        elif isinstance(event, yaml.ScalarEvent):
+            nodes[-1] += 1
+        if len(open_anchors) > _DEEPEST:
+            raise ConfigError(f"{place}: more than {_DEEPEST} levels, one within the other; expected fewer")
+        if sum(nodes) > _MOST_NODES:
+            raise ConfigError(
+                f"{place}: more than {_MOST_NODES:,} values, with each alias (*name) counted as what it "
+                "stands for; expected fewer"
+            )
 
 
 def _lines(node: yaml.Node, above: Keys, file: str) -> Iterator[tuple[Keys, int]]:
@@ -140,10 +175,6 @@ def _demand_values(node: yaml.Node, loader: yaml.SafeLoader, file: str) -> None:
         for item in node.value:
             for part in item if isinstance(item, tuple) else (item,):
                 _demand_values(part, loader, file)
-
-
-def _reason(error: yaml.MarkedYAMLError) -> str:
-    return " ".join(str(part) for part in (error.context, error.problem) if part)
 
 
 def _merged(defaults: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:

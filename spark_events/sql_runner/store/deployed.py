@@ -1,4 +1,7 @@
-"""Deployed queries: their manifests with their meta, in the store."""
+"""Deployed queries: their manifests with their meta, in the store.
+
+All functions raise ``StoreError`` where the store cannot be read or written.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,6 @@ def read_deployed(store: Store, name: str) -> DeployedQuery | None:
 
     Raises:
         ConfigError: the manifest in the store cannot be understood.
-        StoreError: the store cannot be read.
     """
     path = layout.manifest(name)
     data = store.read(path)
@@ -96,29 +98,17 @@ def read_deployed(store: Store, name: str) -> DeployedQuery | None:
 
 
 def deployed_names(store: Store) -> list[str]:
-    """Return the names of all queries that were deployed.
-
-    Raises:
-        StoreError: the store cannot be listed.
-    """
+    """Return the names of all queries that were deployed."""
     files = store.names(layout.MANIFESTS)
     return [file.removesuffix(".yaml") for file in files if file.endswith(".yaml")]
 
 
 def write_deployed(store: Store, deployed: DeployedQuery) -> None:
-    """Write down that a query is deployed.
-
-    Raises:
-        StoreError: the store cannot be written.
-    """
+    """Write down that a query is deployed."""
     store.write(layout.manifest(deployed.manifest.name), write_yaml(deployed.values()).encode())
 
 
 def last_version(store: Store, name: str) -> int:
-    """Return the highest version of a query that ever had a checkpoint or a savepoint; 0 where none had.
-
-    Raises:
-        StoreError: the store cannot be listed.
-    """
+    """Return the highest version of a query that ever had a checkpoint or a savepoint; 0 where none had."""
     versions = store.names(layout.checkpoints(name)) + store.names(layout.savepoints(name))
     return max((int(version) for version in versions if version.isdigit()), default=0)

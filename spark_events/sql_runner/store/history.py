@@ -1,4 +1,7 @@
-"""The history of a query: each of its deployments, a file each."""
+"""The history of a query: each of its deployments, a file each.
+
+All functions raise ``StoreError`` where the store cannot be read or written.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,9 @@ class Deployment:
 
     Attributes:
         at_ms: when, in ms since the epoch.
-        action: what was done.
         version: the query's version after it.
-        reason: why.
-        result: how it ended.
-        who: by whom.
+        result: how it ended, for a person.
+        who: user, machine and process of the deployer.
         savepoint: the savepoint that it made; empty for none.
     """
 
@@ -34,20 +35,12 @@ class Deployment:
 
 
 def add_history(store: Store, name: str, entry: Deployment) -> None:
-    """Add to the history of a query.
-
-    Raises:
-        StoreError: the store cannot be written.
-    """
+    """Add to the history of a query."""
     store.write(f"{layout.history(name)}/{entry.at_ms:015d}-{layout.new_id()}.json", orjson.dumps(entry))
 
 
 def read_history(store: Store, name: str) -> list[Deployment]:
-    """Return the history of a query, the oldest first.
-
-    Raises:
-        StoreError: the store cannot be read.
-    """
+    """Return the history of a query, the oldest first."""
     folder = layout.history(name)
     entries = (store.read(f"{folder}/{file}") for file in store.names(folder))
     return [Deployment(**orjson.loads(entry)) for entry in entries if entry is not None]

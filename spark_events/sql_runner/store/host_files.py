@@ -1,4 +1,8 @@
-"""The two files of an application in the store: its orders, by deployers; and its status, by itself."""
+"""The two files of an application in the store: its orders, by deployers; and its status, by itself.
+
+All functions raise ``StoreError`` where the store cannot be read or written, or another version of
+spark-events has written the file.
+"""
 
 from __future__ import annotations
 
@@ -69,6 +73,11 @@ class QueryStatus:
         """Whether the query does not run, and will not by itself."""
         return JobStatus(self.state).terminal
 
+    @property
+    def has_failed_to_start(self) -> bool:
+        """Whether it failed before its first micro-batch had passed."""
+        return bool(self.error) and not self.started
+
 
 @dataclass(frozen=True, slots=True)
 class HostStatus:
@@ -90,11 +99,7 @@ class HostStatus:
 
 
 def read_orders(store: Store, host: str) -> dict[str, Order]:
-    """Return the orders for an application, by the names of the queries.
-
-    Raises:
-        StoreError: the store cannot be read, or another version of spark-events has written it.
-    """
+    """Return the orders for an application, by the names of the queries."""
     path = layout.orders(host)
     data = store.read(path)
     if data is None:
@@ -107,20 +112,12 @@ def read_orders(store: Store, host: str) -> dict[str, Order]:
 
 
 def write_orders(store: Store, host: str, orders: Mapping[str, Order]) -> None:
-    """Write the orders for an application; one deployer at a time does.
-
-    Raises:
-        StoreError: the store cannot be written.
-    """
+    """Write the orders for an application; one deployer at a time does."""
     store.write(layout.orders(host), orjson.dumps({"orders": orders}, option=orjson.OPT_INDENT_2))
 
 
 def read_status(store: Store, host: str) -> HostStatus | None:
-    """Return the last status of an application; None where it has never written one.
-
-    Raises:
-        StoreError: the store cannot be read, or another version of spark-events has written it.
-    """
+    """Return the last status of an application; None where it has never written one."""
     path = layout.status(host)
     data = store.read(path)
     if data is None:
@@ -132,11 +129,7 @@ def read_status(store: Store, host: str) -> HostStatus | None:
 
 
 def write_status(store: Store, host: str, status: HostStatus) -> None:
-    """Write the status of an application.
-
-    Raises:
-        StoreError: the store cannot be written.
-    """
+    """Write the status of an application."""
     store.write(layout.status(host), orjson.dumps(status, option=orjson.OPT_INDENT_2))
 
 

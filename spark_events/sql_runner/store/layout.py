@@ -5,14 +5,10 @@ from __future__ import annotations
 import uuid
 
 MANIFESTS = "manifests"
-CHECKPOINTS = "checkpoints"
-SAVEPOINTS = "savepoints"
-HISTORY = "history"
 HOSTS = "hosts"
 DEPLOY_LEASE = "locks/deploy"
 SESSION, APPLICATION = "session-", "application-"
 """The prefixes of the names of applications that host queries: of many, and of one."""
-SAVEPOINT_PREFIX = "savepoint-"
 SAVEPOINT_COMPLETE = "_metadata"
 """The file that a savepoint gets last; one without it is not whole."""
 
@@ -24,22 +20,22 @@ def manifest(name: str) -> str:
 
 def checkpoints(name: str, version: int | None = None) -> str:
     """Return the folder with the checkpoints of a query, or of one of its versions."""
-    return f"{CHECKPOINTS}/{name}" if version is None else f"{CHECKPOINTS}/{name}/{version}"
+    return f"checkpoints/{name}" if version is None else f"checkpoints/{name}/{version}"
 
 
 def savepoints(name: str, version: int | None = None) -> str:
     """Return the folder with the savepoints of a query, or of one of its versions."""
-    return f"{SAVEPOINTS}/{name}" if version is None else f"{SAVEPOINTS}/{name}/{version}"
+    return f"savepoints/{name}" if version is None else f"savepoints/{name}/{version}"
 
 
 def savepoint(name: str, version: int, savepoint_id: str) -> str:
     """Return the folder of a savepoint."""
-    return f"{savepoints(name, version)}/{SAVEPOINT_PREFIX}{savepoint_id}"
+    return f"{savepoints(name, version)}/savepoint-{savepoint_id}"
 
 
 def history(name: str) -> str:
     """Return the folder with a file for each deployment of a query."""
-    return f"{HISTORY}/{name}"
+    return f"history/{name}"
 
 
 def host_lease(host: str) -> str:

@@ -66,7 +66,7 @@ class LeaseHolder:
 
 
 class Lease:
-    """One lease.
+    """One lease; each method raises ``StoreError`` where the store cannot be read or written.
 
     Args:
         store: where it is kept.
@@ -87,11 +87,7 @@ class Lease:
         self._mine: tuple[int, LeaseHolder] | None = None
 
     def holder(self) -> LeaseHolder | None:
-        """Return who has it; None where nobody has.
-
-        Raises:
-            StoreError: the store cannot be read.
-        """
+        """Return who has it; None where nobody has."""
         _, holder = self._newest()
         return None if holder is None or holder.is_over(self._clock()) else holder
 
@@ -100,7 +96,6 @@ class Lease:
 
         Raises:
             ConfigError: somebody else has it; says who, and since when.
-            StoreError: the store cannot be written.
         """
         number, holder = self._newest()
         now = self._clock()
@@ -122,7 +117,6 @@ class Lease:
 
         Raises:
             LeaseLost: another process has it now.
-            StoreError: the store cannot be written.
         """
         assert self._mine is not None, "take() comes first"
         number, mine = self._mine
@@ -149,7 +143,6 @@ class Lease:
 
         Raises:
             ConfigError: somebody else has it.
-            StoreError: the store cannot be written.
         """
         self.take()
         done = threading.Event()
@@ -177,7 +170,6 @@ class Lease:
 
         Raises:
             LeaseLost: another process has it now.
-            StoreError: the store cannot be read.
         """
         assert self._mine is not None, "take() comes first"
         if max(self._numbers(), default=0) > self._mine[0]:

@@ -1,4 +1,7 @@
-"""Savepoints and checkpoints: the state of a query from which it goes on."""
+"""Savepoints and checkpoints: the state of a query from which it goes on.
+
+All functions raise ``StoreError`` where the store cannot be read or written.
+"""
 
 from __future__ import annotations
 
@@ -60,11 +63,7 @@ class QueryState:
 
 
 def make_savepoint(store: Store, name: str, meta: Meta, savepoint_id: str) -> Savepoint:
-    """Copy the checkpoint of a query that has stopped; a savepoint that is whole is left as it is.
-
-    Raises:
-        StoreError: it cannot be copied.
-    """
+    """Copy the checkpoint of a query that has stopped; a savepoint that is whole is left as it is."""
     path = layout.savepoint(name, meta.query_version, savepoint_id)
     if whole := read_savepoint(store, path):
         return whole
@@ -77,21 +76,13 @@ def make_savepoint(store: Store, name: str, meta: Meta, savepoint_id: str) -> Sa
 
 
 def read_savepoint(store: Store, path: str) -> Savepoint | None:
-    """Return a savepoint; None where it is not whole.
-
-    Raises:
-        StoreError: the store cannot be read.
-    """
+    """Return a savepoint; None where it is not whole."""
     data = store.read(f"{path}/{layout.SAVEPOINT_COMPLETE}")
     return Savepoint(**orjson.loads(data)) if data is not None else None
 
 
 def all_savepoints(store: Store, name: str, version: int) -> list[Savepoint]:
-    """Return the whole savepoints of a version, the oldest first.
-
-    Raises:
-        StoreError: the store cannot be read.
-    """
+    """Return the whole savepoints of a version, the oldest first."""
     folder = layout.savepoints(name, version)
     savepoints = (read_savepoint(store, f"{folder}/{name}") for name in store.names(folder))
     return sorted((savepoint for savepoint in savepoints if savepoint), key=lambda whole: whole.at_ms)
@@ -101,9 +92,6 @@ def latest_state(store: Store, name: str, meta: Meta) -> QueryState | None:
     """Return from where a version goes on: its checkpoint, or a savepoint that is further.
 
     A checkpoint in which no micro-batch has begun is no state; Spark writes the first before it reads.
-
-    Raises:
-        StoreError: the store cannot be read.
     """
     states = [
         QueryState(savepoint.path, savepoint.batch, is_savepoint=True)
@@ -121,7 +109,6 @@ def restore(store: Store, name: str, version: int, savepoint: str) -> str:
 
     Raises:
         SavepointError: files of it are missing, or are not what they were.
-        StoreError: it cannot be copied.
     """
     checkpoint = f"{layout.checkpoints(name, version)}/{layout.new_id()}"
     original = read_savepoint(store, savepoint)
@@ -140,21 +127,13 @@ def restore(store: Store, name: str, version: int, savepoint: str) -> str:
 
 
 def begin_checkpoint(store: Store, meta: Meta) -> None:
-    """Give an empty checkpoint its query's id, so that Spark calls the query by it.
-
-    Raises:
-        StoreError: it cannot be written.
-    """
+    """Give an empty checkpoint its query's id, so that Spark calls the query by it."""
     path = f"{meta.checkpoint}/{_SPARK_METADATA}"
     if store.read(path) is None:
         store.write(path, orjson.dumps({"id": meta.query_id}))
 
 
 def last_batch(store: Store, checkpoint: str) -> int:
-    """Return the last micro-batch that a checkpoint has committed; -1 for none.
-
-    Raises:
-        StoreError: the store cannot be listed.
-    """
+    """Return the last micro-batch that a checkpoint has committed; -1 for none."""
     names = store.names(f"{checkpoint}/{_COMMITS}")
     return max((int(name) for name in names if name.isdigit()), default=-1)

@@ -26,7 +26,8 @@ class StoreError(SparkEventsError):
 class Store:
     """A folder of any file system.
 
-    A file is written all at once: a reader sees its content before or after.
+    A file is written all at once: a reader sees its content before or after. Each method but ``check`` raises
+    ``StoreError`` where the file system does not do it.
 
     Args:
         url: a local folder, or a URL as Spark takes it: ``s3a://bucket/queries``, ``hdfs://name/queries``.
@@ -69,11 +70,7 @@ class Store:
             raise ConfigError(f"store {self.url}: cannot be reached: {_reason(error)}") from error
 
     def read(self, path: str) -> bytes | None:
-        """Return the content of a file; None where there is none.
-
-        Raises:
-            StoreError: it cannot be read.
-        """
+        """Return the content of a file; None where there is none."""
         with self._reporting("read", path):
             for _ in range(_READ_TRIES):
                 name = self._current_name(path)
@@ -86,33 +83,26 @@ class Store:
             raise StoreError(f"store {self.url}: {path} is written all the time, and cannot be read")
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file, whether there is one or not.
-
-        Raises:
-            StoreError: it cannot be written.
-        """
+        """Write a file, whether there is one or not."""
         with self._reporting("written", path):
             if not self._by_rename:
                 self._fs.pipe_file(self._at(path), data)
                 return
             made = self._write_beside(path, data)
             if self._is_local:
-                self._fs.mv(made, self._at(path))
+                self._move(made, path)
                 return
             # HDFS renames onto nothing that is there: read() finds the new file by its other name meanwhile.
             self._remove(path + _NEW)
-            self._fs.mv(made, self._at(path + _NEW))
+            self._move(made, path + _NEW)
             self._remove(path)
-            self._fs.mv(self._at(path + _NEW), self._at(path))
+            self._move(path + _NEW, path)
 
     def create(self, path: str, data: bytes) -> bool:
         """Write a file that must not be there.
 
         Returns:
             Whether it was not: of several that create it at once, one gets True.
-
-        Raises:
-            StoreError: it cannot be written.
         """
         with self._reporting("written", path):
             if not self._by_rename:
@@ -125,31 +115,18 @@ class Store:
             try:
                 return self._link(made, path) if self._is_local else self._rename(made, path)
             finally:
-                self._remove_at(made)
+                self._remove(made)
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of the files and folders in a folder, sorted; none where there is no such folder.
-
-        Raises:
-            StoreError: it cannot be listed.
-        """
+        """Return the names of files and folders in a folder, sorted; none where there is no such folder."""
         with self._reporting("listed", folder):
-            try:
-                paths = {str(path).rstrip("/") for path in self._fs.ls(self._at(folder), detail=False)}
-            except FileNotFoundError:
-                return []
-            paths.discard(self._at(folder))  # an object store may list the folder itself
-            names = {path.rsplit("/", 1)[-1] for path in paths}
+            names = self._listed(folder)
             if self._is_hdfs:  # whoever wrote it may have been killed before it had its name
                 names = {name.removesuffix(_NEW) for name in names}
             return sorted(name for name in names if not name.endswith(_MADE))
 
     def sizes(self, folder: str) -> dict[str, int]:
-        """Return the size in bytes of each file below a folder, by its path from there.
-
-        Raises:
-            StoreError: it cannot be listed.
-        """
+        """Return the size in bytes of each file below a folder, by its path from there."""
         with self._reporting("listed", folder):
             root = self._at(folder)
             try:
@@ -167,9 +144,6 @@ class Store:
 
         Returns:
             The size in bytes of each file of the copy, by its path from there.
-
-        Raises:
-            StoreError: it cannot be copied.
         """
         for _ in range(_COPY_TRIES):
             before = self.sizes(source)
@@ -181,21 +155,24 @@ class Store:
         raise StoreError(f"store {self.url}: {source} still changes, or its copy {target} is never whole")
 
     def delete(self, path: str) -> None:
-        """Remove a file or a folder with all that is in it, where it is there.
-
-        Raises:
-            StoreError: it cannot be removed.
-        """
+        """Remove a file or a folder with all that is in it, where it is there."""
         with self._reporting("removed", path):
             self._remove(path)
+
+    def _listed(self, folder: str) -> set[str]:
+        """Return all names in a folder; none where there is no such folder."""
+        try:
+            paths = {str(path).rstrip("/") for path in self._fs.ls(self._at(folder), detail=False)}
+        except FileNotFoundError:
+            return set()
+        paths.discard(self._at(folder))  # an object store may list the folder itself
+        return {path.rsplit("/", 1)[-1] for path in paths}
 
     def _copy_file(self, source: str, target: str) -> None:
         with self._reporting("copied", source):
             self._make_parent(target)
-            try:
+            with suppress(FileNotFoundError):
                 self._fs.cp_file(self._at(source), self._at(target))
-            except FileNotFoundError:
-                return
 
     def _current_name(self, path: str) -> str | None:
         """Return by which name a file is there; None where it is not.
@@ -205,10 +182,7 @@ class Store:
         if not self._is_hdfs:
             return path
         folder, _, name = path.rpartition("/")
-        try:
-            names = {str(file).rsplit("/", 1)[-1] for file in self._fs.ls(self._at(folder), detail=False)}
-        except FileNotFoundError:
-            return None
+        names = self._listed(folder)
         return path if name in names else path + _NEW if name + _NEW in names else None
 
     def _content(self, path: str) -> bytes:
@@ -221,15 +195,15 @@ class Store:
         return content
 
     def _write_beside(self, path: str, data: bytes) -> str:
-        made = self._at(f"{path}.{uuid.uuid4().hex[:8]}{_MADE}")
+        made = f"{path}.{uuid.uuid4().hex[:8]}{_MADE}"
         self._make_parent(path)
-        self._fs.pipe_file(made, data)
+        self._fs.pipe_file(self._at(made), data)
         return made
 
     def _link(self, made: str, path: str) -> bool:
         """Give a local file its name, where nothing has it; fsspec's own way looks first, then writes."""
         try:
-            os.link(made, self._at(path))
+            os.link(self._at(made), self._at(path))
         except FileExistsError:
             return False
         return True
@@ -238,10 +212,10 @@ class Store:
         """Give a file of HDFS its name, where nothing has it; WebHDFS does not say that a rename failed."""
         failed: OSError | None = None
         try:
-            self._fs.mv(made, self._at(path))
+            self._move(made, path)
         except OSError as error:
             failed = error
-        if not self._exists(made):
+        if not self._exists(self._at(made)):
             return True
         if failed is not None and not self._exists(self._at(path)):
             raise failed
@@ -255,12 +229,12 @@ class Store:
             return False
         return True
 
-    def _remove(self, path: str) -> None:
-        self._remove_at(self._at(path))
+    def _move(self, source: str, target: str) -> None:
+        self._fs.mv(self._at(source), self._at(target))
 
-    def _remove_at(self, path: str) -> None:
+    def _remove(self, path: str) -> None:
         with suppress(FileNotFoundError):
-            self._fs.rm(path, recursive=True)
+            self._fs.rm(self._at(path), recursive=True)
 
     def _make_parent(self, path: str) -> None:
         if self._by_rename:

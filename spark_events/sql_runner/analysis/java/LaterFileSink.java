@@ -2,10 +2,11 @@ package io.sparkevents.sqlrunner;
 
 import io.sparkevents.jvm.Calls;
 import io.sparkevents.jvm.Reflect;
-import java.lang.reflect.Constructor;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.api.java.function.VoidFunction2;
+import org.apache.spark.sql.execution.datasources.DataSource$;
+import org.apache.spark.sql.internal.SQLConf;
 
 /**
  * Writes micro-batches into a folder to which another query has written before. Spark keeps one log for a folder and
@@ -13,21 +14,18 @@ import org.apache.spark.api.java.function.VoidFunction2;
  * batches come after those that are there.
  */
 public final class LaterFileSink implements VoidFunction2 {
-    private static final String[] SINKS = {
-        "org.apache.spark.sql.execution.streaming.sinks.FileStreamSink",
-        "org.apache.spark.sql.execution.streaming.FileStreamSink"
-    };
     private final Object sink;
     private final long batchesBefore;
 
     public LaterFileSink(
         Object session, String path, String provider, List partitions, Map options, long batchesBefore)
         throws Throwable {
-        Constructor constructor = sinkClass().getConstructors()[0];
-        Class format = formatClass(session, provider);
-        Object formatInstance = format.getConstructor(new Class[0]).newInstance(new Object[0]);
-        this.sink = constructor.newInstance(
-            new Object[] {session, path, formatInstance, Calls.seq(partitions), Calls.map(options)});
+        Class sinkClass = RunnerEntry.classOf(
+            "org.apache.spark.sql.execution.streaming.sinks.FileStreamSink",
+            "org.apache.spark.sql.execution.streaming.FileStreamSink");
+        Object format = newInstance(formatClass(session, provider));
+        this.sink = sinkClass.getConstructors()[0].newInstance(
+            new Object[] {session, path, format, Calls.seq(partitions), Calls.map(options)});
         this.batchesBefore = batchesBefore;
     }
 
@@ -42,25 +40,15 @@ public final class LaterFileSink implements VoidFunction2 {
         }
     }
 
-    private static Class sinkClass() throws ClassNotFoundException {
-        try {
-            return load(SINKS[0]);
-        } catch (ClassNotFoundException before41) {
-            return load(SINKS[1]);
-        }
-    }
-
     /** Returns the class that writes a format of files, also where a newer class of the format comes before it. */
     private static Class formatClass(Object session, String provider) throws Throwable {
-        Object conf = Reflect.path(session, "sessionState.conf");
-        Object sources = load("org.apache.spark.sql.execution.datasources.DataSource$").getField("MODULE$").get(null);
-        Class source = (Class) Calls.call(sources, "lookupDataSource", new Object[] {provider, conf});
-        Object instance = source.getConstructor(new Class[0]).newInstance(new Object[0]);
-        Object fileFormat = Reflect.get(instance, "fallbackFileFormat");
+        SQLConf conf = (SQLConf) Reflect.path(session, "sessionState.conf");
+        Class source = DataSource$.MODULE$.lookupDataSource(provider, conf);
+        Object fileFormat = Reflect.get(newInstance(source), "fallbackFileFormat");
         return fileFormat == null ? source : (Class) fileFormat;
     }
 
-    private static Class load(String name) throws ClassNotFoundException {
-        return Thread.currentThread().getContextClassLoader().loadClass(name);
+    private static Object newInstance(Class type) throws Exception {
+        return type.getConstructor(new Class[0]).newInstance(new Object[0]);
     }
 }

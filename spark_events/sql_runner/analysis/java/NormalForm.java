@@ -4,7 +4,6 @@ import io.sparkevents.jvm.Calls;
 import io.sparkevents.jvm.Identities;
 import io.sparkevents.jvm.Reflect;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;

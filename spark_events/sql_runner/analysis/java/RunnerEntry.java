@@ -5,13 +5,15 @@ import io.sparkevents.jvm.Reflect;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
 import org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker;
+import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.streaming.OutputMode;
+import org.apache.spark.sql.types.DataType;
 
 /** The methods of the runner that Python calls. */
 public final class RunnerEntry {
-    private static final String[] DATASETS = {"org.apache.spark.sql.classic.Dataset$", "org.apache.spark.sql.Dataset$"};
     private final Object session;
 
     public RunnerEntry(Object session) {
@@ -38,7 +40,8 @@ public final class RunnerEntry {
     /** Returns the data of a parsed query that reads some relations as streams: see Relations. */
     public Object read(Object plan, Map streams) throws Throwable {
         Object changed = new Relations(streams).apply(plan);
-        return Calls.call(datasets(), "ofRows", new Object[] {session, changed});
+        Class datasets = classOf("org.apache.spark.sql.classic.Dataset$", "org.apache.spark.sql.Dataset$");
+        return Calls.call(datasets.getField("MODULE$").get(null), "ofRows", new Object[] {session, changed});
     }
 
     /** Returns the parts of a table's name. */
@@ -49,17 +52,28 @@ public final class RunnerEntry {
 
     /** Returns the parts of the name of the table that a statement makes; none for another statement. */
     public List createdTable(String sql) throws Throwable {
-        return TargetTable.created(parse(sql));
+        Object plan = parse(sql);
+        return Reflect.list(Reflect.isA(plan, "CreateTable") ? Reflect.path(plan, "name.nameParts") : null);
     }
 
-    /** Returns the properties of a table: see TargetTable. */
+    /** Returns the properties of a table by their names; of one of another catalog, no property has a value. */
     public Map table(String name) throws Throwable {
-        return TargetTable.find(session, name);
+        Object dataset = Calls.call(session, "table", new Object[] {name});
+        LogicalPlan plan = (LogicalPlan) Reflect.path(dataset, "queryExecution.analyzed");
+        // Above the relation there may be a projection, as for columns of type CHAR.
+        Object table = Reflect.first(Reflect.list(plan.collectLeaves()).get(0), "catalogTable|tableMeta");
+        HashMap properties = new HashMap();
+        properties.put("provider", Reflect.get(table, "provider"));
+        properties.put("location", Reflect.location(Reflect.get(table, "location")));
+        properties.put("options", Reflect.map(Reflect.path(table, "storage.properties")));
+        properties.put("properties", Reflect.map(Reflect.get(table, "properties")));
+        properties.put("partitions", Reflect.list(Reflect.get(table, "partitionColumnNames")));
+        return properties;
     }
 
     /** Tells whether Spark would store a value of one type in a column of another one, without losing any. */
     public boolean fits(String given, String wanted) throws Throwable {
-        return TargetTable.fits(given, wanted);
+        return Cast.canANSIStoreAssign(DataType.fromJson(given), DataType.fromDDL(wanted));
     }
 
     /** Throws where Spark cannot run a query as a stream in that output mode. */
@@ -74,9 +88,19 @@ public final class RunnerEntry {
         return Calls.json(new NormalForm(session).of(analysed));
     }
 
-    /** Lets a query end after its micro-batch: see GracefulStop. */
+    /**
+     * Lets a streaming query end after the micro-batch that it is in; Spark's own stop() breaks it off. Does nothing
+     * where this Spark has no such way: what stops the query waits until it is idle all the same.
+     */
     public void stopAfterBatch(Object query) throws Exception {
-        GracefulStop.begin(query);
+        Object stream = Reflect.get(query, "streamingQuery");
+        Object state = Reflect.get(stream == null ? query : stream, "state");
+        if (!(state instanceof AtomicReference)) {
+            return;
+        }
+        Class now = ((AtomicReference) state).get().getClass();
+        String name = now.getName().substring(0, now.getName().lastIndexOf('.')) + ".TERMINATED$";
+        ((AtomicReference) state).set(now.getClassLoader().loadClass(name).getField("MODULE$").get(null));
     }
 
     /** Returns a writer of micro-batches for foreachBatch: see LaterFileSink. */
@@ -85,15 +109,13 @@ public final class RunnerEntry {
         return new LaterFileSink(session, path, provider, partitions, options, batchesBefore);
     }
 
-    private static Object datasets() throws Exception {
+    /** Returns a class of Spark by its name, or by the one that it has in older versions. */
+    static Class classOf(String name, String olderName) throws ClassNotFoundException {
         ClassLoader loader = Thread.currentThread().getContextClassLoader();
-        for (int i = 0; i < DATASETS.length; i++) {
-            try {
-                return Class.forName(DATASETS[i], true, loader).getField("MODULE$").get(null);
-            } catch (ClassNotFoundException other) {
-                continue;
-            }
+        try {
+            return loader.loadClass(name);
+        } catch (ClassNotFoundException error) {
+            return loader.loadClass(olderName);
         }
-        throw new ClassNotFoundException(DATASETS[0]);
     }
 }
