@@ -18,14 +18,15 @@ stop_between_batches(query)
 bridge.await_bus(10_000)
 held = []
 while records := bridge.drain(10, 0):
-    held += [record for _, record in records]
+    held += records
 print(
     json.dumps(
         {
-            "names": [record["Event"].split("$")[-1] for record in held],
-            "jobs": [record["Job ID"] for record in held if record["Event"] == "SparkListenerJobStart"],
+            "names": [record["Event"].split("$")[-1] for _, record in held],
+            "jobs": [record["Job ID"] for _, record in held if record["Event"] == "SparkListenerJobStart"],
+            "times": [received_ms for received_ms, _ in held],
             "dropped": bridge.dropped,
-            "bytes": sum(len(json.dumps(record)) for record in held),
+            "bytes": sum(len(json.dumps(record)) for _, record in held),
         }
     )
 )
