@@ -46,12 +46,16 @@ def follow(
     positions = LogPositions(state or default_path(folder))
     follower = Follower(folder, given, positions, complete_too)
     print_warnings(follower.warnings)
-    say(f"follows {plain(folder)}; cursors in {plain(str(positions.path))}", err)
-    raise typer.Exit(_run_until_signal(follower))
+    begins = f"follows {plain(folder)}; cursors in {plain(str(positions.path))}"
+    raise typer.Exit(_run_until_signal(follower, begins))
 
 
-def _run_until_signal(follower: Follower) -> int:
-    """Return the exit code: 0 after SIGTERM, 130 after SIGINT."""
+def _run_until_signal(follower: Follower, begins: str) -> int:
+    """Return the exit code: 0 after SIGTERM, 130 after SIGINT.
+
+    Args:
+        begins: the line to show when a signal would end it well.
+    """
     code = 0
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -61,6 +65,7 @@ def _run_until_signal(follower: Follower) -> int:
 
     before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
+        say(begins, err)
         follower.run()
     finally:
         for number, handler in before.items():

@@ -43,7 +43,7 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
     problems = [*configuration.problems, *problems_of(conf), *unknown_keys(conf)]
     reporters: list[CheckedReporter] = []
     for setup in configuration.setups:
-        _check_reporter(setup, conf, connect, reporters, problems)
+        _check_reporter(setup, connect, reporters, problems)
     if not configuration.setups and not problems:
         problems.append(
             f"no reporter is configured; set {EVENTS.prefix}<name>.{FACTORY.name}, as the file "
@@ -56,7 +56,6 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
 
 def _check_reporter(
     setup: ReporterSetup,
-    conf: Mapping[str, str],
     connect: bool,
     reporters: list[CheckedReporter],
     problems: list[str],
@@ -70,7 +69,7 @@ def _check_reporter(
         text = describe(error)
         problems.append(text if text.startswith("spark.") else f"{title}: {text}")
         return
-    factory = conf.get(f"{title}.{FACTORY.name}", setup.name)
+    factory = setup.settings.factory_class or setup.name
     reporters.append(CheckedReporter(setup.kind.name, setup.name, factory, str(reached)))
 
 

@@ -19,11 +19,16 @@ bridge.await_bus(10_000)
 held = []
 while records := bridge.drain(10, 0):
     held += records
+starts = [record for _, record in held if record["Event"] == "SparkListenerJobStart"]
 print(
     json.dumps(
         {
             "names": [record["Event"].split("$")[-1] for _, record in held],
-            "jobs": [record["Job ID"] for _, record in held if record["Event"] == "SparkListenerJobStart"],
+            "jobs": [start["Job ID"] for start in starts],
+            # The query's thread may take a number and start its job after the next of the main thread.
+            "own_jobs": [
+                start["Job ID"] for start in starts if "sql.streaming.queryId" not in start["Properties"]
+            ],
             "times": [received_ms for received_ms, _ in held],
             "dropped": bridge.dropped,
             "bytes": sum(len(json.dumps(record)) for _, record in held),

@@ -53,8 +53,9 @@ def test_killed_fifty_times(own_collector: Callable[..., Collector], tmp_path: P
     collector = own_collector()
     collector.start()
     nobody = f"http://127.0.0.1:{free_port()}"
-    stored = 0
-    for _ in range(50):
+    stored = kills = 0
+    while kills < 50 or stored <= 100:  # on a busy machine, many are killed before they have stored anything
+        kills += 1
         endpoint = chance.choice((collector.grpc, nobody))
         stored = run_and_kill(endpoint, tmp_path, tmp_path / "journal", stored, chance.random() * 0.3)
     last = Reporting(collector.grpc, tmp_path / "journal")
@@ -64,7 +65,6 @@ def test_killed_fifty_times(own_collector: Callable[..., Collector], tmp_path: P
     wait_until(lambda: set(collector.ids()) >= set(ids), "each stored event is in the collector's file")
     # Those that were being stored when the last process was killed may be there as well.
     assert max(collector.ids()) <= f"e{stored + 7:07d}"
-    assert stored > 20  # on a busy machine, most are killed before they have stored anything
 
 
 def content(record: dict[str, Any]) -> tuple[Any, ...]:

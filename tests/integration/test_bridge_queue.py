@@ -25,7 +25,7 @@ def test_full(tmp_path: Path, policy: str) -> None:
     assert left["bytes"] < 80_000  # JSON is written a little wider here
     assert left["names"].count("QueryStartedEvent") == 1
     assert left["names"].count("QueryTerminatedEvent") == 1
-    # Not by the jobs' numbers: the query's thread may take one and start its job after the next.
+    assert left["own_jobs"] == sorted(left["own_jobs"])
     assert left["times"] == sorted(left["times"])
     first_is_there, last_is_there = 0 in left["jobs"], "QueryTerminatedEvent" in left["names"][-4:]
     assert first_is_there is (policy == "newest")

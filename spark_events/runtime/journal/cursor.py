@@ -49,7 +49,7 @@ class JournalCursor:
         """
         self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         data = os.pread(self._fd, 2 * _SLOT, 0)
-        slots = (data[:_SLOT], data[_SLOT:])
+        slots = (data[:_SLOT], data[_SLOT : 2 * _SLOT])
         written = [parsed for slot in slots if (parsed := _parse(slot))]
         if not written:
             os.pwrite(self._fd, bytes(2 * _SLOT), 0)
