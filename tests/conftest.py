@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from spark_events.spark.java_runtime import ensure_java
-from tests.support import quick_java
+from tests.support import quick_java, workers
 from tests.support.collector import Collector
 from tests.support.paths import SHARED_DATA
 from tests.support.pki import Pki
@@ -24,6 +24,11 @@ def pytest_report_header() -> list[str]:
 
     names = ("pyspark", "opentelemetry-sdk", "prometheus-client")
     return [", ".join(f"{name} {version(name)}" for name in names), f"collector: {OTELCOL.exists()}"]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    workers.group(items)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

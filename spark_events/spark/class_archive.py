@@ -95,7 +95,9 @@ def make(archive: Path, conf: Mapping[str, str] | None = None) -> None:
     """
     archive.parent.mkdir(parents=True, exist_ok=True)
     unfinished = archive.with_suffix(f".{os.getpid()}.new")
-    os.environ[JVM_OPTIONS] = f"-XX:ArchiveClassesAtExit={unfinished} {_QUIET} {os.environ.get(JVM_OPTIONS, '')}"
+    os.environ[JVM_OPTIONS] = (
+        f"-XX:ArchiveClassesAtExit={unfinished} {_QUIET} {os.environ.get(JVM_OPTIONS, '')}"
+    )
     try:
         with tempfile.TemporaryDirectory() as folder:
             jvm = _run_application(Path(folder), conf or {})
@@ -116,7 +118,7 @@ def _folder() -> Path | None:
 
 
 def _has_folder_in_class_path() -> bool:
-    """Return whether Java would leave an archive unused: it does where a folder with files is a part of it."""
+    """Return whether the class path has a folder with files: Java leaves an archive unused then."""
     given = (os.environ.get(name) for name in _FOLDERS_OF_CLASS_PATH)
     home = os.environ.get("SPARK_HOME")
     folders = [*filter(None, given), *([f"{home}/conf"] if home else [])]
