@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from email.utils import formatdate
@@ -319,3 +321,35 @@ def test_service_name_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> N
 
     assert name() == "from-env"
     assert name(service__name="configured") == "configured"
+
+
+FORKS = """
+import subprocess, sys, threading
+from spark_events_otlp.grpc_import import grpc
+
+calls = [grpc.insecure_channel(sys.argv[1]).unary_unary("/nobody") for _ in range(4)]
+over = threading.Event()
+
+def call(one):
+    while not over.is_set():
+        try:
+            one(b"", timeout=0.05)
+        except grpc.RpcError:
+            pass
+
+threads = [threading.Thread(target=call, args=(one,)) for one in calls]
+for thread in threads:
+    thread.start()
+for _ in range(100):
+    subprocess.run(["/bin/true"], preexec_fn=lambda: None, check=True)
+over.set()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_a_driver_starts_processes_beside_grpc() -> None:
+    """PySpark starts its JVM by fork and exec: gRPC's handlers of fork would stop it, and say so."""
+    command = [sys.executable, "-c", FORKS, f"127.0.0.1:{free_port()}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

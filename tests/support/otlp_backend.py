@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-import grpc
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
@@ -30,6 +29,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
     ExportMetricsServiceResponse,
 )
+from spark_events_otlp.grpc_import import grpc
 
 _GRPC_OF_HTTP = {
     400: grpc.StatusCode.INVALID_ARGUMENT,

@@ -6,12 +6,12 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-import grpc
 from google.protobuf.message import DecodeError
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
 from spark_events.api import Refused, RetryLater
+from spark_events_otlp.grpc_import import grpc
 from spark_events_otlp.signals import Signal
 from spark_events_otlp.transport import TRIES_OF_UNCLEAR, Endpoint, OtlpTransport
 
