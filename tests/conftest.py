@@ -11,10 +11,10 @@ import pytest
 from spark_events.spark.java_runtime import ensure_java
 from tests.support import quick_java, workers
 from tests.support.collector import Collector
-from tests.support.paths import SHARED_DATA
 from tests.support.pki import Pki
 from tests.support.prometheus import PrometheusServer, Pushgateway
 from tests.support.requirements import OTELCOL, missing, need
+from tests.support.sample_logs import history_server_answer, unpack_sample_logs
 
 quick_java.use()
 
@@ -107,8 +107,12 @@ def pushgateway(tmp_path: Path) -> Iterator[Pushgateway]:
 
 
 @pytest.fixture(scope="session")
-def event_logs() -> Path:
-    """The real event logs beside the repository."""
-    if not SHARED_DATA.is_dir():
-        pytest.skip(f"no {SHARED_DATA}: real event logs are not beside this clone")
-    return SHARED_DATA
+def event_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of Spark's own sample event logs."""
+    return unpack_sample_logs(tmp_path_factory.mktemp("event-logs")) / "spark-events"
+
+
+@pytest.fixture(scope="session")
+def history_server(event_logs: Path) -> Callable[[str], Any]:
+    """Return what Spark's History Server answers to a question about one of the event logs."""
+    return lambda name: history_server_answer(event_logs.parent, name)

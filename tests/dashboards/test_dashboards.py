@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from tests.support.dashboards import FOLDER, RULES, Panel, boards, expanded, panels
-from tests.support.paths import REPO, SHARED_DATA
+from tests.support.paths import REPO
 
 PANELS = [pytest.param(panel, id=f"{panel.board}: {panel.title}") for panel in panels()]
 BOARDS = [pytest.param(name, board, id=name) for name, board in boards().items()]
@@ -44,7 +44,7 @@ def test_three() -> None:
 
 @pytest.fixture(scope="module")
 def schemas() -> Path:
-    folder = SHARED_DATA.parent / "grafana-jsonschema"
+    folder = REPO.parent / "shared" / "data" / "grafana-jsonschema"
     if not folder.is_dir():
         pytest.skip(f"no {folder}: Grafana's schemas are not beside this clone")
     return folder

@@ -9,19 +9,8 @@ from pathlib import Path
 import pytest
 
 from spark_events.api import Event
+from tests.support.sample_logs import NAMES
 from tests.support.spark_records import Feed, new_statuses, seen
-
-NAMES = [
-    "app-20161115172038-0000",
-    "app-20200706201101-0003",
-    "application_1553914137147_0018",
-    "local-1422981780767",
-    "local-1430917381534",
-    "local-1430917381535_1",
-    "local-1430917381535_2",
-    "local-1596020211915",
-    "local-1642039451826",
-]
 
 
 def replay(path: Path) -> list[Event]:
@@ -39,17 +28,6 @@ def test_every_log_is_understood(event_logs: Path, name: str, caplog: pytest.Log
     assert ended["RUNNING"] - ended["FINISHED"] - ended["FAILED"] - ended["CANCELED"] in (0, 1)
     assert new_statuses(events, "application")[:2] == ["CREATED", "RUNNING"]
     assert events == replay(event_logs / name)
-
-
-def test_jobs_agree_with_the_history_server(event_logs: Path) -> None:
-    """Final statuses are those that Spark's History Server shows for the same log."""
-    shown = json.loads((event_logs.parent / "history-server" / "job_list_json.json").read_text())
-    names = {"SUCCEEDED": "FINISHED", "FAILED": "FAILED"}
-    expected = {str(job["jobId"]): names[job["status"]] for job in shown}
-    events = seen(replay(event_logs / "local-1422981780767"), "JobStatusChangeEvent", "job")
-    final = {event.variables["job_id"]: event.attributes["newJobStatus"] for event in events}
-
-    assert final == expected
 
 
 def test_streaming_query_of_spark_3(event_logs: Path) -> None:

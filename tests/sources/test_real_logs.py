@@ -14,13 +14,6 @@ from spark_events.sources.event_log.records import RecordReader
 from spark_events.sources.event_log.stage_tasks import AllStageTasks
 from tests.support.event_log_reading import read
 from tests.support.event_log_sample import small_log
-from tests.support.spark_records import Feed
-
-LOG = "local-1422981780767"
-
-
-def answers(event_logs: Path, name: str) -> Any:
-    return json.loads((event_logs.parent / "history-server" / f"{name}.json").read_text())
 
 
 def records_of(data: bytes) -> list[dict[str, Any]]:
@@ -31,67 +24,6 @@ def records_of(data: bytes) -> list[dict[str, Any]]:
 
 def logs(event_logs: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(event_logs.iterdir())}
-
-
-def test_jobs_agree_with_the_history_server(event_logs: Path) -> None:
-    """Ids and final statuses."""
-    names = {"SUCCEEDED": "FINISHED", "FAILED": "FAILED"}
-    expected = {str(job["jobId"]): names[job["status"]] for job in answers(event_logs, "job_list_json")}
-    events = [event for event in read(event_logs / LOG).events if event.name == "JobStatusChangeEvent"]
-    final = {e.variables["job_id"]: e.attributes["newJobStatus"] for e in events if "job_id" in e.variables}
-    assert final == expected
-
-
-def test_stages_agree_with_the_history_server(event_logs: Path) -> None:
-    """Statuses and counts of tasks, by the records that the listeners get."""
-    records = records_of((event_logs / LOG).read_bytes())
-    tasks = {
-        (r["Stage ID"], r["Stage Attempt ID"]): r for r in records if r["Event"] == "SparkEventsStageTasks"
-    }
-    ended = {
-        (r["Stage Info"]["Stage ID"], r["Stage Info"]["Stage Attempt ID"]): r["Stage Info"]
-        for r in records
-        if r["Event"] == "SparkListenerStageCompleted"
-    }
-    stages = [*answers(event_logs, "complete_stage_list_json")]
-    stages += answers(event_logs, "failed_stage_list_json")
-    seen = set()
-    for stage in stages:
-        key = stage["stageId"], stage["attemptId"]
-        seen.add(key)
-        assert stage["status"] == ("FAILED" if ended[key].get("Failure Reason") else "COMPLETE")
-        assert stage["numCompleteTasks"] == tasks[key]["Finished"], key
-        assert stage["numFailedTasks"] == tasks[key]["Failed"], key
-        assert stage["executorRunTime"] == tasks[key]["Executor Run Time"], key
-        assert stage["inputBytes"] == tasks[key]["Input Bytes"], key
-        assert stage["shuffleReadBytes"] == tasks[key]["Shuffle Read Bytes"], key
-        assert stage["shuffleWriteBytes"] == tasks[key]["Shuffle Write Bytes"], key
-        assert stage["memoryBytesSpilled"] == tasks[key]["Memory Bytes Spilled"], key
-        assert stage["diskBytesSpilled"] == tasks[key]["Disk Bytes Spilled"], key
-    assert seen == set(ended)
-
-
-def test_spans_of_stages_agree_with_the_history_server(event_logs: Path) -> None:
-    """What a span of a stage says is what the History Server shows."""
-    feed = Feed()
-    feed(*records_of((event_logs / LOG).read_bytes()))
-    spans = {
-        (int(span.variables["stage_id"]), int(span.variables["stage_attempt"])): span
-        for span in feed.spans()
-        if span.name == "Stage"
-    }
-    stages = [
-        *answers(event_logs, "complete_stage_list_json"),
-        *answers(event_logs, "failed_stage_list_json"),
-    ]
-    assert spans.keys() == {(stage["stageId"], stage["attemptId"]) for stage in stages}
-    for stage in stages:
-        span = spans[stage["stageId"], stage["attemptId"]]
-        assert (span.error is not None) == (stage["status"] == "FAILED")
-        assert span.attributes["numTasks"] == stage["numTasks"]
-        assert span.attributes["finishedTasks"] == stage["numCompleteTasks"]
-        assert span.attributes["failedTasks"] == stage["numFailedTasks"]
-        assert span.attributes["executorRunTime"] == stage["executorRunTime"]
 
 
 def test_task_records_read_by_their_first_bytes(event_logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

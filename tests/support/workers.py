@@ -8,7 +8,7 @@ import pytest
 
 _SHARED = ("package", "module")
 # Each worker has its own of these; they start in a second.
-_OWN = {"collector", "pki", "java", "event_logs"}
+_OWN = {"collector", "pki", "java", "event_logs", "history_server"}
 
 
 def group(items: list[pytest.Item]) -> None:
