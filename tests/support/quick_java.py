@@ -7,9 +7,9 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from pathlib import Path
 
-from spark_events.spark.class_archive import SETTING, archive_of, make, options_with
+from spark_events.spark.class_archive import SETTING, archive_of, options_with
+from spark_events.spark.class_archive_maker import make
 from spark_events.spark.java_runtime import ensure_java, java_command
 from tests.support.paths import REPO
 
@@ -34,13 +34,13 @@ def use() -> None:
     os.environ.setdefault("JDK_JAVA_OPTIONS", SHORT_LIVED)
     os.environ.setdefault(SETTING, "off")  # a command of a test makes none in the background
     java = java_command()
+    if java is None or java.startswith(str(FOLDER)):  # a worker has it from the process that started it
+        return
     archive = archive_of(FOLDER)
-    if java is None or not archive.is_file():
+    if not archive.is_file():
         return
     home = archive.with_suffix(".java")
     wrapper = home / "bin" / "java"
-    if Path(java) == wrapper:  # in a worker of this run
-        return
     wrapper.parent.mkdir(parents=True, exist_ok=True)
     unfinished = wrapper.with_name(f"java.{os.getpid()}")
     unfinished.write_text(_JAVA.format(options=options_with(archive), java=java))

@@ -22,7 +22,7 @@ def group(items: list[pytest.Item]) -> None:
             and definition.scope in (*_SHARED, "session")
             and definition.baseid
         ]
-        if shared:
+        if shared and not item.get_closest_marker("xdist_group"):
             widest = min(shared, key=lambda definition: len(definition.baseid))
             item.add_marker(pytest.mark.xdist_group(widest.baseid))
 
