@@ -26,9 +26,8 @@ def pytest_report_header() -> list[str]:
     return [", ".join(f"{name} {version(name)}" for name in names), f"collector: {OTELCOL.exists()}"]
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    workers.group(items)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    workers.group(item)
 
 
 @pytest.fixture(scope="session")
