@@ -27,6 +27,8 @@ def pytest_report_header() -> list[str]:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
+    if "java" in getattr(item, "fixturenames", ()):
+        item.add_marker("spark")
     workers.group(item)
 
 
