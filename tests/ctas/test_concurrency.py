@@ -20,23 +20,23 @@ from tests.support.waiting import wait_until
 
 Folders = Callable[[], list[str]]
 pytestmark = pytest.mark.spark
-RACES = 50
 SLOW = (  # the row before says that the task has come as far as this
     "CASE id WHEN 7 THEN reflect('java.lang.System', 'setProperty', 'ctas.test', 'slow') "
     "WHEN 8 THEN reflect('java.lang.Thread', 'sleep', 8000L) END"
 )
 
 
-def test_races_of_two_sessions(spark: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("races", [10, pytest.param(50, marks=pytest.mark.thorough)])
+def test_races_of_two_sessions(spark: Any, tmp_path: Path, races: int) -> None:
     """Of two statements for one name one wins, and its rows alone are there; with Spark's own, not so."""
     sessions = spark, spark.newSession()
-    ours = sum(is_corrupt(sessions, f"ours_{number}", True) for number in range(RACES))
+    ours = sum(is_corrupt(sessions, f"ours_{number}", True) for number in range(races))
     # Spark's own may leave folders behind, which other tests would take for ours.
     spark.sql(f"CREATE DATABASE plain LOCATION '{tmp_path}'")
-    plain = sum(is_corrupt(sessions, f"plain.t_{number}", False) for number in range(RACES))
+    plain = any(is_corrupt(sessions, f"plain.t_{number}", False) for number in range(50))
     spark.sql("DROP DATABASE plain CASCADE")
     assert ours == 0
-    assert plain > 0
+    assert plain  # the races are ones that can be lost
 
 
 def test_of_two_replacements_the_first_one_wins(

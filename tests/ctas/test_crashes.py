@@ -30,12 +30,16 @@ needs_jars = pytest.mark.skipif(
     not pyspark.__version__.startswith("4.1."),
     reason="Delta's jars are for Spark 4.1: make connectors runs these tests on it",
 )
-CATALOGS = ("memory", "hive", "postgresql", pytest.param("delta", marks=needs_jars))
+thorough = pytest.mark.thorough
+CATALOGS = ("memory", "hive", "postgresql", "delta")
 
 
-@pytest.fixture(params=CATALOGS)
-def catalog(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+def each_catalog(sample: str) -> pytest.MarkDecorator:
+    """Try all catalogs, one of them without being thorough; Delta where its jars are."""
+    marks = {sample: (), "delta": needs_jars}
+    return pytest.mark.parametrize(
+        "catalog", [pytest.param(name, marks=marks.get(name, thorough)) for name in CATALOGS]
+    )
 
 
 @pytest.fixture
@@ -47,6 +51,7 @@ def conf(catalog: str, java: str, tmp_path: Path, request: pytest.FixtureRequest
     return configuration(catalog, tmp_path, server)
 
 
+@each_catalog("memory")
 def test_an_exception_at_each_point(catalog: str, conf: dict[str, str], tmp_path: Path) -> None:
     found = run(catalog, conf, tmp_path, "raise")
     # From the catalog's call on the statement has succeeded: what breaks then is told, and mended.
@@ -56,6 +61,7 @@ def test_an_exception_at_each_point(catalog: str, conf: dict[str, str], tmp_path
     assert "broken" in found["outcomes"]
 
 
+@each_catalog("postgresql")
 def test_a_kill_at_each_point(catalog: str, conf: dict[str, str], tmp_path: Path) -> None:
     killed = app(catalog, conf, tmp_path, "kill").end(400)
     assert killed.code == -signal.SIGKILL, killed.out[-2000:] + killed.err[-2000:]

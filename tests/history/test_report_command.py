@@ -17,6 +17,7 @@ from tests.support.applications import cli
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write
 from tests.support.requirements import need
 from tests.support.waiting import wait_until
+from tests.support.warm_commands import WarmCommands
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 MARKUP = "<b>bold</b> <script>document.title='caught'</script>"
@@ -36,19 +37,28 @@ def fleet() -> tuple[Story, Story]:
 
 
 class Run:
-    """A report that has been made."""
+    """A report that has been made; with ``warm``, in a process that is there."""
 
-    def __init__(self, folder: Path, *arguments: str, paths: tuple[str, ...] = ("log",)) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *arguments: str,
+        paths: tuple[str, ...] = ("log",),
+        warm: WarmCommands | None = None,
+    ) -> None:
         environment = {**os.environ, "COLUMNS": "120"}
-        done = subprocess.run(
-            cli("report", *paths, *arguments),
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=200,
-            check=False,
-        )
+        if warm is not None:
+            done = warm.run("report", *paths, *arguments, cwd=folder, environment=environment)
+        else:
+            done = subprocess.run(
+                cli("report", *paths, *arguments),
+                cwd=folder,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=200,
+                check=False,
+            )
         self.folder, self.code, self.out, self.err = folder, done.returncode, done.stdout, done.stderr
 
 
@@ -111,9 +121,9 @@ def test_tables(made: Run, spark: Any) -> None:
     }
 
 
-def test_store_alone(made: Run) -> None:
+def test_store_alone(made: Run, warm: WarmCommands) -> None:
     """The next report needs no events: the store has them."""
-    run = Run(made.folder, "--store", "store", "--since", "6h", "--sla", "30s", paths=())
+    run = Run(made.folder, "--store", "store", "--since", "6h", "--sla", "30s", paths=(), warm=warm)
     assert run.code == 0, run.err
     assert "2026-11-21 01:00:00 to 2026-11-21 07:00:00 UTC (6 h)" in run.out
     assert "83.33 %" in run.out
@@ -132,9 +142,12 @@ def test_store_alone(made: Run) -> None:
         (("--master", "nonsense"), ("log",), "Spark could not be started"),
     ],
 )
-def test_wrong(made: Run, arguments: tuple[str, ...], paths: tuple[str, ...], said: str) -> None:
+def test_wrong(
+    made: Run, arguments: tuple[str, ...], paths: tuple[str, ...], said: str, warm: WarmCommands
+) -> None:
     """One message and exit code 2; no traceback."""
-    run = Run(made.folder, *arguments, paths=paths)
+    starts = "--master" in arguments  # a JVM that is there has its master already
+    run = Run(made.folder, *arguments, paths=paths, warm=None if starts else warm)
     assert run.code == 2, run.err
     assert said in run.err
     assert "Traceback" not in run.err

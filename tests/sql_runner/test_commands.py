@@ -26,6 +26,7 @@ from tests.support.query_shop import HOST, Shop
 from tests.support.servers import SparkCluster
 from tests.support.sql_commands import QUIET, run, tables
 from tests.support.waiting import wait_until
+from tests.support.warm_commands import WarmCommands
 
 pytestmark = pytest.mark.timeout(900)  # Spark starts several times; a loaded machine takes long for that
 
@@ -72,7 +73,7 @@ def session(shop: Shop, cluster: SparkCluster) -> Iterator[Session]:
 class TestOneDay:
     """In order: each test goes on from where the one before has ended."""
 
-    def test_validate(self, shop: Shop) -> None:
+    def test_validate(self, shop: Shop, warm: WarmCommands) -> None:
         folder = shop.write(
             "queries",
             shop.manifest(sql="SELECT id,\n  prise\nFROM orders"),
@@ -88,18 +89,18 @@ class TestOneDay:
         )
         assert errors[0].startswith(f"error {folder}/cheap.yaml:{place}: cheap: [UNRESOLVED_COLUMN")
         assert "nowhere: cannot be found" in errors[1]
-        assert run(shop, "validate", str(folder), "--syntax-only").stdout == "ok 2 manifest(s)\n"
+        assert run(shop, "validate", str(folder), "--syntax-only", warm=warm).stdout == "ok 2 manifest(s)\n"
 
-    def test_without_a_session_nothing_is_deployed(self, shop: Shop) -> None:
+    def test_without_a_session_nothing_is_deployed(self, shop: Shop, warm: WarmCommands) -> None:
         folder = shop.write("queries", shop.manifest())
-        gone = run(shop, "deploy", str(folder), *tables(shop))
+        gone = run(shop, "deploy", str(folder), *tables(shop), warm=warm)
 
         assert gone.returncode == 2
         assert "session 'default' has never run with store" in gone.stderr
         assert f"spark-events sql session --store {shop.store_url} --session default" in gone.stderr
         assert Store(shop.store_url).names(layout.MANIFESTS) == []
 
-    def test_deploy_then_plan_then_status(self, shop: Shop, session: Session) -> None:
+    def test_deploy_then_plan_then_status(self, shop: Shop, session: Session, warm: WarmCommands) -> None:
         shop.order(2)
         folder = shop.write("queries", shop.manifest(), shop.manifest("other", target_table="other"))
         deployed = run(shop, "deploy", str(folder), *tables(shop))
@@ -110,26 +111,28 @@ class TestOneDay:
             "ok other version 1: start with a clean state",
         ]
         shop.wait_ids(shop.cheap_ids())
-        planned = run(shop, "plan", str(folder), *tables(shop), "--json")
+        planned = run(shop, "plan", str(folder), *tables(shop), "--json", warm=warm)
         assert planned.returncode == 0, planned.stderr
         assert [(each["name"], each["action"]) for each in json.loads(planned.stdout)] == [
             ("cheap", "nothing"),
             ("other", "nothing"),
         ]
-        status = run(shop, "status")
+        status = run(shop, "status", warm=warm)
         assert status.returncode == 0
         assert [line.split()[:2] for line in status.stdout.splitlines()[1:]] == [
             ["cheap", "RUNNING"],
             ["other", "RUNNING"],
         ]
 
-    def test_one_failing_manifest_stops_no_other(self, shop: Shop, session: Session) -> None:
+    def test_one_failing_manifest_stops_no_other(
+        self, shop: Shop, session: Session, warm: WarmCommands
+    ) -> None:
         shop.write(
             "queries",
             shop.manifest(sql="SELECT nothing FROM orders"),
             shop.manifest("other", target_table="other", trigger={"processing-time": "1s"}),
         )
-        deployed = run(shop, "deploy", str(shop.folder / "queries"), *tables(shop))
+        deployed = run(shop, "deploy", str(shop.folder / "queries"), *tables(shop), warm=warm)
 
         assert deployed.returncode == 2
         assert "failed cheap version 1: error:" in deployed.stdout
@@ -137,7 +140,7 @@ class TestOneDay:
             "ok other version 1: stop with a savepoint, and start from it, savepoints/other/1/"
             in deployed.stdout
         )
-        assert run(shop, "status").returncode == 0, "the one that is deployed runs on"
+        assert run(shop, "status", warm=warm).returncode == 0, "the one that is deployed runs on"
 
     def test_of_two_deployers_one_wins_and_the_other_says_so(self, shop: Shop, session: Session) -> None:
         folder = shop.write(
@@ -159,32 +162,34 @@ class TestOneDay:
         assert "process" in lost.stderr
         assert "ok other version 1: stop with a savepoint" in won.stdout
 
-    def test_a_wrong_yaml_stops_all(self, shop: Shop, session: Session) -> None:
+    def test_a_wrong_yaml_stops_all(self, shop: Shop, session: Session, warm: WarmCommands) -> None:
         folder = shop.write("queries", shop.manifest())
         (folder / "broken.yaml").write_text("name: [")
-        wrong = run(shop, "deploy", str(folder), *tables(shop), "--prune")
+        wrong = run(shop, "deploy", str(folder), *tables(shop), "--prune", warm=warm)
 
         assert wrong.returncode == 2
         assert f"error {folder}/broken.yaml:1: no YAML" in wrong.stderr
-        assert run(shop, "status").returncode == 0
+        assert run(shop, "status", warm=warm).returncode == 0
 
-    def test_stop_and_history(self, shop: Shop, session: Session) -> None:
-        stopped = run(shop, "stop", "cheap", "--savepoint")
+    def test_stop_and_history(self, shop: Shop, session: Session, warm: WarmCommands) -> None:
+        stopped = run(shop, "stop", "cheap", "--savepoint", warm=warm)
 
         assert stopped.returncode == 0, stopped.stderr
         assert stopped.stdout.startswith(
             "ok cheap version 1: stop with a savepoint, savepoints/cheap/1/savepoint-"
         )
-        assert run(shop, "stop", "cheap").stdout == "cheap does not run\n"
-        nobody = run(shop, "stop", "nobody")
+        assert run(shop, "stop", "cheap", warm=warm).stdout == "cheap does not run\n"
+        nobody = run(shop, "stop", "nobody", warm=warm)
         assert (nobody.returncode, "there is cheap, other" in nobody.stderr) == (2, True)
-        found = json.loads(run(shop, "history", "cheap", "--json").stdout)
+        found = json.loads(run(shop, "history", "cheap", "--json", warm=warm).stdout)
         assert [entry["action"] for entry in found] == ["start", "stop"]
-        shown = run(shop, "history", "cheap").stdout
+        shown = run(shop, "history", "cheap", warm=warm).stdout
         assert "why: the user asked for it" in shown
-        assert run(shop, "history", "nobody").returncode == 2
+        assert run(shop, "history", "nobody", warm=warm).returncode == 2
 
-    def test_a_session_that_is_killed_comes_back_with_its_queries(self, shop: Shop, session: Session) -> None:
+    def test_a_session_that_is_killed_comes_back_with_its_queries(
+        self, shop: Shop, session: Session, warm: WarmCommands
+    ) -> None:
         shop.order(1)
         shop.wait_ids(shop.cheap_ids(), "other")
         os.killpg(session.app.process.pid, signal.SIGKILL)
@@ -193,7 +198,7 @@ class TestOneDay:
             os.kill(pid, signal.SIGKILL)
         session.app.process.wait()
         wait_until(lambda: not session.link.is_alive, "it is known to be gone")
-        status = run(shop, "status")
+        status = run(shop, "status", warm=warm)
         assert status.returncode == 1
         assert "GONE" in status.stdout
         assert "session 'default' does not run: app-" in status.stdout
@@ -202,15 +207,19 @@ class TestOneDay:
         session.app = session.start()
 
         shop.wait_ids(shop.cheap_ids(), "other")
-        assert run(shop, "status").returncode == 0
+        assert run(shop, "status", warm=warm).returncode == 0
 
-    def test_a_second_session_of_the_name_is_refused(self, shop: Shop, session: Session) -> None:
-        second = run(shop, "session")
+    def test_a_second_session_of_the_name_is_refused(
+        self, shop: Shop, session: Session, warm: WarmCommands
+    ) -> None:
+        second = run(shop, "session", warm=warm)
 
         assert second.returncode == 2
         assert "session 'default' runs already" in second.stderr
 
-    def test_ctrl_c_stops_the_queries_and_ends_the_session(self, shop: Shop, session: Session) -> None:
+    def test_ctrl_c_stops_the_queries_and_ends_the_session(
+        self, shop: Shop, session: Session, warm: WarmCommands
+    ) -> None:
         session.app.process.send_signal(signal.SIGINT)
         ended = session.app.end()
 
@@ -224,7 +233,7 @@ class TestOneDay:
             for log in ("offsets", "commits")
         )
         assert begun == committed
-        status = run(shop, "status")
+        status = run(shop, "status", warm=warm)
         assert status.returncode == 0, "it was ended on purpose"
         assert "ENDED" in status.stdout
         assert "session 'default' was ended; its queries start again with it" in status.stdout
@@ -303,26 +312,26 @@ def test_the_beginning_of_the_page(tmp_path: Path, java: str, monkeypatch: pytes
 
 
 class TestWrongOptions:
-    def test_a_store_that_cannot_be_reached(self, shop: Shop) -> None:
+    def test_a_store_that_cannot_be_reached(self, shop: Shop, warm: WarmCommands) -> None:
         shop.write("queries", shop.manifest())
-        wrong = run(shop, "status", "--store", "nope://x")
+        wrong = run(shop, "status", "--store", "nope://x", warm=warm)
 
         assert wrong.returncode == 2
         assert "store nope://x: its file system cannot be used" in wrong.stderr
 
-    def test_a_session_that_cannot_be_called_so(self, shop: Shop) -> None:
-        wrong = run(shop, "session", "--session", "a/b")
+    def test_a_session_that_cannot_be_called_so(self, shop: Shop, warm: WarmCommands) -> None:
+        wrong = run(shop, "session", "--session", "a/b", warm=warm)
 
         assert wrong.returncode == 2
         assert "--session" in wrong.stderr
         assert "'a/b' is not allowed; expected letters, digits" in " ".join(wrong.stderr.split())
 
-    def test_a_folder_that_is_not_there(self, shop: Shop) -> None:
-        assert "nowhere: is no folder" in run(shop, "validate", "nowhere").stderr
+    def test_a_folder_that_is_not_there(self, shop: Shop, warm: WarmCommands) -> None:
+        assert "nowhere: is no folder" in run(shop, "validate", "nowhere", warm=warm).stderr
 
-    def test_definitions_that_are_not_there(self, shop: Shop) -> None:
+    def test_definitions_that_are_not_there(self, shop: Shop, warm: WarmCommands) -> None:
         folder = shop.write("queries", shop.manifest())
-        wrong = run(shop, "validate", str(folder), "--table-definition-path", "nowhere.sql")
+        wrong = run(shop, "validate", str(folder), "--table-definition-path", "nowhere.sql", warm=warm)
 
         assert wrong.returncode == 2
         assert "--table-definition-path nowhere.sql: cannot be read" in wrong.stderr

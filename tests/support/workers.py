@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 # Each worker has its own of these; they start in a second or less.
-_CHEAP = {"collector", "pki", "java", "event_logs", "history_server"}
+_CHEAP = {"warm", "collector", "pki", "java", "event_logs", "history_server"}
 
 
 def group(item: pytest.Item) -> None:
