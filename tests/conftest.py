@@ -11,6 +11,7 @@ import pytest
 from spark_events.spark.java_runtime import ensure_java
 from tests.support import quick_java, workers
 from tests.support.collector import Collector
+from tests.support.demo_run import DemoRun, run_demo
 from tests.support.pki import Pki
 from tests.support.prometheus import PrometheusServer, Pushgateway
 from tests.support.requirements import OTELCOL, missing, need
@@ -56,6 +57,18 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
     running.start()
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="session")
+def demo_run(
+    java: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[DemoRun]:
+    """A demo that has run."""
+    collector = request.getfixturevalue("collector") if OTELCOL.exists() else None
+    run = run_demo(tmp_path_factory.mktemp("demo"), collector)
+    yield run
+    if run.server is not None:
+        run.server.stop()
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import time
@@ -15,11 +14,11 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.applications import cli
 from tests.support.dashboards import RULES, Panel, expanded, panels
+from tests.support.demo_run import DemoRun
 from tests.support.prometheus import PrometheusServer
 from tests.support.requirements import need
-from tests.support.waiting import free_port, http_get, wait_until
+from tests.support.waiting import free_port, http_get
 
 pytestmark = pytest.mark.prometheus
 PANELS = [pytest.param(panel, id=f"{panel.board}: {panel.title}") for panel in panels()]
@@ -41,39 +40,11 @@ class Demo:
         )
 
 
-@pytest.fixture(scope="module")
-def demo(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+@pytest.fixture
+def demo(demo_run: DemoRun) -> Demo:
     need("prometheus", "prometheus")
-    folder = tmp_path_factory.mktemp("demo")
-    port = free_port()
-    server = PrometheusServer(folder / "prometheus", port)
-    server.start()
-    with (folder / "out.txt").open("w") as out:
-        process = subprocess.Popen(
-            cli("demo", "--out", "kept", "--prometheus-port", str(port)),
-            env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
-            cwd=folder,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        # Up again, and with all that a batch tells: not each progress record has the sources' latest offsets.
-        again = (
-            "increase(spark_query_number_of_completed_checkpoints_total[10s]) > 1"
-            " and on () spark_query_num_restarts == 1 and on () spark_query_source_backlog"
-        )
-
-        def up_again() -> float | None:
-            now = time.time()
-            return now if server.query(again, now) or process.poll() is not None else None
-
-        at = wait_until(up_again, "it runs again")
-        process.terminate()
-        process.wait(60)
-        yield Demo(server, at)
-    finally:
-        process.kill()
-        server.stop()
+    assert demo_run.server is not None
+    return Demo(demo_run.server, demo_run.restarted_s)
 
 
 @pytest.mark.spark

@@ -5,35 +5,19 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.applications import cli
 from tests.support.collector import Collector
+from tests.support.demo_run import QUERY, DemoRun, start_demo
 from tests.support.file_log import Event, file_events, of_name
-from tests.support.prometheus import PrometheusServer
+from tests.support.requirements import need
 from tests.support.waiting import free_port, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
-QUERY = "orders_per_customer"
-
-
-def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    with (folder / "out.txt").open("w") as out:
-        return subprocess.Popen(
-            cli("demo", *arguments),
-            env={**os.environ, "COLUMNS": "160", "SPARK_LOCAL_IP": "127.0.0.1"},
-            cwd=folder,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
 
 
 def assert_story(events: list[Event]) -> None:
@@ -47,42 +31,31 @@ def assert_story(events: list[Event]) -> None:
     assert len(of_name(events, "CheckpointEvent", checkpointStatus="FAILED")) == 1
 
 
-def test_demo(tmp_path: Path) -> None:
+def test_demo(demo_run: DemoRun) -> None:
     """It prints what happens, ends with a table, and keeps its files where it is told to."""
-    process = start(tmp_path, "--out", "kept", "--prometheus-port", f"{free_port()}-65535")
-    assert process.wait(180) == 0
-    text = (tmp_path / "out.txt").read_text()
-    events = file_events(tmp_path / "kept" / "events")
+    text, kept = demo_run.text, demo_run.folder / "kept"
 
-    assert_story(events)
+    assert_story(demo_run.events)
     assert re.search(r"JobFailureEvent +query 'orders_per_customer' failed: order 4711 has no customer", text)
     assert re.search(r"CheckpointOverdueEvent +query 'orders_per_customer': no checkpoint", text)
     said = text.split("What happened")[1]
     # status, uptime, down, failures, restarts
     assert re.search(r"orders_per_customer +CANCELED +[\d.]+ % +[\d.]+ s +1 +1 ", said)
     assert re.search(r"spark-events-demo +FINISHED +100 % +0 +0 ", said)
-    assert f"written to {tmp_path / 'kept' / 'report.html'}" in said
-    assert "order 4711 has no customer" in (tmp_path / "kept" / "report.html").read_text()
+    assert f"written to {kept / 'report.html'}" in said
+    assert "order 4711 has no customer" in (kept / "report.html").read_text()
     assert "order 4711 has no customer" in text.split("What happened")[1]
 
 
 @pytest.mark.collector
 @pytest.mark.prometheus
-def test_all_three_agree(
-    tmp_path: Path, collector: Collector, prometheus: Callable[[int], PrometheusServer]
-) -> None:
+def test_all_three_agree(collector: Collector, demo_run: DemoRun) -> None:
     """The same events are in the file log, in the collector's output, and counted in Prometheus."""
-    port = free_port()
-    server = prometheus(port)
-    arguments = ("--out", "kept", "--prometheus-port", str(port), "--otlp-endpoint", collector.grpc)
-    process = start(tmp_path, *arguments)
+    need("prometheus", "prometheus")
+    server, events = demo_run.server, demo_run.events
+    assert server is not None
     # Scraped while it runs: the last sample before its end has all but the last events.
-    restarted = f'spark_query_num_restarts{{query_name="{QUERY}"}}'
-    wait_until(lambda: server.value(restarted) == 1 or process.poll() is not None, "a restart")
-    running = server.query(f'spark_query_status{{query_name="{QUERY}"}} == 1')
-    assert process.wait(120) == 0, (tmp_path / "out.txt").read_text()
-    events = file_events(tmp_path / "kept" / "events")
-    assert_story(events)
+    running = server.query(f'spark_query_status{{query_name="{QUERY}"}} == 1', demo_run.restarted_s)
 
     ids = {event["eventId"] for event in events}
     app_id = events[0]["attributes"]["app_id"]
@@ -100,7 +73,9 @@ def test_all_three_agree(
     assert sorted(received) == sorted(ids)
 
     assert {dict(labels)["status"] for labels in running} <= {"RUNNING", "RESTARTING"}
-    counted = server.query("sum by (event_name, status) (last_over_time(spark_events_total[5m]))")
+    counted = server.query(
+        "sum by (event_name, status) (last_over_time(spark_events_total[5m]))", demo_run.ended_s
+    )
     in_file = Counter(
         (event["eventName"], status_of(event))
         for event in events
@@ -127,7 +102,7 @@ def status_of(event: Event) -> str:
 def test_collector_away(tmp_path: Path) -> None:
     """With nobody at the endpoint the demo ends as it does without, and says what was not delivered."""
     endpoint = f"http://127.0.0.1:{free_port()}"
-    process = start(tmp_path, "--out", "kept", "--otlp-endpoint", endpoint, "--prometheus-port", "0")
+    process = start_demo(tmp_path, "--out", "kept", "--otlp-endpoint", endpoint, "--prometheus-port", "0")
     assert process.wait(180) == 0
     text = (tmp_path / "out.txt").read_text()
 
@@ -138,7 +113,7 @@ def test_collector_away(tmp_path: Path) -> None:
 
 def test_ctrl_c(tmp_path: Path) -> None:
     """Ctrl-C in the middle ends it soon, with a word and no traceback, and the events so far are there."""
-    process = start(tmp_path, "--out", "kept", "--prometheus-port", "0")
+    process = start_demo(tmp_path, "--out", "kept", "--prometheus-port", "0")
     out = tmp_path / "out.txt"
     wait_until(lambda: "completed checkpoint 1" in out.read_text(), "the query runs")
     os.killpg(process.pid, signal.SIGINT)
@@ -154,7 +129,7 @@ def test_ctrl_c(tmp_path: Path) -> None:
 
 def test_wrong_options(tmp_path: Path) -> None:
     """A wrong option is one line and exit code 2."""
-    process = start(tmp_path, "--sla", "soon")
+    process = start_demo(tmp_path, "--sla", "soon")
     assert process.wait(60) == 2
     assert (
         "spark.events.checkpoint.sla: 'soon' is not allowed; expected a duration"

@@ -17,6 +17,7 @@ from tests.support.query_shop import Shop
 from tests.support.servers import SparkCluster
 from tests.support.sql_commands import QUIET, run, tables
 from tests.support.waiting import wait_until
+from tests.support.warm_commands import WarmCommands
 
 # They start Spark several times; a loaded machine takes long for that.
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
@@ -31,12 +32,12 @@ DRIVER = [
 
 
 @pytest.fixture
-def shop(tmp_path: Path, java: str) -> Iterator[Shop]:
+def shop(tmp_path: Path, warm: WarmCommands) -> Iterator[Shop]:
     shop = Shop(tmp_path)
     yield shop
     for name in ("cheap", "other"):
         if alive(shop, name):
-            run(shop, "stop", name)
+            run(shop, "stop", name, warm=warm)
             wait_until(lambda name=name: not alive(shop, name), f"{name} has ended")
 
 
@@ -44,13 +45,15 @@ def alive(shop: Shop, name: str) -> bool:
     return HostLink(Store(shop.store_url), APPLICATION + name).is_alive
 
 
-def deploy(shop: Shop, master: str, *manifests: dict[str, Any]) -> Any:
+def deploy(shop: Shop, master: str, *manifests: dict[str, Any], warm: WarmCommands | None = None) -> Any:
     folder = shop.write("queries", *manifests)
     options = ["--mode", "application", "--master", master, *DRIVER, *QUIET]
-    return run(shop, "deploy", str(folder), *tables(shop), *options)
+    return run(shop, "deploy", str(folder), *tables(shop), *options, warm=warm)
 
 
-def test_an_application_for_each_query_on_a_cluster(shop: Shop, cluster: SparkCluster) -> None:
+def test_an_application_for_each_query_on_a_cluster(
+    shop: Shop, cluster: SparkCluster, warm: WarmCommands
+) -> None:
     """Its properties are those of its application, it is resubmitted for others, and goes on."""
     shop.order(2)
     properties = {"spark.executor.memory": "600m", "spark.cores.max": "1"}
@@ -63,9 +66,8 @@ def test_an_application_for_each_query_on_a_cluster(shop: Shop, cluster: SparkCl
     assert status.master == cluster.master
     application = status.application_id
 
-    again = deploy(
-        shop, cluster.master, shop.manifest(sparkProperties={**properties, "spark.executor.memory": "700m"})
-    )
+    more = {**properties, "spark.executor.memory": "700m"}
+    again = deploy(shop, cluster.master, shop.manifest(sparkProperties=more), warm=warm)
 
     assert again.returncode == 0, again.stderr + _log(shop, "cheap")
     assert "stop with a savepoint, and start from it" in again.stdout
@@ -74,30 +76,32 @@ def test_an_application_for_each_query_on_a_cluster(shop: Shop, cluster: SparkCl
     assert status.application_id != application
     shop.order(1)
     shop.wait_ids(shop.cheap_ids())
-    stopped = run(shop, "stop", "cheap", "--savepoint")
+    stopped = run(shop, "stop", "cheap", "--savepoint", warm=warm)
     assert stopped.returncode == 0, stopped.stderr
     assert not alive(shop, "cheap"), "an application ends with its query"
 
 
-def test_an_application_that_was_killed_is_started_again_from_its_checkpoint(shop: Shop) -> None:
+def test_an_application_that_was_killed_is_started_again_from_its_checkpoint(
+    shop: Shop, warm: WarmCommands
+) -> None:
     shop.order(2)
-    assert deploy(shop, "local[2]", shop.manifest()).returncode == 0, _log(shop, "cheap")
+    assert deploy(shop, "local[2]", shop.manifest(), warm=warm).returncode == 0, _log(shop, "cheap")
     shop.wait_ids(shop.cheap_ids())
     for pid in _processes(shop):
         os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not alive(shop, "cheap"), "it is known to be gone")
-    assert run(shop, "status").returncode == 1
+    assert run(shop, "status", warm=warm).returncode == 1
     shop.order(1)
 
-    again = deploy(shop, "local[2]", shop.manifest())
+    again = deploy(shop, "local[2]", shop.manifest(), warm=warm)
 
     assert again.returncode == 0, again.stderr
     assert again.stdout == "ok cheap version 1: start from the latest state\n"
     shop.wait_ids(shop.cheap_ids())
 
 
-def test_an_application_that_does_not_come_up(shop: Shop) -> None:
-    failed = deploy(shop, "spark:/wrong", shop.manifest())
+def test_an_application_that_does_not_come_up(shop: Shop, warm: WarmCommands) -> None:
+    failed = deploy(shop, "spark:/wrong", shop.manifest(), warm=warm)
 
     assert failed.returncode == 1
     assert (
@@ -105,7 +109,7 @@ def test_an_application_that_does_not_come_up(shop: Shop) -> None:
         in failed.stdout
     )
     assert "cheap.log" in failed.stdout
-    assert run(shop, "status").stdout == "no query is deployed\n"
+    assert run(shop, "status", warm=warm).stdout == "no query is deployed\n"
 
 
 def _processes(shop: Shop) -> list[int]:

@@ -47,7 +47,14 @@ def rewritten(bench: Bench) -> dict[str, Any]:
     return bench.shop.manifest(sql=f"SELECT id, price FROM {bench.shop.prefix}orders WHERE price < 5.5")
 
 
-@pytest.mark.parametrize("change", [new, reconfigured, rewritten])
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(new, marks=pytest.mark.thorough),
+        pytest.param(reconfigured, marks=pytest.mark.thorough),
+        rewritten,
+    ],
+)
 def test_a_deployment_killed_after_any_step(bench: Bench, change: Callable[[Bench], dict[str, Any]]) -> None:
     """One shop for all steps: each round changes back and forth, is killed a step later, and is repeated."""
     base, changed = bench.shop.manifest(), change(bench)

@@ -14,10 +14,10 @@ def group(item: pytest.Item) -> None:
     if information is None or item.get_closest_marker("xdist_group"):
         return
     shared = [
-        definition.baseid
+        definition.baseid or definition.argname
         for definitions in information.name2fixturedefs.values()
         for definition in definitions
-        if definition.scope != "function" and definition.baseid and definition.argname not in _CHEAP
+        if definition.scope != "function" and definition.argname not in _CHEAP
     ]
     if shared:
         item.add_marker(pytest.mark.xdist_group(min(shared, key=len)))
