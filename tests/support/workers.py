@@ -17,7 +17,9 @@ def group(item: pytest.Item) -> None:
         definition.baseid or definition.argname
         for definitions in information.name2fixturedefs.values()
         for definition in definitions
-        if definition.scope != "function" and definition.argname not in _CHEAP
+        if definition.scope != "function"
+        and definition.argname not in _CHEAP
+        and definition.func.__module__.startswith("tests.")  # and not pytest's own
     ]
     if shared:
         item.add_marker(pytest.mark.xdist_group(min(shared, key=len)))
