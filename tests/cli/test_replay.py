@@ -256,7 +256,13 @@ def rows_of(folder: Path, kind: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("kind", "master"), [("parquet", "local-cluster[2,1,1024]"), ("json", "local[2]")])
+@pytest.mark.parametrize(
+    ("kind", "master"),
+    [
+        pytest.param("parquet", "local-cluster[2,1,1024]", marks=pytest.mark.thorough),
+        ("json", "local[2]"),
+    ],
+)
 def test_on_spark(logs: Path, tmp_path: Path, java: str, kind: str, master: str) -> None:
     """One task a log: the rows are the events of a replay on this machine, in partitions by date."""
     (logs / "README.md").unlink()

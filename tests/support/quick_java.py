@@ -19,7 +19,7 @@ SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # Java leaves an archive unused where a folder with files stands in the class path. The tests' own
 # configurations are such a folder; with nothing in it but spark-defaults.conf, it has no place there.
 _JAVA = """#!/usr/bin/env bash
-case " $* " in *" org.apache.spark.deploy.SparkSubmit "*)
+case " $* " in *" org.apache.spark.deploy."* | *" org.apache.spark.executor."*)
   if [ "$1" = -cp ] && [ -n "$SPARK_CONF_DIR" ] && [ "$(ls "$SPARK_CONF_DIR")" = spark-defaults.conf ]; then
     classes="${{2#"$SPARK_CONF_DIR"/:}}"; shift 2; set -- -cp "$classes" "$@"
   fi
