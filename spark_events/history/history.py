@@ -65,7 +65,7 @@ class History:
     def __init__(
         self, facts: DataFrame, days: DataFrame, checkpoints: DataFrame, sla: Sla, period: Period
     ) -> None:
-        self._facts, self._days = facts, days
+        self.facts, self._days = facts, days
         self.checkpoints = checkpoints.where(F.col("time_ms") >= period.since_ms)
         self.sla = sla
         self.period = period
@@ -73,7 +73,7 @@ class History:
     def tables(self) -> Tables:
         """Return the tables; each is computed when somebody asks for its rows."""
         since_ms, until_ms = self.period
-        facts = self._facts.where(F.col("fact") != CHECKPOINT)
+        facts = self.facts.where(F.col("fact") != CHECKPOINT)
         heard = _settled(last_heard(facts, self._days))
         intervals = _settled(status_intervals(facts, heard, until_ms))
         sums = checkpoint_sums(_settled(self._days), facts, intervals, self.sla, until_ms)
@@ -96,7 +96,7 @@ class History:
 
     def losses(self) -> dict[str, int]:
         """Return how many records reporters dropped, by the cause: the history may lack as many."""
-        lost = self._facts.where((F.col("fact") == LOSS) & (F.col("time_ms") >= self.period.since_ms))
+        lost = self.facts.where((F.col("fact") == LOSS) & (F.col("time_ms") >= self.period.since_ms))
         by_cause = lost.groupBy(F.coalesce("labels", F.lit("")).alias("cause"))
         rows = by_cause.agg(F.sum("count").alias("records")).collect()
         return {row["cause"]: row["records"] for row in rows if row["records"]}

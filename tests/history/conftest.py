@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tests.support.history_story import write
+from tests.support.spark import local_spark
+from tests.support.story_told import read, told
+
 
 @pytest.fixture(scope="package")
-def spark(java: str) -> Iterator[Any]:
+def spark(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A local session, as small as it goes."""
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # for the rows that tests make
-    builder = SparkSession.builder.master("local[2]").appName("history")
     conf = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "America/New_York",  # days are UTC's, whatever the session's zone
         "spark.log.level": "ERROR",
-        # Of these few rows, Spark would spend most of its time with compiling. The commands do it.
-        "spark.sql.codegen.wholeStage": "false",
         "spark.sql.adaptive.enabled": "false",
     }
-    for key, value in conf.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    yield session
-    session.stop()
+    with local_spark("history", tmp_path_factory.mktemp("warehouse"), conf) as session:
+        yield session
+
+
+@pytest.fixture(scope="package")
+def facts(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The facts of the story, as a file log tells it; ``test_file_log`` holds what is made of them."""
+    facts, duplicates, problems = read(spark, write(tmp_path_factory.mktemp("told") / "log", told()))
+    assert (duplicates, problems) == (0, {})
+    return facts

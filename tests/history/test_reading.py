@@ -14,7 +14,7 @@ from spark_events.history.plausible import EARLIEST_MS
 from spark_events.history.sla import Sla
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write, write_otlp
 from tests.support.hostile_texts import TIMES_MS
-from tests.support.story_told import EXPECTED, figures, told
+from tests.support.story_told import EXPECTED, figures, read, told
 
 pytestmark = pytest.mark.spark
 
@@ -26,12 +26,12 @@ def test_file_log(spark: Any, tmp_path: Path) -> None:
     assert figures(spark, folder) == EXPECTED
 
 
-def test_collector(spark: Any, tmp_path: Path) -> None:
+def test_collector(spark: Any, facts: list[str], tmp_path: Path) -> None:
     """Requests with many records a line; metrics beside them are passed over."""
-    assert figures(spark, write_otlp(tmp_path / "otlp", told())) == EXPECTED
+    assert read(spark, write_otlp(tmp_path / "otlp", told())) == (facts, 0, {})
 
 
-def test_compressed(spark: Any, tmp_path: Path) -> None:
+def test_compressed(spark: Any, facts: list[str], tmp_path: Path) -> None:
     """Files that somebody compressed, below folders, by a glob."""
     import gzip
 
@@ -39,11 +39,11 @@ def test_compressed(spark: Any, tmp_path: Path) -> None:
     (file,) = folder.glob("*.jsonl")
     (folder / f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
     file.unlink()
-    assert figures(spark, tmp_path / "l*") == EXPECTED
+    assert read(spark, tmp_path / "l*") == (facts, 0, {})
 
 
 @pytest.mark.parametrize("form", ["parquet", "json"])
-def test_replay_on_spark(spark: Any, tmp_path: Path, form: str) -> None:
+def test_replay_on_spark(spark: Any, facts: list[str], tmp_path: Path, form: str) -> None:
     """What ``replay --on-spark`` writes: rows, partitioned by day."""
     from datetime import datetime, timezone
 
@@ -57,13 +57,13 @@ def test_replay_on_spark(spark: Any, tmp_path: Path, form: str) -> None:
         rows.append((event["eventId"], event["eventName"], time, *names[1:], attributes, time.date()))
     frame = spark.createDataFrame(rows, SCHEMA)
     frame.write.partitionBy("date").format(form).save(str(tmp_path / "fleet"))
-    assert figures(spark, tmp_path / "fleet") == EXPECTED
+    assert read(spark, tmp_path / "fleet") == (facts, 0, {})
 
 
-def test_all_forms_at_once(spark: Any, tmp_path: Path) -> None:
+def test_all_forms_at_once(spark: Any, facts: list[str], tmp_path: Path) -> None:
     """The same events from two places count once."""
-    found = figures(spark, write(tmp_path / "log", told()), write_otlp(tmp_path / "otlp", told()))
-    assert found == {**EXPECTED, "duplicates": 10}
+    both = write(tmp_path / "log", told()), write_otlp(tmp_path / "otlp", told())
+    assert read(spark, *both) == (facts, 10, {})
 
 
 def test_what_does_not_fit(spark: Any, tmp_path: Path) -> None:
@@ -268,7 +268,6 @@ def test_events_that_are_not_the_reports(spark: Any, tmp_path: Path) -> None:
         told().event(HOUR, "TableTransactionEvent", transactionStatus="COMMITTED").event(HOUR, "PricesStale")
     )
     _, reading = read_history(spark, [str(write(tmp_path / "log", story))])
-    read_history(spark, [str(tmp_path / "log")])[0].tables().uptime.collect()
 
     assert (reading.problems, reading.own) == ({}, 1)
     assert notes_on([reading], {}) == ["1 events are your own code's: they show only that it ran"]

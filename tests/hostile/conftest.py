@@ -12,7 +12,6 @@ from tests.support.spark import local_spark
 
 @pytest.fixture(scope="package")
 def spark(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    # Of so few rows, Spark would spend most of its time with compiling.
-    quick = {"spark.sql.codegen.wholeStage": "false", "spark.sql.adaptive.enabled": "false"}
-    with local_spark("hostile", tmp_path_factory.mktemp("hostile"), quick) as session:
+    conf = {"spark.sql.adaptive.enabled": "false"}
+    with local_spark("hostile", tmp_path_factory.mktemp("hostile"), conf) as session:
         yield session
