@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.history_story import write
-from tests.support.spark import local_spark
+from tests.support.spark import INTERPRETED, local_spark
 from tests.support.story_told import read, told
 
 
@@ -19,6 +19,7 @@ def spark(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "spark.sql.session.timeZone": "America/New_York",  # days are UTC's, whatever the session's zone
         "spark.log.level": "ERROR",
         "spark.sql.adaptive.enabled": "false",
+        **INTERPRETED,
     }
     with local_spark("history", tmp_path_factory.mktemp("warehouse"), conf) as session:
         yield session

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.spark import local_spark
+from tests.support.spark import INTERPRETED, local_spark
 
 
 @pytest.fixture(scope="package")
 def spark(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    conf = {"spark.sql.adaptive.enabled": "false"}
+    conf = {**INTERPRETED, "spark.sql.adaptive.enabled": "false"}
     with local_spark("hostile", tmp_path_factory.mktemp("hostile"), conf) as session:
         yield session

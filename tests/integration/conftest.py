@@ -34,9 +34,7 @@ def live(java: str, tmp_path_factory: pytest.TempPathFactory) -> Live:
         "spark.metrics.job.after": "0",
         "spark.events.checkpoint.sla": "1h",
         "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
-        # As Spark does by default; most other tests interpret what they run.
-        "spark.sql.codegen.wholeStage": "true",
-        "spark.sql.codegen.factoryMode": "FALLBACK",
+        "spark.sql.codegen.wholeStage": "true",  # as by default
     }
     command = cli("run", "--master", "local[2]", str(APPS / "lifecycle.py"), str(folder), "--hold")
     app = App(command, conf, folder)

@@ -9,10 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-"""Of a test's few rows, Spark would spend most of its time with compiling; what comes out is the same."""
+INTERPRETED = {"spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""For sessions that plan very much and read a few rows: Spark would spend half of its time with compiling.
+
+Not for sessions that use Spark's catalog, whose objects it cannot make so.
+"""
 _BASE_CONF = {
-    **INTERPRETED,
+    "spark.sql.codegen.wholeStage": "false",  # of a few rows, it costs more than it saves
     "spark.ui.enabled": "false",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
