@@ -115,12 +115,13 @@ def test_what_does_not_fit(spark: Any, tmp_path: Path) -> None:
 
 def test_losses_are_told(spark: Any, tmp_path: Path) -> None:
     """What reporters dropped is missing in the history, and it says so."""
-    from spark_events.history.report import collect
+    from spark_events.history.report import notes_on
 
     story = told().event(HOUR, "RecordsDroppedEvent", cause="queue_full", count=7, total=7)
     history, reading = read_history(spark, [str(write(tmp_path / "log", story))])
-    report = collect(history, history.tables(), [reading])
-    assert report.notes == ["7 events were dropped by reporters (queue_full): the history may lack them"]
+    assert notes_on([reading], history.losses()) == [
+        "7 events were dropped by reporters (queue_full): the history may lack them"
+    ]
 
 
 @pytest.mark.parametrize("what", ["missing", "empty", "no events"])
@@ -165,8 +166,9 @@ def test_until_now(spark: Any, tmp_path: Path) -> None:
     for event in story.events:  # a year earlier: now is later, whatever the clock of this machine says
         event["timeUnixNano"] = str(int(event["timeUnixNano"]) - 365 * DAY * 1_000_000)
     history, _ = read_history(spark, [str(write(tmp_path / "log", story))], until_now=True)
-    (query,) = history.tables().uptime.where("kind = 'query'").collect()
-    (sla,) = history.tables().checkpoint_sla.collect()
+    tables = history.tables()
+    (query,) = tables.uptime.where("kind = 'query'").collect()
+    (sla,) = tables.checkpoint_sla.collect()
     assert query["down_ms"] == history.period.until_ms - (T0 - 365 * DAY + MIN)
     assert query["longest_outage_ms"] == query["down_ms"] > 300 * DAY
     assert sla["overdue"]
@@ -204,8 +206,9 @@ def test_columns_are_those_of_the_docs(spark: Any, tmp_path: Path) -> None:
     text = (REPO / "docs" / "history.md").read_text()
     listed = dict(re.findall(r"^\| (\w+) \|[^|]*\| ([^|]+) \|$", text, re.MULTILINE))
     listed["checkpoint_sla_per_day"] = f"date, {listed['checkpoint_sla']}"
-    assert {name: ", ".join(table.columns) for name, table in history.tables()._asdict().items()} == {
-        name: listed[name] for name in history.tables()._fields
+    tables = history.tables()
+    assert {name: ", ".join(table.columns) for name, table in tables._asdict().items()} == {
+        name: listed[name] for name in tables._fields
     }
 
 
