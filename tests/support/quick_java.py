@@ -20,7 +20,7 @@ SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # configurations are such a folder; with nothing in it but spark-defaults.conf, it has no place there.
 _JAVA = """#!/usr/bin/env bash
 case " $* " in *" org.apache.spark.deploy."* | *" org.apache.spark.executor."*)
-  if [ "$1" = -cp ] && [ -n "$SPARK_CONF_DIR" ] && [ "$(ls "$SPARK_CONF_DIR")" = spark-defaults.conf ]; then
+  if [ "$1" = -cp ] && [ -n "$SPARK_CONF_DIR" ] && [ "$(ls "$SPARK_CONF_DIR" 2> /dev/null)" = spark-defaults.conf ]; then
     classes="${{2#"$SPARK_CONF_DIR"/:}}"; shift 2; set -- -cp "$classes" "$@"
   fi
   set -- {options} "$@" ;;
