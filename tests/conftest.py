@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if "java" in getattr(item, "fixturenames", ()):
         item.add_marker("spark")
     workers.group(item)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Called when a test has run: what it printed or logged may have texts that no worker could send."""
+    report = yield
+    report.sections = [(name, text.encode("utf-8", "replace").decode()) for name, text in report.sections]
+    return report
 
 
 @pytest.fixture(scope="session")
