@@ -20,6 +20,7 @@ from spark_events.jobs.plan_records import STATEMENT_CREATED, STATEMENT_ENDED
 from spark_events.runtime.registry import Registry, read_all_setups
 from tests.support.hostile_texts import NUMBERS, TEXTS, TIMES_MS, steering
 from tests.support.told_jobs import Told
+from tests.support.waiting import wait_until
 
 MOMENT_MS = 1_795_132_800_000
 
@@ -105,9 +106,15 @@ def test_prometheus() -> None:
     odd = registry.root.add_group("odd")
     for number, value in enumerate(NUMBERS):
         odd.register(f"value{number}", Gauge(lambda value=value: value))  # type: ignore[misc]
+    odd.register("the_last", Gauge(lambda: 1))
     (worker,) = registry.workers
+
+    def exposition() -> str:
+        text: str = urllib.request.urlopen(worker.destination, timeout=30).read().decode()
+        return text if "the_last" in text else ""
+
     try:
-        shown = urllib.request.urlopen(worker.destination, timeout=30).read().decode()
+        shown = wait_until(exposition, "the reporter has been told of all of them")
     finally:
         registry.close(10_000)
 
