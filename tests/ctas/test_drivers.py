@@ -8,15 +8,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.support.applications import App, cli
+from tests.support.applications import App
 from tests.support.ctas_catalogs import configuration
 from tests.support.paths import APPS
 from tests.support.waiting import wait_until
-from tests.support.warm_commands import WarmCommands
+from tests.support.warm_commands import WarmCommands, run_command
 
 pytestmark = pytest.mark.spark
 
@@ -30,13 +31,16 @@ def start(folder: Path, how: str) -> App:
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def configured(folder: Path) -> dict[str, str]:
-    return {**os.environ, "SPARK_CONF_DIR": str(folder / "spark-conf"), "COLUMNS": "200"}
+@pytest.fixture
+def started(tmp_path: Path) -> Command:
+    """As a user starts it."""
+    environment = {"SPARK_CONF_DIR": str(tmp_path / "spark-conf"), "COLUMNS": "200"}
+    return partial(run_command, "ctas", cwd=tmp_path, environment=environment)
 
 
 @pytest.fixture
-def command(warm: WarmCommands, tmp_path: Path) -> Command:
-    return lambda *arguments: warm.run("ctas", *arguments, environment=configured(tmp_path))
+def command(started: Command, warm: WarmCommands) -> Command:
+    return partial(started, warm=warm)
 
 
 def tables(folder: Path) -> list[str]:
@@ -72,17 +76,10 @@ def test_the_late_commit_of_a_driver_that_was_taken_for_dead_fails(
     assert tables(tmp_path) == []
 
 
-def test_the_commands(java: str, tmp_path: Path, command: Command) -> None:
+def test_the_commands(java: str, tmp_path: Path, started: Command, command: Command) -> None:
     app = start(tmp_path, "sleep")
     app.wait_for(lambda: has_files(tmp_path), "it has written files")
-    listed = subprocess.run(  # as a user starts it
-        cli("ctas", "list"),
-        capture_output=True,
-        text=True,
-        env=configured(tmp_path),
-        timeout=120,
-        check=True,
-    ).stdout
+    listed = started("list").stdout
     assert "INTENT" in listed
     assert "its owner is alive" in listed
     txid = listed.splitlines()[1].split()[0]

@@ -17,7 +17,7 @@ from tests.support.applications import cli
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write
 from tests.support.requirements import need
 from tests.support.waiting import wait_until
-from tests.support.warm_commands import WarmCommands
+from tests.support.warm_commands import WarmCommands, run_command
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 MARKUP = "<b>bold</b> <script>document.title='caught'</script>"
@@ -46,19 +46,8 @@ class Run:
         paths: tuple[str, ...] = ("log",),
         warm: WarmCommands | None = None,
     ) -> None:
-        environment = {**os.environ, "COLUMNS": "120"}
-        if warm is not None:
-            done = warm.run("report", *paths, *arguments, cwd=folder, environment=environment)
-        else:
-            done = subprocess.run(
-                cli("report", *paths, *arguments),
-                cwd=folder,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=200,
-                check=False,
-            )
+        environment = {"COLUMNS": "120"}
+        done = run_command("report", *paths, *arguments, cwd=folder, environment=environment, warm=warm)
         self.folder, self.code, self.out, self.err = folder, done.returncode, done.stdout, done.stderr
 
 

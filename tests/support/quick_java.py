@@ -8,7 +8,7 @@ import os
 import sys
 import tempfile
 
-from spark_events.spark.class_archive import SETTING, archive_of, options_with
+from spark_events.spark.class_archive import SETTING, archive_of, can_be_made, options_with
 from spark_events.spark.class_archive_maker import make
 from spark_events.spark.java_runtime import ensure_java, java_command
 from tests.support.paths import REPO
@@ -57,6 +57,8 @@ def main() -> None:
     archive = archive_of(FOLDER)
     if archive.is_file():
         return
+    if not can_be_made():
+        sys.exit(f"{java_command()} has no archive of its own classes, on which another could be built")
     with tempfile.TemporaryDirectory() as folder:
         derby = f"jdbc:derby:;databaseName={folder}/metastore;create=true"
         make(
@@ -69,4 +71,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -11,7 +11,7 @@ from tests.support.paths import REPO
 from tests.support.requirements import missing
 
 JARS = REPO / ".cache" / "jars" / "event-logs"
-FOLDERS = ("spark-events/", "spark-events-broken/", "HistoryServerExpectations/")
+FOLDERS = ("spark-events/", "HistoryServerExpectations/")
 NAMES = (
     "app-20161115172038-0000",
     "app-20161116163331-0000",

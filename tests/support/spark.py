@@ -14,6 +14,7 @@ INTERPRETED = {"spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 Not for sessions that use Spark's catalog, whose objects it cannot make so.
 """
+_OF_THE_JVM = ("spark.jars", "spark.driver.")
 _BASE_CONF = {
     "spark.sql.codegen.wholeStage": "false",  # of a few rows, it costs more than it saves
     "spark.ui.enabled": "false",
@@ -33,10 +34,16 @@ def local_spark(name: str, warehouse: Path, conf: Mapping[str, str] | None = Non
         warehouse: where its tables are.
         conf: more of Spark's keys.
     """
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if SparkContext._gateway is None:
+        # What a JVM is begun with is the default of all its sessions: what it needs at its begin, and no more.
+        beginning = SparkConf(loadDefaults=False)
+        beginning.setAll([item for item in (conf or {}).items() if item[0].startswith(_OF_THE_JVM)])
+        SparkContext._ensure_initialized(conf=beginning)
     builder = SparkSession.builder.master("local[2]").appName(name)
     own = {"spark.sql.warehouse.dir": str(warehouse), "spark.log.level": "OFF"}
     for key, value in {**_BASE_CONF, **own, **(conf or {})}.items():

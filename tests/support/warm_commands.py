@@ -17,6 +17,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from tests.support.applications import cli
+
 
 class WarmCommands:
     """The process; it starts with the first command.
@@ -31,21 +33,17 @@ class WarmCommands:
         self._answers: IO[str] | None = None
 
     def run(
-        self, *arguments: str, cwd: Path | None = None, environment: Mapping[str, str] | None = None
+        self, *arguments: str, cwd: Path, environment: Mapping[str, str]
     ) -> subprocess.CompletedProcess[str]:
         """Run a command to its end.
 
         Args:
             arguments: after ``spark-events``.
             cwd: where it runs.
-            environment: the whole of it; the tests' own by default.
+            environment: the whole of it.
         """
         process, answers = self._start()
-        request = {
-            "arguments": arguments,
-            "cwd": str(cwd or self._folder),
-            "environment": {**(environment or os.environ)},
-        }
+        request = {"arguments": arguments, "cwd": str(cwd), "environment": dict(environment)}
         assert process.stdin is not None
         process.stdin.write(json.dumps(request) + "\n")
         process.stdin.flush()
@@ -76,6 +74,25 @@ class WarmCommands:
             os.close(writing)
             self._answers = os.fdopen(reading)
         return self._process, self._answers
+
+
+def run_command(
+    *arguments: str, cwd: Path, environment: Mapping[str, str], warm: WarmCommands | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end, as a user does or, where only its result matters, in a process that is there.
+
+    Args:
+        arguments: after ``spark-events``.
+        cwd: where it runs.
+        environment: what differs from the tests' own.
+        warm: the process.
+    """
+    environment = {**os.environ, **environment}
+    if warm is not None:
+        return warm.run(*arguments, cwd=cwd, environment=environment)
+    return subprocess.run(
+        cli(*arguments), cwd=cwd, env=environment, capture_output=True, text=True, timeout=400, check=False
+    )
 
 
 def serve(answers: IO[str]) -> None:
