@@ -77,6 +77,7 @@ def test_a_stream_in_sql_is_refused(spark: Any, stream: Any) -> None:
     spark.catalog.dropTempView("streamed")
 
 
+@pytest.mark.thorough
 def test_a_killed_stream_goes_on_from_its_checkpoint(java: str, tmp_path: Path) -> None:
     (tmp_path / "warehouse").mkdir()
     conf = configuration("hive", tmp_path)

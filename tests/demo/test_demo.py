@@ -99,6 +99,7 @@ def status_of(event: Event) -> str:
     )
 
 
+@pytest.mark.thorough
 def test_collector_away(tmp_path: Path) -> None:
     """With nobody at the endpoint the demo ends as it does without, and says what was not delivered."""
     endpoint = f"http://127.0.0.1:{free_port()}"

@@ -193,7 +193,7 @@ def test_nesting(tmp_path: Path) -> None:
     assert last_statuses(found)["application"] == "FINISHED"
 
 
-@pytest.mark.parametrize("size", [7, 65_535, 65_537, 1 << 20])
+@pytest.mark.parametrize("size", [pytest.param(7, marks=pytest.mark.thorough), 65_535, 65_537, 1 << 20])
 @pytest.mark.parametrize("name", [name for name in TEXTS if TEXTS[name] and name != "half a pair"])
 def test_a_line_of_megabytes_in_any_pieces(name: str, size: int) -> None:
     """Its texts are cut as those of a shorter line are, whatever is in them, and wherever it is cut in two."""

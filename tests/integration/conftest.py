@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.applications import App, cli
 from tests.support.file_log import file_events
-from tests.support.live_application import Live
+from tests.support.live_application import ADDED, Live
 from tests.support.paths import APPS
 from tests.support.waiting import free_port, http_get
 
@@ -23,7 +23,7 @@ def live(java: str, tmp_path_factory: pytest.TempPathFactory) -> Live:
     conf = {
         "spark.events.reporter.file.factory.class": "file_log",
         "spark.events.reporter.file.path": (folder / "events").as_uri(),
-        "spark.events.reporter.file.scope.variables.additional": "team:payments,env:prod",
+        "spark.events.reporter.file.scope.variables.additional": ADDED,
         "spark.traces.reporter.file.factory.class": "file_log",
         "spark.traces.reporter.file.path": (folder / "events").as_uri(),
         "spark.metrics.reporter.prom.factory.class": "prometheus",
@@ -35,7 +35,10 @@ def live(java: str, tmp_path_factory: pytest.TempPathFactory) -> Live:
         "spark.events.checkpoint.sla": "1h",
         "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
         "spark.sql.codegen.wholeStage": "true",  # as by default
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": (folder / "logs").as_uri(),
     }
+    (folder / "logs").mkdir()
     command = cli("run", "--master", "local[2]", str(APPS / "lifecycle.py"), str(folder), "--hold")
     app = App(command, conf, folder)
     url = f"http://127.0.0.1:{port}/metrics"

@@ -14,7 +14,7 @@ from tests.support.paths import APPS
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 
 
-@pytest.mark.parametrize("policy", ["oldest", "newest"])
+@pytest.mark.parametrize("policy", ["oldest", pytest.param("newest", marks=pytest.mark.thorough)])
 def test_full(tmp_path: Path, policy: str) -> None:
     """Routine records are dropped, the oldest or the newest of them, and counted."""
     run = App([sys.executable, str(APPS / "bridge_queue.py"), policy], {}, tmp_path).end()

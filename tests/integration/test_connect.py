@@ -66,6 +66,7 @@ def test_queries_of_a_session(tmp_path: Path, java: str) -> None:
     assert theirs - mine <= unknown | before
 
 
+@pytest.mark.thorough
 def test_a_client_that_ends_without_stop(tmp_path: Path, java: str) -> None:
     """Nothing keeps its process from ending; what had happened by then is delivered."""
     events = run(tmp_path, "leave")

@@ -15,6 +15,7 @@ from tests.support.waiting import free_port
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 
 
+@pytest.mark.thorough
 def test_ten_applications_leave_what_one_does(tmp_path: Path) -> None:
     """Threads, files, sockets and objects in the JVM, with a reporter of each kind."""
     conf = {

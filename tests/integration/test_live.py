@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
+from itertools import product
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 
 from tests.support.applications import App
 from tests.support.collector import Collector, attributes_of
-from tests.support.file_log import file_events, of_name, statuses
+from tests.support.file_log import Event, file_events, of_name, statuses
 from tests.support.live_application import Live
 from tests.support.paths import APPS, REPO
 from tests.support.waiting import wait_until
@@ -225,41 +225,45 @@ def _is_of_orders(span: dict[str, Any]) -> bool:
     return span["name"] == "Checkpoint" and span["attributes"]["query_name"] == "orders"
 
 
-@pytest.mark.collector
-@pytest.mark.parametrize("protocol", ["grpc", "http"])
-def test_collector_has_the_same_events(
-    java: str, collector: Collector, tmp_path: Path, protocol: str
-) -> None:
-    """What the collector wrote is, id by id, what the file log has; ``attach`` in code, for a change."""
-    trace_id = {"grpc": "4bf92f3577b34da6a3ce929d0e0e4736", "http": "4bf92f3577b34da6a3ce929d0e0e4737"}[
-        protocol
-    ]
+PROTOCOLS = ("grpc", "http")
+TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
+
+
+@pytest.fixture(scope="module")
+def sent(java: str, collector: Collector, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Event]:
+    """An application that sends all to the collector by both protocols, and its events; ``attach`` in code."""
+    folder = tmp_path_factory.mktemp("sent")
     conf = {
         "spark.events.reporter.file.factory.class": "file_log",
-        "spark.events.reporter.file.path": str(tmp_path / "events"),
-        "spark.events.reporter.otel.factory.class": "otlp",
-        "spark.events.reporter.otel.exporter.endpoint": getattr(collector, protocol),
-        "spark.events.reporter.otel.exporter.protocol": protocol,
-        "spark.events.reporter.otel.exporter.compression": "gzip",
-        "spark.traces.reporter.otel.factory.class": "otlp",
-        "spark.traces.reporter.otel.exporter.endpoint": getattr(collector, protocol),
-        "spark.traces.reporter.otel.exporter.protocol": protocol,
+        "spark.events.reporter.file.path": str(folder / "events"),
         "spark.traces.checkpoint.span-detail-level": "CHILDREN_SPANS_PER_SUBTASK",
-        "spark.traces.parent": f"00-{trace_id}-00f067aa0ba902b7-01",
-        "spark.metrics.reporter.otel.factory.class": "otlp",
-        "spark.metrics.reporter.otel.exporter.endpoint": getattr(collector, protocol),
-        "spark.metrics.reporter.otel.exporter.protocol": protocol,
-        "spark.metrics.reporter.otel.interval": "1s",
+        "spark.traces.parent": f"00-{TRACE_ID}-00f067aa0ba902b7-01",
     }
-    command = [sys.executable, str(APPS / "lifecycle.py"), str(tmp_path), "--attach"]
-    (tmp_path / "go").touch()
-    run = App(command, conf, tmp_path).end()
+    for protocol, kind in product(PROTOCOLS, ("events", "traces", "metrics")):
+        reporter = f"spark.{kind}.reporter.{protocol}"
+        conf |= {
+            f"{reporter}.factory.class": "otlp",
+            f"{reporter}.exporter.endpoint": getattr(collector, protocol),
+            f"{reporter}.exporter.protocol": protocol,
+            f"{reporter}.scope.variables.additional": f"sent_by:{protocol}",
+        }
+        conf |= {f"{reporter}.exporter.compression": "gzip"} if kind == "events" else {}
+        conf |= {f"{reporter}.interval": "1s"} if kind == "metrics" else {}
+    command = [sys.executable, str(APPS / "lifecycle.py"), str(folder), "--attach"]
+    run = App(command, conf, folder).end()
     assert run.code == 0, run.err[-3000:]
-    events = {event["eventId"]: event for event in file_events(tmp_path / "events")}
-    app_id = next(iter(events.values()))["attributes"]["app_id"]
+    return {event["eventId"]: event for event in file_events(folder / "events")}
+
+
+@pytest.mark.collector
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_collector_has_the_same_events(sent: dict[str, Event], collector: Collector, protocol: str) -> None:
+    """What the collector wrote is, id by id, what the file log has."""
+    events = sent
+    own = {"app_id": next(iter(events.values()))["attributes"]["app_id"], "sent_by": protocol}
 
     def received() -> dict[str, dict[str, Any]]:
-        mine = [r for r in collector.log_records() if r["attributes"].get("app_id") == app_id]
+        mine = [r for r in collector.log_records() if own.items() <= r["attributes"].items()]
         return {record["attributes"]["event.id"]: record for record in mine}
 
     wait_until(lambda: len(received()) >= len(events), "all events are in the collector's file")
@@ -273,13 +277,13 @@ def test_collector_has_the_same_events(
         assert record["severityNumber"] == event["severityNumber"]
         assert record["scope"] == event["scope"]
         assert record["resource"]["service.name"] == "lifecycle"
-        assert {**event["attributes"], "event.id": key} == record["attributes"]
-    spans = [span for span in collector.spans() if span["attributes"]["app_id"] == app_id]
-    _check_tree(spans, trace_id)
+        assert {**event["attributes"], "event.id": key, "sent_by": protocol} == record["attributes"]
+    spans = [span for span in collector.spans() if own.items() <= span["attributes"].items()]
+    _check_tree(spans, TRACE_ID)
     # The query was stopped in the middle of a batch, perhaps; that is no event.
     ended = [s for s in spans if s["attributes"].get("checkpointStatus") in ("COMPLETED", "FAILED")]
     assert len(ended) == len(of_name(events.values(), "CheckpointEvent"))
-    _check_metrics(collector, app_id)
+    _check_metrics(collector, own)
 
 
 def _check_tree(spans: list[dict[str, Any]], trace_id: str) -> None:
@@ -319,12 +323,19 @@ def _check_tree(spans: list[dict[str, Any]], trace_id: str) -> None:
     assert (told["exception.type"], told["exception.message"]) == ("ValueError", "order 4711 has no customer")
 
 
-def _check_metrics(collector: Collector, app_id: str) -> None:
+def _check_metrics(collector: Collector, own: dict[str, str]) -> None:
     """The last values of the run are in the collector's file."""
-    mine = [m for m in collector.metrics() if m["resource"].get("service.instance.id") == app_id]
-    last = {metric["name"]: metric for metric in mine}
+    mine = [m for m in collector.metrics() if m["resource"].get("service.instance.id") == own["app_id"]]
+    last = {metric["name"]: metric for metric in mine if _sent_by(metric) == {own["sent_by"]}}
     restarts = last["spark.query.num_restarts"]["gauge"]["dataPoints"]
     assert {attributes_of(p)["query_name"]: p["asInt"] for p in restarts} == {"orders": "1", "bounded": "0"}
     assert last["spark.query.checkpoint_duration"]["unit"] == "s"
     assert last["spark.query.input_rows"]["sum"]["isMonotonic"]
     assert last["spark.application.finished_tasks"]["sum"]["aggregationTemporality"] == 2
+
+
+def _sent_by(metric: dict[str, Any]) -> set[str | None]:
+    ((_, data),) = (
+        (key, value) for key, value in metric.items() if isinstance(value, dict) and "dataPoints" in value
+    )
+    return {attributes_of(point).get("sent_by") for point in data["dataPoints"]}

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.applications import App, cli
-from tests.support.paths import APPS
+from tests.support.applications import cli
+from tests.support.live_application import ADDED, Live
 
 pytestmark = pytest.mark.spark
 # What an event log does not tell, of which ids do not depend.
@@ -31,6 +31,7 @@ def reporters(folder: Path) -> dict[str, str]:
     return {
         "spark.events.reporter.file.factory.class": "file_log",
         "spark.events.reporter.file.path": str(folder),
+        "spark.events.reporter.file.scope.variables.additional": ADDED,
         "spark.traces.reporter.file.factory.class": "file_log",
         "spark.traces.reporter.file.path": str(folder),
         "spark.traces.checkpoint.span-detail-level": "CHILDREN_SPANS_PER_SUBTASK",
@@ -43,20 +44,10 @@ def conf_of(settings: dict[str, str]) -> list[str]:
 
 
 class Both:
-    """The application's work folder with its event log, and both accounts of it."""
+    """The application's event log, and both accounts of it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.logs, self.live, self.replayed = folder / "logs", folder / "live", folder / "replayed"
-        self.logs.mkdir()
-        (folder / "work").mkdir()
-        settings = {
-            **reporters(self.live),
-            "spark.eventLog.enabled": "true",
-            "spark.eventLog.dir": self.logs.as_uri(),
-        }
-        command = cli("run", "--master", "local[2]", str(APPS / "lifecycle.py"), str(folder / "work"))
-        run = App(command, settings, folder).end()
-        assert run.code == 0, run.err[-3000:]
+    def __init__(self, app: Live, replayed: Path) -> None:
+        self.logs, self.live, self.replayed = app.folder / "logs", app.folder / "events", replayed
         self.said = replay(self.logs, self.replayed)
 
 
@@ -68,8 +59,8 @@ def replay(logs: Path, into: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def both(java: str, tmp_path_factory: pytest.TempPathFactory) -> Both:
-    return Both(tmp_path_factory.mktemp("both"))
+def both(live: Live, tmp_path_factory: pytest.TempPathFactory) -> Both:
+    return Both(live, tmp_path_factory.mktemp("replayed"))
 
 
 def differing(live: dict[str, Any], replayed: dict[str, Any]) -> set[str]:

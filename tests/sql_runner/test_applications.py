@@ -51,6 +51,7 @@ def deploy(shop: Shop, master: str, *manifests: dict[str, Any], warm: WarmComman
     return run(shop, "deploy", str(folder), *tables(shop), *options, warm=warm)
 
 
+@pytest.mark.thorough
 def test_an_application_for_each_query_on_a_cluster(
     shop: Shop, cluster: SparkCluster, warm: WarmCommands
 ) -> None:

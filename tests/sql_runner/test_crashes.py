@@ -50,7 +50,7 @@ def rewritten(bench: Bench) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("change", "stride"),
     [
-        (rewritten, 3),
+        (rewritten, 5),
         pytest.param(new, 1, marks=pytest.mark.thorough),
         pytest.param(reconfigured, 1, marks=pytest.mark.thorough),
         pytest.param(rewritten, 1, marks=pytest.mark.thorough),

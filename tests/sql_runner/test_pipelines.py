@@ -20,6 +20,7 @@ def export(bench: Bench, folder: Path, *manifests: dict[str, Any]) -> PipelineEx
     return export_pipeline(bench.analyst, bench._read(manifests), folder, f"file://{folder}/storage")
 
 
+@pytest.mark.thorough
 def test_it_runs_and_writes_the_same_rows(bench: Bench, tmp_path: Path) -> None:
     """Also where one query reads what another writes."""
     if bench.analyst.spark_version < "4.1":

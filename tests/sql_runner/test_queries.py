@@ -141,7 +141,8 @@ def test_the_rows_of_a_view_are_part_of_the_query(session: Any, folder: Path) ->
     assert with_kind("'hot'") != with_kind("'cold'")
 
 
-def test_all_queries_of_tpc_ds_read_the_same_twice_and_differ_from_each_other(session: Any) -> None:
+@pytest.mark.parametrize("stride", [10, pytest.param(1, marks=pytest.mark.thorough)])
+def test_queries_of_tpc_ds_read_the_same_twice_and_differ_from_each_other(session: Any, stride: int) -> None:
     try:
         suite = load("tpcds")
     except ImportError as absent:
@@ -152,13 +153,13 @@ def test_all_queries_of_tpc_ds_read_the_same_twice_and_differ_from_each_other(se
     try:
         prints = {
             number: [fingerprint(session, manifest(), session.sql(query)) for _ in range(2)]
-            for number, query in suite.queries.items()
+            for number, query in list(suite.queries.items())[::stride]
         }
     finally:
         session.sql("USE default")
 
     assert [number for number, (one, two) in prints.items() if one != two] == []
-    assert len({one for one, _ in prints.values()}) == len(prints) == 99
+    assert len({one for one, _ in prints.values()}) == len(prints) == len(range(0, 99, stride))
 
 
 def test_another_spark_is_asked_what_is_deployed(analyst: Analyst) -> None:

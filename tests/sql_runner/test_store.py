@@ -150,6 +150,7 @@ def test_a_relative_folder_is_the_same_for_an_application(tmp_path: Path, monkey
     assert Store("store").spark_url("a") == f"{tmp_path}/store/a"
 
 
+@pytest.mark.thorough
 class TestHdfs:
     """What HDFS cannot do: rename onto a file that is there."""
 

@@ -9,6 +9,9 @@ from typing import Any
 from tests.support.applications import AppRun
 from tests.support.file_log import Event
 
+ADDED = "team:payments,env:prod"
+"""The variables that its configuration adds to events."""
+
 
 @dataclass
 class Live:
