@@ -14,7 +14,7 @@ JAVA_MAJOR := $(shell java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/
 EXTRAS := all$(shell [ "$(JAVA_MAJOR)" -ge 17 ] 2>/dev/null || echo ,java)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup35 setup41 archive demo test soak smoke35 connectors check format dashboards settings bench clean
+.PHONY: docs help setup setup35 setup41 archive demo test soak smoke35 connectors check format dashboards settings bench clean
 
 help: ## Say what there is to do
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
@@ -76,10 +76,14 @@ format: $(READY) ## Format the code
 dashboards: $(READY) ## Write grafana/dashboards from grafana/source
 	$(BIN)/python -m grafana.source
 
+docs: $(READY) ## Build the site of docs/ in build/site, and check its links
+	$(BIN)/python -m docs.command_pages
+	$(BIN)/mkdocs build --quiet
+
 settings: $(READY) ## Write the tables of settings into docs/ and conf/spark-defaults.conf
 	$(BIN)/python -m docs.settings_tables
 
-bench: $(READY) ## Measure cost, latency, delivery, scrapes, replay, history, lineage and ctas, and write bench/RESULTS.md
+bench: $(READY) ## Measure cost, latency, delivery, scrapes, replay, history, lineage and ctas, and write docs/benchmarks.md
 	$(BIN)/python -m bench.overhead
 	$(BIN)/python -m bench.latency
 	$(BIN)/python -m bench.delivery

@@ -1,4 +1,4 @@
-"""Writes a bench's table between its markers in bench/RESULTS.md and in the README."""
+"""Writes a bench's table between its markers in docs/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+_PAGE = ROOT / "docs" / "benchmarks.md"
 
 
 def machine() -> str:
@@ -21,14 +22,16 @@ def machine() -> str:
 
 
 def write(name: str, lines: list[str]) -> None:
-    """Print a table, and put it between ``<!-- name -->`` and ``<!-- /name -->``."""
+    """Print a table, and put it between ``<!-- name -->`` and ``<!-- /name -->`` in docs/benchmarks.md.
+
+    Raises:
+        ValueError: the page has no such place.
+    """
     text = "\n".join(lines)
     print(text)
+    page = _PAGE.read_text()
+    pattern = re.compile(f"<!-- {name} -->.*?<!-- /{name} -->", re.DOTALL)
+    if not pattern.search(page):
+        raise ValueError(f"{_PAGE} has no <!-- {name} --> … <!-- /{name} -->")
     block = f"<!-- {name} -->\n{text}\n<!-- /{name} -->"
-    for path in (ROOT / "bench" / "RESULTS.md", ROOT / "README.md"):
-        old = path.read_text() if path.exists() else ""
-        pattern = re.compile(f"<!-- {name} -->.*?<!-- /{name} -->", re.DOTALL)
-        if pattern.search(old):
-            path.write_text(pattern.sub(lambda _: block, old))
-        elif path.name == "RESULTS.md":
-            path.write_text(f"{old.rstrip()}\n\n{block}\n" if old else f"# Results\n\n{block}\n")
+    _PAGE.write_text(pattern.sub(lambda _: block, page))

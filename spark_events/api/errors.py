@@ -95,23 +95,26 @@ class RetryLater(SparkEventsError):  # noqa: N818 - says what to do, as StopIter
 
 
 class Refused(SparkEventsError):  # noqa: N818 - an answer, and no fault of ours
-    """The destination will never take what ``SendingReporter.send`` was given, as it is.
+    """The destination will never accept these records of ``SendingReporter.send``.
 
-    The records are then sent in halves, down to the ones that are at fault; those are put aside.
+    They are then sent in halves, down to the records at fault, which are put aside.
 
     Args:
-        reason: what it said, for the log and beside the record; never a secret.
+        reason: the destination's answer, for the log and beside the record; never a secret.
     """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
 
 
 class PartlyRefused(SparkEventsError):  # noqa: N818 - an answer, and no fault of ours
-    """The destination took what ``SendingReporter.send`` was given, but for some records.
+    """The destination accepted the records of ``SendingReporter.send`` except for some.
 
-    None of it is sent again.
+    None of them is sent again.
 
     Args:
         count: how many it refused; it does not say which.
-        reason: what it said, for the log and beside the records; never a secret.
+        reason: the destination's answer, for the log and beside the records; never a secret.
     """
 
     def __init__(self, count: int, reason: str) -> None:

@@ -73,7 +73,8 @@ class Gauge(Metric):
     Args:
         read: returns the value; called on the reporter's thread, so it must be quick and safe to call
             there. None means that there is no value now, and the series is left out.
-        unit, description: as in ``Metric``.
+        unit: as in ``Metric``.
+        description: as in ``Metric``.
     """
 
     type = MetricType.GAUGE
@@ -126,7 +127,8 @@ class Histogram(Metric):
 
     Args:
         bounds: upper bounds of the buckets, growing; one more bucket without a bound comes after them.
-        unit, description: as in ``Metric``.
+        unit: as in ``Metric``.
+        description: as in ``Metric``.
     """
 
     type = MetricType.HISTOGRAM

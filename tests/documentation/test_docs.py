@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from docs import command_pages
 from spark_events.api import Failure, FailureContext, ReporterConfig
 from spark_events.configuration.all_settings import OF_REPORTERS, OF_THE_FRAMEWORK
 from spark_events.listeners.enrichers import Enrichers
@@ -30,14 +34,16 @@ BUILT_IN = [(kind, name) for kind in KINDS for name in installed(kind.entry_poin
 
 
 @pytest.mark.parametrize(("kind", "name"), BUILT_IN, ids=lambda value: getattr(value, "name", value))
-def test_each_option_is_in_its_reporters_readme(kind, name) -> None:  # type: ignore[no-untyped-def]
-    """A reporter's README names each of its options."""
+def test_each_option_is_on_its_reporters_page(kind, name) -> None:  # type: ignore[no-untyped-def]
     factory = load_factory(kind, name, "key")
     folder = type(factory).__module__.split(".")[0].removeprefix("spark_events_")
-    readme, options = (REPO / "reporters" / folder / "README.md").read_text(), factory.options
+    page, options = (
+        (REPO / "docs" / "reporters" / f"{folder.replace('_', '-')}.md").read_text(),
+        factory.options,
+    )
 
     assert options is not None
-    assert [option.name for option in options if f"`{option.name}`" not in readme] == []
+    assert [option.name for option in options if f"`{option.name}`" not in page] == []
 
 
 def test_each_key_is_in_the_configuration_page() -> None:
@@ -144,6 +150,28 @@ def test_the_readme_begins_with_the_shipped_five_lines() -> None:
 
     assert len(lines) == 5
     assert "\n".join(lines) in readme
+
+
+def test_the_readme_has_the_figures_of_the_benchmarks() -> None:
+    costs = (REPO / "README.md").read_text().split("## What it costs")[1].split("##")[0]
+    figures = re.findall(r"\| (?:\+)?([\d.]+ ?\S+)[^|]*\|$", costs, re.M)
+    page = (REPO / "docs" / "benchmarks.md").read_text()
+
+    assert len(figures) == 5
+    assert [figure for figure in figures if figure.removesuffix(" MB/s") not in page] == []
+
+
+def test_the_page_of_commands_is_up_to_date() -> None:
+    assert command_pages.PAGE.read_text() == command_pages.page(), "python -m docs.command_pages"
+
+
+def test_the_site_builds(tmp_path: Path) -> None:
+    """Each page is reached from the navigation, and no link is broken."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path / "site")]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=REPO, env=environment, capture_output=True, text=True, check=False)
+
+    assert (done.stdout + done.stderr, done.returncode) == ("", 0)
 
 
 def test_prometheus_takes_the_shipped_configuration() -> None:

@@ -1,0 +1,75 @@
+"""Writes docs/commands.md from the commands themselves: ``python -m docs.command_pages`` in a clone."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from typer.core import TyperArgument, TyperGroup, TyperOption
+from typer.main import get_command
+
+from spark_events.cli.main import app
+from spark_events.submit.spark_submit import HELP as RUN_HELP
+
+PAGE = Path(__file__).with_name("commands.md")
+_HEAD = (
+    "# Commands\n\n"
+    "Every command of `spark-events`, with its arguments and options. "
+    "`python -m docs.command_pages` writes this page.\n\n"
+    "Exit codes, unless a command says otherwise: 0 for success, 1 if something failed, "
+    "2 for a wrong configuration or command line, 130 after Ctrl-C.\n"
+)
+
+
+def page() -> str:
+    """Return the page, in Markdown."""
+    return _HEAD + "".join(_sections(get_command(app), ("spark-events",)))
+
+
+def _sections(command: Any, path: tuple[str, ...]) -> Iterator[str]:
+    if isinstance(command, TyperGroup):
+        for name, child in command.commands.items():
+            yield from _sections(child, (*path, name))
+        return
+    if command.name == "run":  # spark-submit has the options
+        yield f"\n## {' '.join(path)}\n\n```\n{RUN_HELP.strip()}\n```\n"
+        return
+    arguments = [each for each in command.params if isinstance(each, TyperArgument)]
+    options = [each for each in command.params if isinstance(each, TyperOption) and each.name != "help"]
+    usage = [*path, *(["[OPTIONS]"] if options else []), *(_usage_of(each) for each in arguments)]
+    yield f"\n## {' '.join(path)}\n\n```\n{' '.join(usage)}\n```\n\n{_prose(command.help or '')}\n"
+    rows = [(_usage_of(each), each) for each in arguments]
+    rows += [(", ".join(each.opts + each.secondary_opts), each) for each in options]
+    if rows:
+        yield "\n| | |\n| --- | --- |\n"
+    for name, parameter in rows:
+        yield f"| `{name}` | {_meaning(parameter)} |\n"
+
+
+def _usage_of(argument: TyperArgument) -> str:
+    name = str(argument.metavar or argument.name).upper() + ("..." if argument.nargs == -1 else "")
+    return name if argument.required else f"[{name}]"
+
+
+def _prose(text: str) -> str:
+    """Return a help text as Markdown; typer marks the end of its first part by a form feed."""
+    return inspect.cleandoc(text.replace("\f", "")).strip()
+
+
+def _meaning(parameter: TyperArgument | TyperOption) -> str:
+    text = " ".join((getattr(parameter, "help", None) or "").split())
+    default = parameter.default
+    default = getattr(default, "value", default)  # of an enumeration
+    shown = default not in (None, False, True, (), [], "") and not callable(default) and default is not ...
+    return f"{text} Default: `{default}`.".strip() if shown else text
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
