@@ -5,7 +5,8 @@ PYSPARK ?= pyspark>=4.3,<4.4
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST_ARGS ?=
-WORKERS ?= 2
+# One more than cores: tests wait for triggers, leases and starts of processes.
+WORKERS ?= 3
 # Tests that share a Spark session run in one worker; the ten slowest are named at the end.
 PYTEST := -m pytest --numprocesses $(WORKERS) --dist loadgroup --durations 10
 

@@ -45,7 +45,10 @@ def parse_failure(text: str, error_class: str | None = None) -> Failure:
     heads = [part.split("\n", 1)[0] for part in (thrown, around)]
     condition = _ERROR_CLASS.search(heads[0]) or _ERROR_CLASS.search(heads[1])
     state = _SQL_STATE.search(thrown) or _SQL_STATE.search(around)
-    exception_type, message = _python_error(text) or _java_error(thrown)
+    python_error = _python_error(text)
+    if python_error and python_error[0].startswith("pyspark.errors."):  # of the driver's own code, as it says
+        condition = _ERROR_CLASS.match(python_error[1]) or condition
+    exception_type, message = python_error or _java_error(thrown)
     return Failure(
         message=shorten(_clean(message), _LONGEST_TEXT),
         exception_type=exception_type,

@@ -44,6 +44,12 @@ PYTHON = (
     '  File "app.py", line 5, in f\n    raise ValueError("no customer: 7")\n'
     "ValueError: no customer: 7\n\n\tat org.apache.spark.api.python.BasePythonRunner.x(Y.scala:1)"
 )
+PYSPARK = (
+    "Traceback (most recent call last):\n"
+    '  File "app.py", line 4, in <module>\n    spark.read.parquet("orders")\n'
+    "pyspark.errors.exceptions.captured.AnalysisException: [PATH_NOT_FOUND] Path does not exist: orders. "
+    "SQLSTATE: 42K03\n"
+)
 PLAIN = "somebody pulled the plug"
 
 
@@ -63,6 +69,13 @@ PLAIN = "somebody pulled the plug"
             "58030",
         ),
         (PYTHON, "ValueError", "no customer: 7", None, None),
+        (
+            PYSPARK,
+            "pyspark.errors.exceptions.captured.AnalysisException",
+            "Path does not exist: orders.",
+            "PATH_NOT_FOUND",
+            "42K03",
+        ),
         (PLAIN, None, PLAIN, None, None),
         ("", None, "", None, None),
         ("java.lang.OutOfMemoryError", "java.lang.OutOfMemoryError", "", None, None),

@@ -29,22 +29,28 @@ def check_prefix(data: bytes, whole: list[str], folder: Path) -> int:
     return len(cut.ids)
 
 
-def test_cut_at_every_byte(tmp_path: Path) -> None:
+each_stride = pytest.mark.parametrize("stride", [11, pytest.param(1, marks=pytest.mark.thorough)])
+
+
+@each_stride
+def test_cut_at_every_byte(tmp_path: Path, stride: int) -> None:
     """The events of a cut log are the first ones of the whole."""
     whole = read_bytes(SMALL, tmp_path).ids
     assert len(whole) == 14
-    found = {check_prefix(SMALL[:size], whole, tmp_path) for size in range(1, len(SMALL))}
+    sizes = {*range(1, len(SMALL), stride), len(SMALL) - 1}
+    found = {check_prefix(SMALL[:size], whole, tmp_path) for size in sizes}
     assert len(found) > 10  # some events come together
     assert max(found) == len(whole)  # the last line is whole without its end, too
 
 
-def test_cut_at_every_byte_of_a_compressed_log(tmp_path: Path) -> None:
+@each_stride
+def test_cut_at_every_byte_of_a_compressed_log(tmp_path: Path, stride: int) -> None:
     """As Spark writes it: a frame ends with each flush."""
     lines = SMALL.splitlines(keepends=True)
     frames = [zstandard.compress(b"".join(lines[first : first + 4])) for first in range(0, len(lines), 4)]
     packed, whole = b"".join(frames), read_bytes(SMALL, tmp_path).ids
     assert read_bytes(packed, tmp_path).ids == whole
-    for size in range(1, len(packed)):
+    for size in range(1, len(packed), stride):
         check_prefix(packed[:size], whole, tmp_path)
 
 

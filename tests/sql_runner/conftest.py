@@ -15,7 +15,6 @@ from spark_events.sql_runner.store.store import Store
 from tests.support.query_shop import Bench, Shop
 from tests.support.servers import Hdfs, SparkCluster, running_hdfs, running_spark_cluster
 from tests.support.spark import local_spark
-from tests.support.waiting import free_port
 
 
 @pytest.fixture
@@ -29,9 +28,9 @@ def s3() -> Iterator[str]:
     import fsspec
     from moto.server import ThreadedMotoServer
 
-    port = free_port()
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=port, verbose=False)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
+    _, port = server.get_host_and_port()
     before = dict(os.environ)
     endpoint = f"http://127.0.0.1:{port}"
     os.environ.update(
