@@ -64,10 +64,11 @@ connectors: setup41 ## Run the tests of Delta, Iceberg, Kafka and PostgreSQL on 
 	.venv-4.1/bin/python -m pytest tests/sql_runner/test_connectors.py tests/lineage/test_connectors.py \
 	  tests/ctas/test_connectors.py tests/ctas/test_crashes.py -k 'connectors or delta' $(PYTEST_ARGS)
 
-check: $(READY) ## Lint, types, direction of imports
+check: $(READY) ## Lint, types, direction of imports, spelling
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/codespell
 	$(BIN)/lint-imports --no-cache > $(VENV)/imports.log || { cat $(VENV)/imports.log; exit 1; }
 
 format: $(READY) ## Format the code

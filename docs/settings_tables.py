@@ -40,7 +40,9 @@ def default_text(declared: Declared) -> str:
 
 def table(settings: Iterable[Declared]) -> str:
     """Return a Markdown table: key, default, what it means."""
-    return "| key | default | |\n| --- | --- | --- |\n" + "".join(_row(declared) for declared in settings)
+    return "| key | default | meaning |\n| --- | --- | --- |\n" + "".join(
+        _row(declared) for declared in settings
+    )
 
 
 def examples(settings: Iterable[Declared]) -> str:

@@ -1,4 +1,4 @@
-"""Flink's reporter framework for Apache Spark: metrics, spans and events of every application and query."""
+"""Reports what happens to Spark applications and streaming queries, as events, metrics and traces."""
 
 from __future__ import annotations
 

@@ -38,13 +38,13 @@ class Option(Generic[T]):
 
     @staticmethod
     def must(name: str, option_type: OptionType[T], doc: str = "") -> Option[T]:
-        """Declare an option that has to be given."""
+        """Declare a required option."""
         return Option(name, option_type, None, doc, required=True)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
 class ApplicationInfo:
-    """The Spark application that is reported about.
+    """The Spark application that a reporter works for.
 
     Attributes:
         name: ``spark.app.name``.
@@ -101,7 +101,7 @@ class ReporterConfig:
             raise ConfigError.of_value(self.key(option.name), shown, option.type.allowed + detail) from None
 
     def problems(self, options: Iterable[Option[Any]]) -> dict[str, str]:
-        """Return one sentence for each option whose value cannot be used, by its whole key."""
+        """Return a sentence for each invalid option, by its whole key."""
         problems: dict[str, str] = {}
         for option in options:
             try:
@@ -122,7 +122,7 @@ class ReporterConfig:
             raise ConfigError(f"{self.key(missing)}: missing; {self.key(given[0])} is of no use without it")
 
     def get_string(self, name: str, default: str) -> str:
-        """Return an option as it was written."""
+        """Return the text of an option."""
         return self.get(Option(name, types.STRING, default))
 
     def get_int(self, name: str, default: int) -> int:
@@ -150,5 +150,5 @@ class ReporterConfig:
         return self.get(Option(name, types.MAP, {}))
 
     def get_secret(self, name: str) -> Secret | None:
-        """Return a secret; ``env:NAME`` and ``file:/path`` say where it lies."""
+        """Return a secret; ``env:NAME`` and ``file:/path`` refer to its location."""
         return self.get(Option.optional(name, types.SECRET))

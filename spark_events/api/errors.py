@@ -1,4 +1,4 @@
-"""What spark-events raises.
+"""Exceptions of spark-events.
 
 * SparkEventsError
     * ConfigError          a key, its value, what is allowed and what to do
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 
 class SparkEventsError(Exception):
-    """The base of all that spark-events raises."""
+    """Base class of all exceptions of spark-events."""
 
 
 class ConfigError(SparkEventsError):
@@ -45,7 +45,7 @@ class ConfigError(SparkEventsError):
 
 
 class MissingExtraError(ConfigError):
-    """A reporter, or something else, needs a package that comes with an extra of spark-events."""
+    """A package is missing that an extra of spark-events installs."""
 
     def __init__(self, extra: str, package: str, what: str = "") -> None:
         super().__init__(
@@ -56,7 +56,7 @@ class MissingExtraError(ConfigError):
 
 @contextmanager
 def needs_extra(extra: str, package: str, what: str = "") -> Iterator[None]:
-    """Let an import that fails say which extra of spark-events mends it.
+    """Turn a failing import into an error that names the extra to install.
 
     Args:
         extra: its name, which is the reporter type's where a reporter needs it.
@@ -73,7 +73,7 @@ def needs_extra(extra: str, package: str, what: str = "") -> Iterator[None]:
 
 
 class RetryLater(SparkEventsError):  # noqa: N818 - says what to do, as StopIteration does
-    """A reporter could not deliver now, and keeps what it was given.
+    """A reporter cannot deliver now and keeps its records.
 
     Raise it from ``Reporter.flush`` or ``SendingReporter.send`` alone. The worker tries again after a pause
     that grows with each try, and hands over nothing new until then.

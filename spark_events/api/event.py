@@ -14,7 +14,7 @@ Attributes = Mapping[str, AttributeValue]
 
 
 class Severity(enum.IntEnum):
-    """Severities with OpenTelemetry's severity numbers."""
+    """Severities, with OpenTelemetry's numbers."""
 
     TRACE = 1
     DEBUG = 5
@@ -50,12 +50,12 @@ class Event:
 
     @staticmethod
     def builder(class_scope: str, name: str) -> EventBuilder:
-        """Begin an event; hand the builder to ``MetricGroup.add_event``."""
+        """Start to build an event; pass the builder to ``MetricGroup.add_event``."""
         return EventBuilder(class_scope, name)
 
     @property
     def all_attributes(self) -> dict[str, AttributeValue]:
-        """Variables and attributes in one; an attribute wins over a variable of its name."""
+        """Variables and attributes together; an attribute overrides a variable of the same name."""
         return {**self.variables, **self.attributes}
 
     def with_variables(self, variables: Mapping[str, str]) -> Event:
@@ -82,32 +82,32 @@ class EventBuilder:
         self._attributes: dict[str, AttributeValue] = {}
 
     def set_routine(self, routine: bool = True) -> EventBuilder:
-        """Say that many of its kind come, so that a queue that is full does without it first."""
+        """Mark the event as one of many, which a full queue drops first."""
         self.routine = routine
         return self
 
     def set_id(self, event_id: str) -> EventBuilder:
-        """Give the event an id that a replay would repeat; without it, ``build`` makes a random one."""
+        """Set an id that a replay would repeat; otherwise ``build`` makes a random one."""
         self._id = event_id
         return self
 
     def set_observed_time_ms(self, time_ms: int) -> EventBuilder:
-        """Say when it happened, in ms since the epoch; without it, ``build`` takes the present."""
+        """Set when it happened, in ms since the epoch; the default is the current time."""
         self._time_ms = time_ms
         return self
 
     def set_severity(self, severity: Severity) -> EventBuilder:
-        """Set the severity; INFO where it is not called."""
+        """Set the severity; the default is INFO."""
         self._severity = severity
         return self
 
     def set_body(self, body: str) -> EventBuilder:
-        """Set the sentence for a person."""
+        """Set the sentence for human readers."""
         self._body = body
         return self
 
     def set_attribute(self, key: str, value: AttributeValue | None) -> EventBuilder:
-        """Add one attribute; None, a value that is not known, adds nothing."""
+        """Add one attribute; None means unknown and adds nothing."""
         if value is not None:
             self._attributes[key] = value
         return self
@@ -118,7 +118,7 @@ class EventBuilder:
         return self
 
     def build(self, variables: Mapping[str, str]) -> Event:
-        """Make the event; called by the metric group, which knows the variables."""
+        """Build the event. The metric group calls this, because it has the variables."""
         return Event(
             self._id or uuid.uuid4().hex,
             self.name,
@@ -132,5 +132,5 @@ class EventBuilder:
 
 
 def now_ms() -> int:
-    """Return the present in ms since the epoch."""
+    """Return the current time in ms since the epoch."""
     return time.time_ns() // 1_000_000

@@ -32,7 +32,7 @@ class ExponentialSnapshot:
         return self._combined(other, 1)
 
     def minus(self, earlier: ExponentialSnapshot) -> ExponentialSnapshot:
-        """Return what came since an earlier snapshot of the same histogram."""
+        """Return the difference to an earlier snapshot of the same histogram."""
         return self._combined(earlier, -1)
 
     def _combined(self, other: ExponentialSnapshot, sign: int) -> ExponentialSnapshot:

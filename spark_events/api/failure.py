@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a job of some kind failed.
+    """Why an application, a query, a job or a stage failed.
 
     Attributes:
         message: the message, without type, error class or stack.
@@ -29,7 +29,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class FailureContext:
-    """Whose failure it is.
+    """What a failure belongs to.
 
     Attributes:
         job_kind: ``application``, ``query``, ``job`` or ``stage``.
@@ -41,7 +41,7 @@ class FailureContext:
 
 
 class FailureEnricher(abc.ABC):
-    """Labels failures; found under the entry-point group ``spark_events.failure_enrichers``.
+    """Labels failures; entry-point group ``spark_events.failure_enrichers``.
 
     Made without arguments. Called on a thread of its own, with a second's time; one that takes longer is
     not asked again. What it raises is logged and costs its own labels alone.

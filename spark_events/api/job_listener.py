@@ -22,7 +22,7 @@ _IO_THREADS = 4
 
 
 class ExecutionMode(enum.Enum):
-    """Whether a job is meant to end (Flink's ``RuntimeExecutionMode``)."""
+    """Whether a job is bounded (Flink's ``RuntimeExecutionMode``)."""
 
     STREAMING = "STREAMING"
     BATCH = "BATCH"
@@ -30,7 +30,7 @@ class ExecutionMode(enum.Enum):
 
 @dataclass(frozen=True)
 class JobStatusChangedEvent:
-    """What all events of a job say.
+    """Common attributes of all events of a job.
 
     Attributes:
         job_id: tells the job from all others: an application's id, a run id of a streaming query, or
@@ -71,7 +71,7 @@ class JobCreatedEvent(JobStatusChangedEvent):
 
 @dataclass(frozen=True)
 class JobLineageEvent(JobStatusChangedEvent):
-    """More is known of what a job reads and writes, such as what a function of foreachBatch writes.
+    """More of a job's lineage is known, such as the tables that a foreachBatch function writes.
 
     Attributes:
         lineage: the whole of it, in place of what was known.
@@ -108,12 +108,12 @@ class JobStatusChangedListener(Reporter):
 
     @abc.abstractmethod
     def on_event(self, event: JobStatusChangedEvent) -> None:
-        """Take a JobCreatedEvent, a JobLineageEvent or a JobExecutionStatusEvent, in the job's order."""
+        """Called for each event of a job, in order: created, lineage, execution status."""
 
 
 @dataclass(frozen=True)
 class JobListenerContext:
-    """What a listener is made with (FLIP-314's ``JobStatusChangedListenerFactory.Context``).
+    """What a factory gets to create a listener (FLIP-314's ``JobStatusChangedListenerFactory.Context``).
 
     Attributes:
         config: the listener's own options, and the application; ``config.values`` has them as written.
@@ -172,10 +172,10 @@ class _WithExecutor(JobStatusChangedListener):
 
 
 class JobExecutionListener(JobStatusChangedListener):
-    """The older form of a listener, by what became of the job (FLIP-314, first version)."""
+    """A listener with one method per status (FLIP-314, first version)."""
 
     def on_event(self, event: JobStatusChangedEvent) -> None:
-        """Call the method for what happened."""
+        """Call the method for the event's status."""
         if isinstance(event, JobCreatedEvent):
             self.on_created(event.job_id, event.job_name, event.lineage.sources, event.lineage.sinks)
         elif isinstance(event, JobExecutionStatusEvent) and event.new_status.terminal:
@@ -189,13 +189,13 @@ class JobExecutionListener(JobStatusChangedListener):
     def on_created(
         self, job_id: str, job_name: str, sources: tuple[LineageVertex, ...], sinks: tuple[LineageVertex, ...]
     ) -> None:
-        """Take that a job begins."""
+        """Called when a job begins."""
 
     def on_finished(self, job_id: str, job_name: str) -> None:
-        """Take that it has done its work."""
+        """Called when a job has finished."""
 
     def on_canceled(self, job_id: str, job_name: str) -> None:
-        """Take that it was stopped."""
+        """Called when a job was cancelled."""
 
     def on_failed(self, job_id: str, job_name: str, exception: Failure | None) -> None:
-        """Take that it failed."""
+        """Called when a job has failed."""

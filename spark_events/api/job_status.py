@@ -19,5 +19,5 @@ class JobStatus(enum.Enum):
 
     @property
     def terminal(self) -> bool:
-        """Whether nothing follows but a restart."""
+        """Whether only a restart can follow."""
         return self in (JobStatus.FAILED, JobStatus.CANCELED, JobStatus.FINISHED)

@@ -1,4 +1,4 @@
-"""What a job reads and writes: sources, sinks, and which columns make which (FLIP-314)."""
+"""Lineage: the sources, sinks and columns of a job (FLIP-314)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ModifyType(enum.Enum):
 
 
 class Transformation(enum.Enum):
-    """How a source column has a part in a sink column, with OpenLineage's subtypes.
+    """How a source column contributes to a sink column, with OpenLineage's subtypes.
 
     The first three are direct: the value is computed from the column's. With the others the column decides
     which value or which rows there are, or in which order.
@@ -47,17 +47,17 @@ class Transformation(enum.Enum):
 
     @property
     def direct(self) -> bool:
-        """Whether the sink's value is computed from the column's."""
+        """Whether the sink's value is computed from the column."""
         return self in (Transformation.IDENTITY, Transformation.TRANSFORMATION, Transformation.AGGREGATION)
 
 
 class LineageDatasetFacet(abc.ABC):
-    """Something more that is known of a dataset; plugins and providers may have their own."""
+    """More information about a dataset; plugins and providers may define their own."""
 
     @property
     @abc.abstractmethod
     def name(self) -> str:
-        """What the facet is called, as in ``dataset.facets``."""
+        """Name of the facet, as in ``dataset.facets``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class SchemaFacet(LineageDatasetFacet):
 
 @dataclass(frozen=True, slots=True)
 class ConfigFacet(LineageDatasetFacet):
-    """Options of the reader or writer; secrets are not among them."""
+    """Options of the reader or writer, without secrets."""
 
     name: ClassVar[str] = "config"
     config: Mapping[str, str]
@@ -91,7 +91,7 @@ class ConfigFacet(LineageDatasetFacet):
 
 @dataclass(frozen=True, slots=True)
 class SymlinksFacet(LineageDatasetFacet):
-    """Other names of the same data, such as the table's whose files the dataset is.
+    """Other names of the same data, such as the table that has the files.
 
     Attributes:
         identifiers: namespace and name of each.
@@ -103,7 +103,7 @@ class SymlinksFacet(LineageDatasetFacet):
 
 @dataclass(frozen=True, slots=True)
 class LineageDataset:
-    """Data that has a name of its own, whoever reads or writes it.
+    """Named data that jobs read or write.
 
     Attributes:
         name: unique in the namespace, such as a path or ``database.schema.table``.
@@ -120,13 +120,13 @@ class LineageDataset:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Namespace and name: the same key is the same data."""
+        """Namespace and name, which identify the data."""
         return self.namespace, self.name
 
 
 @dataclass(frozen=True, slots=True)
 class TableLineageDataset(LineageDataset):
-    """Data that a catalog has as a table.
+    """A dataset that is a table of a catalog.
 
     Attributes:
         catalog: the catalog's name in Spark, such as ``spark_catalog``.
@@ -182,7 +182,7 @@ class TableSinkLineageVertex(LineageVertex):
 
 @dataclass(frozen=True, slots=True)
 class SourceColumn:
-    """A source's column, and its part in a sink's.
+    """A source column, and how it contributes to a sink column.
 
     Attributes:
         dataset: the column's dataset.
@@ -199,7 +199,7 @@ class SourceColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableColumnLineageEdge:
-    """A column of a sink, with the source columns that it is computed from.
+    """A sink column, with the source columns it is computed from.
 
     Attributes:
         column: the sink column's name.
@@ -255,7 +255,7 @@ class LineageGraph:
 
     @property
     def input_count(self) -> int:
-        """How many inputs the columns of all edges have in sum: what tells how large the graph is."""
+        """Total number of inputs of all columns, a measure of the graph's size."""
         return sum(
             len(column.sources)
             for edge in self.relations
@@ -274,7 +274,7 @@ class LineageGraph:
 
 
 class LineageVertexProvider(abc.ABC):
-    """What a source or a sink of one's own derives from, to say what it reads or writes (FLIP-314).
+    """Base class of sources and sinks that declare their own lineage (FLIP-314).
 
     Register it with ``spark_events.lineage.provide(format, provider)``; a Python data source is found by
     the name under which Spark knows it.

@@ -41,7 +41,7 @@ _ODD_TEXTS = ("", "Grüße, 世界 🚀", "\ud800", "a\0b\nc", "x" * 1_000_000)
 
 
 class JobListenerConformance(ReporterConformance):
-    """What a job status listener has to stand."""
+    """Tests for job status listeners."""
 
     factory: ClassVar[type[JobStatusChangedListenerFactory]]
     kind = JobStatusChangedListener

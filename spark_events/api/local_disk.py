@@ -1,4 +1,4 @@
-"""The driver's own disk, as what writes to it needs it."""
+"""Helpers to write to the driver's disk."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def probe_folder(folder: Path) -> str:
-    """Try whether a folder can be written, or made: a folder and a file are made there, and removed again.
+    """Check that a folder can be created and written, by creating and removing a file in it.
 
     Returns:
         A few words that say so.

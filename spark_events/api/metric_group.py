@@ -25,7 +25,7 @@ class MetricGroup(abc.ABC):
 
     @abc.abstractmethod
     def add_group(self, key: str, value: str | None = None) -> MetricGroup:
-        """Return the child group of this name, made when it is asked for first.
+        """Return the child group of this name; it is created on first use.
 
         With a value, the child also has the variable ``key``, and only the key enters the logical scope.
         """
@@ -49,7 +49,7 @@ class MetricGroup(abc.ABC):
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Remove the metrics of this group and of all below it; a closed group takes nothing more."""
+        """Remove the metrics of this group and of all groups below it; a closed group accepts nothing."""
 
     # -- its address -----------------------------------------------------------------------------------
 
@@ -66,7 +66,7 @@ class MetricGroup(abc.ABC):
     @property
     @abc.abstractmethod
     def variables(self) -> Mapping[str, str]:
-        """What tells this group's metrics from another's; the same in every run of the application."""
+        """Variables that identify this group's metrics; the same in every run of the application."""
 
     @property
     @abc.abstractmethod
@@ -79,7 +79,7 @@ class MetricGroup(abc.ABC):
 
 
 class ReadOnlyGroup(MetricGroup):
-    """A group as a reporter is given it: its address can be read, and nothing is added to it."""
+    """A group as reporters see it: read-only."""
 
     @property
     def all_variables(self) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""The types of metric. A metric holds a value; its name, unit and variables belong to the group it is in."""
+"""The types of metrics. A metric holds a value; its name and variables belong to its group."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spark_events.api.units import base_unit
 
 
 class MetricType(enum.Enum):
-    """What a metric is; the names are those of the type part of a metric filter."""
+    """Types of metrics, with the names that metric filters use."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -68,7 +68,7 @@ class Counter(Metric):
 
 
 class Gauge(Metric):
-    """A value that is asked for when it is reported.
+    """A value that is read when it is reported.
 
     Args:
         read: returns the value; called on the reporter's thread, so it must be quick and safe to call
@@ -105,18 +105,18 @@ class HistogramSnapshot:
 
     @property
     def count(self) -> int:
-        """How many values there were."""
+        """Number of values."""
         return sum(self.counts)
 
     def plus(self, other: HistogramSnapshot) -> HistogramSnapshot:
-        """Return the values of both; of another with other bounds the buckets are left out."""
+        """Return the sum of both; without buckets if their bounds differ."""
         counts = self.counts
         if len(counts) == len(other.counts):
             counts = tuple(a + b for a, b in zip(counts, other.counts, strict=True))
         return HistogramSnapshot(counts, self.sum + other.sum, self.exponential.plus(other.exponential))
 
     def minus(self, earlier: HistogramSnapshot) -> HistogramSnapshot:
-        """Return what came since an earlier snapshot of the same histogram."""
+        """Return the difference to an earlier snapshot of the same histogram."""
         counts = tuple(a - b for a, b in zip(self.counts, earlier.counts, strict=True))
         exponential = self.exponential.minus(earlier.exponential)
         return HistogramSnapshot(counts, self.sum - earlier.sum, exponential)
@@ -150,7 +150,7 @@ class Histogram(Metric):
             self._exponential.update(value * self._factor)
 
     def snapshot(self) -> HistogramSnapshot:
-        """Return what was counted so far."""
+        """Return the current counts."""
         with self._lock:
             return HistogramSnapshot(tuple(self._counts), self._sum, self._exponential.snapshot())
 
@@ -206,7 +206,7 @@ class Meter(Metric):
 
     @property
     def rate(self) -> float:
-        """The growth a second over the last ``span_s`` seconds, or since the meter was made."""
+        """Growth per second over the last ``span_s`` seconds, or since the meter was created."""
         now = self._clock()
         with self._lock:
             self._forget(int(now))

@@ -1,4 +1,4 @@
-"""How the text of an option is read. Each type says what it takes, for the error message."""
+"""Types of options: how their text is read, and what an error message says is allowed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _POWER_OF_UNIT = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
 class Secret:
-    """A value that is never shown: not by str, not by repr, not in a traceback's locals.
+    """A value that str, repr and tracebacks never show.
 
     Args:
         value: the value itself.
@@ -46,7 +46,7 @@ class Secret:
         self._file = file
 
     def reveal(self) -> str:
-        """Return the value itself; of a file that cannot be read just now, what it last had."""
+        """Return the value; if its file cannot be read right now, the last value."""
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._value = self._file.read_text().strip()
@@ -198,7 +198,7 @@ SECRET_MAP = OptionType(
 
 
 def in_clear(option_type: OptionType[Any], text: str) -> bool:
-    """Tell whether the text of an option has a secret in it, rather than where it lies."""
+    """Return whether an option contains a secret instead of a reference to one."""
     if not option_type.secret:
         return False
     parts = _parse_map(text).values() if option_type is SECRET_MAP else (text,)
@@ -206,7 +206,7 @@ def in_clear(option_type: OptionType[Any], text: str) -> bool:
 
 
 def choice(*values: str) -> OptionType[str]:
-    """Return the type of an option that takes one of a few words."""
+    """Return the type of an option with a fixed set of values."""
 
     def parse(text: str) -> str:
         if text not in values:
@@ -217,7 +217,7 @@ def choice(*values: str) -> OptionType[str]:
 
 
 def some_of(*values: str) -> OptionType[tuple[str, ...]]:
-    """Return the type of an option that takes a list of some of a few words."""
+    """Return the type of an option that is a list of fixed values."""
 
     def parse(text: str) -> tuple[str, ...]:
         words = _parse_list(text)
@@ -230,7 +230,7 @@ def some_of(*values: str) -> OptionType[tuple[str, ...]]:
 
 
 def at_least(least: int, of: OptionType[int]) -> OptionType[int]:
-    """Return an option type that takes no value below ``least``."""
+    """Return an option type with a lower bound."""
 
     def parse(text: str) -> int:
         value = of.parse(text)

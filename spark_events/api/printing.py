@@ -10,7 +10,7 @@ _SHORT = {"\n": r"\n", "\t": r"\t", "\r": r"\r"}
 
 
 def printable(text: str, but: str = "") -> str:
-    """Return a text in which nothing steers a terminal: each such character stands as its escape.
+    """Return a text with its control characters escaped.
 
     Args:
         text: a name or a message, whoever it comes from.

@@ -1,4 +1,4 @@
-"""What a plugin implements: one factory, and one reporter for each kind it supports."""
+"""What a plugin implements: a factory and a reporter for each kind it supports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spark_events.api.span import Span
 
 
 class Reporter(abc.ABC):
-    """The life of a reporter, of whatever kind.
+    """Base class of all reporters: their life cycle.
 
     1. The factory creates it from its configuration. Nothing is opened yet.
     2. ``open`` is called once, before anything else. It takes what is needed: files, sockets, connections.
@@ -34,25 +34,25 @@ class Reporter(abc.ABC):
 
     @property
     def destination(self) -> str:
-        """A URL or a path where what is reported can be found, once it is open; empty where there is none."""
+        """URL or path of the destination once the reporter is open; may be empty."""
         return ""
 
     def open(self) -> None:
-        """Take what is needed to report.
+        """Called once before anything is reported: open files and connections here.
 
         Raises:
             ConfigError: a configured thing cannot be used, such as a path that cannot be written.
         """
 
     def flush(self) -> None:
-        """Make durable, or send, all that was handed over so far.
+        """Called after each batch: store or send everything that was handed over so far.
 
         Raises:
             RetryLater: the destination is away, or the disk is full; the worker calls ``flush`` again.
         """
 
     def close(self) -> None:
-        """Release what ``open`` took."""
+        """Called at the end: release what ``open`` acquired."""
 
 
 class EventReporter(Reporter):
@@ -60,7 +60,7 @@ class EventReporter(Reporter):
 
     @abc.abstractmethod
     def notify_of_added_event(self, event: Event) -> None:
-        """Take one event."""
+        """Called for each event."""
 
 
 class SpanReporter(Reporter):
@@ -68,19 +68,19 @@ class SpanReporter(Reporter):
 
     @abc.abstractmethod
     def notify_of_added_span(self, span: Span) -> None:
-        """Take one finished span."""
+        """Called for each finished span."""
 
 
 class MetricReporter(Reporter):
-    """A reporter of metrics, told which exist; it reads their values when it reports them."""
+    """A reporter of metrics. It learns which exist, and reads their values when it reports."""
 
     @abc.abstractmethod
     def notify_of_added_metric(self, metric: Metric, name: str, group: MetricGroup) -> None:
-        """Learn of a metric; the group's variables are already those that this reporter shall see."""
+        """Called when a metric is added; the group has the variables that this reporter should see."""
 
     @abc.abstractmethod
     def notify_of_removed_metric(self, metric: Metric, name: str, group: MetricGroup) -> None:
-        """Learn that a metric is gone; metric and name are those that were added."""
+        """Called when a metric is removed, with the metric and name that were added."""
 
 
 class Scheduled(abc.ABC):
@@ -88,7 +88,7 @@ class Scheduled(abc.ABC):
 
     @abc.abstractmethod
     def report(self) -> None:
-        """Report all metrics, as they are now; called once more before ``close``.
+        """Called each interval, and once more before ``close``: report all metrics as they are now.
 
         Raises:
             RetryLater: the destination is away; the next call comes with the next interval.
@@ -96,7 +96,7 @@ class Scheduled(abc.ABC):
 
 
 class ReporterFactory(abc.ABC):
-    """Creates a reporter; made without arguments, from an entry point or from ``module:Class``.
+    """Creates a reporter. An entry point or ``module:Class`` names the factory, which takes no arguments.
 
     Attributes:
         options: the reporter's own options. They are what ``spark-events plugins`` lists and what
@@ -114,7 +114,7 @@ class ReporterFactory(abc.ABC):
         """
 
     def probe(self, config: ReporterConfig) -> str:
-        """Try what ``open`` would reach, and say in a few words what was reached.
+        """Try to reach the destination, and return a few words about it.
 
         Called by ``spark-events check --connect``, never in a running application. Where a factory has no
         probe of its own, a reporter is created, opened and closed.

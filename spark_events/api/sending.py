@@ -1,4 +1,4 @@
-"""A reporter whose records have to reach another process, and be acknowledged there."""
+"""Reporters that send records to another process until they are acknowledged."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ JOURNAL_OPTIONS: tuple[Option[Any], ...] = (JOURNAL_DIR, JOURNAL_MAX_BYTES, JOUR
 
 
 class Outbox(Protocol):
-    """Takes what is to be sent, in order."""
+    """Accepts records to send, in order."""
 
     def put(self, record: bytes) -> None:
-        """Take one record."""
+        """Add one record."""
 
 
 class SendingReporter(Reporter):
@@ -62,12 +62,12 @@ class SendingReporter(Reporter):
 
     @property
     def context(self) -> bytes:
-        """What all records of this run have in common, such as OTLP's resource; stored beside them."""
+        """Common data of all records of this run, such as OTLP's resource; stored beside them."""
         return b""
 
     @abc.abstractmethod
     def send(self, records: Sequence[bytes], context: bytes) -> None:
-        """Send records in order; to return is to say that the destination has them.
+        """Send records in order. Returning means that the destination has them.
 
         Args:
             records: as they were put into the outbox.
@@ -80,5 +80,5 @@ class SendingReporter(Reporter):
         """
 
     def readable(self, record: bytes) -> Any:
-        """Return a record as JSON can carry it, for the file of those that were refused."""
+        """Return a record in a form that JSON can hold, for the file of refused records."""
         return {"base64": base64.b64encode(record).decode()}

@@ -1,4 +1,4 @@
-"""A span: something that took a time, such as one checkpoint (FLIP-384)."""
+"""A span: something that took time, such as a checkpoint (FLIP-384)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SpanEvent:
 
 @dataclass(frozen=True, slots=True)
 class SpanLink:
-    """A span of another trace that has to do with this one.
+    """A link to a related span of another trace.
 
     Attributes:
         trace_id: 32 hexadecimal digits.
@@ -73,12 +73,12 @@ class Span:
 
     @staticmethod
     def builder(class_scope: str, name: str) -> SpanBuilder:
-        """Begin a span; hand the builder to ``MetricGroup.add_span``."""
+        """Start to build a span; pass the builder to ``MetricGroup.add_span``."""
         return SpanBuilder(class_scope, name)
 
     @property
     def all_attributes(self) -> dict[str, AttributeValue]:
-        """Variables and attributes in one; an attribute wins over a variable of its name."""
+        """Variables and attributes together; an attribute overrides a variable of the same name."""
         return {**self.variables, **self.attributes}
 
     def with_variables(self, variables: Mapping[str, str]) -> Span:
@@ -121,12 +121,12 @@ class SpanBuilder:
         return self
 
     def set_ids(self, trace_id: str, span_id: str, parent_span_id: str | None = None) -> SpanBuilder:
-        """Give ids that a replay would repeat; without them, ``build`` makes random ones."""
+        """Set ids that a replay would repeat; otherwise ``build`` makes random ones."""
         self._span = replace(self._span, trace_id=trace_id, span_id=span_id, parent_span_id=parent_span_id)
         return self
 
     def set_routine(self, routine: bool) -> SpanBuilder:
-        """Say whether a full queue does without it first."""
+        """Set whether a full queue drops the span first."""
         self.routine = routine
         return self
 
@@ -148,7 +148,7 @@ class SpanBuilder:
         return self.set_error(failure.message).add_event("exception", time_ms, known)
 
     def set_attribute(self, key: str, value: AttributeValue | None) -> SpanBuilder:
-        """Add one attribute; None, a value that is not known, adds nothing."""
+        """Add one attribute; None means unknown and adds nothing."""
         if value is not None:
             self._attributes[key] = value
         return self
@@ -165,12 +165,12 @@ class SpanBuilder:
         return self
 
     def add_child(self, child: SpanBuilder) -> SpanBuilder:
-        """Add a span that was part of this one; it gets its ids from it, and its times are kept within it."""
+        """Add a child span; it takes its ids from this one, and its times stay within it."""
         self._children.append(child)
         return self
 
     def build(self, variables: Mapping[str, str]) -> Span:
-        """Make the span, without its children; called by the metric group, which knows the variables."""
+        """Build the span without its children. The metric group calls this, because it has the variables."""
         return replace(
             self._span,
             trace_id=self._span.trace_id or secrets.token_hex(16),
@@ -180,7 +180,7 @@ class SpanBuilder:
         )
 
     def build_tree(self, variables: Mapping[str, str]) -> list[Span]:
-        """Make the span and all below it, each before its children."""
+        """Build the span and everything below it, parents first."""
         span = self.build(variables)
         built = [span]
         for number, child in enumerate(self._children):

@@ -1,4 +1,4 @@
-"""A conformance kit: what every reporter has to stand, as tests that a plugin's author inherits.
+"""Conformance kits: tests that every reporter should pass, for plugin authors to inherit.
 
     from spark_events.api.testing import EventReporterConformance
 
@@ -95,13 +95,13 @@ class RecordingOutbox:
         self.records: list[bytes] = []
 
     def put(self, record: bytes) -> None:
-        """Take one record."""
+        """Add one record."""
         assert isinstance(record, bytes), f"a record has to be bytes, and not {type(record).__name__}"
         self.records.append(record)
 
 
 class ReporterConformance:
-    """What reporters of all kinds have to stand; inherit from one of its subclasses.
+    """Tests for reporters of all kinds; inherit from one of the subclasses.
 
     Attributes:
         factory: of the reporter.
@@ -189,11 +189,11 @@ class ReporterConformance:
     # -- for the kinds ---------------------------------------------------------------------------------
 
     def good_items(self, count: int) -> Sequence[Any]:
-        """Return items as they are."""
+        """Return normal items."""
         raise NotImplementedError
 
     def odd_items(self) -> Sequence[Any]:
-        """Return items as they had better not be."""
+        """Return odd items."""
         raise NotImplementedError
 
     def take(self, reporter: Any, item: Any) -> None:
@@ -235,7 +235,7 @@ class ReporterConformance:
 
 
 class EventReporterConformance(ReporterConformance):
-    """What a reporter of events has to stand."""
+    """Tests for event reporters."""
 
     factory: ClassVar[type[EventReporterFactory]]
     kind = EventReporter
@@ -269,7 +269,7 @@ class EventReporterConformance(ReporterConformance):
 
 
 class SpanReporterConformance(ReporterConformance):
-    """What a reporter of spans has to stand."""
+    """Tests for span reporters."""
 
     factory: ClassVar[type[SpanReporterFactory]]
     kind = SpanReporter
@@ -301,7 +301,7 @@ class SpanReporterConformance(ReporterConformance):
 
 
 class MetricReporterConformance(ReporterConformance):
-    """What a reporter of metrics has to stand: its items are metrics with their names and places."""
+    """Tests for metric reporters."""
 
     factory: ClassVar[type[MetricReporterFactory]]
     kind = MetricReporter

@@ -17,9 +17,11 @@ from spark_events.spark.conf import read_conf
 def check(
     properties_file: PropertiesFile = None,
     conf: Conf = None,
-    connect: Annotated[bool, typer.Option("--connect", help="Also try endpoints, ports and paths.")] = False,
+    connect: Annotated[
+        bool, typer.Option("--connect", help="Also try every endpoint, port and path.")
+    ] = False,
 ) -> None:
-    """Check a configuration; exits 2 if anything in it is wrong."""
+    """Check a configuration. Exits 2 if anything is wrong."""
     given, path = read_conf(properties_file, conf or ())
     result = check_conf(given, connect)
     if result.reporters:

@@ -1,4 +1,4 @@
-"""What all commands print with: two consoles, exit codes, and texts of users made safe for a terminal."""
+"""Output of all commands: two consoles, exit codes, and texts of users made safe for a terminal."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def print_json(values: Any) -> None:
 
 
 def print_error(text: str) -> None:
-    """Print what went wrong, or what is wrong with what was given."""
+    """Print an error."""
     say(f"[bold red]error[/] {plain_lines(text)}", err)
 
 
 def print_warnings(texts: Iterable[str]) -> None:
-    """Print what works, and had better be different."""
+    """Print warnings."""
     for text in texts:
         say(f"[bold yellow]warning[/] {plain_lines(text)}", err)
 

@@ -23,7 +23,7 @@ from spark_events.spark.conf import read_conf
 from spark_events.spark.session import QUIET, start_session
 
 app = typer.Typer(
-    help="Transactions of CREATE TABLE AS SELECT: those that were left, and what becomes of them.",
+    help="List and recover transactions of atomic CREATE TABLE AS SELECT.",
     no_args_is_help=True,
 )
 
@@ -32,9 +32,9 @@ app = typer.Typer(
 def list_(
     properties_file: PropertiesFile = None,
     conf: Conf = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One descriptor a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
-    """Show the transactions that the journal knows, the oldest first.
+    """List the transactions in the journal, oldest first.
 
     It starts a Spark session with the configuration that names the warehouse, as all commands here do.
     Exits 2 where the configuration is wrong.
@@ -52,14 +52,15 @@ def list_(
 
 @app.command()
 def recover(
-    txids: Annotated[list[str] | None, typer.Argument(help="Which ones; by default all.")] = None,
+    txids: Annotated[list[str] | None, typer.Argument(help="Ids of transactions; all by default.")] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Also those whose owner may be alive; its commit then fails.")
+        bool,
+        typer.Option("--force", help="Even if the owner may be alive; its commit then fails."),
     ] = False,
     properties_file: PropertiesFile = None,
     conf: Conf = None,
 ) -> None:
-    """End what was left by drivers that are gone, and remove the files of replaced tables in time.
+    """End the transactions of dead drivers, and remove files of replaced tables when they are due.
 
     A transaction whose commit had begun is committed, any other is rolled back. Exits 2 where there is no
     such transaction, or the configuration is wrong, 1 where one could not be ended.
@@ -71,11 +72,11 @@ def recover(
 
 @app.command()
 def abort(
-    txid: Annotated[str, typer.Argument(help="The transaction.")],
+    txid: Annotated[str, typer.Argument(help="Id of the transaction.")],
     properties_file: PropertiesFile = None,
     conf: Conf = None,
 ) -> None:
-    """Roll a transaction back, even one whose owner is alive: its commit then fails.
+    """Roll back a transaction, even one whose owner is alive: its commit then fails.
 
     Exits 2 where there is no such transaction, or it is committed.
     """

@@ -19,11 +19,11 @@ def demo(
     otlp_endpoint: Annotated[str | None, typer.Option(help="Also send to a collector at this URL.")] = None,
     otlp_protocol: Annotated[str, typer.Option(help="grpc or http.")] = "grpc",
     prometheus_port: Annotated[
-        str, typer.Option(help="Port or range of the metrics endpoint.")
+        str, typer.Option(help="Port, or range of ports, of the metrics endpoint.")
     ] = "9249-9260",
-    sla: Annotated[str, typer.Option(help="The longest time between two checkpoints.")] = "5s",
+    sla: Annotated[str, typer.Option(help="Longest time between two checkpoints.")] = "5s",
 ) -> None:
-    """Run a batch job and a streaming query that fails once, on local Spark, and show their events."""
+    """Run a batch job and a query that fails once on local Spark, and show their events."""
     # As for Ctrl-C: the session is stopped, and what happened so far is delivered and shown.
     signal.signal(signal.SIGTERM, _interrupt)
     # Py4J's own account of a call that Ctrl-C cut off says nothing to a person.

@@ -24,19 +24,17 @@ def follow(
     conf: Conf = None,
     state: Annotated[
         Path | None,
-        typer.Option(help="Where to keep how far each log is read; by default below ~/.local/state."),
+        typer.Option(help="File that keeps how far each log was read; by default below ~/.local/state."),
     ] = None,
     complete_too: Annotated[
         bool,
-        typer.Option(
-            "--complete-too", help="At the first start, also report logs that are complete by then."
-        ),
+        typer.Option("--complete-too", help="At the first start, also report complete logs."),
     ] = False,
 ) -> None:
-    """Report all applications whose event logs are in a folder, live, until it is stopped.
+    """Report all applications that write event logs into a folder, until you stop it.
 
-    A restart goes on where it left off. An application whose log has no end, and is not written for
-    spark.events.eventlog.dead.after, is reported FAILED.
+    A restart continues where it stopped. An application whose log has no end and does not grow for
+    spark.events.eventlog.dead.after is reported as FAILED.
     """
     from spark_events.sources.event_log.follow import Follower
     from spark_events.sources.event_log.log_positions import LogPositions, default_path

@@ -32,7 +32,7 @@ class DrawingForm(str, enum.Enum):
 
 
 def lineage(
-    paths: Annotated[list[Path], typer.Argument(help="File logs of jobs, or folders that have some.")],
+    paths: Annotated[list[Path], typer.Argument(help="Files of the job listener file_log, or folders.")],
     of: Annotated[
         str | None,
         typer.Option(
@@ -40,10 +40,10 @@ def lineage(
             "The end of a name is enough."
         ),
     ] = None,
-    columns: Annotated[bool, typer.Option("--columns", help="With --of: which columns make which.")] = False,
-    form: Annotated[DrawingForm, typer.Option("--as", help="How all of it is drawn.")] = DrawingForm.TREE,
+    columns: Annotated[bool, typer.Option("--columns", help="With --of: show columns.")] = False,
+    form: Annotated[DrawingForm, typer.Option("--as", help="Form of the output.")] = DrawingForm.TREE,
 ) -> None:
-    """Show which data feeds which, by which job, and how that ended, from the file log of a job listener.
+    """Show which data feeds which, through which job, and how that job ended.
 
     Exits 2 where there is nothing to read, or no such data.
     """

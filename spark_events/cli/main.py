@@ -13,7 +13,7 @@ from spark_events.cli.ctas import app as ctas
 from spark_events.cli.sql.main import app as sql
 
 app = typer.Typer(
-    help="Flink's reporter framework for Apache Spark: metrics, spans and events.",
+    help="Report the state of Spark applications and streaming queries as events, metrics and traces.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

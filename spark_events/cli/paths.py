@@ -13,7 +13,7 @@ _INSTALLED = Path(sysconfig.get_path("data")) / "share" / "spark-events"
 
 
 def paths() -> None:
-    """Print where the configuration examples and the dashboards lie."""
+    """Print where the example configurations and the dashboards are."""
     for name in ("conf", "grafana"):
         folder = next((root / name for root in (_CLONE, _INSTALLED) if (root / name).is_dir()), None)
         if folder is None:

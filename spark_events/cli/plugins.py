@@ -13,7 +13,7 @@ from spark_events.configuration.installed_plugins import InstalledPlugin, instal
 def plugins(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the installed plugins by kind, with their packages and options."""
+    """List the installed plugins with their packages and options."""
     if as_json:
         print_json(list(installed_plugins()))
         return

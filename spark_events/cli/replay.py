@@ -54,33 +54,31 @@ class SaveMode(enum.Enum):
 
 def replay(
     paths: Annotated[
-        list[str], typer.Argument(help="An event log, a folder of them, or a glob; local or any fsspec URL.")
+        list[str], typer.Argument(help="An event log, a folder of logs, or a glob; local or any fsspec URL.")
     ],
     properties_file: PropertiesFile = None,
     conf: Conf = None,
     on_spark: Annotated[
         bool,
         typer.Option(
-            "--on-spark", help="Run as a PySpark job, one task a log, and write the events as files."
+            "--on-spark", help="Run as a PySpark job with one task per log, and write the events as files."
         ),
     ] = False,
-    output: Annotated[
-        str | None, typer.Option(help="With --on-spark: the folder or URL where the events go.")
-    ] = None,
+    output: Annotated[str | None, typer.Option(help="With --on-spark: folder or URL for the events.")] = None,
     file_format: Annotated[
         FileFormat, typer.Option("--format", help="With --on-spark: the format of the files.")
     ] = FileFormat.PARQUET,
     mode: Annotated[
-        SaveMode, typer.Option(help="With --on-spark: what to do where the output is there already.")
+        SaveMode, typer.Option(help="With --on-spark: what to do if the output exists.")
     ] = SaveMode.ERROR,
     master: Annotated[
-        str | None, typer.Option(help="With --on-spark: the cluster, as for spark-submit.")
+        str | None, typer.Option(help="With --on-spark: the master, as for spark-submit.")
     ] = None,
 ) -> None:
-    """Report the events and spans of applications that have run, from their event logs.
+    """Report the events and spans of past applications from their event logs.
 
-    They are those that were, or would have been, reported live, under the same ids: a replay may be repeated.
-    Exits 1 if something was lost or could not be read, 2 on a wrong configuration.
+    They have the same ids as live, so you can repeat a replay. Exits 1 if something was lost or could not
+    be read, 2 for a wrong configuration.
     """
     given, _ = read_conf(properties_file, conf or ())
     log_to_terminal()

@@ -1,4 +1,4 @@
-"""What a replay prints: applications, versions, last statuses, what was sent, what was skipped."""
+"""Output of a replay: applications, versions, last statuses, what was sent, what was skipped."""
 
 from __future__ import annotations
 

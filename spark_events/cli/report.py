@@ -34,33 +34,33 @@ def report(
     ] = None,
     sla: Annotated[
         list[str] | None,
-        typer.Option(help="The longest time between two checkpoints; query=60s for one query. Repeatable."),
+        typer.Option(
+            help="Longest time between two checkpoints: 60s, or query=60s for one query. Repeatable."
+        ),
     ] = None,
     since: Annotated[
-        str | None, typer.Option(help="Leave out what was longer before the end: 7d, 12h.")
+        str | None, typer.Option(help="Report only this much time before the end: 7d, 12h.")
     ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page.")] = None,
-    json: Annotated[Path | None, typer.Option(help="Write the figures as JSON.")] = None,
-    parquet: Annotated[
-        str | None, typer.Option(help="Write the tables as Parquet below this folder.")
-    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write an HTML page.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write all figures as JSON.")] = None,
+    parquet: Annotated[str | None, typer.Option(help="Write the tables as Parquet into this folder.")] = None,
     store: Annotated[
         str | None,
-        typer.Option(help="Add the events to what this folder keeps, and report on all of it."),
+        typer.Option(help="Add the events to this folder, and report on everything in it."),
     ] = None,
-    now: Annotated[bool, typer.Option("--now", help="Take what was heard last to hold until now.")] = False,
+    now: Annotated[bool, typer.Option("--now", help="Assume the last known state until now.")] = False,
     earliest: Annotated[
-        datetime, typer.Option(help="Events before this day (UTC) have a wrong clock and are left out.")
+        datetime, typer.Option(help="Leave out events before this day (UTC): their clock is wrong.")
     ] = datetime(2009, 1, 1),
     latest: Annotated[
-        datetime | None, typer.Option(help="So have those after this one; in a day from now by default.")
+        datetime | None, typer.Option(help="Leave out events after this time; by default a day from now.")
     ] = None,
-    master: Annotated[str | None, typer.Option(help="The cluster, as for spark-submit.")] = None,
+    master: Annotated[str | None, typer.Option(help="The master, as for spark-submit.")] = None,
     conf: Conf = None,
 ) -> None:
     """Report uptime, checkpoints against an SLA and failures from stored events.
 
-    Exits 2 on a wrong configuration, also where there is nothing to read.
+    Exits 2 for a wrong configuration, or if there is nothing to read.
     """
     from spark_events.history.run import ReportOptions
 

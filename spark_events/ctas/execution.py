@@ -63,7 +63,7 @@ class StatementExecution:
 
 
 def was_cancelled(error: BaseException) -> bool:
-    """Tell whether a statement ended because somebody wanted it to."""
+    """Return whether a statement ended because somebody wanted it to."""
     if isinstance(error, KeyboardInterrupt):
         return True
     thrown = _thrown(error)

@@ -33,7 +33,7 @@ class FilesPublisher(SessionPublisher):
         return Level.POINTER if self._may_become(definition, previous) else Level.RENAME
 
     def _may_become(self, definition: TableDefinition, previous: Mapping[str, Any]) -> bool:
-        """Tell whether the metastore lets a table become another one by one call.
+        """Return whether the metastore lets a table become another one by one call.
 
         It does not let it change what it is partitioned by, nor a column take any other type. And of a
         table in a format of Hive's own Spark would take the columns from there.

@@ -133,7 +133,7 @@ class TransactionJournal:
                 self._storage.delete(self._path(name))
 
     def is_abandoned(self, transaction: Transaction) -> bool:
-        """Tell whether the owner is gone: its process, or its lease for as long as a lease is."""
+        """Return whether the owner is gone: its process, or its lease for as long as a lease is."""
         if transaction.owner == self._owner:
             return transaction.txid not in _in_hand
         if transaction.owner.is_dead:

@@ -99,7 +99,7 @@ class NativePublisher(Publisher):
 
 
 def _is_staged(fields: Mapping[str, Any]) -> bool:
-    """Tell whether the catalog stages the table; one that extends Spark's does so for its own tables."""
+    """Return whether the catalog stages the table; one that extends Spark's does so for its own tables."""
     if not fields["staging"]:
         return False
     if fields["catalog"] != _SESSION_CATALOG:

@@ -72,7 +72,7 @@ class Publisher(abc.ABC):
 
     @abc.abstractmethod
     def is_published(self, transaction: Transaction) -> bool:
-        """Tell whether the catalog has the table of this transaction."""
+        """Return whether the catalog has the table of this transaction."""
 
     def finish(self, transaction: Transaction) -> None:
         """Do what can wait until the table is there."""
@@ -82,7 +82,7 @@ class Publisher(abc.ABC):
         """Remove what was written for a table that is not there."""
 
     def has_leftovers(self, transaction: Transaction) -> bool:
-        """Tell whether something of the table before is left, for those who still read it."""
+        """Return whether something of the table before is left, for those who still read it."""
         return False
 
     def collect(self, transaction: Transaction) -> None:

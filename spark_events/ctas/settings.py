@@ -21,7 +21,7 @@ class CtasSettings:
         PREFIX + "journal.dir",
         types.STRING,
         None,
-        "where transactions are written down: a folder of any file system that Hadoop knows",
+        "Folder of the transaction journal, on any file system that Hadoop knows.",
         default_text="`.ctas` in the warehouse",
         example="hdfs://namenode/warehouse/.ctas",
     )
@@ -29,31 +29,31 @@ class CtasSettings:
         PREFIX + "lease",
         types.at_least(1_000, types.DURATION),
         30_000,
-        "how long a driver may be silent until others may recover its transactions",
+        "How long a driver may be silent before others may recover its transactions.",
     )
     grace_ms: int = setting(
         PREFIX + "grace",
         types.DURATION,
         600_000,
-        "how long the files of a table that was replaced stay for its readers",
+        "How long the files of a replaced table stay for its readers.",
     )
     lock_timeout_ms: int = setting(
         PREFIX + "lock.timeout",
         types.DURATION,
         30_000,
-        "how long a commit waits for another commit to the same table",
+        "How long a commit waits for another commit to the same table.",
     )
     retention_ms: int = setting(
         PREFIX + "retention",
         types.DURATION,
         604_800_000,
-        "how long `spark-events ctas list` knows of what is over",
+        "How long `spark-events ctas list` shows completed transactions.",
     )
     stragglers_ms: int = setting(
         PREFIX + "stragglers.timeout",
         types.DURATION,
         10_000,
-        "how long an abort waits for tasks of its statement that still run",
+        "How long an abort waits for running tasks of its statement.",
     )
 
 

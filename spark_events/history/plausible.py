@@ -24,7 +24,7 @@ class PossibleTimes:
     latest_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000 + DAY_MS)
 
     def has_day(self, day: str) -> bool:
-        """Tell whether a day, as ``2026-11-21``, has any of these times."""
+        """Return whether a day, as ``2026-11-21``, has any of these times."""
         first, last = iso_day(self.earliest_ms), iso_day(self.latest_ms)
         return len(day) == len(first) and first <= day <= last
 

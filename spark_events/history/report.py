@@ -169,5 +169,5 @@ def _worst_checkpoints(history: History, sla: list[Row]) -> DataFrame:
 
 
 def _is_one_of(rows: list[Row], key: tuple[str, ...]) -> Column:
-    """Tell whether a row of a frame has the key of one of some rows."""
+    """Return whether a row of a frame has the key of one of some rows."""
     return F.concat_ws("\0", *key).isin(["\0".join(row[name] for name in key) for row in rows])

@@ -99,7 +99,7 @@ class LoggedQueryRun:
         return self._lineage_records(time_ms) if new else []
 
     def add_progress(self, progress: Mapping[str, Any], time_ms: int) -> list[PlanRecord]:
-        """Take the first progress; those after it say the same."""
+        """Called with the first progress; those after it say the same."""
         if self.lineage is not None:
             return []
         self.lineage = read_progress(progress)

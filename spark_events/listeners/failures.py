@@ -66,14 +66,14 @@ def parse_json_exception(exception: Mapping[str, Any]) -> Failure:
 
 
 def was_cancelled(failure: Failure) -> bool:
-    """Tell whether a job ended because somebody cancelled it."""
+    """Return whether a job ended because somebody cancelled it."""
     if failure.error_class == "SPARK_JOB_CANCELLED":
         return True
     return any(_CANCELLED.match(text) for text in (failure.stacktrace or "", failure.message))
 
 
 def thrown_by_task(failure: Failure) -> bool:
-    """Tell whether a task threw it, on an executor, and not the driver."""
+    """Return whether a task threw it, on an executor, and not the driver."""
     text = failure.stacktrace or ""
     return "Lost task" in text or "Executor$TaskRunner" in text
 

@@ -108,7 +108,7 @@ class QueryListener:
                 query.tick(now_ms)
 
     def place_of_job(self, properties: dict[str, Any]) -> tuple[bool, Place | None]:
-        """Tell whether a job works for a query, and below which span its own is; None is below none."""
+        """Return whether a job works for a query, and below which span its own is; None is below none."""
         run_id = str(properties.get("spark.jobGroup.id"))
         if run_id not in self._running:
             return False, None

@@ -28,7 +28,7 @@ class RestartCounts:
         self._counts: dict[str, int] = self._load()
 
     def known(self, query_id: str) -> bool:
-        """Tell whether the query has run before."""
+        """Return whether the query has run before."""
         return query_id in self._counts
 
     def count(self, query_id: str) -> int:

@@ -53,24 +53,27 @@ class ScopeFormats:
     driver: ScopeFormat = _scope(
         "driver",
         "<app_name>.driver",
-        "what dotted names of the framework's own metrics begin with. Variables here and below: `<host>`, "
-        "`<app_name>`, `<app_id>`, `<app_attempt_id>`",
+        "Prefix of dotted names of the framework's own metrics. Variables here and below: `<host>`, "
+        "`<app_name>`, `<app_id>`, `<app_attempt_id>`.",
     )
-    application: ScopeFormat = _scope("application", "<app_name>", "the same of an application's metrics")
+    application: ScopeFormat = _scope("application", "<app_name>", "The same for an application's metrics.")
     query: ScopeFormat = _scope(
-        "query", "<app_name>.query.<query_name>", "of a streaming query's; also `<query_name>`", "query_name"
+        "query",
+        "<app_name>.query.<query_name>",
+        "For a streaming query's; also `<query_name>`.",
+        "query_name",
     )
     job: ScopeFormat = _scope(
         "job",
         "<app_name>.job.<job_id>",
-        "of a Spark job's; also `<query_name>`, `<job_id>`",
+        "For a Spark job's; also `<query_name>`, `<job_id>`.",
         "query_name",
         "job_id",
     )
     stage: ScopeFormat = _scope(
         "stage",
         "<app_name>.stage.<stage_id>",
-        "of a stage's; also `<query_name>`, `<stage_id>`, `<stage_attempt>`",
+        "For a stage's; also `<query_name>`, `<stage_id>`, `<stage_attempt>`.",
         "query_name",
         "stage_id",
         "stage_attempt",

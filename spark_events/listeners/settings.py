@@ -34,17 +34,17 @@ class ListenerSettings:
         "spark.events.checkpoint.sla",
         _SLA,
         None,
-        "the longest time between two checkpoints of a query",
+        "Longest time between two checkpoints of a query.",
         example="60s",
     )
     sla_ms_of_query: Mapping[str, int] = setting_of_each(
-        "spark.events.checkpoint.sla.", "<query name>", _SLA, "the same for one query", example="6h"
+        "spark.events.checkpoint.sla.", "<query name>", _SLA, "The same for one query.", example="6h"
     )
     failure_enrichers: tuple[str, ...] | None = setting(
         "spark.events.failure.enrichers",
         types.LIST,
         None,
-        "names of failure enrichers, or `module:Class`",
+        "Names of failure enrichers, or `module:Class`.",
         default_text="all installed",
         example="type",
     )
@@ -52,88 +52,87 @@ class ListenerSettings:
         "spark.events.lineage.budget",
         types.at_least(1, types.DURATION),
         5_000,
-        "how long the plan of one statement may be read for the [lineage](lineage.md) of its columns",
+        "Limit for reading the plan of one statement for the [lineage](lineage.md) of its columns.",
     )
     state_dir: str | None = setting(
         "spark.events.state.dir",
         types.STRING,
         None,
-        "a local folder in which restarts are counted across drivers",
+        "A local folder that keeps the number of restarts across drivers.",
         example="/var/lib/spark-events",
     )
     dead_after_ms: int = setting(
         "spark.events.eventlog.dead.after",
         types.at_least(1, types.DURATION),
         3_600_000,
-        "of `follow`: how long an event log without an end may rest until its application counts as FAILED",
+        "For `follow`: how long a log without an end may stop growing before its application is FAILED.",
     )
     poll_interval_ms: int = setting(
         "spark.events.eventlog.poll.interval",
         types.at_least(1, types.DURATION),
         2_000,
-        "of `follow`: how often the logs are looked at",
+        "For `follow`: how often to look at the logs.",
     )
     stall_timeout_ms: int = setting(
         "spark.events.eventlog.stall.timeout",
         types.at_least(1, types.DURATION),
         300_000,
-        "of `replay`: how long it waits for a reporter that takes nothing",
+        "For `replay`: how long to wait for a reporter that accepts nothing.",
     )
     close_timeout_ms: int = setting(
         "spark.events.close.timeout",
         types.DURATION,
         5_000,
-        "how long the end of an application may wait for its reporters",
+        "How long the end of an application may wait for its reporters.",
     )
     status_metrics: tuple[str, ...] = setting(
         "spark.metrics.job.status.enable",
         types.some_of(STATE, CURRENT_TIME, TOTAL_TIME),
         (CURRENT_TIME,),
-        "any of STATE, CURRENT_TIME, TOTAL_TIME: which gauges each status of an application or a query has",
+        "Any of STATE, CURRENT_TIME, TOTAL_TIME: the gauges for each status of an application or a query.",
     )
     job_after_ms: int = setting(
         "spark.metrics.job.after",
         types.DURATION,
         10_000,
-        "how long a Spark job or a stage runs before it has metrics of its own: of those that are over "
-        "sooner there may be thousands",
+        "How long a Spark job or stage must run to get its own metrics. There may be many shorter ones.",
     )
     grace_ms: int = setting(
         "spark.metrics.grace",
         types.DURATION,
         300_000,
-        "how long the metrics of a job, a stage, or a query that was stopped or came to its end stay. Those "
-        "of a query that failed stay until it is restarted; of many, the last hundred",
+        "How long metrics stay after the end of a job or stage, or of a query that did not fail. Those of a "
+        "failed query stay until it is restarted; of many failed ones, the last hundred.",
     )
     detail_level: str = setting(
         "spark.traces.checkpoint.span-detail-level",
         types.choice(*DETAIL_LEVELS),
         ONE_SPAN,
-        "how much is told of each checkpoint: see [spans](spans.md)",
+        "Detail of each checkpoint's trace: see [spans](spans.md).",
     )
     trace_parent: TraceParent | None = setting(
         "spark.traces.parent",
         TRACEPARENT,
         None,
-        "a W3C `traceparent`: the application is a part of that trace",
+        "A W3C `traceparent`, to make the application part of that trace.",
         default_text="`TRACEPARENT` of the environment",
         example="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
     )
     sampling_ratio: float = setting(
-        "spark.traces.sampling.ratio", types.RATIO, 1.0, "which share of all traces is reported, from 0 to 1"
+        "spark.traces.sampling.ratio", types.RATIO, 1.0, "Share of all traces to report, from 0 to 1."
     )
     bridge_queue_bytes: int = setting(
         "spark.events.bridge.queue.bytes",
         types.at_least(65_536, types.SIZE),
         16 << 20,
-        "what the driver bridge may hold before it drops records",
+        "How much the driver bridge may hold before it drops records.",
     )
     bridge_drop_policy: str = setting(
         "spark.events.bridge.drop.policy",
         types.DROP_POLICY,
         "oldest",
-        "what it then drops: `oldest` or `newest`; routine records before those that tell of a beginning or "
-        "an end",
+        "What it drops then: `oldest` or `newest`. Routine records go before those that report a "
+        "beginning or an end.",
     )
     scopes: ScopeFormats = ScopeFormats()
 
@@ -143,7 +142,7 @@ class ListenerSettings:
         return self.bridge_drop_policy == "oldest"
 
     def detailed(self, level: str) -> bool:
-        """Tell whether the spans of checkpoints are as detailed as a level says, or more."""
+        """Return whether the spans of checkpoints are as detailed as a level says, or more."""
         return DETAIL_LEVELS.index(self.detail_level) >= DETAIL_LEVELS.index(level)
 
     def sla_ms_for(self, query_name: str) -> int | None:

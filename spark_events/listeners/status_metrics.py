@@ -95,7 +95,7 @@ class StatusMetrics:
         tracker.on_change = lambda status, time_ms: self._changed(tracker, status, time_ms)
 
     def follows(self, tracker: JobStatusTracker) -> bool:
-        """Tell whether these are the metrics of a run, and not those of one after it."""
+        """Return whether these are the metrics of a run, and not those of one after it."""
         return tracker is self._followed
 
     @property

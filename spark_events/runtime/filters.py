@@ -20,7 +20,7 @@ class Pattern:
     types: frozenset[str]
 
     def matches(self, scope: str, name: str, metric_type: str) -> bool:
-        """Tell whether scope, name and type, where there is one, all match."""
+        """Return whether scope, name and type, where there is one, all match."""
         return (
             self.scope.fullmatch(scope) is not None
             and self.names.fullmatch(name) is not None
@@ -42,7 +42,7 @@ class Filter:
         self._seen: dict[tuple[tuple[str, ...], str, str], bool] = {}
 
     def passes(self, logical_scope: tuple[str, ...], name: str, metric_type: str = "") -> bool:
-        """Tell whether something of this name, added in this scope, is for the reporter."""
+        """Return whether something of this name, added in this scope, is for the reporter."""
         key = (logical_scope, name, metric_type)
         if key not in self._seen:
             scope = ".".join(logical_scope)

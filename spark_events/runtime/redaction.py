@@ -120,5 +120,5 @@ _LOG_FILTER = _LogFilter()
 def redact_logs(redactor: Redactor) -> None:
     """Redact everything that the framework and its built-in reporters log."""
     _LOG_FILTER.redactor = redactor
-    for name in ("spark_events", "spark_events.file_log", "spark_events.prometheus"):
+    for name in ("spark_events", "spark_events.file_log", "spark_events.otlp", "spark_events.prometheus"):
         logging.getLogger(name).addFilter(_LOG_FILTER)

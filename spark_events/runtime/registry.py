@@ -117,7 +117,7 @@ class Registry:
         self.losses.report(at_the_end=True)
 
     def has_reporters(self, kind: Kind) -> bool:
-        """Tell whether anybody is there to take what is added of a kind."""
+        """Return whether anybody is there to take what is added of a kind."""
         shared = self._metrics is not None and kind is METRICS and self._metrics.has_reporters(kind)
         return shared or bool(self._by_kind[kind])
 

@@ -27,66 +27,69 @@ class ReporterSettings:
         "factory.class",
         types.STRING,
         None,
-        "an entry point's name (`spark-events plugins` lists them), or `module:Class`",
+        "Name of an entry point (`spark-events plugins` lists them), or `module:Class`.",
         example="file_log",
     )
     interval_ms: int = setting(
-        "interval", types.at_least(1, types.DURATION), 10_000, "for reporters that push metrics: how often"
+        "interval", types.at_least(1, types.DURATION), 10_000, "For reporters that push metrics: how often."
     )
     delimiter: str = setting(
         "scope.delimiter",
         types.STRING,
         ".",
-        "joins the components of a scope; `spark.metrics.scope.delimiter` sets it for all metric reporters",
+        "Joins the components of a scope. `spark.metrics.scope.delimiter` sets it for all metric reporters.",
     )
     additional_variables: Mapping[str, str] = setting(
-        "scope.variables.additional", types.MAP, {}, "`key:value,key:value`, added to all that is reported"
+        "scope.variables.additional",
+        types.MAP,
+        {},
+        "`key:value,key:value`, added to everything.",
     )
     excluded_variables: tuple[str, ...] = setting(
-        "scope.variables.excludes", types.LIST, (), "names of variables that are left out, separated by `;`"
+        "scope.variables.excludes", types.LIST, (), "Names of variables to leave out, separated by `;`."
     )
     includes: str = setting(
         "filter.includes",
         types.STRING,
         "*",
-        "what is reported: `<scope>[:<name>[,<name>][:<type>[,<type>]]]`, several separated by `;`; `*` is "
-        "any text; only metrics have a type",
+        "What to report: `<scope>[:<name>[,<name>][:<type>[,<type>]]]`, several separated by `;`. `*` is any "
+        "text; only metrics have a type.",
     )
     excludes: str = setting(
         "filter.excludes",
         types.STRING,
         "",
-        "what is not reported, in the same form; wins over filter.includes",
+        "What to leave out, in the same form; overrides filter.includes.",
     )
     queue_size: int = setting(
         "queue.size",
         types.at_least(1, types.INT),
         10_000,
-        "how many items wait before some are dropped and counted",
+        "How many items may wait before some are dropped and counted.",
     )
     queue_bytes: int = setting(
         "queue.bytes",
         types.at_least(65_536, types.SIZE),
         16 << 20,
-        "how much memory they may take, roughly, before some are dropped and counted",
+        "How much memory they may take, approximately, before some are dropped and counted.",
     )
     drop_policy: str = setting(
         "drop.policy",
         types.DROP_POLICY,
         "oldest",
-        "what a full queue or journal drops: `oldest` or `newest`; routine items before those that tell of a "
-        "failure or an end",
+        "What a full queue or journal drops: `oldest` or `newest`. Routine items go before those that "
+        "report a failure or an end.",
     )
     max_series: int = setting(
         "max.series",
         types.at_least(1, types.INT),
         20_000,
-        "of metric reporters: how many series they have. More counters and histograms of one metric go into "
-        'one series with `otel.metric.overflow="true"`; more gauges are left out. Both are warned of and '
-        "counted, `spark_reporter_series_above_limit`",
+        "For metric reporters: how many series there may be. Further counters and histograms of a metric "
+        'share one series with `otel.metric.overflow="true"`; further gauges are left out. Both are logged, '
+        "and counted in `spark_reporter_series_above_limit`.",
     )
     max_series_of_metric: int = setting(
-        "max.series.per.metric", types.at_least(1, types.INT), 2_000, "the same for each metric"
+        "max.series.per.metric", types.at_least(1, types.INT), 2_000, "The same for each metric."
     )
 
     @property
@@ -103,7 +106,7 @@ class SharedSettings:
         "spark.metrics.scope.delimiter",
         types.STRING,
         ".",
-        "scope.delimiter of metric reporters that do not set it",
+        "The scope.delimiter of metric reporters that do not set it.",
     )
 
 

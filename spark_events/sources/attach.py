@@ -11,6 +11,7 @@ from typing import Any
 
 from spark_events.api import ApplicationInfo, ConfigError
 from spark_events.listeners.application import application_info
+from spark_events.runtime import driver_log
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 from spark_events.sources.assembly import Assembly, StartUp, assemble, read_checked
@@ -118,6 +119,7 @@ def attach(spark: Any, *, strict: bool = False, conf: Mapping[str, str] | None =
         ConfigError: only with ``strict``; names each key, its value and what is allowed; or no reporter is
             configured, or the application is attached already with another configuration.
     """
+    driver_log.install()
     target = _connect_session(spark) if is_connect(spark) else _spark_context(spark)
     with _lock:
         attachment = _attachments.get(target.key)

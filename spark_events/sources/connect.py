@@ -24,7 +24,7 @@ _MOST_WAITING = 100_000
 
 
 def is_connect(spark: Any) -> bool:
-    """Tell whether it is a Spark Connect session; by its class's name, so that none has to be imported."""
+    """Return whether it is a Spark Connect session; by its class's name, so that none has to be imported."""
     names = (f"{kind.__module__}.{kind.__qualname__}" for kind in type(spark).__mro__)
     return any(name.startswith("pyspark.sql.connect.") for name in names)
 

@@ -39,7 +39,7 @@ Exits as the application does, and 2 where the command line is wrong. spark-subm
 
 
 def asks_for_help(arguments: Sequence[str]) -> bool:
-    """Tell whether the options, those before the application, ask for help."""
+    """Return whether the options, those before the application, ask for help."""
     options, _ = _split(arguments)
     return any(option[0] in ("--help", "-h") for option in options)
 

@@ -81,6 +81,10 @@ def test_everything_wrong_at_once(tmp_path: Path) -> None:
     ]
     missing = [text for text in expected if run.err.count(text) != 1]
     assert not missing, f"not exactly once: {missing}\n{run.err}"
+    lines = [line for line in run.err.splitlines() if any(text in line for text in expected)]
+    causes = ("RuntimeError: ", "OSError: ")  # the last line of a traceback below a message
+    unsigned = [line for line in lines if not line.startswith(("spark-events: ", *causes))]
+    assert unsigned == []
 
 
 def test_strict_attach_raises_all_mistakes(tmp_path: Path) -> None:

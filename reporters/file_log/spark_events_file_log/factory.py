@@ -40,7 +40,7 @@ class _FileLogFactory(ReporterFactory):
     options = (PATH, SIZE, AGE, KEEP, FSYNC)
 
     def probe(self, config: ReporterConfig) -> str:
-        """Tell whether the folder can be written."""
+        """Return whether the folder can be written."""
         return probe_folder(config.get(PATH))
 
     def _arguments(self, config: ReporterConfig, kind: str) -> tuple[RotatedFile, str, str]:

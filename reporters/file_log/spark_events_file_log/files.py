@@ -113,7 +113,7 @@ class RotatedFile:
             self._fd = -1
 
     def _removed(self) -> bool:
-        """Tell whether somebody deleted the file: lines that are written to it would be lost unnoticed."""
+        """Return whether somebody deleted the file: lines that are written to it would be lost unnoticed."""
         return os.fstat(self._fd).st_nlink == 0
 
     def _full(self, more: int) -> bool:

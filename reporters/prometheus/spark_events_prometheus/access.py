@@ -36,7 +36,7 @@ class Authentication:
         return "Bearer" if self._token else 'Basic realm="metrics"'
 
     def admits(self, authorization: str) -> bool:
-        """Tell whether a request's header ``Authorization`` has them."""
+        """Return whether a request's header ``Authorization`` has them."""
         expected = []
         if self._password is not None:
             pair = f"{self._username}:{self._password.reveal()}"

@@ -54,7 +54,7 @@ def deploy_one(
     mode: own.RunMode = HostKind.SESSION,
     session: own.Session = "default",
     clean: Annotated[
-        bool, typer.Option("--clean", help="Start a new version with a clean state, whatever has changed.")
+        bool, typer.Option("--clean", help="Start a new version with clean state, even if nothing changed.")
     ] = False,
     master: own.Master = None,
     timeout: own.Timeout = 120,
@@ -77,9 +77,9 @@ def deploy_one(
 
 def session(
     store: own.StoreUrl,
-    name: Annotated[str, typer.Option("--session", help="Its name, for deploy --session.")] = "default",
+    name: Annotated[str, typer.Option("--session", help="Name, as in deploy --session.")] = "default",
     end: Annotated[
-        bool, typer.Option("--end", help="Ask the session to stop its queries and end, and wait for it.")
+        bool, typer.Option("--end", help="Make the session stop its queries and end; wait for that.")
     ] = False,
     master: own.Master = None,
     timeout: own.Timeout = 600,
@@ -91,8 +91,8 @@ def session(
 ) -> None:
     """Run the session application, which hosts queries until it is asked to end.
 
-    It goes on with the queries that it is to run. With Ctrl-C it stops them after their micro-batches and
-    ends; with a second one it ends at once. Exits as the application does.
+    It continues with the queries that it should run. Ctrl-C stops them after their micro-batches and ends
+    the session; a second Ctrl-C ends it at once. Exits as the application does.
     """
     from spark_events.sql_runner.deploy.session import run_session
     from spark_events.sql_runner.deploy.workspace import Workspace

@@ -16,7 +16,7 @@ from spark_events.spark.conf import read_conf
 from spark_events.sql_runner.deploy.placement import HostKind, Placement
 
 app = typer.Typer(
-    help="Streaming SQL queries from YAML manifests: keep what runs equal to a folder.",
+    help="Run streaming SQL queries from a folder of YAML manifests.",
     no_args_is_help=True,
 )
 app.command()(deploy)
@@ -30,7 +30,7 @@ def validate(
     template_file: own.Template = None,
     table_definition_path: own.Definitions = None,
     syntax_only: Annotated[
-        bool, typer.Option("--syntax-only", help="Read the YAML alone, without a Spark for the queries.")
+        bool, typer.Option("--syntax-only", help="Check only the YAML; needs no Spark.")
     ] = False,
     properties_file: PropertiesFile = None,
     conf: Conf = None,
@@ -122,7 +122,7 @@ def status(store: own.StoreUrl, as_json: own.AsJson = False) -> None:
 def stop(
     name: Annotated[str, typer.Argument(help="The query.")],
     store: own.StoreUrl,
-    savepoint: Annotated[bool, typer.Option("--savepoint", help="Make a savepoint of its state.")] = False,
+    savepoint: Annotated[bool, typer.Option("--savepoint", help="Make a savepoint first.")] = False,
     timeout: own.Timeout = 120,
 ) -> None:
     """Stop a query after the micro-batch that it is in; deploy starts it again from its state.
@@ -174,10 +174,8 @@ def schema() -> None:
 @app.command("export-pipeline")
 def export_pipeline(
     folder: own.Folder,
-    output: Annotated[Path, typer.Option("--output", help="The folder that the pipeline is written into.")],
-    storage: Annotated[
-        str, typer.Option("--storage", help="Where the pipeline keeps its checkpoints, as an absolute URL.")
-    ],
+    output: Annotated[Path, typer.Option("--output", help="The folder to write the pipeline into.")],
+    storage: Annotated[str, typer.Option("--storage", help="Absolute URL of the pipeline's checkpoints.")],
     template_file: own.Template = None,
     table_definition_path: own.Definitions = None,
     properties_file: PropertiesFile = None,

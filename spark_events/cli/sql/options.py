@@ -17,48 +17,48 @@ from spark_events.cli.console import err
 from spark_events.spark.conf import parse_assignments
 from spark_events.sql_runner.deploy.placement import HostKind
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder with a YAML manifest for each query.")]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder of YAML manifests, one per query.")]
 StoreUrl = Annotated[
     str,
     typer.Option(
         "--store",
         envvar="SPARK_EVENTS_SQL_STORE",
-        help="Where manifests, checkpoints and savepoints are kept: a folder or a URL, as s3a://bucket/queries.",
+        help="Where to keep manifests, checkpoints and savepoints: a folder, or a URL such as s3a://bucket/queries.",
     ),
 ]
 Template = Annotated[
-    Path | None, typer.Option("--template-file", help="A YAML file with the defaults of all manifests.")
+    Path | None, typer.Option("--template-file", help="A YAML file with defaults for all manifests.")
 ]
 Definitions = Annotated[
     list[Path] | None,
-    typer.Option("--table-definition-path", help="An SQL file that defines tables; repeatable, in order."),
+    typer.Option("--table-definition-path", help="An SQL file that defines tables. Repeatable, in order."),
 ]
 Session = Annotated[str, typer.Option("--session", help="The session application that runs the queries.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Prune = Annotated[bool, typer.Option("--prune", help="Stop queries whose manifest is gone.")]
+Prune = Annotated[bool, typer.Option("--prune", help="Stop queries whose manifest was deleted.")]
 Master = Annotated[
-    str | None, typer.Option("--master", help="Where the application runs, as for spark-submit.")
+    str | None, typer.Option("--master", help="Master of the application, as for spark-submit.")
 ]
 Timeout = Annotated[
-    int, typer.Option("--timeout", min=1, help="How long a query may take to start, and to stop, in seconds.")
+    int, typer.Option("--timeout", min=1, help="Limit for the start and the stop of a query, in seconds.")
 ]
-LogDir = Annotated[Path, typer.Option("--log-dir", help="Where applications write their logs.")]
+LogDir = Annotated[Path, typer.Option("--log-dir", help="Folder for the logs of applications.")]
 PollMs = Annotated[
     int, typer.Option("--poll-ms", min=50, help="How often an application looks for orders, in ms.")
 ]
 LeaseMs = Annotated[
     int,
     typer.Option(
-        "--lease-ms", min=1_000, help="How long an application may be silent until it is gone, in ms."
+        "--lease-ms", min=1_000, help="How long an application may be silent before it counts as gone, in ms."
     ),
 ]
 SubmitOptions = Annotated[
     list[str] | None,
-    typer.Argument(help="After --: options of spark-submit, for the applications that are started."),
+    typer.Argument(help="Options of spark-submit, after --."),
 ]
 RunMode = Annotated[
     HostKind,
-    typer.Option("--mode", help="All queries in one session application, or one application a query."),
+    typer.Option("--mode", help="All queries in one session application, or one application per query."),
 ]
 
 

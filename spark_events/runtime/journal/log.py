@@ -250,7 +250,7 @@ class DeliveryJournal:
             os.close(fd)
 
     def _make_room(self, size: int) -> bool:
-        """Tell whether records of this size may be appended; drops the oldest where that is the policy."""
+        """Return whether records of this size may be appended; drops the oldest where that is the policy."""
         while self._segments and self.size_bytes + size > self.bounds.max_bytes:
             first = self._segments[0]
             if not self.bounds.drop_oldest and self._head < first.first + first.count:

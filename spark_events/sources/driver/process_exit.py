@@ -68,7 +68,7 @@ class ProcessExit:
         self.known.set()
 
     def main_thread_is_raising(self) -> bool:
-        """Tell whether the main thread is on its way out of a ``try`` by an exception.
+        """Return whether the main thread is on its way out of a ``try`` by an exception.
 
         So it is in ``try: … finally: spark.stop()`` after a failure: Spark sees an orderly stop there.
         """
@@ -134,7 +134,7 @@ def exit_code_of(code: object) -> int:
 
 
 def _goes_on_after_errors(frame: FrameType | None) -> bool:
-    """Tell whether an exception that nobody handles is shown at a prompt, and the process goes on.
+    """Return whether an exception that nobody handles is shown at a prompt, and the process goes on.
 
     Args:
         frame: where the exception is shown.

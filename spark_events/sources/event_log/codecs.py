@@ -40,7 +40,7 @@ class Codec(abc.ABC):
 
     @abc.abstractmethod
     def feed(self, data: bytes) -> None:
-        """Take the next bytes.
+        """Called with the next bytes.
 
         Raises:
             CorruptLogError: they are not what the codec writes.
@@ -75,7 +75,7 @@ class Zstd(Codec):
             raise CorruptLogError(f"zstd: {error}") from error
 
     def write(self, data: bytes) -> int:
-        """Take what the decompressor writes."""
+        """Called with what the decompressor writes."""
         self._sink(bytes(data))
         return len(data)
 

@@ -124,7 +124,7 @@ class Follower:
         folders: set[str] = set()
 
         def is_known(name: str, folder_ms: int) -> bool:
-            """Tell whether a log in a folder is over, and no part of it has come or gone since."""
+            """Return whether a log in a folder is over, and no part of it has come or gone since."""
             folders.add(name)
             saved = None if name in self._followed else self._positions[name]
             return saved is not None and saved.state in (ENDED, PASSED) and saved.folder_ms == folder_ms
@@ -209,7 +209,7 @@ class Follower:
             self._stop_following(followed.log.name, followed.end_state)
 
     def _grace_is_over(self, followed: FollowedApplication, time_ms: int) -> bool:
-        """Tell whether the last values of its metrics were there to be seen; if nobody reads any, at once."""
+        """Return whether the last values of its metrics were there to be seen; without readers, at once."""
         grace_ms = self._settings.grace_ms if self._metrics.workers else 0
         return time_ms - followed.end_state_since_ms >= grace_ms
 

@@ -30,7 +30,7 @@ class LineSplitter:
         self._skipping = False
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes."""
+        """Called with the next bytes."""
         lines = data.split(b"\n")
         unfinished = lines.pop()
         if lines:

@@ -31,7 +31,7 @@ class LongLine:
         return len(self._kept) + len(self._rest)
 
     def feed(self, piece: bytes) -> None:
-        """Take the next bytes."""
+        """Called with the next bytes."""
         data, at = self._rest + piece, 0
         while at < len(data):
             before = at

@@ -98,7 +98,7 @@ class RecordReader:
         self.lines = 0
 
     def take_lines(self, lines: list[bytes]) -> None:
-        """Take whole lines."""
+        """Called with whole lines."""
         self.lines += len(lines)
         started, ended, others = self._tasks.started, self._tasks.ended, 0
         for line in lines:
@@ -121,7 +121,7 @@ class RecordReader:
         self.counts.read += len(lines) - others
 
     def take_last(self, line: bytes) -> None:
-        """Take what is left at the end of a log: a whole record, or one that was cut off."""
+        """Called with what is left at the end of a log: a whole record, or one that was cut off."""
         if not line.strip():
             return
         try:
@@ -196,5 +196,5 @@ class RecordReader:
 
 
 def _is_nested(execution_start: Record) -> bool:
-    """Tell whether an SQL execution is a part of another, which the driver bridge does not tell of."""
+    """Return whether an SQL execution is a part of another, which the driver bridge does not tell of."""
     return execution_start.get("rootExecutionId") not in (None, execution_start["executionId"])

@@ -33,7 +33,7 @@ class Outcomes:
         self._running: dict[tuple[str, ...], str] = {}
 
     def take(self, event: Event) -> None:
-        """Take one event."""
+        """Called for each event."""
         self.events += 1
         if event.name == "JobFailureEvent":
             self._add_failures([_failure_sentence(event)])

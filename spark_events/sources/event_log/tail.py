@@ -164,7 +164,7 @@ class _PartReader:
         self._first_bytes = b""
 
     def feed(self, block: bytes) -> None:
-        """Take the next bytes of the file.
+        """Called with the next bytes of the file.
 
         Raises:
             CorruptLogError: they are not what its codec writes; the rest of the file cannot be read.
@@ -179,7 +179,7 @@ class _PartReader:
         self._codec.feed(block)
 
     def end(self) -> None:
-        """Take the line that has no end as the last one."""
+        """Called with the line that has no end as the last one."""
         if self._codec is None:
             self._splitter.feed(self._first_bytes)
         self._reader.take_last(self._splitter.end())

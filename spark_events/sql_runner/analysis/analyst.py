@@ -127,7 +127,7 @@ class Analyst:
         return self._open(manifest)[0]
 
     def is_same_query(self, deployed: DeployedQuery, manifest: Manifest, fingerprint: str) -> bool:
-        """Tell whether a deployed query computes the same as a manifest with this fingerprint.
+        """Return whether a deployed query computes the same as a manifest with this fingerprint.
 
         The fingerprint of another Spark says nothing: the deployed query is then analysed by this one.
         """

@@ -180,7 +180,7 @@ class HostSnapshot:
         return status_of(self.status, name, order) if order is not None else None
 
     def is_running(self, name: str) -> bool:
-        """Tell whether it runs a query, or is about to."""
+        """Return whether it runs a query, or is about to."""
         order = self.orders.get(name)
         if order is None or order.action != RUN or not self.is_alive:
             return False

@@ -22,25 +22,25 @@ class QuerySettings:
         _STRATEGY,
         types.choice("fixed-delay", _NONE),
         "fixed-delay",
-        "`fixed-delay` or `none`: is it restarted",
+        "Whether to restart a failed query: `fixed-delay` or `none`.",
     )
     restart_attempts: int = setting(
         f"{_STRATEGY}.fixed-delay.attempts",
         types.at_least(0, types.INT),
         2_147_483_647,
-        "how often a query is restarted until it stays FAILED",
+        "How often to restart a query before it stays FAILED.",
     )
     restart_delay_ms: int = setting(
         f"{_STRATEGY}.fixed-delay.delay",
         types.DURATION,
         10_000,
-        "how long a query that failed waits for that",
+        "How long a failed query waits for its restart.",
     )
     stop_timeout_ms: int = setting(
         PREFIX + "stop.timeout",
         types.DURATION,
         300_000,
-        "how long a stop waits for the micro-batch that runs; what it breaks off runs again later",
+        "How long a stop waits for the current micro-batch. An interrupted batch runs again later.",
     )
 
     @property

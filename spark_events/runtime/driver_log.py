@@ -1,0 +1,30 @@
+"""How the framework's messages look in a driver whose application has not set up logging."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+_LOGGER = logging.getLogger("spark_events")
+
+
+class DriverLog(logging.Handler):
+    """Writes warnings and errors to standard error, one line each, with the framework's name and the level.
+
+    Once the application has a handler of its own, in the root logger, that one has the messages alone.
+    Python itself would write them bare, and nobody could tell whose they are.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one message, unless the application's own logging does."""
+        if not logging.root.handlers:
+            sys.stderr.write(self.format(record) + "\n")
+
+
+def install() -> None:
+    """Add the handler to the framework's logger, unless a command or the application has given it one."""
+    if _LOGGER.handlers:
+        return
+    handler = DriverLog(logging.WARNING)
+    handler.setFormatter(logging.Formatter("spark-events: %(levelname)s: %(message)s"))
+    _LOGGER.addHandler(handler)
