@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.paths import REPO
+from tests.support.requirements import need
 from tests.support.waiting import free_port, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
@@ -138,9 +139,14 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
     reader.close()
 
 
-@pytest.mark.parametrize("name", ["batch", "streaming", "event-log"])
+@pytest.mark.parametrize(
+    "name", ["streaming", "event-log", pytest.param("batch", marks=pytest.mark.thorough)]
+)
 def test_a_reader_gets_what_the_page_shows(reader: Reader, name: str) -> None:
-    reader.follow(blocks(name, free_port()))
+    page = blocks(name, free_port())
+    if any("curl " in block.text for block in page):
+        need("curl", "curl")
+    reader.follow(page)
 
 
 def test_the_cells_of_the_notebook(reader: Reader) -> None:
