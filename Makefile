@@ -42,13 +42,13 @@ demo: $(READY) ## Run the demo: a query that fails, is restarted, and the report
 archive: $(READY) ## Make the archive of classes with which the tests start Spark in half the time (1 min, once)
 	@$(BIN)/python -m tests.support.quick_java 2> $(VENV)/archive.log || echo "no archive of classes, see $(VENV)/archive.log: Spark starts slowly"
 
-test: check archive ## Run all checks and tests (about 20 min on two busy cores); what needs a missing server is skipped and says so
+test: check archive ## Run all checks and tests (about 20 min on two cores); what needs a missing server is skipped and says so
 	$(BIN)/python $(PYTEST) $(PYTEST_ARGS)
 
 soak: archive ## Run what guards against rarities (over an hour): long outages, fifty killed drivers, all races and TPC queries
 	$(BIN)/python $(PYTEST) -m 'soak or thorough' $(PYTEST_ARGS)
 
-smoke35: setup35 ## Run the live tests on PySpark 3.5
+smoke35: setup35 ## Run the live tests on PySpark 3.5 (9 min)
 	@$(MAKE) --no-print-directory archive VENV=.venv-3.5
 	.venv-3.5/bin/python -m pytest tests/integration/test_live.py \
 	  tests/integration/test_process_end.py tests/integration/test_same_events.py \
@@ -57,7 +57,7 @@ smoke35: setup35 ## Run the live tests on PySpark 3.5
 	  tests/ctas/test_session_tables.py tests/ctas/test_hive.py \
 	  tests/sql_runner/test_queries.py tests/sql_runner/test_deployments.py $(PYTEST_ARGS)
 
-connectors: setup41 ## Run the tests of Delta, Iceberg, Kafka and PostgreSQL on PySpark 4.1
+connectors: setup41 ## Run the tests of Delta, Iceberg, Kafka and PostgreSQL on PySpark 4.1 (10 min)
 	@$(MAKE) --no-print-directory archive VENV=.venv-4.1
 	.ci/get-jars lakehouse postgresql kafka s3a
 	# The first of them says which jars their JVM begins with.
