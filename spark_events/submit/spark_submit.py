@@ -27,14 +27,17 @@ _SWITCHES = _QUESTIONS | {"--verbose", "-v", "--supervise"}
 HELP = """\
 Usage: spark-events run [spark-submit options] app.py [arguments]
 
-Submits a Python application with spark-submit, as it is, and attaches the reporters that spark-defaults.conf
-(or --conf, or --properties-file) names to each SparkContext of it. In client mode; in cluster mode, call
-spark_events.attach(spark) in the application. Without either, those settings do nothing.
+Submits a Python application with spark-submit, and attaches the reporters that
+its configuration names (spark-defaults.conf, --conf or --properties-file).
 
-  spark-events check --connect           is the configuration right, do the endpoints answer?
-  spark-events run --master yarn app.py  the application, reported on
+This works in client mode. In cluster mode, call spark_events.attach(spark) in
+the application. Without one of the two, the settings have no effect.
 
-Exits as the application does, and 2 where the command line is wrong. spark-submit says:
+  spark-events check --connect           check the settings first
+  spark-events run --master yarn app.py  run the application
+
+Exits as the application does, or with 2 if the command line is wrong.
+spark-submit says:
 """
 
 

@@ -326,7 +326,7 @@ def test_help_of_run() -> None:
     done = run("run", "--help")
 
     assert "Usage: spark-events run [spark-submit options] app.py [arguments]" in done.stdout
-    assert "Without either, those settings do nothing." in done.stdout
+    assert "Without one of the two, the settings have no effect." in done.stdout
     assert "--deploy-mode" in done.stdout + done.stderr
 
 
