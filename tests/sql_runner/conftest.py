@@ -25,7 +25,7 @@ def store(tmp_path: Path) -> Store:
 @pytest.fixture(scope="package")
 def s3() -> Iterator[str]:
     """Give the endpoint of an S3 with the bucket ``queries``."""
-    import fsspec
+    import s3fs
     from moto.server import ThreadedMotoServer
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -39,10 +39,13 @@ def s3() -> Iterator[str]:
         AWS_DEFAULT_REGION="us-east-1",
         AWS_ENDPOINT_URL=endpoint,
     )
-    fsspec.filesystem("s3").mkdir("queries")
+    # fsspec keeps what it made for another server, with the same keys: another test's may be gone.
+    s3fs.S3FileSystem.clear_instance_cache()
+    s3fs.S3FileSystem().mkdir("queries")
     yield endpoint
     os.environ.clear()
     os.environ.update(before)
+    s3fs.S3FileSystem.clear_instance_cache()
     server.stop()
 
 
