@@ -80,7 +80,7 @@ dashboards: $(READY) ## Write grafana/dashboards from grafana/source
 
 docs: $(READY) ## Build the site of docs/ in build/site, and check its links
 	$(BIN)/python -m docs.command_pages
-	$(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 settings: $(READY) ## Write the tables of settings into docs/ and conf/spark-defaults.conf
 	$(BIN)/python -m docs.settings_tables
