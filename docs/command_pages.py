@@ -34,7 +34,7 @@ def _sections(command: Any, path: tuple[str, ...]) -> Iterator[str]:
             yield from _sections(child, (*path, name))
         return
     if command.name == "run":  # spark-submit has the options
-        yield f"\n## {' '.join(path)}\n\n```\n{RUN_HELP.partition('spark-submit says:')[0].strip()}\n```\n"
+        yield f"\n## {' '.join(path)}\n\n```\n{RUN_HELP.strip()}\n```\n"
         return
     arguments = [each for each in command.params if isinstance(each, TyperArgument)]
     options = [each for each in command.params if isinstance(each, TyperOption) and each.name != "help"]

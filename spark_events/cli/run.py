@@ -13,6 +13,6 @@ from spark_events.submit.spark_submit import HELP, asks_for_help, submit
 def run(context: typer.Context) -> None:
     """Submit an application with reporters attached: run [spark-submit options] app.py [arguments]."""
     if asks_for_help(context.args):
-        out.print(HELP, markup=False, soft_wrap=True)
+        out.print(f"{HELP}spark-submit says:\n", markup=False, soft_wrap=True)
         sys.stdout.flush()
     submit(context.args)

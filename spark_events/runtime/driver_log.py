@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 
-_LOGGER = logging.getLogger("spark_events")
+from spark_events.runtime.log_once import logger
 
 
 class DriverLog(logging.Handler):
@@ -23,8 +23,8 @@ class DriverLog(logging.Handler):
 
 def install() -> None:
     """Add the handler to the framework's logger, unless a command or the application has given it one."""
-    if _LOGGER.handlers:
+    if logger.handlers:
         return
     handler = DriverLog(logging.WARNING)
     handler.setFormatter(logging.Formatter("spark-events: %(levelname)s: %(message)s"))
-    _LOGGER.addHandler(handler)
+    logger.addHandler(handler)

@@ -37,8 +37,8 @@ the application. Without one of the two, the settings have no effect.
   spark-events run --master yarn app.py  run the application
 
 Exits as the application does, or with 2 if the command line is wrong.
-spark-submit says:
 """
+"""What ``run`` adds to spark-submit, whose own help comes after it."""
 
 
 def asks_for_help(arguments: Sequence[str]) -> bool:

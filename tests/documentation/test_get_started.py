@@ -51,7 +51,6 @@ class Reader:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._exports = ""
-        self._out = ""
         self._left: list[subprocess.Popen[str]] = []
         scripts = Path(sys.executable).parent
         self._environment = {
@@ -96,6 +95,10 @@ class Reader:
         assert done.returncode == 0, (commands, done.stdout, done.stderr[-3000:])
         missing = missing_lines(expected, done.stdout)
         assert missing == [], (commands, done.stdout, done.stderr[-3000:])
+        self._keep_exports(commands)
+
+    def _keep_exports(self, commands: str) -> None:
+        """Remember what a terminal would: each block has a shell of its own."""
         self._exports += "".join(line + "\n" for line in commands.splitlines() if line.startswith("export "))
 
     def _prints(self, commands: str, expected: str) -> bool:
@@ -124,7 +127,7 @@ class Reader:
                 text=True,
             )
         self._left.append(process)
-        self._exports += "".join(line + "\n" for line in commands.splitlines() if line.startswith("export "))
+        self._keep_exports(commands)
 
     def _press_ctrl_c(self) -> None:
         process = self._left[-1]

@@ -335,7 +335,5 @@ def _check_metrics(collector: Collector, own: dict[str, str]) -> None:
 
 
 def _sent_by(metric: dict[str, Any]) -> set[str | None]:
-    ((_, data),) = (
-        (key, value) for key, value in metric.items() if isinstance(value, dict) and "dataPoints" in value
-    )
+    (data,) = (value for value in metric.values() if isinstance(value, dict) and "dataPoints" in value)
     return {attributes_of(point).get("sent_by") for point in data["dataPoints"]}

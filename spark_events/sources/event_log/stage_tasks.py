@@ -69,7 +69,7 @@ class StageTasks:
         return self._reported != (self.running, self.finished, self.failed)
 
     def start(self, index: int) -> bool:
-        """Called with a task's start; tell whether now, and not before, all are running or finished."""
+        """Called with a task's start; returns whether now, and not before, all are running or finished."""
         tasks = self._tasks
         if index >= len(tasks):
             return False
@@ -88,7 +88,7 @@ class StageTasks:
         return True
 
     def end(self, index: int, succeeded: bool) -> bool:
-        """Called with a task's end; tell whether by that not all are running or finished any longer."""
+        """Called with a task's end; returns whether by that not all are running or finished any longer."""
         tasks = self._tasks
         if index >= len(tasks):
             return False
@@ -106,7 +106,7 @@ class StageTasks:
         return self._uncover(index)
 
     def resubmit(self, index: int) -> bool:
-        """Called with the loss of a finished task's output; tell the same."""
+        """Called with the loss of a finished task's output; returns the same."""
         if index >= len(self._tasks) or not self._tasks[index] & _FINISHED:
             return False
         self._tasks[index] &= _RUNNING
@@ -175,7 +175,7 @@ class AllStageTasks:
         self._stages[_key(stage, attempt)] = StageTasks(stage, attempt, int(info.get("Number of Tasks") or 0))
 
     def completed(self, record: Record) -> Record | None:
-        """Called with a StageCompleted, and return how its tasks stood at the end."""
+        """Called with a StageCompleted; returns how its tasks stood at the end."""
         stage, attempt, info = _stage_of(record)
         tasks = self._stages.pop(_key(stage, attempt), None)
         return tasks.record(None, int(info.get("Completion Time") or 0)) if tasks else None
@@ -185,7 +185,7 @@ class AllStageTasks:
         return [tasks.record(None, now_ms) for tasks in self._stages.values() if tasks.changed]
 
     def started(self, line: bytes) -> Record | None:
-        """Called with the line of a TaskStart, and return a record where it changes the attempt's status.
+        """Called with the line of a TaskStart; returns a record where it changes the attempt's status.
 
         Raises:
             ValueError: it is none.
@@ -201,7 +201,7 @@ class AllStageTasks:
         return None
 
     def ended(self, line: bytes) -> Record | None:
-        """Called with the line of a TaskEnd, and return a record where it changes the attempt's status.
+        """Called with the line of a TaskEnd; returns a record where it changes the attempt's status.
 
         Raises:
             ValueError: it is none.
