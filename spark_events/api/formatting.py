@@ -26,6 +26,17 @@ def duration(ms: float | None) -> str:
     return f"{seconds} s"
 
 
+def size(size_bytes: float | None) -> str:
+    """Return ``512 bytes``, ``1.5 MiB`` or ``2 GiB``; an empty text for None."""
+    if size_bytes is None:
+        return ""
+    for exponent, unit in reversed(list(enumerate(("bytes", "KiB", "MiB", "GiB", "TiB")))):
+        if size_bytes >= 1 << 10 * exponent or exponent == 0:
+            number = round(size_bytes / (1 << 10 * exponent), 1)
+            return f"{number:.0f} {unit}" if number.is_integer() else f"{number} {unit}"
+    raise AssertionError("unreachable")
+
+
 def moment(ms: int | None) -> str:
     """Return ``2026-11-21 04:38:42`` in UTC; an empty text for None."""
     if ms is None:

@@ -1,58 +1,194 @@
-"""Executors: how many there are, and why those that are gone went."""
+"""Executors: how many there are, what they measure, and how each ends."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from spark_events.api import Counter, Gauge
 from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.executor_ends import reason_class
+from spark_events.listeners.executor_losses import ExecutorLosses, LostExecutor
+from spark_events.listeners.executor_metrics import AllExecutorSeries, ExecutorSeries, Values, growth
+from spark_events.listeners.memory_limits import MemoryLimits, memory_limits
+from spark_events.listeners.passing_series import PassingSeries
+from spark_events.runtime.log_once import logger
+from spark_events.runtime.scope import ScopeGroup
 
-# Spark's reasons are sentences with hosts, ids and exit codes in them; as labels they would be endless.
-_REASONS = (
-    ("decommissioned", re.compile(r"(?i)decommission")),
-    ("preempted", re.compile(r"(?i)preempt")),
-    ("out_of_memory", re.compile(r"(?i)\boom|out ?of ?memory|memory limit|(code|status):? (137|52)\b")),
-    ("heartbeat_timeout", re.compile(r"(?i)heartbeat")),
-    ("killed_by_driver", re.compile(r"(?i)killed by driver|idle|request(ed)? by (the )?driver")),
-    ("connection_lost", re.compile(r"(?i)disassociated|disconnected|connection")),
-    ("exited", re.compile(r"(?i)exit")),
-    ("worker_lost", re.compile(r"(?i)worker|node|host|machine")),
-    ("shutdown", re.compile(r"(?i)shut ?down|stopp")),
-)
-OTHER = "other"
+DRIVER = "driver"
+DRIVER_HOST = "spark.driver.host"
 
 
-def reason_class(reason: str) -> str:
-    """Return in one word why an executor was removed, by Spark's sentence."""
-    return next((name for name, pattern in _REASONS if pattern.search(reason)), OTHER)
+@dataclass(slots=True)
+class Executor:
+    """One executor that lives, or the driver.
+
+    Attributes:
+        added_ms: when it was added, in ms since the epoch; None for a driver that runs no tasks.
+        values: what it measured last.
+        peaks: the highest of each value so far.
+        beats: whether it tells of itself with heartbeats, and not only at the ends of tasks.
+        series: its metrics; None where there are none (yet).
+    """
+
+    id: str
+    host: str
+    cores: int
+    added_ms: int | None
+    values: Values = field(default_factory=dict)
+    peaks: Values = field(default_factory=dict)
+    beats: bool = False
+    series: ExecutorSeries | None = None
 
 
 class ExecutorListener:
     """Follows the executors of one application."""
 
     def __init__(self, context: ListenerContext) -> None:
-        self._cores: dict[str, int] = {}
-        group = context.scopes.application()
-        group.register("executors", Gauge(lambda: len(self._cores), "{executor}", "Executors that live."))
-        described = "Cores of all executors that live."
-        group.register("executorCores", Gauge(lambda: sum(list(self._cores.values())), "{core}", described))
-        self._added = group.register("executorsAdded", Counter("{executor}", "Executors that were added."))
-        self._group = group
+        self._context = context
+        self._executors: dict[str, Executor] = {}
+        self._driver: Executor | None = None
+        self._driver_host = ""
+        self._limits: MemoryLimits | None = None
+        self._losses = ExecutorLosses(context)
+        self._tasks_of_removed: dict[str, Any] = {}
+        # An executor has nothing to show before it has measured something.
+        self._series = PassingSeries(0, context.settings.grace_ms)
+        self._shown = 0
+        self._too_many_said = False
+        self._group = context.scopes.application()
+        self._all = AllExecutorSeries(self._group, self._last_values)
         self._removed: dict[str, Counter] = {}
+        self._added = self._register_counts(self._group)
+
+    def on_environment(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle EnvironmentUpdate, of which there may be several; the memory of executors is the first's."""
+        conf = record.get("Spark Properties") or {}
+        if self._limits is not None:
+            return
+        self._driver_host = str(conf.get(DRIVER_HOST) or "")
+        self._limits = limits = memory_limits({key: str(value) for key, value in conf.items()})
+        for name, value, described in (
+            ("executorHeapLimit", limits.heap, "Heap that an executor is given."),
+            (
+                "executorContainerLimit",
+                limits.container,
+                "Memory that an executor's container is given.",
+            ),
+        ):
+            if value is not None:
+                self._group.register(name, Gauge(lambda value=value: value, "By", described))  # type: ignore[misc]
 
     def on_added(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ExecutorAdded; one that is known was found at attach."""
-        executor = str(record["Executor ID"])
-        if executor not in self._cores:
+        executor, info = str(record["Executor ID"]), record.get("Executor Info") or {}
+        if executor not in self._executors:
             self._added.inc()
-        self._cores[executor] = int((record.get("Executor Info") or {}).get("Total Cores") or 0)
+            self._executors[executor] = Executor(
+                executor, str(info.get("Host") or ""), int(info.get("Total Cores") or 0), time_ms
+            )
+
+    def on_metrics(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle what executors have measured."""
+        for executor_id, values in (record.get("Heartbeats") or {}).items():
+            executor = self._known(executor_id)
+            if executor is not None:
+                executor.beats = True
+                self._take(executor, values)
+        for executor_id, values in (record.get("Task Peaks") or {}).items():
+            executor = self._known(executor_id)
+            if executor is not None:
+                self._raise_peaks(executor, values)
+                if not executor.beats:
+                    self._take(executor, values)
+
+    def on_tasks(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle what an executor was running when it went."""
+        self._tasks_of_removed = record
 
     def on_removed(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ExecutorRemoved."""
-        if self._cores.pop(str(record["Executor ID"]), None) is None:
+        executor = self._executors.pop(str(record["Executor ID"]), None)
+        if executor is None:
             return
-        reason = reason_class(str(record.get("Removed Reason") or ""))
+        tasks, self._tasks_of_removed = self._tasks_of_removed, {}
+        self._series.ended(executor.id, time_ms)
+        self._shown -= executor.series is not None
+        sentence = str(record.get("Removed Reason") or "")
+        reason = reason_class(sentence)
+        self._count_removed(reason)
+        of_it = tasks if tasks.get("Executor ID") == executor.id else {}
+        lost = LostExecutor(
+            id=executor.id,
+            host=executor.host,
+            reason=reason,
+            sentence=sentence,
+            lifetime_ms=time_ms - executor.added_ms if executor.added_ms is not None else None,
+            running_tasks=of_it.get("Running Tasks"),
+            stages=tuple(of_it.get("Stage IDs") or ()),
+            shuffle_bytes=of_it.get("Shuffle Bytes Written"),
+            values=executor.values,
+            peaks=executor.peaks,
+        )
+        self._losses.report(lost, self._limits, time_ms)
+
+    def tick(self, now_ms: int) -> None:
+        """Remove the series of what went a while ago."""
+        self._series.tick(now_ms)
+
+    # -----------------------------------------------------------------------------------------------------
+
+    def _known(self, executor_id: str) -> Executor | None:
+        """Return an executor that lives, or the driver; None for one that is gone."""
+        if executor_id == DRIVER and DRIVER not in self._executors:
+            if self._driver is None:
+                self._driver = Executor(DRIVER, self._driver_host, 0, None)
+            return self._driver
+        return self._executors.get(executor_id)
+
+    def _take(self, executor: Executor, values: Values) -> None:
+        grown = growth(executor.values, values)
+        executor.values = values
+        self._raise_peaks(executor, values)
+        if executor is not self._driver:
+            self._all.take(values, grown)
+        if executor.series is None and self._has_room():
+            executor.series = series = ExecutorSeries(self._group_of(executor))
+            self._shown += 1
+            self._series.begun(executor.id, 0, lambda: series.group)
+        if executor.series is not None:
+            executor.series.take(values, grown)
+
+    def _raise_peaks(self, executor: Executor, values: Values) -> None:
+        before = executor.peaks
+        executor.peaks = {name: max(value, before.get(name, 0)) for name, value in values.items()}
+
+    def _has_room(self) -> bool:
+        most = self._context.settings.executor_series
+        if self._shown >= most and not self._too_many_said:
+            self._too_many_said = True
+            logger.warning(
+                "more than %d executors at once: further ones have no metrics of their own "
+                "(spark.metrics.executors.max); those of all executors together include them",
+                most,
+            )
+        return self._shown < most
+
+    def _group_of(self, executor: Executor) -> ScopeGroup:
+        return self._context.scopes.executor_series(executor.id, executor.host)
+
+    def _last_values(self) -> Iterable[Values]:
+        return [executor.values for executor in list(self._executors.values()) if executor.values]
+
+    def _register_counts(self, group: ScopeGroup) -> Counter:
+        group.register("executors", Gauge(lambda: len(self._executors), "{executor}", "Executors that live."))
+        described = "Cores of all executors that live."
+        cores = Gauge(lambda: sum(each.cores for each in list(self._executors.values())), "{core}", described)
+        group.register("executorCores", cores)
+        return group.register("executorsAdded", Counter("{executor}", "Executors that were added."))
+
+    def _count_removed(self, reason: str) -> None:
         if reason not in self._removed:
             labelled = self._group.child(components=("removed", reason), variables={"reason": reason})
             counter = Counter("{executor}", "Executors that are gone, by reason.")

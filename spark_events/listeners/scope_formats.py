@@ -63,6 +63,12 @@ class ScopeFormats:
         "For a streaming query's; also `<query_name>`.",
         "query_name",
     )
+    executor: ScopeFormat = _scope(
+        "executor",
+        "<app_name>.executor.<executor_id>",
+        "For an executor's; also `<executor_id>`. `<host>` is the executor's.",
+        "executor_id",
+    )
     job: ScopeFormat = _scope(
         "job",
         "<app_name>.job.<job_id>",

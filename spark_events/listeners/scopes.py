@@ -50,6 +50,15 @@ class Scopes:
         instance = {"query_id": query_id, "run_id": run_id}
         return self._events("query", self._formats.query, {"query_name": name}, instance)
 
+    def executor_series(self, executor: str, host: str) -> ScopeGroup:
+        """Return the series of an executor, the only ones that have its id and host."""
+        return self._series("executor", self._formats.executor, {"executor_id": executor, "host": host})
+
+    def executor_run(self, executor: str, host: str) -> ScopeGroup:
+        """Return the events of an executor."""
+        instance = {"executor_id": executor, "host": host}
+        return self._events("executor", self._formats.executor, {}, instance)
+
     def job(self, job_id: int, of_query: Mapping[str, str]) -> ScopeGroup:
         """Return the events of a Spark job; ``of_query`` names the streaming query that it works for."""
         return self._events("job", self._formats.job, of_query, {"job_id": str(job_id)})

@@ -104,6 +104,13 @@ class ListenerSettings:
         "How long metrics stay after the end of a job or stage, or of a query that did not fail. Those of a "
         "failed query stay until it is restarted; of many failed ones, the last hundred.",
     )
+    executor_series: int = setting(
+        "spark.metrics.executors.max",
+        types.at_least(0, types.INT),
+        200,
+        "How many executors at once have metrics of their own. Those of all executors together always "
+        "include each.",
+    )
     detail_level: str = setting(
         "spark.traces.checkpoint.span-detail-level",
         types.choice(*DETAIL_LEVELS),

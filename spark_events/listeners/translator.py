@@ -186,7 +186,7 @@ class SparkListeners:
         jobs = SparkJobListener(context, place_of_job)
         stages, executors = StageListener(context, jobs), ExecutorListener(context)
         tables = TableTransactionListener(context)
-        self._tickers = (queries.tick, jobs.tick, stages.tick)
+        self._tickers = (queries.tick, jobs.tick, stages.tick, executors.tick)
         ends = (queries.on_application_end, executions.on_application_end, self._application.on_end)
         self._handlers = {
             **self._handlers,
@@ -204,6 +204,9 @@ class SparkListeners:
             spark_records.TABLE_TRANSITION: [tables.on_transition],
             spark_records.EXECUTOR_ADDED: [executors.on_added],
             spark_records.EXECUTOR_REMOVED: [executors.on_removed],
+            spark_records.EXECUTOR_METRICS: [executors.on_metrics],
+            spark_records.EXECUTOR_TASKS: [executors.on_tasks],
+            spark_records.ENVIRONMENT_UPDATE: [executors.on_environment],
         }
 
     def _context(self, application: ApplicationInfo) -> ListenerContext:

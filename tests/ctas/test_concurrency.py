@@ -26,7 +26,7 @@ SLOW = (  # the row before says that the task has come as far as this
 )
 
 
-@pytest.mark.parametrize("races", [10, pytest.param(50, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("races", [4, pytest.param(50, marks=pytest.mark.thorough)])
 def test_races_of_two_sessions(spark: Any, tmp_path: Path, races: int) -> None:
     """Of two statements for one name one wins, and its rows alone are there; with Spark's own, not so."""
     sessions = spark, spark.newSession()

@@ -47,14 +47,17 @@ def run_and_kill(endpoint: str, folder: Path, journal: Path, first: int, after_s
     return max(numbers, default=first)
 
 
-def test_killed_fifty_times(own_collector: Callable[..., Collector], tmp_path: Path) -> None:
+@pytest.mark.parametrize("least", [12, pytest.param(50, marks=pytest.mark.thorough)])
+def test_killed_many_times(own_collector: Callable[..., Collector], tmp_path: Path, least: int) -> None:
     """Each driver goes on with the journal of the one before it; the collector is there, or away, at random."""
     chance = random.Random(7)
     collector = own_collector()
     collector.start()
     nobody = f"http://127.0.0.1:{free_port()}"
     stored = kills = 0
-    while kills < 50 or stored <= 100:  # on a busy machine, many are killed before they have stored anything
+    while (
+        kills < least or stored <= 100
+    ):  # on a busy machine, many are killed before they have stored anything
         kills += 1
         endpoint = chance.choice((collector.grpc, nobody))
         stored = run_and_kill(endpoint, tmp_path, tmp_path / "journal", stored, chance.random() * 0.3)
@@ -90,7 +93,7 @@ def replay(log: Path, conf: dict[str, str]) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("kills", [4, pytest.param(50, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.soak)])
 @pytest.mark.timeout(900)
 def test_killed_driver(
     own_collector: Callable[..., Collector], tmp_path: Path, java: str, kills: int

@@ -210,10 +210,16 @@ RECORDS = st.lists(
 DAMAGE = st.lists(st.tuples(st.floats(0, 0.999999), st.integers(1, 255)), max_size=6)
 
 
-@settings(max_examples=2_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(records=RECORDS, damage=DAMAGE, cut=st.floats(0, 1), split=st.integers(0, 12))
-def test_fuzzed_damage(records: list[bytes], damage: list[tuple[float, int]], cut: float, split: int) -> None:
+@pytest.mark.parametrize("examples", [300, pytest.param(2_000, marks=pytest.mark.thorough)])
+def test_fuzzed_damage(examples: int) -> None:
     """Whatever is flipped or cut off: no crash, no invented record, and each intact record, in order."""
+    check = settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])(
+        given(records=RECORDS, damage=DAMAGE, cut=st.floats(0, 1), split=st.integers(0, 12))(_read_damaged)
+    )
+    check()
+
+
+def _read_damaged(records: list[bytes], damage: list[tuple[float, int]], cut: float, split: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         opened = Opened(folder)

@@ -13,7 +13,7 @@ from spark_events.sources.record_json import load
 _JAVA = JavaUnit(
     "spark_events.sources.driver",
     "io.sparkevents",
-    ("RecordTexts", "RecordQueue", "EventRecords", "StageTasks", "DriverBridge"),
+    ("RecordTexts", "RecordQueue", "EventRecords", "StageTasks", "ExecutorStates", "DriverBridge"),
 )
 _QUEUE = "sparkEvents"
 WANTED = (

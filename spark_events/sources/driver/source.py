@@ -63,6 +63,7 @@ class DriverSource:
         now = now_ms()
         self._listeners.on_record(self._driver.application_start())
         driver = self._driver
+        self._listeners.on_record(driver.environment(), now)
         for record in chain(driver.executors(), driver.running_queries(now), driver.running_jobs()):
             self._listeners.on_record(record, now)
         self._thread.start()

@@ -6,7 +6,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from spark_events.listeners.spark_records import APPLICATION_START, EXECUTOR_ADDED, JOB_START, QUERY_STARTED
+from spark_events.listeners import memory_limits
+from spark_events.listeners.executors import DRIVER_HOST
+from spark_events.listeners.spark_records import (
+    APPLICATION_START,
+    ENVIRONMENT_UPDATE,
+    EXECUTOR_ADDED,
+    JOB_START,
+    QUERY_STARTED,
+)
 from spark_events.runtime.log_once import logger
 
 Record = dict[str, Any]
@@ -44,6 +52,13 @@ class DriverState:
             "App Attempt ID": attempt_id(self._scala_context),
         }
 
+    def environment(self) -> Record:
+        """Return the EnvironmentUpdate that was posted then, with what is configured for memory."""
+        configured = self._scala_context.conf()
+        keys = (*memory_limits.KEYS, DRIVER_HOST)
+        given = {key: configured.get(key) for key in keys if configured.contains(key)}
+        return {"Event": ENVIRONMENT_UPDATE, "Spark Properties": given}
+
     def executors(self) -> Iterator[Record]:
         """Yield an ExecutorAdded for each executor that lives already, from Spark's status store."""
         executors = self._scala_context.statusStore().executorList(True)
@@ -55,7 +70,10 @@ class DriverState:
                     "Event": EXECUTOR_ADDED,
                     "Timestamp": executor.addTime().getTime(),
                     "Executor ID": executor.id(),
-                    "Executor Info": {"Total Cores": executor.totalCores()},
+                    "Executor Info": {
+                        "Host": executor.hostPort().rsplit(":", 1)[0],
+                        "Total Cores": executor.totalCores(),
+                    },
                 }
 
     def running_jobs(self) -> Iterator[Record]:

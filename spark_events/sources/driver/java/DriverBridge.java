@@ -26,17 +26,18 @@ import org.apache.spark.util.ShutdownHookManager;
 public class DriverBridge extends SparkListener implements Consumer {
     private static final long GATHER_MS = 5;
     private static final long WORK_NS = 1000000;
-    private static final long TASKS_EVERY_MS = 1000;
+    private static final long CHANGES_EVERY_MS = 1000;
 
     private final RecordQueue records;
     private final HashMap stages = new HashMap();
+    private final ExecutorStates executors = new ExecutorStates();
     private final HashSet wanted = new HashSet();
     private final ObjectMapper mapper = new ObjectMapper();
     private final RecordTexts texts;
     private final CountDownLatch delivered = new CountDownLatch(1);
     private final long shutdownWaitMs;
     private long gatheredAt = 0;
-    private long tasksAt = 0;
+    private long changedAt = 0;
 
     public DriverBridge(long maxBytes, boolean dropOldest, long shutdownWaitMs, String[] wantedOtherEvents) {
         this.records = new RecordQueue(maxBytes, dropOldest);
@@ -49,7 +50,7 @@ public class DriverBridge extends SparkListener implements Consumer {
 
     /** Waits for records, up to waitMs, and returns them: a line of counters, then a line each, with its time. */
     public String drain(int maxRecords, long waitMs) throws InterruptedException {
-        addChangedTasks();
+        addWhatChanged();
         return records.drain(maxRecords, waitMs);
     }
 
@@ -99,7 +100,16 @@ public class DriverBridge extends SparkListener implements Consumer {
     }
 
     public void onExecutorRemoved(SparkListenerExecutorRemoved event) {
+        addMap(executors.removed(event.executorId()), false);
         addEvent(event);
+    }
+
+    public void onExecutorMetricsUpdate(SparkListenerExecutorMetricsUpdate event) {
+        try {
+            executors.beat(event);
+        } catch (Throwable error) {
+            records.countFailed();
+        }
     }
 
     public void onStageSubmitted(SparkListenerStageSubmitted event) {
@@ -124,6 +134,7 @@ public class DriverBridge extends SparkListener implements Consumer {
 
     public void onTaskStart(SparkListenerTaskStart event) {
         gather();
+        executors.start(event);
         synchronized (stages) {
             StageTasks tasks = (StageTasks) stages.get(key(event.stageId(), event.stageAttemptId()));
             if (tasks != null && tasks.start(event.taskInfo().index())) {
@@ -134,6 +145,7 @@ public class DriverBridge extends SparkListener implements Consumer {
 
     public void onTaskEnd(SparkListenerTaskEnd event) {
         gather();
+        executors.end(event);
         synchronized (stages) {
             StageTasks tasks = (StageTasks) stages.get(key(event.stageId(), event.stageAttemptId()));
             if (tasks == null) {
@@ -168,13 +180,20 @@ public class DriverBridge extends SparkListener implements Consumer {
 
     // -----------------------------------------------------------------------------------------------------------
 
-    /** Once a second, adds how the tasks of each stage stand of which one has begun or ended since. */
-    private void addChangedTasks() {
+    /**
+     * Once a second, adds what executors have measured, and how the tasks of each stage stand of which one has begun or
+     * ended since.
+     */
+    private void addWhatChanged() {
         long now = System.currentTimeMillis();
-        if (now - tasksAt < TASKS_EVERY_MS) {
+        if (now - changedAt < CHANGES_EVERY_MS) {
             return;
         }
-        tasksAt = now;
+        changedAt = now;
+        Map measured = executors.measured(now);
+        if (measured != null) {
+            addMap(measured, true);
+        }
         synchronized (stages) {
             for (Iterator running = stages.values().iterator(); running.hasNext();) {
                 StageTasks tasks = (StageTasks) running.next();

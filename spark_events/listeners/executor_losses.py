@@ -1,0 +1,113 @@
+"""The event of an executor that is gone: why, what it was doing, and how full its memory was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spark_events.api import Event, Severity
+from spark_events.api.formatting import duration, size
+from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.emitter import Entity
+from spark_events.listeners.executor_ends import EXPECTED, exit_code, exit_meaning
+from spark_events.listeners.executor_metrics import GAUGES, Measure, Values, measured
+from spark_events.listeners.memory_limits import MemoryLimits
+
+CLASS_SCOPE = "spark_events.listeners.ExecutorLost"
+_HEAP = GAUGES[0]
+
+
+@dataclass(frozen=True, slots=True)
+class LostExecutor:
+    """An executor that is gone.
+
+    Attributes:
+        reason: why, in one word.
+        sentence: why, as Spark says it.
+        lifetime_ms: how long it lived; None where that is not known.
+        running_tasks: how many tasks it ran when it went; None where that is not known.
+        stages: whose tasks they were.
+        shuffle_bytes: what its tasks had written for shuffles; without a shuffle service, that is lost.
+        values: what it measured last.
+        peaks: the highest of each value.
+    """
+
+    id: str
+    host: str
+    reason: str
+    sentence: str
+    lifetime_ms: int | None
+    running_tasks: int | None
+    stages: tuple[int, ...]
+    shuffle_bytes: int | None
+    values: Values
+    peaks: Values
+
+    @property
+    def exit_code(self) -> int | None:
+        """Its exit code, as far as Spark says it."""
+        return exit_code(self.sentence)
+
+
+class ExecutorLosses:
+    """Reports an ExecutorLostEvent for each executor that is gone."""
+
+    def __init__(self, context: ListenerContext) -> None:
+        self._context = context
+
+    def report(self, lost: LostExecutor, limits: MemoryLimits | None, time_ms: int) -> None:
+        """Report one.
+
+        Args:
+            lost: the executor.
+            limits: what an executor may use of memory; None where that is not known.
+            time_ms: when it was removed, in ms since the epoch.
+        """
+        code = lost.exit_code
+        event = (
+            Event.builder(CLASS_SCOPE, "ExecutorLostEvent")
+            .set_severity(Severity.INFO if lost.reason in EXPECTED else Severity.WARN)
+            .set_body(_sentence(lost, limits))
+            .set_attribute("reason", lost.reason)
+            .set_attribute("reason.message", lost.sentence)
+            .set_attribute("exitCode", code)
+            .set_attribute("exitMeaning", exit_meaning(code) if code is not None else None)
+            .set_attribute("lifetimeMs", lost.lifetime_ms)
+            .set_attribute("runningTasks", lost.running_tasks)
+            .set_attribute("runningStages", ",".join(map(str, lost.stages)) or None)
+            .set_attribute("shuffleBytesWritten", lost.shuffle_bytes)
+        )
+        for measure in GAUGES:
+            name = _attribute(measure)
+            event.set_attribute(f"{name}.last", measured(measure, lost.values))
+            event.set_attribute(f"{name}.highest", measured(measure, lost.peaks))
+        if limits is not None:
+            event.set_attribute("memoryLimit.heap", limits.heap)
+            event.set_attribute("memoryLimit.overhead", limits.overhead)
+            event.set_attribute("memoryLimit.python", limits.python)
+            event.set_attribute("memoryLimit.container", limits.container)
+        entity = Entity("executor", lost.id, f"executor {lost.id}")
+        group = self._context.scopes.executor_run(lost.id, lost.host)
+        self._context.emitter.emit(event, entity, group, time_ms, ("lost",), lost.reason)
+
+
+def _attribute(measure: Measure) -> str:
+    """Return ``heapUsed`` of ``executorHeapUsed``."""
+    name = measure.of_all.removeprefix("executor")
+    return name[0].lower() + name[1:]
+
+
+def _sentence(lost: LostExecutor, limits: MemoryLimits | None) -> str:
+    """Return what a person at 3 a.m. has to know first."""
+    why, code = lost.reason.replace("_", " "), lost.exit_code
+    if code is not None:
+        why = ", ".join(filter(None, (f"exit code {code}", exit_meaning(code))))
+    where = f" on {lost.host}" if lost.host else ""
+    parts = [f"Executor {lost.id}{where} is gone: {why}"]
+    if lost.lifetime_ms is not None:
+        parts.append(f"it lived for {duration(lost.lifetime_ms)}")
+    if lost.running_tasks:
+        parts.append(f"it ran {lost.running_tasks} task" + ("s" if lost.running_tasks > 1 else ""))
+    heap = measured(_HEAP, lost.peaks)
+    if heap is not None:
+        parts.append(f"its heap reached {size(heap)}" + (f" of {size(limits.heap)}" if limits else ""))
+    return "; ".join(parts)
