@@ -48,6 +48,7 @@ class LoggedApplication:
         self.tail = LogTail(files, self._on_record, resume, on_resumed)
         self.listeners: SparkListeners | None = None
         self._exit_mark: dict[str, Any] = {}
+        self._environment: dict[str, Any] | None = None
         self._ticked_ms = 0
 
     @property
@@ -80,6 +81,8 @@ class LoggedApplication:
         elif name == spark_records.APPLICATION_START:
             # Before Spark 1.1 an application did not say its id.
             self._begin({**record, "App ID": record.get("App ID") or self._log_name})
+        elif name == spark_records.ENVIRONMENT_UPDATE:
+            self._environment = record
         elif name != spark_records.EXECUTOR_ADDED:  # of which Spark 1 tells before the application
             self.tail.reader.counts.skipped[BEFORE_START] += 1
 
@@ -91,6 +94,9 @@ class LoggedApplication:
         self.tail.reader.sum_metrics(listeners.wants_sums)
         listeners.on_record({"Event": spark_records.LOG_START, "Spark Version": self.spark_version})
         self._feed(listeners, start)
+        if self._environment is not None:
+            self._feed(listeners, self._environment)
+            self._environment = None
 
     def _feed(self, listeners: SparkListeners, record: dict[str, Any]) -> None:
         name = record["Event"]

@@ -12,18 +12,21 @@ import orjson
 
 from spark_events.listeners import long_texts, spark_records
 from spark_events.sources.driver import bridge
+from spark_events.sources.event_log.executor_states import ExecutorStates
 from spark_events.sources.event_log.lines import LONGEST
 from spark_events.sources.event_log.stage_tasks import TASK_END, TASK_START, AllStageTasks
 from spark_events.sources.record_json import NoRecordError, load
 
 Record = dict[str, Any]
 _TASK_STARTED, _TASK_ENDED = "SparkListenerTaskStart", "SparkListenerTaskEnd"
+_STAGE_METRICS = "SparkListenerStageExecutorMetrics"
 _WANTED = frozenset(
     (
         spark_records.LOG_START,
         spark_records.APPLICATION_START,
         spark_records.APPLICATION_END,
         spark_records.APPLICATION_EXIT,
+        spark_records.ENVIRONMENT_UPDATE,
         spark_records.EXECUTOR_ADDED,
         spark_records.EXECUTOR_REMOVED,
         spark_records.JOB_START,
@@ -32,16 +35,21 @@ _WANTED = frozenset(
         spark_records.STAGE_COMPLETED,
         _TASK_STARTED,
         _TASK_ENDED,
+        _STAGE_METRICS,
         *bridge.WANTED,
     )
 )
 # Spark's own records that no event comes of; those with a package are told by it.
 _UNUSED = re.compile(
-    r"org\.apache\.spark\.|SparkListener(?:TaskGettingResult|SpeculativeTaskSubmitted|EnvironmentUpdate|"
-    r"BlockManager(?:Added|Removed)|UnpersistRDD|BlockUpdated|ExecutorMetricsUpdate|StageExecutorMetrics|"
+    r"org\.apache\.spark\.|SparkListener(?:TaskGettingResult|SpeculativeTaskSubmitted|"
+    r"BlockManager(?:Added|Removed)|UnpersistRDD|BlockUpdated|ExecutorMetricsUpdate|"
     r"ResourceProfileAdded|(?:Executor|Node)(?:Blacklisted|Unblacklisted|Excluded|Unexcluded)(?:ForStage)?|"
     r"UnschedulableTaskSet(?:Added|Removed)|MiscellaneousProcessAdded)$"
 )
+_AFTER_MEASURED = frozenset(
+    (spark_records.STAGE_COMPLETED, spark_records.EXECUTOR_REMOVED, spark_records.APPLICATION_END)
+)
+"""Before these, what executors have measured is handed on."""
 _NAME = re.compile(rb'\{"Event":"([^"\\]*)"')
 _MOST_NAMES = 20
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError)
@@ -93,7 +101,8 @@ class RecordReader:
 
     def __init__(self, take: Callable[[Record], None]) -> None:
         self._take = take
-        self._tasks = AllStageTasks()
+        self._executors = ExecutorStates()
+        self._tasks = AllStageTasks(self._executors)
         self.counts = RecordCounts()
         self.lines = 0
 
@@ -137,6 +146,7 @@ class RecordReader:
 
     def report_changed_tasks(self, now_ms: int) -> None:
         """Say how the tasks stand that have begun or ended since the last time, in a log that grows."""
+        self._take_measured()
         for stage_tasks in self._tasks.changed(now_ms):
             self._take(stage_tasks)
 
@@ -169,6 +179,8 @@ class RecordReader:
 
     def _take_wanted(self, name: str, record: Record) -> None:
         stage_tasks, is_task = None, name in (_TASK_STARTED, _TASK_ENDED)
+        if name in _AFTER_MEASURED:
+            self._take_measured()
         if is_task:  # not written as Spark writes them
             self.counts.tasks += 1
             stage_tasks = (self._tasks.on_start if name == _TASK_STARTED else self._tasks.on_end)(record)
@@ -178,10 +190,20 @@ class RecordReader:
             stage_tasks = self._tasks.completed(record)
         elif name == spark_records.SQL_EXECUTION_START and _is_nested(record):
             record["Event"] = spark_records.NESTED_EXECUTION
+        elif name == spark_records.EXECUTOR_REMOVED:
+            self._take(self._executors.removed(record))
+        elif name == _STAGE_METRICS:
+            self._executors.measured_by(str(record["Executor ID"]), record.get("Executor Metrics") or {})
+            return
         if stage_tasks is not None:
             self._take(stage_tasks)
         if not is_task:
             self._take(record)
+
+    def _take_measured(self) -> None:
+        measured = self._executors.measured()
+        if measured is not None:
+            self._take(measured)
 
     def _count_unwanted(self, name: str) -> None:
         if _UNUSED.match(name):

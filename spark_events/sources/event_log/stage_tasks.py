@@ -8,6 +8,7 @@ from typing import Any
 
 from spark_events.listeners.spark_records import ALL_RUNNING, STAGE_TASKS
 from spark_events.listeners.work import SUMS
+from spark_events.sources.event_log.executor_states import ExecutorStates
 from spark_events.sources.record_json import load
 
 Record = dict[str, Any]
@@ -21,7 +22,10 @@ TASK_END = b'{"Event":"SparkListenerTaskEnd",'
 # As Spark writes them since 1.2, with what came later in parentheses. A record that looks otherwise, as that
 # of a task that failed, is parsed whole.
 _ATTEMPT = rb'"Stage ID":(\d+,"Stage Attempt ID":\d+),'
-_INFO = rb'"Task Info":\{"Task ID":\d+,"Index":(\d+),'
+_INFO = (
+    rb'"Task Info":\{"Task ID":\d+,"Index":(\d+),"Attempt":\d+,(?:"Partition ID":\d+,)?'
+    rb'"Launch Time":\d+,"Executor ID":"([^"\\]*)"'
+)
 _match_start = re.compile(re.escape(TASK_START) + _ATTEMPT + _INFO).match
 _match_end = re.compile(
     re.escape(TASK_END) + _ATTEMPT + rb'"Task Type":"\w+","Task End Reason":\{"Reason":"Success"\},' + _INFO
@@ -113,12 +117,16 @@ class StageTasks:
         self.finished -= 1
         return self._uncover(index)
 
-    def add(self, line: bytes) -> bool:
-        """Add the metrics in the line of a TaskEnd; tell whether they are where they should be."""
-        metrics = _METRICS.match(line, line.rfind(_METRICS_KEY))
+    def add(self, line: bytes, begin: int) -> int | None:
+        """Add the metrics in the line of a TaskEnd, which begin there.
+
+        Returns:
+            How many bytes the task wrote for a shuffle; None if the metrics are not where they should be.
+        """
+        metrics = _METRICS.match(line, begin)
         written = _WRITTEN.search(line, metrics.end()) if metrics else None
         if metrics is None or written is None:
-            return False
+            return None
         run, cpu, gc, in_memory, on_disk, remote, local = metrics.groups(b"0")
         shuffled, read, wrote = written.groups()
         sums = self.sums
@@ -131,7 +139,7 @@ class StageTasks:
         sums[6] += int(shuffled)
         sums[7] += int(in_memory)
         sums[8] += int(on_disk)
-        return True
+        return int(shuffled)
 
     def record(self, status: str | None, time_ms: int) -> Record:
         """Return how they stand, as the driver bridge says it."""
@@ -160,11 +168,15 @@ class StageTasks:
 class AllStageTasks:
     """The tasks of all stage attempts that run.
 
+    Args:
+        executors: learns which executor runs what, and what it has measured.
+
     Attributes:
         sum_metrics: whether the metrics of tasks are summed; spans and metrics have the sums, events do not.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, executors: ExecutorStates) -> None:
+        self._executors = executors
         # By what the lines of task records say of their attempt, so that nothing need be parsed to find it.
         self._stages: dict[bytes, StageTasks] = {}
         self.sum_metrics = True
@@ -193,7 +205,8 @@ class AllStageTasks:
         match = _match_start(line)
         if match is None or line[-1] != _CLOSING:
             return self.on_start(load(line))
-        attempt, index = match.groups()
+        attempt, index, executor = match.groups()
+        self._executors.started(executor, attempt)
         tasks = self._stages.get(attempt)
         if tasks is not None and tasks.start(int(index)):
             launched = _LAUNCHED.search(line, match.end())
@@ -209,18 +222,25 @@ class AllStageTasks:
         match = _match_end(line)
         if match is None or line[-1] != _CLOSING:
             return self.on_end(load(line))
-        attempt, index = match.groups()
+        attempt, index, executor = match.groups()
         tasks = self._stages.get(attempt)
-        if tasks is None:
-            return None
-        if self.sum_metrics and not tasks.add(line):
-            return self.on_end(load(line))
-        tasks.end(int(index), True)  # what has succeeded goes on to count as covered
+        metrics = line.rfind(_METRICS_KEY)
+        shuffle_bytes = 0
+        if tasks is not None and self.sum_metrics:
+            added = tasks.add(line, metrics)
+            if added is None:
+                return self.on_end(load(line))
+            shuffle_bytes = added
+        self._executors.measured_before(executor, line, metrics)
+        self._executors.ended(executor, attempt, shuffle_bytes)
+        if tasks is not None:
+            tasks.end(int(index), True)  # what has succeeded goes on to count as covered
         return None
 
     def on_start(self, record: Record) -> Record | None:
         """Called with a TaskStart."""
         tasks, info = self._stage_tasks_of(record), record["Task Info"]
+        self._executors.started(str(info.get("Executor ID") or "").encode(), _attempt_of(record))
         if tasks is not None and tasks.start(int(info["Index"])):
             return tasks.record(ALL_RUNNING, int(info["Launch Time"]))
         return None
@@ -228,9 +248,11 @@ class AllStageTasks:
     def on_end(self, record: Record) -> Record | None:
         """Called with a TaskEnd."""
         tasks, info = self._stage_tasks_of(record), record["Task Info"]
+        reason = (record.get("Task End Reason") or {}).get("Reason")
+        self._end_on_executor(record, str(info.get("Executor ID") or ""), reason == "ExecutorLostFailure")
         if tasks is None:
             return None
-        index, reason = int(info["Index"]), (record.get("Task End Reason") or {}).get("Reason")
+        index = int(info["Index"])
         if self.sum_metrics:
             for position, value in enumerate(_sums(record.get("Task Metrics") or {})):
                 tasks.sums[position] += value
@@ -238,7 +260,17 @@ class AllStageTasks:
         return tasks.record(NOT_ALL_RUNNING, int(info.get("Finish Time") or 0)) if ceased else None
 
     def _stage_tasks_of(self, record: Record) -> StageTasks | None:
-        return self._stages.get(_key(int(record["Stage ID"]), int(record.get("Stage Attempt ID") or 0)))
+        return self._stages.get(_attempt_of(record))
+
+    def _end_on_executor(self, record: Record, executor: str, lost: bool) -> None:
+        written = (record.get("Task Metrics") or {}).get("Shuffle Write Metrics") or {}
+        shuffle_bytes = int(written.get("Shuffle Bytes Written") or 0)
+        self._executors.measured_by(executor, record.get("Task Executor Metrics") or {})
+        self._executors.ended(executor.encode(), _attempt_of(record), shuffle_bytes, lost)
+
+
+def _attempt_of(record: Record) -> bytes:
+    return _key(int(record["Stage ID"]), int(record.get("Stage Attempt ID") or 0))
 
 
 def _key(stage: int, attempt: int) -> bytes:
