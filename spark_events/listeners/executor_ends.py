@@ -46,6 +46,19 @@ _SIGNALS: dict[int, str] = {
 }
 
 
+_TASK_LOST = re.compile(r"ExecutorLostFailure \(executor ([^\s()]+) [^()]*\)(?: Reason: ([^\n]{0,1000}))?")
+
+
+def lost_executor(message: str) -> tuple[str, str] | None:
+    """Return the executor with whose end a task failed, and why it ended, in Spark's words.
+
+    Args:
+        message: of a failure; of several executors, the first is returned. None where there is none.
+    """
+    match = _TASK_LOST.search(message)
+    return (match.group(1), match.group(2) or "") if match else None
+
+
 def reason_class(reason: str) -> str:
     """Return in one word why an executor was removed, by Spark's sentence."""
     return next((name for name, pattern in _REASONS if pattern.search(reason)), OTHER)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from spark_events.api import Counter, Event, Failure, FailureContext, Gauge, MetricGroup, Severity
 from spark_events.listeners.emitter import Emitter, Entity
 from spark_events.listeners.enrichers import Enrichers
+from spark_events.listeners.executor_ends import exit_code, lost_executor, reason_class
 from spark_events.runtime.scope import ScopeGroup
 
 CLASS_SCOPE = "spark_events.listeners.JobFailure"
@@ -96,6 +97,12 @@ class FailureEvents:
             .set_attribute("errorClass", failure.error_class)
             .set_attribute("sqlState", failure.sql_state)
         )
+        lost = lost_executor(failure.message)
+        if lost is not None:
+            executor, sentence = lost
+            event.set_attribute("executorLost.id", executor)
+            event.set_attribute("executorLost.reason", reason_class(sentence))
+            event.set_attribute("executorLost.exitCode", exit_code(sentence))
         self._emitter.emit(event, entity, group, time_ms, ("failure", occasion), "FAILED")
         self.metrics.count(failure, labels.get("type", ""), entity, time_ms)
 

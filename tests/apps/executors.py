@@ -1,4 +1,4 @@
-"""Loses an executor: kills the process of one, and goes on with the other."""
+"""Loses executors: one is killed in the middle of a task, which fails the job; one runs out of heap."""
 
 import os
 import signal
@@ -22,24 +22,28 @@ def until(condition):
 
 
 def executors():
-    return sc._jsc.sc().statusTracker().getExecutorInfos()
+    return len(sc._jsc.sc().statusTracker().getExecutorInfos()) - 1  # without the driver
 
 
-def child_pids():
-    """The processes of this driver's executors: below its JVM, by their command line."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            command = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
-        except OSError:
-            continue
-        if b"CoarseGrainedExecutorBackend" in command and sc.applicationId.encode() in command:
-            found.append(int(entry.name))
-    return found
+def kill_own_executor(number):
+    """SIGKILL for the JVM above this worker's daemon, once its memory has been measured."""
+    threading.Event().wait(2.5)
+    daemon = Path(f"/proc/{os.getppid()}/stat").read_text()
+    os.kill(int(daemon.rsplit(")", 1)[1].split()[1]), signal.SIGKILL)
+    threading.Event().wait(60)
+    return number
 
 
-until(lambda: len(executors()) == 3)  # the driver, and two executors
+until(lambda: executors() == 2)
 print("count:", sc.parallelize(range(8), 8).count(), flush=True)
-os.kill(child_pids()[0], signal.SIGKILL)
-until(lambda: (work / "go").exists())
+for lose in (
+    lambda: sc.parallelize([1], 1).map(kill_own_executor).count(),
+    lambda: spark.range(1).selectExpr("length(repeat(cast(id AS string), 800000000)) AS n").collect(),
+):
+    try:
+        lose()
+    except Exception as error:
+        print("failed:", type(error).__name__, flush=True)
+    until(lambda: executors() == 2)
+until((work / "go").exists)
 spark.stop()

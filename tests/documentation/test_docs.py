@@ -29,6 +29,7 @@ EVENTS = (
     "AllSubtasksStatusChangeEvent",
     "CheckpointOverdueEvent",
     "TableTransactionEvent",
+    "ExecutorLostEvent",
 )
 BUILT_IN = [(kind, name) for kind in KINDS for name in installed(kind.entry_points)]
 

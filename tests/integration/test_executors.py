@@ -1,54 +1,144 @@
-"""Executors that come and go, in a cluster of two of them on this machine."""
+"""Executors that are lost, in a cluster of two of them on this machine."""
 
 from __future__ import annotations
 
 import os
 import re
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pyspark
 import pytest
 
-from tests.support.applications import App, cli
+from tests.support.applications import App, AppRun, cli
+from tests.support.file_log import Event, file_events, of_name
 from tests.support.paths import APPS
 from tests.support.waiting import free_port, http_get
 
 pytestmark = pytest.mark.spark
+HEAP = 512 << 20
+REMOVED = "spark_application_executors_removed_total"
 
 
 def value(metrics: str, name: str) -> float:
-    """Return the sum of all series of a name."""
-    return sum(float(number) for number in re.findall(rf"^{name}\{{.*\}} (\S+)$", metrics, re.MULTILINE))
+    """Return the sum of all series of a name, whose labels may begin there."""
+    return sum(float(number) for number in re.findall(rf"^{name}[^ ]* (\S+)$", metrics, re.MULTILINE))
 
 
-def test_executors_that_are_lost(java: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is killed is counted with the reason, and the one that takes its place as added."""
-    # Where a cluster on this machine finds the scripts to start executors with.
-    monkeypatch.setenv("SPARK_HOME", os.path.dirname(pyspark.__file__))
-    port = free_port()
-    conf = {
-        "spark.metrics.reporter.prom.factory.class": "prometheus",
-        "spark.metrics.reporter.prom.port": str(port),
-        "spark.executor.memory": "512m",
-    }
-    app = App(
-        cli("run", "--master", "local-cluster[2,2,512]", str(APPS / "executors.py"), str(tmp_path)),
-        conf,
-        tmp_path,
+class Lost:
+    """The application that has lost two executors: its metrics at the end, and both accounts of its events."""
+
+    def __init__(self, folder: Path) -> None:
+        port = free_port()
+        (folder / "logs").mkdir()
+        conf = {
+            "spark.metrics.reporter.prom.factory.class": "prometheus",
+            "spark.metrics.reporter.prom.port": str(port),
+            "spark.events.reporter.file.factory.class": "file_log",
+            "spark.events.reporter.file.path": str(folder / "live"),
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": (folder / "logs").as_uri(),
+            "spark.executor.memory": "512m",
+            "spark.executor.heartbeatInterval": "1s",
+            "spark.task.maxFailures": "1",
+            "spark.python.worker.faulthandler.enabled": "false",
+        }
+        command = cli("run", "--master", "local-cluster[2,2,512]", str(APPS / "executors.py"), str(folder))
+        app = App(command, conf, folder)
+        url = f"http://127.0.0.1:{port}/metrics"
+        app.wait_for(lambda: value(http_get(url), REMOVED) == 2, "the loss of two executors is seen")
+        app.wait_for(lambda: value(http_get(url), "spark_application_executors{") == 2, "others have come")
+        self.metrics = http_get(url)
+        (folder / "go").touch()
+        self.run: AppRun = app.end()
+        into = ("--conf", "spark.events.reporter.file.factory.class=file_log")
+        path = ("--conf", f"spark.events.reporter.file.path={folder / 'replayed'}")
+        subprocess.run(cli("replay", str(folder / "logs"), *into, *path), check=True, capture_output=True)
+        self.live, self.replayed = file_events(folder / "live"), file_events(folder / "replayed")
+
+
+@pytest.fixture(scope="module")
+def lost(java: str, tmp_path_factory: pytest.TempPathFactory) -> Lost:
+    with pytest.MonkeyPatch.context() as patch:
+        # Where a cluster on this machine finds the scripts to start executors with.
+        patch.setenv("SPARK_HOME", os.path.dirname(pyspark.__file__))
+        return Lost(tmp_path_factory.mktemp("executors"))
+
+
+def attributes(event: Event) -> dict[str, Any]:
+    return dict(event["attributes"])
+
+
+def test_the_application_goes_on(lost: Lost) -> None:
+    assert lost.run.code == 0, lost.run.err[-3000:]
+    assert lost.run.out.startswith("count: 8\nfailed: ")
+
+
+def test_each_loss_is_counted(lost: Lost) -> None:
+    """By reason; the ones that took their places, as added."""
+    assert f'{REMOVED}{{app_name="executors",reason="out_of_memory"}} 2.0' in lost.metrics
+    assert value(lost.metrics, "spark_application_executors_added_total") == 4
+    assert value(lost.metrics, "spark_application_executor_cores{") == 4
+
+
+def test_an_event_tells_how_each_ended(lost: Lost) -> None:
+    killed, full = of_name(lost.live, "ExecutorLostEvent")
+    assert [attributes(event)["exitCode"] for event in (killed, full)] == [137, 52]
+    assert attributes(full)["exitMeaning"] == "Java's OutOfMemoryError: its heap was full"
+    of_killed = attributes(killed)
+    assert (of_killed["reason"], of_killed["runningTasks"], of_killed["runningStages"]) == (
+        "out_of_memory",
+        1,
+        "1",
     )
-    url = f"http://127.0.0.1:{port}/metrics"
-    removed = "spark_application_executors_removed_total"
-    app.wait_for(lambda: value(http_get(url), removed) == 1, "the loss of an executor is seen")
-    app.wait_for(lambda: value(http_get(url), "spark_application_executors") == 2, "another has come")
-    metrics = http_get(url)
-    (tmp_path / "go").touch()
-    run = app.end()
+    assert (of_killed["host"], of_killed["memoryLimit.heap"]) == ("127.0.0.1", HEAP)
+    assert 10 << 20 < of_killed["heapUsed.last"] <= of_killed["heapUsed.highest"] < HEAP
+    assert of_killed["lifetimeMs"] > 2_500
+    assert "exit code 137, killed (SIGKILL)" in killed["body"]
+    assert "it ran 1 task; its heap reached" in killed["body"]
 
-    assert run.code == 0, run.err[-3000:]
-    assert run.out == "count: 8\n"
-    assert (
-        f'{removed}{{app_name="executors",reason="out_of_memory"}} 1.0' in metrics
-    )  # exit code 137: a SIGKILL
-    assert value(metrics, "spark_application_executors_added_total") == 3
-    assert value(metrics, "spark_application_executor_cores") == 4
-    assert value(metrics, "spark_application_finished_tasks_total") == 8
+
+def test_the_failure_of_the_job_names_the_executor(lost: Lost) -> None:
+    (killed, _) = of_name(lost.live, "ExecutorLostEvent")
+    failures = [attributes(event) for event in of_name(lost.live, "JobFailureEvent", job__kind="job")]
+    (caused,) = [failure for failure in failures if "executorLost.id" in failure]
+    assert caused["executorLost.id"] == attributes(killed)["executor_id"]
+    assert (caused["executorLost.reason"], caused["executorLost.exitCode"]) == ("out_of_memory", 137)
+
+
+def test_a_replay_tells_the_same(lost: Lost) -> None:
+    """But for memory, which a log knows by the ends of tasks alone."""
+    accounts = [
+        {
+            event["eventId"]: {
+                key: value
+                for key, value in attributes(event).items()
+                if not key.endswith((".last", ".highest"))
+            }
+            for event in of_name(account, "ExecutorLostEvent")
+        }
+        for account in (lost.live, lost.replayed)
+    ]
+    assert accounts[0] == accounts[1]
+    assert len(accounts[0]) == 2
+
+
+def test_executors_have_metrics(lost: Lost) -> None:
+    """Those that are gone as well, for a while; the driver; and all executors together."""
+    heaps = re.findall(
+        r'^spark_executor_status_jvm_memory_heap_used_bytes\{app_name="executors",executor_id="(\w+)",'
+        r'host="[\w.]+"\} (\S+)$',
+        lost.metrics,
+        re.MULTILINE,
+    )
+    assert {"driver", "0", "1"} <= {executor for executor, _ in heaps}
+    assert all(float(used) > 0 for _, used in heaps)
+    of_all = "spark_application_executor_heap_used"
+    total, highest, median = (
+        value(lost.metrics, f"{of_all}_{name}_bytes") for name in ("sum", "max", "median")
+    )
+    assert 0 < median <= highest <= total <= 2 * highest
+    assert highest <= value(lost.metrics, f"{of_all}_peak_bytes") < HEAP
+    assert value(lost.metrics, "spark_application_executor_heap_limit_bytes") == HEAP
+    assert value(lost.metrics, "spark_application_executor_gc_count_total") > 0

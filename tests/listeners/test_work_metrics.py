@@ -1,4 +1,4 @@
-"""Metrics of what Spark does: tasks, stages, jobs, executors, and the series that come and go with them."""
+"""Metrics of what Spark does: tasks, stages, jobs, and the series that come and go with them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from spark_events.listeners.executors import reason_class
 from spark_events.listeners.passing_series import PassingSeries
 from spark_events.listeners.scope_formats import ScopeFormats
 from spark_events.listeners.settings import read_settings
@@ -96,47 +95,6 @@ def test_series_that_pass_leave_nothing_behind() -> None:
     series.tick(2_000)
 
     assert (series._waiting, series._shown, len(series._leaving)) == ({}, {}, 0)
-
-
-def test_executors() -> None:
-    """How many live, with how many cores; those that go are counted by reason."""
-    feed = Feed()(r.application_start(), *(r.executor("Added", n, str(n)) for n in range(3)))
-    feed(r.executor("Added", 5, "2"))  # which was found at attach already
-    feed(
-        r.executor("Removed", 6, "0", **{"Removed Reason": "Executor heartbeat timed out after 126315 ms"}),
-        r.executor("Removed", 7, "0", **{"Removed Reason": "again"}),
-    )
-
-    assert of(feed, "app.", "executors", "executorCores", "executorsAdded") == {
-        "executors": 2,
-        "executorCores": 8,
-        "executorsAdded": 3,
-    }
-    assert feed.gauge("app.removed.heartbeat_timeout.executorsRemoved") == 1
-    feed.end()
-
-
-@pytest.mark.parametrize(
-    ("reason", "expected"),
-    [
-        ("Executor heartbeat timed out after 126315 ms", "heartbeat_timeout"),
-        ("Container killed by YARN for exceeding memory limits. 5.5 GB of 5 GB used.", "out_of_memory"),
-        ("Command exited with code 137", "out_of_memory"),
-        ("The executor with id 1 exited with exit code 52(JVM OOM).", "out_of_memory"),
-        ("Command exited with code 1", "exited"),
-        ("Executor killed by driver.", "killed_by_driver"),
-        ("Executor decommission: spark scale down", "decommissioned"),
-        ("Container preempted by scheduler", "preempted"),
-        ("worker lost: Not receiving heartbeat for 60 seconds", "heartbeat_timeout"),
-        ("Worker shutting down", "worker_lost"),
-        ("Remote RPC client disassociated. Likely due to containers exceeding thresholds", "connection_lost"),
-        ("", "other"),
-        ("no idea 4711", "other"),
-    ],
-)
-def test_reasons(reason: str, expected: str) -> None:
-    """Sentences become a few words: as labels, sentences with ids in them would be endless."""
-    assert reason_class(reason) == expected
 
 
 def test_all_subtasks_running_or_finished() -> None:

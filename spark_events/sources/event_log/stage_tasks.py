@@ -209,7 +209,7 @@ class AllStageTasks:
         self._executors.started(executor, attempt)
         tasks = self._stages.get(attempt)
         if tasks is not None and tasks.start(int(index)):
-            launched = _LAUNCHED.search(line, match.end())
+            launched = _LAUNCHED.search(line, match.end(2))
             return tasks.record(ALL_RUNNING, int(launched.group(1)) if launched else 0)
         return None
 

@@ -34,12 +34,12 @@ public class ExecutorStates {
     private HashMap peaks = new HashMap();
 
     public ExecutorStates() {
-        ArrayList found = new ArrayList();
-        scala.collection.Iterator keys = ExecutorMetricType$.MODULE$.metricToOffset().keysIterator();
-        while (keys.hasNext()) {
-            found.add((String) keys.next());
+        ArrayList keys = new ArrayList();
+        scala.collection.Iterator metrics = ExecutorMetricType$.MODULE$.metricToOffset().keysIterator();
+        while (metrics.hasNext()) {
+            keys.add((String) metrics.next());
         }
-        names = (String[]) found.toArray(new String[found.size()]);
+        names = (String[]) keys.toArray(new String[keys.size()]);
     }
 
     /** Takes a heartbeat: for each stage that is active, the highest values since the heartbeat before. */

@@ -1,0 +1,219 @@
+"""Executors: how many there are, what they measure, and how each ends."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from spark_events.api import Severity
+from spark_events.listeners.executor_ends import exit_code, exit_meaning, lost_executor, reason_class
+from spark_events.listeners.memory_limits import MemoryLimits, memory_limits
+from tests.support import spark_records as r
+from tests.support.spark_records import Feed
+
+MIB, GIB = 1 << 20, 1 << 30
+HEAP = "Status.JVM.Memory.Heap.Used"
+GC = "Status.JVM.GarbageCollector.All"
+
+
+def of(feed: Feed, prefix: str, *names: str) -> dict[str, Any]:
+    return {name: feed.gauge(prefix + name) for name in names}
+
+
+def measured(ms: int, heaps: dict[str, int], by: str = "Heartbeats", **more: int) -> dict[str, Any]:
+    """Return a record of measurements, with the heap of each executor."""
+    values = {executor: {"JVMHeapMemory": heap, **more} for executor, heap in heaps.items()}
+    return {"Event": "SparkEventsExecutorMetrics", "Time": r.T0 + ms, by: values}
+
+
+def lost(ms: int, number: str, reason: str) -> dict[str, Any]:
+    return r.executor("Removed", ms, number, **{"Removed Reason": reason})
+
+
+def test_executors() -> None:
+    """How many live, with how many cores; those that go are counted by reason."""
+    feed = Feed()(r.application_start(), *(r.executor("Added", n, str(n)) for n in range(3)))
+    feed(r.executor("Added", 5, "2"))  # which was found at attach already
+    feed(
+        r.executor("Removed", 6, "0", **{"Removed Reason": "Executor heartbeat timed out after 126315 ms"}),
+        r.executor("Removed", 7, "0", **{"Removed Reason": "again"}),
+    )
+
+    assert of(feed, "app.", "executors", "executorCores", "executorsAdded") == {
+        "executors": 2,
+        "executorCores": 8,
+        "executorsAdded": 3,
+    }
+    assert feed.gauge("app.removed.heartbeat_timeout.executorsRemoved") == 1
+    feed.end()
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("Executor heartbeat timed out after 126315 ms", "heartbeat_timeout"),
+        ("Container killed by YARN for exceeding memory limits. 5.5 GB of 5 GB used.", "out_of_memory"),
+        ("Command exited with code 137", "out_of_memory"),
+        ("The executor with id 1 exited with exit code 52(JVM OOM).", "out_of_memory"),
+        ("Command exited with code 1", "exited"),
+        ("Executor killed by driver.", "killed_by_driver"),
+        ("Executor decommission: spark scale down", "decommissioned"),
+        ("Container preempted by scheduler", "preempted"),
+        ("worker lost: Not receiving heartbeat for 60 seconds", "heartbeat_timeout"),
+        ("Worker shutting down", "worker_lost"),
+        ("Remote RPC client disassociated. Likely due to containers exceeding thresholds", "connection_lost"),
+        ("", "other"),
+        ("no idea 4711", "other"),
+    ],
+)
+def test_reasons(reason: str, expected: str) -> None:
+    """Sentences become a few words: as labels, sentences with ids in them would be endless."""
+    assert reason_class(reason) == expected
+
+
+def test_each_has_metrics_and_all_have_them_together() -> None:
+    """Gauges show the last heartbeat; counters grow; those of all stay when one has gone."""
+    feed = Feed(extra={"spark.metrics.grace": "60s"})
+    feed(r.application_start(), *(r.executor("Added", 0, str(n)) for n in range(3)))
+    feed(measured(1_000, {"0": 10, "1": 30, "2": 20, "driver": 99}, MinorGCCount=2, TotalGCTime=7))
+    feed(measured(2_000, {"0": 5}, MinorGCCount=5, TotalGCTime=9))
+    assert feed.gauge(f"app.executor.0.{HEAP}") == 5
+    assert feed.gauge(f"app.executor.driver.{HEAP}") == 99
+    assert of(feed, "app.executor.0.", f"{GC}.Count", f"{GC}.Time") == {f"{GC}.Count": 5, f"{GC}.Time": 9}
+    names = [f"executorHeapUsed{name}" for name in ("Sum", "Max", "Median", "Peak")]
+    assert list(of(feed, "app.", *names).values()) == [55, 30, 20, 30]
+    assert of(feed, "app.", "executorGcCount", "executorGcTime") == {
+        "executorGcCount": 9,
+        "executorGcTime": 23,
+    }
+    feed(lost(3_000, "1", "Executor killed by driver."))
+    assert list(of(feed, "app.", *names).values()) == [25, 20, 12.5, 30]
+    assert f"app.executor.1.{HEAP}" in feed.tick(62_000).names()
+    assert f"app.executor.1.{HEAP}" not in feed.tick(63_001).names()
+    feed(measured(64_000, {"1": 30}))
+    assert f"app.executor.1.{HEAP}" not in feed.names(), "a late word of one that has gone"
+    feed.end()
+
+
+def test_processes_that_nobody_measures_have_no_metrics() -> None:
+    """Spark writes zeros for them; zeros of memory that is measured are zeros."""
+    feed = Feed()(r.application_start(), r.executor("Added", 0, "0"))
+    feed(
+        measured(1_000, {"0": 1}, ProcessTreePythonRSSMemory=0, ProcessTreeJVMRSSMemory=0, DirectPoolMemory=0)
+    )
+    assert not [name for name in feed.names() if "Process" in name]
+    assert feed.gauge("app.executor.0.Status.JVM.Memory.Direct.MemoryUsed") == 0
+    feed(measured(2_000, {"0": 1}, ProcessTreePythonRSSMemory=0, ProcessTreeJVMRSSMemory=5))
+    assert feed.gauge("app.executor.0.Status.Process.Memory.JVM.Used") == 5
+    assert feed.gauge("app.executor.0.Status.Process.Memory.Python.Used") == 0
+    feed.end()
+
+
+def test_of_very_many_only_some_have_metrics_of_their_own(caplog: pytest.LogCaptureFixture) -> None:
+    """It is said once; when one goes, there is room again; all are in the sums."""
+    feed = Feed(extra={"spark.metrics.executors.max": "2"})
+    feed(r.application_start(), *(r.executor("Added", 0, str(n)) for n in range(4)))
+    with caplog.at_level(logging.WARNING, "spark_events"):
+        feed(measured(1_000, dict.fromkeys("0123", 1)), measured(2_000, dict.fromkeys("0123", 1)))
+    assert len([name for name in feed.names() if name.endswith(HEAP)]) == 2
+    assert feed.gauge("app.executorHeapUsedSum") == 4
+    assert [
+        record.message for record in caplog.records if "spark.metrics.executors.max" in record.message
+    ] == [
+        "more than 2 executors at once: further ones have no metrics of their own "
+        "(spark.metrics.executors.max); those of all executors together include them"
+    ]
+    feed(lost(3_000, "0", "Command exited with code 1"), measured(4_000, {"3": 1}))
+    assert f"app.executor.3.{HEAP}" in feed.names()
+    feed.end()
+
+
+def test_the_event_of_one_that_is_gone() -> None:
+    """With what it was doing, and with the highest of what heartbeats and tasks have measured."""
+    feed = Feed()(r.application_start(), r.executor("Added", 0, "1"))
+    feed({"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": {"spark.executor.memory": "1g"}})
+    feed(measured(1_000, {"1": 700 * MIB}), measured(1_500, {"1": 900 * MIB}, "Task Peaks"))
+    feed(measured(2_000, {"1": 600 * MIB}))
+    tasks = {"Running Tasks": 3, "Stage IDs": [4, 7], "Shuffle Bytes Written": 12}
+    feed({"Event": "SparkEventsExecutorTasks", "Executor ID": "1", **tasks})
+    feed(lost(65_000, "1", "Command exited with code 137"))
+    (event,) = [event for event in feed.end() if event.name == "ExecutorLostEvent"]
+    said = {
+        name: event.attributes.get(name) for name in ("runningTasks", "runningStages", "shuffleBytesWritten")
+    }
+    assert said == {"runningTasks": 3, "runningStages": "4,7", "shuffleBytesWritten": 12}
+    assert event.severity is Severity.WARN
+    assert (event.attributes["heapUsed.last"], event.attributes["heapUsed.highest"]) == (600 * MIB, 900 * MIB)
+    assert event.body == (
+        "Executor 1 is gone: exit code 137, killed (SIGKILL): most often above the memory limit of its "
+        "container, or by hand; it lived for 1 min 5 s; it ran 3 tasks; its heap reached 900 MiB of 1 GiB"
+    )
+
+
+def test_one_that_somebody_wanted_gone_is_no_warning() -> None:
+    feed = Feed()(r.application_start(), r.executor("Added", 0, "1"))
+    feed(lost(5, "1", "Executor decommission: spark scale down"))
+    (event,) = [event for event in feed.end() if event.name == "ExecutorLostEvent"]
+    assert (event.severity, event.body) == (
+        Severity.INFO,
+        "Executor 1 is gone: decommissioned; it lived for 5 ms",
+    )
+    assert "heapUsed.last" not in event.attributes
+
+
+@pytest.mark.parametrize(
+    ("reason", "code", "meaning"),
+    [
+        ("Command exited with code 137", 137, "killed (SIGKILL)"),
+        ("The executor with id 1 exited with exit code 52(JVM OOM).", 52, "OutOfMemoryError"),
+        ("Container marked as failed: container_1. Exit status: -104.", -104, "physical memory"),
+        ("Container from a bad node: c on host: h. Exit status: 143. Diagnostics: ", 143, "SIGTERM"),
+        ("Command exited with code 135", 135, "signal 7"),
+        ("Command exited with code 99", 99, ""),
+        ("Executor heartbeat timed out after 126315 ms", None, ""),
+    ],
+)
+def test_exit_codes(reason: str, code: int | None, meaning: str) -> None:
+    assert exit_code(reason) == code
+    assert meaning in ((exit_meaning(code) if code is not None else None) or "")
+
+
+def test_the_executor_that_failed_a_job() -> None:
+    message = (
+        "Task 3 in stage 0.0 failed 4 times, most recent failure: Lost task 3.3 in stage 0.0 (TID 6) (10.0.0.7 "
+        "executor 4): ExecutorLostFailure (executor 4 exited caused by one of the running tasks) Reason: Command "
+        "exited with code 137\nDriver stacktrace:"
+    )
+    assert lost_executor(message) == ("4", "Command exited with code 137")
+    assert lost_executor("java.lang.OutOfMemoryError: Java heap space") is None
+
+
+@pytest.mark.parametrize(
+    ("conf", "expected"),
+    [
+        ({"spark.master": "local[2]", "spark.driver.memory": "3g"}, (3 * GIB, None, None, None)),
+        ({"spark.master": "spark://m:7077"}, (GIB, None, None, None)),
+        ({"spark.master": "yarn", "spark.executor.memory": "2048"}, (2 * GIB, 384 * MIB, None, 2432 * MIB)),
+        (
+            {"spark.master": "yarn", "spark.executor.memory": "10g", "spark.executor.pyspark.memory": "1g"},
+            (10 * GIB, GIB, GIB, 12 * GIB),
+        ),
+        (
+            {
+                "spark.master": "k8s://x",
+                "spark.executor.memory": "10g",
+                "spark.memory.offHeap.enabled": "true",
+                "spark.memory.offHeap.size": str(GIB),
+            },
+            (10 * GIB, 4 * GIB, None, 15 * GIB),
+        ),
+        (
+            {"spark.master": "k8s://x", "spark.executor.memoryOverhead": "512m"},
+            (GIB, 512 * MIB, None, 1536 * MIB),
+        ),
+    ],
+)
+def test_what_an_executor_is_given(conf: dict[str, str], expected: tuple[int | None, ...]) -> None:
+    assert memory_limits(conf) == MemoryLimits(*expected)  # type: ignore[arg-type]
