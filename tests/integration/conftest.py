@@ -33,6 +33,8 @@ def live(java: str, tmp_path_factory: pytest.TempPathFactory) -> Live:
         "spark.metrics.job.status.enable": "STATE,CURRENT_TIME,TOTAL_TIME",
         "spark.metrics.job.after": "0",
         "spark.events.checkpoint.sla": "1h",
+        "spark.executor.heartbeatInterval": "1s",  # executors measure themselves that often
+        "spark.executor.processTreeMetrics.enabled": "true",
         "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
         "spark.sql.codegen.wholeStage": "true",  # as by default
         "spark.eventLog.enabled": "true",
@@ -44,6 +46,7 @@ def live(java: str, tmp_path_factory: pytest.TempPathFactory) -> Live:
     url = f"http://127.0.0.1:{port}/metrics"
     ended = 'query_name="bounded",status="FINISHED"'
     app.wait_for(lambda: ended in http_get(url), "the bounded query has ended")
+    app.wait_for(lambda: "spark_executor_status" in http_get(url), "the executor has measured itself")
     metrics = http_get(url)
     openmetrics = http_get(url, {"Accept": "application/openmetrics-text; version=1.0.0"})
     (folder / "go").touch()

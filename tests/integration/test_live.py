@@ -167,9 +167,12 @@ def test_metrics_agree_with_the_file_log(live: Live) -> None:
 def test_each_metric_of_the_docs_is_there(live: Live) -> None:
     """A real run has all metrics of applications and queries that docs/metrics.md lists."""
     page = (REPO / "docs" / "metrics.md").read_text()
-    named = set(re.findall(r"spark_(?:query|application|job|stage|bridge)_[a-z_]+[a-z]", page))
-    # No executor goes away in local mode; tests/integration/test_executors.py sees one go.
-    elsewhere = {"spark_application_executors_removed_total"}
+    named = set(re.findall(r"spark_(?:query|application|executor|job|stage|bridge)_[a-z_]+[a-z]", page))
+    # Local mode has no container, and no executor goes away; tests/integration/test_executors.py sees one go.
+    elsewhere = {
+        "spark_application_executors_removed_total",
+        "spark_application_executor_container_limit_bytes",
+    }
     served = set(re.findall(r"^(\w+?)(?:_bucket|_sum|_count)?[{ ]", live.metrics, re.MULTILINE))
 
     assert named - served - elsewhere == set()
