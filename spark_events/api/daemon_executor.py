@@ -14,7 +14,7 @@ _Work = tuple["Future[object]", Callable[[], object]]
 
 
 class DaemonExecutor(Executor):
-    """Like ``ThreadPoolExecutor``, whose threads Python joins at exit even when their work never returns.
+    """An executor like ``ThreadPoolExecutor``, but Python does not wait for its threads at exit.
 
     Args:
         max_workers: how many threads there are at most; each starts when there is work for it.
@@ -26,8 +26,8 @@ class DaemonExecutor(Executor):
         self._name = name
         self._waiting: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
-        # What was taken and has not ended. The queue's size does not tell whether a thread is idle: one that
-        # has just taken work out of it is not yet known to be busy.
+        # How much accepted work has not ended. The queue's size does not show whether a thread is idle: one
+        # that has just taken work from the queue does not count as busy yet.
         self._unfinished = 0
         self._lock = threading.Lock()
         self._closed = False
@@ -54,7 +54,7 @@ class DaemonExecutor(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take nothing more; with ``wait``, return when all that was taken is done."""
+        """Accept no more work; with ``wait``, return when all accepted work is done."""
         with self._lock:
             self._closed = True
         if cancel_futures:
@@ -82,12 +82,12 @@ def call_within(
 ) -> _Result:
     """Call a function on another thread, and wait for it for a limited time.
 
-    A call that takes longer is left behind on its daemon thread.
+    A call that takes longer is abandoned on its daemon thread.
 
     Args:
         seconds: how long to wait, in s.
         call: what to call.
-        executor: whose thread calls it; None takes a new one.
+        executor: provides the thread; None uses a new thread.
 
     Returns:
         What it returns.
@@ -110,5 +110,5 @@ def _run(future: Future[object], call: Callable[[], object]) -> None:
         return
     try:
         future.set_result(call())
-    except BaseException as error:  # the future has it
+    except BaseException as error:  # the future's result raises it
         future.set_exception(error)

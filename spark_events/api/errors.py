@@ -22,8 +22,8 @@ class ConfigError(SparkEventsError):
     """One or more configuration keys that cannot be used as they are.
 
     Args:
-        message: one sentence that names the key or the file, the value, what is allowed, what to do.
-        problems: the sentences of several mistakes found at once; empty where there is one.
+        message: one sentence that names the key or the file, the value, what is allowed, and what to do.
+        problems: the sentences of several mistakes found at once; empty if there is only one.
     """
 
     def __init__(self, message: str, problems: Sequence[str] = ()) -> None:
@@ -37,7 +37,7 @@ class ConfigError(SparkEventsError):
 
     @classmethod
     def of_all(cls, problems: Sequence[str]) -> ConfigError:
-        """Build one error out of several, each with its own address."""
+        """Build one error from several problems, each of which names its own key or file."""
         if len(problems) == 1:
             return cls(problems[0])
         lines = "".join(f"\n  - {problem}" for problem in problems)
@@ -59,9 +59,9 @@ def needs_extra(extra: str, package: str, what: str = "") -> Iterator[None]:
     """Turn a failing import into an error that names the extra to install.
 
     Args:
-        extra: its name, which is the reporter type's where a reporter needs it.
-        package: what it brings, for an error that does not say what it misses.
-        what: what needs it, for the message; by default the reporter type of the extra's name.
+        extra: its name; for a reporter, the same as the reporter type's.
+        package: the package it provides, for import errors that do not name the missing one.
+        what: what needs it, for the message; by default, the reporter type named like the extra.
 
     Raises:
         MissingExtraError: a module was not found.
@@ -81,8 +81,9 @@ class RetryLater(SparkEventsError):  # noqa: N818 - says what to do, as StopIter
     Args:
         reason: what stands in the way, for the log; never a secret.
         after_ms: the pause that the destination asked for, in ms; None leaves it to the worker.
-        tries: after so many tries in a row, what ``send`` was given counts as refused; None tries for ever.
-        smaller: fewer records at once may get through, where the destination is slow.
+        tries: how many failed tries in a row make the records given to ``send`` count as refused; None
+            tries for ever.
+        smaller: whether fewer records at once may get through, because the destination is slow.
     """
 
     def __init__(

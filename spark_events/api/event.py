@@ -29,10 +29,10 @@ class Event:
     """One event, immutable.
 
     Attributes:
-        id: the same for the same happening, in every replay; consumers drop repeats by it.
-        name: ``JobStatusChangeEvent`` and the like; what filters match.
+        id: the same in every replay of the same occurrence, so that consumers can drop duplicates.
+        name: such as ``JobStatusChangeEvent``; matched by filters.
         class_scope: which part of the framework saw it; OTLP's instrumentation scope.
-        observed_time_ms: when it happened, in ms since the epoch, by Spark's own record of it.
+        observed_time_ms: when it happened according to Spark's own record, in ms since the epoch.
         severity: as in OpenTelemetry.
         body: one sentence for a person; may be empty.
         attributes: what happened, as values that OTLP and JSON can carry.
@@ -68,7 +68,7 @@ class EventBuilder:
 
     Attributes:
         name: the event's name.
-        routine: whether a full queue does without it first.
+        routine: whether a full queue drops it before others.
     """
 
     def __init__(self, class_scope: str, name: str) -> None:

@@ -52,7 +52,7 @@ class ExponentialSnapshot:
 
 
 class ExponentialBuckets:
-    """Counts values in at most 160 buckets a sign; what spans more gets coarser buckets.
+    """Counts values in at most 160 buckets per sign; a wider range of values makes the buckets coarser.
 
     Not safe to use from several threads.
     """
@@ -63,7 +63,7 @@ class ExponentialBuckets:
         self._signs: tuple[dict[int, int], dict[int, int]] = ({}, {})
 
     def update(self, value: float) -> None:
-        """Add one value; NaN and infinities have no bucket, and are left out."""
+        """Add one value; NaN and infinities, which have no bucket, are ignored."""
         if not math.isfinite(value):
             return
         if value == 0:
@@ -88,7 +88,7 @@ class ExponentialBuckets:
 def bucket_index(value: float, scale: int) -> int:
     """Return the index of the bucket of a positive value: base ** index < value <= base ** (index + 1)."""
     fraction, exponent = math.frexp(value)
-    if fraction == 0.5:  # a power of 2, which logarithms may miss by a hair
+    if fraction == 0.5:  # a power of 2, for which logarithms may be slightly off
         return ((exponent - 1) << scale) - 1 if scale > 0 else ((exponent - 2) >> -scale)
     if scale > 0:
         return math.ceil(math.ldexp(math.log2(fraction), scale) + (exponent << scale)) - 1
@@ -110,7 +110,7 @@ def at_scale(snapshot: ExponentialSnapshot, scale: int) -> ExponentialSnapshot:
 
 
 def _halve(counts: dict[int, int]) -> None:
-    """Merge each two neighbouring buckets into one."""
+    """Merge each pair of neighbouring buckets into one."""
     old = dict(counts)
     counts.clear()
     for index, count in old.items():

@@ -43,8 +43,8 @@ class FailureContext:
 class FailureEnricher(abc.ABC):
     """Labels failures; entry-point group ``spark_events.failure_enrichers``.
 
-    Made without arguments. Called on a thread of its own, with a second's time; one that takes longer is
-    not asked again. What it raises is logged and costs its own labels alone.
+    It is created without arguments, and called on a thread of its own with a time limit of one second; if it
+    takes longer, it is not called again. If it raises, that is logged, and only its own labels are lost.
     """
 
     @abc.abstractmethod

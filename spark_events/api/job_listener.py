@@ -1,4 +1,4 @@
-"""Listeners that learn of jobs, with their lineage, and of each change of their status (FLIP-314)."""
+"""Listeners that are informed about jobs, their lineage, and each change of their status (FLIP-314)."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class JobStatusChangedEvent:
     """Common attributes of all events of a job.
 
     Attributes:
-        job_id: tells the job from all others: an application's id, a run id of a streaming query, or
+        job_id: identifies the job: an application's id, a run id of a streaming query, or
             ``<application id>/<execution id>`` of a statement.
-        job_name: the same for each run of the same job, as far as Spark lets it be told.
+        job_name: the same for each run of the same job, as far as Spark allows to recognise it.
         job_kind: ``application``, ``query`` or ``statement``.
         time_ms: when it happened, in ms since the epoch.
         application: the application that runs it.
@@ -82,14 +82,13 @@ class JobLineageEvent(JobStatusChangedEvent):
 
 @dataclass(frozen=True)
 class JobExecutionStatusEvent(JobStatusChangedEvent):
-    """A job's status changes.
+    """A change of a job's status.
 
     Attributes:
         old_status: the status before.
         new_status: the status now.
-        exception: why it failed; None where it has not, or Spark does not say.
-        written: what a statement has written, by ``rows``, ``bytes`` and ``files``; empty where that is
-            not known.
+        exception: why it failed; None if it has not, or Spark does not say.
+        written: what a statement has written, by ``rows``, ``bytes`` and ``files``; empty if unknown.
     """
 
     old_status: JobStatus = JobStatus.CREATED
@@ -101,9 +100,9 @@ class JobExecutionStatusEvent(JobStatusChangedEvent):
 class JobStatusChangedListener(Reporter):
     """Learns of jobs (FLIP-314's ``JobStatusChangedListener``).
 
-    It has the life of a ``Reporter``: ``open``, ``flush`` and ``close`` may be left out, all calls come
-    from one thread that is the listener's own, and what it raises costs itself alone. One that sends what
-    it learns may be a ``SendingReporter`` as well.
+    It has the life cycle of a ``Reporter``: ``open``, ``flush`` and ``close`` are optional, all calls come
+    from the listener's own thread, and an error in it affects nothing else. A listener that sends data
+    may also be a ``SendingReporter``.
     """
 
     @abc.abstractmethod
@@ -117,8 +116,8 @@ class JobListenerContext:
 
     Attributes:
         config: the listener's own options, and the application; ``config.values`` has them as written.
-        io_executor: for slow work. It finishes what it was given before the listener is closed, as far as
-            ``spark.events.close.timeout`` lets it, and takes nothing new after that. Work that
+        io_executor: for slow work. It finishes its work before the listener is closed, as far as
+            ``spark.events.close.timeout`` allows, and accepts no new work after that. Work that
             never returns does not keep the process from ending.
     """
 
@@ -138,7 +137,7 @@ class JobStatusChangedListenerFactory(ReporterFactory):
         """
 
     def create(self, config: ReporterConfig) -> JobStatusChangedListener:
-        """Create a listener with an executor around it; the runtime calls it."""
+        """Create a listener together with its executor. The runtime calls this."""
         executor = DaemonExecutor(_IO_THREADS, "spark-events-io")
         listener = self.create_listener(JobListenerContext(config, executor))
         if isinstance(listener, SendingReporter):

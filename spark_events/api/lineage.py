@@ -31,8 +31,8 @@ class ModifyType(enum.Enum):
 class Transformation(enum.Enum):
     """How a source column contributes to a sink column, with OpenLineage's subtypes.
 
-    The first three are direct: the value is computed from the column's. With the others the column decides
-    which value or which rows there are, or in which order.
+    The first three are direct: the value is computed from the column. In the others, the column determines
+    which value or rows there are, or their order.
     """
 
     IDENTITY = "IDENTITY"
@@ -132,8 +132,8 @@ class TableLineageDataset(LineageDataset):
         catalog: the catalog's name in Spark, such as ``spark_catalog``.
         database: its database, or its namespace joined with dots.
         table: its name.
-        created: whether the table is there; False for one that the statement is about to create and whose
-            place only its catalog knows.
+        created: whether the table exists; False for one that the statement is about to create in a place
+            that only its catalog knows.
     """
 
     catalog: str = ""
@@ -187,8 +187,8 @@ class SourceColumn:
     Attributes:
         dataset: the column's dataset.
         column: its name.
-        transformations: the ways from the one to the other, each kind once.
-        masking: whether it is behind a hash, a count or a mask on each of them.
+        transformations: the kinds of paths from the source to the sink column, each once.
+        masking: whether every path goes through a hash, a count or a mask.
     """
 
     dataset: LineageDataset
@@ -212,11 +212,11 @@ class TableColumnLineageEdge:
 
 @dataclass(frozen=True, slots=True)
 class LineageEdge:
-    """Data goes from a source to a sink.
+    """The flow of data from a source to a sink.
 
     Attributes:
-        source: whence.
-        sink: where to.
+        source: where the data comes from.
+        sink: where it goes.
     """
 
     source: LineageVertex
@@ -228,9 +228,9 @@ class TableLineageEdge(LineageEdge):
     """An edge that knows the columns.
 
     Attributes:
-        columns: the sink's columns that this source has a part in.
-        influences: source columns that decide which rows the sink gets, or in which order: those of joins,
-            filters, groups and sorts.
+        columns: the sink's columns that this source contributes to.
+        influences: source columns, in joins, filters, groups and sorts, that determine which rows the sink
+            gets, or their order.
     """
 
     columns: tuple[TableColumnLineageEdge, ...] = ()
@@ -245,7 +245,7 @@ class LineageGraph:
         sources: what it reads.
         sinks: what it writes; none for a query whose result goes to the program.
         relations: which source feeds which sink.
-        incomplete: why something may miss; empty where nothing is known to.
+        incomplete: why something may be missing; empty if nothing is known to be.
     """
 
     sources: tuple[LineageVertex, ...] = ()

@@ -27,12 +27,12 @@ def probe_folder(folder: Path) -> str:
 
 
 def append_whole(fd: int, data: bytes, end: int, path: Path) -> None:
-    """Append in one write, all of it or nothing: on a full disk a short write comes before the error.
+    """Append in one write, all or nothing: on a full disk, a partial write precedes the error.
 
     Args:
         fd: the file, opened to append.
         data: what is appended.
-        end: the file's size, in bytes, to which it is cut off where not all could be written.
+        end: the file's current size, in bytes, to which it is truncated after a partial write.
         path: the file, for the error.
 
     Raises:

@@ -36,7 +36,7 @@ class Secret:
 
     Args:
         value: the value itself.
-        file: where it was read, and is read again each time, because tokens in files are renewed.
+        file: the file it comes from, which is read again each time, because tokens in files are renewed.
     """
 
     __slots__ = ("_file", "_value")
@@ -62,7 +62,7 @@ class OptionType(Generic[T]):
 
     Attributes:
         name: as ``spark-events plugins`` shows it.
-        allowed: what it takes, in words that follow "expected".
+        allowed: the allowed values, in words that follow "expected".
         parse: text to value; raises ValueError, whose text is added to the error message.
         secret: the value must not be shown.
     """

@@ -1,10 +1,10 @@
-"""Makes texts of users safe to print."""
+"""Makes users' texts safe to print."""
 
 from __future__ import annotations
 
 import re
 
-# Control characters, line and paragraph separators, what turns the direction of writing, lone surrogates.
+# Control characters, line and paragraph separators, bidirectional controls, lone surrogates.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _SHORT = {"\n": r"\n", "\t": r"\t", "\r": r"\r"}
 

@@ -28,8 +28,8 @@ class Reporter(abc.ABC):
        is left behind.
 
     All calls come from one thread, the reporter's own, so that nothing here needs a lock, nothing here can
-    hold up Spark or another reporter, and a call that blocks for ever costs this reporter alone. Whatever
-    is raised is logged once for each kind of error, counted, and goes no further.
+    hold up Spark or another reporter, and a call that blocks for ever affects only this reporter. Whatever
+    is raised is logged once for each kind of error, counted, and not propagated.
     """
 
     @property
@@ -100,7 +100,7 @@ class ReporterFactory(abc.ABC):
 
     Attributes:
         options: the reporter's own options. They are what ``spark-events plugins`` lists and what
-            ``spark-events check`` holds a configuration against; None takes any key.
+            ``spark-events check`` checks a configuration against; None allows any key.
     """
 
     options: ClassVar[Sequence[Option[Any]] | None] = None
@@ -116,8 +116,8 @@ class ReporterFactory(abc.ABC):
     def probe(self, config: ReporterConfig) -> str:
         """Try to reach the destination, and return a few words about it.
 
-        Called by ``spark-events check --connect``, never in a running application. Where a factory has no
-        probe of its own, a reporter is created, opened and closed.
+        Called by ``spark-events check --connect``, never in a running application. The default
+        implementation creates, opens and closes a reporter.
 
         Raises:
             Exception: whatever says why it cannot be reached.

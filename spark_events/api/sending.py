@@ -44,16 +44,16 @@ class Outbox(Protocol):
 class SendingReporter(Reporter):
     """A reporter that turns each item into bytes once, and sends batches of them until they are acknowledged.
 
-    Its ``notify_of_added_…`` puts one record into ``outbox``. The runtime stores it, in the journal where
-    ``journal.dir`` names one, and calls ``send`` with what is stored, oldest first, as often as it takes:
-    also what an earlier run of the same application left behind.
+    Its ``notify_of_added_…`` puts one record into ``outbox``. The runtime stores it, in the journal if
+    ``journal.dir`` is set, and calls ``send`` with stored records, oldest first, until they are delivered,
+    including those that an earlier run of the same application left behind.
 
     ``send`` and ``close`` are called from another thread than the rest, each thread one call at a time.
 
     Attributes:
         outbox: set by the runtime before ``open``.
-        max_request_records: how many records ``send`` is given at the most.
-        max_request_bytes: how many bytes they have in sum at the most; one record alone may have more.
+        max_request_records: the most records that ``send`` is given.
+        max_request_bytes: the most bytes that they have in total; a single record may have more.
     """
 
     outbox: Outbox

@@ -10,9 +10,9 @@ class BaseUnit(NamedTuple):
     """A base unit.
 
     Attributes:
-        ucum: as in OTLP.
-        suffix: what the name of a metric in it ends with in Prometheus; empty where it has none.
-        factor: what a value is multiplied with to be in it.
+        ucum: its name in OTLP.
+        suffix: the suffix of its metrics' names in Prometheus; empty for none.
+        factor: the factor that converts a value to this unit.
     """
 
     ucum: str
@@ -37,11 +37,11 @@ _BASE = {
 
 
 def base_unit(unit: str) -> BaseUnit:
-    """Return the base unit of a UCUM unit; of one that has none, as ``{row}``, the unit itself."""
+    """Return the base unit of a UCUM unit, or the unit itself if it has none, as ``{row}``."""
     return _BASE.get(unit) or BaseUnit(unit, "per_second" if unit.endswith("/s") else "", 1)
 
 
 def snake_case(name: str) -> str:
-    """Return ``lastCheckpointSize`` as ``last_checkpoint_size``; what no name may have becomes ``_``."""
+    """Return ``lastCheckpointSize`` as ``last_checkpoint_size``; invalid characters become ``_``."""
     words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()
     return re.sub(r"[^a-z0-9_]", "_", words)

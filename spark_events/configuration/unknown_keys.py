@@ -1,4 +1,4 @@
-"""Finds keys that nobody reads: misspelt ones, and those of a namespace that is nearly ours."""
+"""Finds keys that nothing reads: misspelt ones, and those in a namespace that is nearly ours."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def unknown_keys(conf: Mapping[str, str]) -> list[str]:
 
 
 def _meant(key: str) -> str | None:
-    """Return the key of ours that one nearly is, as far as the namespace goes; None where it is no near miss.
+    """Return the key of ours that a key was probably meant to be, judging by its namespace; None if none.
 
-    Such as ``spark.event.reporter.file.path`` or ``spark.metrics.reporters.prom.port``, and Flink's keys as
-    they are, without ``spark.`` before them.
+    Near misses are ``spark.event.reporter.file.path`` or ``spark.metrics.reporters.prom.port``, for example,
+    and Flink's own keys, without the prefix ``spark.``.
     """
     words = key.split(".")
     if _near(words[0], _ROOTS) and len(words) > 2 and _near(words[1], _PLACES):
@@ -65,7 +65,7 @@ def _meant(key: str) -> str | None:
         return None
     place = _near(words[2], _PLACES) if len(words) > 3 else None
     meant = ".".join(("spark", root, place or words[2], *words[3:]))
-    # What is not about reporters, below spark.metrics., may be Spark's own.
+    # Keys below spark.metrics. that are not about reporters may be Spark's own.
     is_sparks = root == words[1] == "metrics" and place is None
     return None if is_sparks or meant == key else meant
 

@@ -13,11 +13,11 @@ Check = Callable[[Any, Written], "str | None"]
 
 
 def row_count(least: int = 1, most: int | None = None) -> Check:
-    """Check how many rows were written: what Spark counted while it wrote, without reading them again.
+    """Return a check of the number of rows that Spark counted while writing; without a count, they are read.
 
     Args:
-        least: the fewest that are right.
-        most: the most that are right; None for no limit.
+        least: the smallest valid number.
+        most: the largest valid number; None for no limit.
     """
 
     def check(data: Any, written: Written) -> str | None:
@@ -32,7 +32,7 @@ def row_count(least: int = 1, most: int | None = None) -> Check:
 
 
 def each_row(predicate: str) -> Check:
-    """Check that a predicate holds for each row, as a CHECK constraint does: NULL does not break it.
+    """Return a check that a predicate holds for each row; as in a CHECK constraint, NULL is valid.
 
     Args:
         predicate: in SQL, over the columns of the table, such as ``amount >= 0``.

@@ -6,23 +6,23 @@ from spark_events.api import SparkEventsError
 
 
 class CtasError(SparkEventsError):
-    """A CREATE TABLE AS SELECT was not committed."""
+    """The error of a CREATE TABLE AS SELECT that was not committed."""
 
 
 class NotAtomicError(CtasError):
-    """No level, or not the one that is required, can be had for the table; the query was not run."""
+    """The error of a table that cannot have any level, or the required one; the query was not run."""
 
 
 class CheckFailedError(CtasError):
-    """A check between write and commit failed; the table is as it was."""
+    """The error of a failed check between write and commit; the table is unchanged."""
 
 
 class CommitConflictError(CtasError):
-    """The table changed while the statement ran; of two writers the first one has won."""
+    """The error of a table that changed while the statement ran; of two writers, the first wins."""
 
 
 class FencedError(CtasError):
-    """Somebody else has ended the transaction: its owner was silent for too long."""
+    """The error of a transaction that somebody else ended, because its owner was silent for too long."""
 
 
 class JournalError(CtasError):

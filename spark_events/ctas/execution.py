@@ -15,7 +15,7 @@ _MOST_CAUSES = 5
 
 
 class StatementExecution:
-    """Spark's own listeners see the statement begin and end with it; its jobs and checks belong to it.
+    """The SQL execution of a statement, which Spark's listeners see, and which its jobs and checks belong to.
 
     Attributes:
         job_id: as job status listeners have it, ``<application id>/<execution id>``.
@@ -52,7 +52,7 @@ class StatementExecution:
         return table.write()
 
     def await_tasks(self) -> None:
-        """Wait until no task of the statement runs any longer: it might write what nobody removes then."""
+        """Wait until no task of the statement runs any more: it might write what nobody would remove."""
         has_heard_all = self._tasks.awaitEvents(self._stragglers_ms)
         if not self._tasks.awaitEnd(self._stragglers_ms) or not has_heard_all:
             logger.warning(
@@ -83,5 +83,5 @@ def _sentence(error: BaseException) -> str:
 
 
 def _thrown(error: BaseException) -> Any:
-    """Return what the JVM threw; None where Python itself raised."""
+    """Return what the JVM threw; None if the error comes from Python itself."""
     return getattr(error, "_origin", None) or getattr(error, "java_exception", None)

@@ -20,6 +20,6 @@ observers: list[Callable[[str], None]] = []
 
 
 def reached(point: str) -> None:
-    """Say that a point is reached."""
+    """Announce that a point is reached."""
     for observer in observers:
         observer(point)

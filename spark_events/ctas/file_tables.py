@@ -1,4 +1,4 @@
-"""Tables of Parquet, ORC, CSV, JSON and any other format of files, in the session catalog."""
+"""Tables of Parquet, ORC, CSV, JSON and any other file format, in the session catalog."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STANDS_FOR_ALL = "array<string>"
 
 
 class FilesPublisher(SessionPublisher):
-    """Makes them by one call that points at their files, which lie there already."""
+    """Publishes tables with one call that points at files already in place."""
 
     name = "files"
 
@@ -33,10 +33,10 @@ class FilesPublisher(SessionPublisher):
         return Level.POINTER if self._may_become(definition, previous) else Level.RENAME
 
     def _may_become(self, definition: TableDefinition, previous: Mapping[str, Any]) -> bool:
-        """Return whether the metastore lets a table become another one by one call.
+        """Return whether the metastore lets one call turn a table into another.
 
-        It does not let it change what it is partitioned by, nor a column take any other type. And of a
-        table in a format of Hive's own Spark would take the columns from there.
+        The call can change neither the partition columns nor the type of a column. And for a table in one
+        of Hive's own formats, Spark would take the columns from the metastore.
         """
         fields = definition.fields
         is_same = all(previous[name] == fields[name] for name in ("partition_by", "partition_types"))
@@ -63,7 +63,7 @@ class FilesPublisher(SessionPublisher):
         return reader.load(transaction.stage)
 
     def _create(self, transaction: Transaction) -> None:
-        # To a metastore, an own folder is the default one: whose data lies elsewhere is external at first.
+        # For a metastore, a managed table's folder is the default one: data elsewhere is external at first.
         managed = transaction.table["managed"] and not self._in_hive
         self._tables.create(described(transaction), transaction.path.name, transaction.location, managed)
 

@@ -1,4 +1,4 @@
-"""Tables of Hive's own formats: made under another name, whose partitions the metastore knows."""
+"""Tables of Hive's own formats: written under another name, including their partitions, then renamed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spark_events.spark.sql_text import quoted
 
 
 class HivePublisher(SessionPublisher):
-    """Makes them by renaming a table that is whole."""
+    """Publishes tables by renaming a complete one."""
 
     name = "hive"
 
@@ -32,7 +32,7 @@ class HivePublisher(SessionPublisher):
         self._hive_tables.rename(transaction.path.database, transaction.hidden_name, transaction.path.name)
 
     def _stand_in(self, transaction: Transaction) -> None:
-        """Let the table, which is there since it was written, know that its files were moved."""
+        """Point the table, which exists since it was written, at the files' new place."""
         if not transaction.moves_files:
             return
         database, name = transaction.path.database, transaction.hidden_name
@@ -44,4 +44,4 @@ class HivePublisher(SessionPublisher):
                 self._tables.addPartitions(quoted([database, name]))
 
     def _add_partitions(self, transaction: Transaction) -> None:
-        """Do nothing: they came with the table."""
+        """Do nothing: the table already has its partitions."""

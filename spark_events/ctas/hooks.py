@@ -1,4 +1,4 @@
-"""Hooks that are called as a statement's job goes on (Flink's ``JobStatusHook``)."""
+"""Hooks called as a statement's job progresses (Flink's ``JobStatusHook``)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from spark_events.ctas.two_phase import TwoPhaseCatalogTable
 
 
 class JobStatusHook:
-    """Called by whoever runs the statement, in its thread, and in the order of the methods here.
+    """A hook, called in the thread that runs the statement, in the order of the methods here.
 
-    Spark's listener bus may drop what it is told, so it never decides what becomes of a table. What
-    ``on_created`` or ``on_finished`` raises fails the statement, unless it is committed already; what the
-    others raise is logged.
+    Spark's listener bus may drop events, so it never decides the fate of a table. An error in ``on_created``
+    or ``on_finished`` fails the statement, unless that is already committed; errors in the other methods
+    are logged.
     """
 
     def on_created(self, job_id: str) -> None:
@@ -27,10 +27,10 @@ class JobStatusHook:
 
 
 class CtasJobStatusHook(JobStatusHook):
-    """Joins a statement's job and its table (FLIP-305's ``CtasJobStatusHook``).
+    """Ties a table to its statement's job (FLIP-305's ``CtasJobStatusHook``).
 
     Args:
-        table: begins with the job, is committed when it finishes, and aborted when it does not.
+        table: begun with the job, committed when the job finishes, aborted when it fails or is cancelled.
 
     Attributes:
         committed: what ``commit`` returned; None before.

@@ -1,4 +1,4 @@
-"""Tables of a database: written under another name, published by one transaction of the database."""
+"""Tables of a database: written under another name, then published in one database transaction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TRANSACTIONAL = {"jdbc:postgresql:": "PostgreSQL", "jdbc:derby:": "Derby"}
 class JdbcPublisher(Publisher):
     """Tables of Spark's JDBC catalogs.
 
-    The database itself holds how a transaction ended (``spark_events_ctas``, in the schema of the table), so
+    The database itself records how a transaction ended (in ``spark_events_ctas``, in the table's schema), so
     that a commit and an abort of the same transaction cannot both succeed.
     """
 
@@ -29,7 +29,7 @@ class JdbcPublisher(Publisher):
     def catalog_id(self, catalog: str) -> str:
         if not self._entry.catalogTables().has(catalog):
             return ""
-        # What a URL has behind its database's name may be a password.
+        # What follows the database's name in a URL may be a password.
         return hashlib.sha256(str(self._database(catalog).url()).split("?")[0].encode()).hexdigest()[:16]
 
     def existing_table(self, definition: TableDefinition) -> Mapping[str, Any] | None:

@@ -1,7 +1,7 @@
-"""The journal: each state of a transaction is a file that only one process can have written.
+"""The journal, in which each state of a transaction is a file that only one process can create.
 
-``<txid>.<number>.json`` is one entry, and whole. Of two processes that want to write the same number one
-wins, so whoever takes the next step owns the transaction, and a driver that was taken for dead cannot go on.
+``<txid>.<number>.json`` is one entry, written atomically. If two processes want to write the same number, one
+wins. So whoever takes the next step owns the transaction, and a driver that was assumed dead cannot go on.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class TransactionJournal:
         self.folder = settings.journal_dir.rstrip("/")
 
     def begin(self, transaction: Transaction) -> None:
-        """Write the first entry, and hold its lease from now on.
+        """Write the first entry, and hold the transaction's lease from now on.
 
         Raises:
             JournalError: the folder cannot be written to.
@@ -65,7 +65,7 @@ class TransactionJournal:
             ) from error
 
     def let_go(self, transaction: Transaction) -> None:
-        """Say that nobody in this process is at work on a transaction, whether it is over or not."""
+        """Stop working on a transaction in this process, whether or not it is over."""
         _in_hand.discard(transaction.txid)
 
     def adopt(self, transaction: Transaction, catalog_id: str) -> Transaction:
@@ -118,12 +118,12 @@ class TransactionJournal:
         return self._latest_of({_txid_of(name) for name in names if _is_entry(name)}, names)
 
     def unfinished(self) -> list[Transaction]:
-        """Return those that are not over, or have left something to be removed."""
+        """Return the transactions that are not over, or have left something to remove."""
         names = self._names()
         return self._latest_of(_unfinished_txids(names), names)
 
     def forget_old(self) -> None:
-        """Remove what has been over for longer than the retention."""
+        """Remove transactions that ended longer ago than the retention time."""
         names = self._names()
         kept = _unfinished_txids(names)
         oldest = datetime.fromtimestamp((now_ms() - self._settings.retention_ms) / 1000, timezone.utc)
@@ -133,7 +133,7 @@ class TransactionJournal:
                 self._storage.delete(self._path(name))
 
     def is_abandoned(self, transaction: Transaction) -> bool:
-        """Return whether the owner is gone: its process, or its lease for as long as a lease is."""
+        """Return whether the owner is gone: its process has ended, or its lease has expired."""
         if transaction.owner == self._owner:
             return transaction.txid not in _in_hand
         if transaction.owner.is_dead:
@@ -144,11 +144,11 @@ class TransactionJournal:
     # -- one commit to a table at a time -----------------------------------------------------------------
 
     def lock(self, transaction: Transaction, end: Callable[[Transaction], object]) -> None:
-        """Let no other transaction commit to the same table until this one is over.
+        """Keep other transactions from committing to the same table until this one is over.
 
         Args:
-            transaction: who commits.
-            end: ends a transaction whose owner is gone.
+            transaction: the one that commits.
+            end: ends another transaction whose owner is gone.
 
         Raises:
             CommitConflictError: another one holds the table for too long.
@@ -203,7 +203,7 @@ class TransactionJournal:
         for number in numbers:
             text = self._storage.read(self._path(f"{txid}.{number:04d}{_ENTRY}"))
             if text:
-                # One that is torn was never acted upon: the step before it is the last.
+                # A torn entry was never acted upon, so the one before it is the last.
                 return replace(Transaction.from_json(text), number=numbers[0])
         return None
 

@@ -1,4 +1,4 @@
-"""A table in two phases whose every step is in the journal."""
+"""A two-phase table whose every step is recorded in the journal."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class TableContext:
 
     Attributes:
         journal: takes their states.
-        grace_ms: how long the files of a table that is replaced stay, in ms.
-        end_other: ends a transaction that holds the table, and whose owner is gone.
-        post: tells Spark's listeners of a state, as JSON has it.
+        grace_ms: how long the files of a replaced table stay, in ms.
+        end_other: ends a transaction that holds the table but whose owner is gone.
+        post: tells Spark's listeners about a state, as JSON.
     """
 
     journal: TransactionJournal
@@ -43,10 +43,10 @@ class JournaledTable(TwoPhaseCatalogTable):
     """The table of one transaction.
 
     Args:
-        transaction: as it is now; one that has not begun has the number -1.
-        publisher: of its catalog.
-        context: of its session.
-        statement: writes the rows; None where the transaction is only ended.
+        transaction: its current state; before it begins, the number is -1.
+        publisher: that of its catalog.
+        context: that of its session.
+        statement: writes the rows; None if the transaction is only to be ended.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class JournaledTable(TwoPhaseCatalogTable):
 
     def begin_transaction(self) -> None:
         if self.transaction.number >= 0:
-            return  # it goes on where another driver has left it
+            return  # it continues where another driver left off
         begun = self.transaction.advanced(State.INTENT)
         self._journal.begin(begun)
         self.transaction = begun
@@ -88,7 +88,7 @@ class JournaledTable(TwoPhaseCatalogTable):
         return self.write_by(lambda: self._publisher.write(self.transaction, self._statement))
 
     def write_by(self, write: Callable[[], Written]) -> Written:
-        """Let somebody else write the rows, to where ``transaction.stage`` says."""
+        """Have the caller's function write the rows into ``transaction.stage``."""
         reached("before_write")
         self._written = write()
         reached("after_write")
@@ -140,13 +140,13 @@ class JournaledTable(TwoPhaseCatalogTable):
         self._advance(State.ABORTED)
 
     def resolve(self) -> None:
-        """End a transaction that was left between two states.
+        """End a transaction that was abandoned between two states.
 
-        Before the catalog was called it is rolled back, from then on it goes forward: the call may be on
-        its way still, and of a call that is made twice the second one changes nothing.
+        If the catalog was not called yet, it is rolled back. Otherwise it is completed: the call may still
+        be in progress, and making it a second time changes nothing.
 
         Raises:
-            CtasError: its catalog says neither yes nor no; nothing was changed.
+            CtasError: its catalog does not say whether it was published; nothing was changed.
         """
         from pyspark.errors import AnalysisException
 
@@ -160,14 +160,14 @@ class JournaledTable(TwoPhaseCatalogTable):
             self.abort(first_line(error))
 
     def collect(self) -> None:
-        """Remove what is left of the table before."""
+        """Remove the remains of the previous table."""
         reached("before_collect")
         self._publisher.collect(self.transaction)
         with contextlib.suppress(FencedError):  # somebody else has done the same
             self._advance(State.COMMITTED, collect_after_ms=0)
 
     def _publish(self) -> bool:
-        """Make the table; false where IF NOT EXISTS finds that there is one."""
+        """Publish the table; return False if IF NOT EXISTS finds an existing one."""
         try:
             self._publisher.publish(self.transaction)
         except Exception as error:
@@ -180,7 +180,7 @@ class JournaledTable(TwoPhaseCatalogTable):
         return True
 
     def _finish(self) -> None:
-        """Do what is left to do for a table that is there: what fails here is recovered later."""
+        """Do the remaining work for a published table; recovery repeats later what fails here."""
         try:
             reached("after_catalog")
             self._publisher.finish(self.transaction)
@@ -204,7 +204,7 @@ class JournaledTable(TwoPhaseCatalogTable):
             self._post_transition()
 
     def _post_transition(self) -> None:
-        """Tell Spark's listeners of the state; what becomes of the table does not hang on it."""
+        """Tell Spark's listeners about the state; the table does not depend on this."""
         transaction = self.transaction
         transition = {
             "txid": transaction.txid,
@@ -232,5 +232,5 @@ def _exists_already(error: BaseException) -> bool:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of what an error says."""
+    """Return the first line of an error's message."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -20,30 +20,30 @@ _ATOMIC = "atomic"
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What a caller demands of a statement besides its table; ``sql`` says more of each."""
+    """What a caller demands of a statement besides its table; see ``sql`` for details."""
 
     checks: Sequence[Check]
     require: str | Level | None
     hooks: Sequence[JobStatusHook]
 
     def check_table(self, table: JournaledTable) -> None:
-        """Raise where a table cannot be made as it is demanded; nothing has run yet.
+        """Raise if a table cannot be made as demanded; nothing has run yet.
 
         Raises:
-            NotAtomicError: its catalog cannot do it; says why.
+            NotAtomicError: its catalog cannot do it; the message says why.
             CtasError: there is no such level.
         """
         if self.require is not None:
             _check_level(table.transaction, self.require)
         if self.checks and table.publishes_by_itself:
-            table.written()  # which says why there is nothing to check
+            table.written()  # raises an error that says why nothing can be checked
 
 
 class Lifecycle:
     """Takes one transaction from its beginning to its end.
 
-    The first hook is FLIP-305's, which begins, commits and aborts the table; those of the caller come after
-    it. The execution is the statement's job, which has begun and writes the rows.
+    The first hook is FLIP-305's, which begins, commits and aborts the table; the caller's hooks follow. The
+    execution is the statement's job, which has already begun and writes the rows.
     """
 
     def __init__(
@@ -57,11 +57,11 @@ class Lifecycle:
         self._table_hook = CtasJobStatusHook(table)
 
     def run(self) -> tuple[Written, bool]:
-        """Make the table; whatever happens, it is there and whole in the end, or as it was.
+        """Make the table; whatever happens, it ends up complete, or as it was before.
 
         Returns:
-            How much was written, and whether the table is there because of it: False where IF NOT EXISTS
-            found that somebody else was faster.
+            How much was written, and whether this transaction made the table: False if IF NOT EXISTS found
+            that somebody else was faster.
         """
         try:
             for hook in (self._table_hook, *self._hooks):
@@ -69,7 +69,7 @@ class Lifecycle:
             written = self._execution.write(self._table)
             run_checks(self._checks, self._table, written)
             self._table.prepare()
-            self._table_hook.on_finished(self._job_id)  # which commits it
+            self._table_hook.on_finished(self._job_id)  # this commits the table
         except BaseException as error:
             self._roll_back(error)
             raise

@@ -1,4 +1,4 @@
-"""Tables of catalogs that write and publish by themselves, all at once as Delta and Iceberg do, or not."""
+"""Tables of catalogs that write and publish by themselves, atomically (like Delta and Iceberg) or not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DELTA_LOG = "_delta_log"
 
 
 class NativePublisher(Publisher):
-    """Tables of connectors' catalogs: their own path, with the transaction's id among the properties."""
+    """Tables written by connectors' catalogs in their own way, with the transaction's id as a property."""
 
     name = "native"
     commits_on_write = True
@@ -44,7 +44,7 @@ class NativePublisher(Publisher):
             return "", fields["location"] or ""
         path = definition.path
         folder = self._storage.qualified(self._tables.defaultLocation(path.database, path.name))
-        # Only what is not there yet can be this transaction's, and be removed with it.
+        # Only a folder that does not exist yet can belong to this transaction, and be removed with it.
         return ("" if self._storage.exists(folder) else folder), folder
 
     def write(self, transaction: Transaction, statement: Any) -> Written:
@@ -62,7 +62,7 @@ class NativePublisher(Publisher):
 
     def is_published(self, transaction: Transaction) -> bool:
         if transaction.level is Level.RECOVERABLE and transaction.state in (State.INTENT, State.ABORTING):
-            return False  # it may be there, and half filled
+            return False  # the table may exist, half filled
         return self._is_there(transaction)
 
     def discard(self, transaction: Transaction) -> None:
@@ -78,7 +78,7 @@ class NativePublisher(Publisher):
         return state is not None and state["txid"] == transaction.txid
 
     def _remove_files(self, transaction: Transaction) -> None:
-        """Remove what a killed driver has left in a folder that was not there when it began."""
+        """Remove what a killed driver left in a folder that did not exist when it began."""
         folder = transaction.stage
         if not folder or not self._storage.exists(folder):
             return
@@ -99,7 +99,7 @@ class NativePublisher(Publisher):
 
 
 def _is_staged(fields: Mapping[str, Any]) -> bool:
-    """Return whether the catalog stages the table; one that extends Spark's does so for its own tables."""
+    """Return whether the catalog stages the table; one that extends Spark's does so only for its own."""
     if not fields["staging"]:
         return False
     if fields["catalog"] != _SESSION_CATALOG:

@@ -1,4 +1,4 @@
-"""What a catalog does for a transaction; each step can be repeated, by whoever recovers it."""
+"""What a catalog does for a transaction, in steps that whoever recovers it can repeat."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Publisher(abc.ABC):
         entry: its ``Entry.java``.
 
     Attributes:
-        name: what the journal calls it.
+        name: its name in the journal.
         commits_on_write: whether its catalog publishes what it writes at once.
     """
 
@@ -38,16 +38,16 @@ class Publisher(abc.ABC):
         self._application = str(spark.sparkContext.applicationId)
 
     def catalog_id(self, catalog: str) -> str:
-        """Return what tells a catalog from another of its name; empty where this session has none."""
+        """Return what distinguishes a catalog from others of its name; empty if this session lacks it."""
         return "hive" if self._in_hive else f"memory {self._application}"
 
     @abc.abstractmethod
     def existing_table(self, definition: TableDefinition) -> Mapping[str, Any] | None:
-        """Return what is known of the table that is there; None where there is none."""
+        """Return what is known about the existing table; None if there is none."""
 
     @abc.abstractmethod
     def level(self, definition: TableDefinition, previous: Mapping[str, Any] | None) -> Level:
-        """Return how the table can be all or nothing.
+        """Return how the table can be made atomically.
 
         Raises:
             NotAtomicError: it cannot be made, and why.
@@ -68,7 +68,7 @@ class Publisher(abc.ABC):
 
     @abc.abstractmethod
     def publish(self, transaction: Transaction) -> None:
-        """Make the table; done again, it changes nothing."""
+        """Publish the table; a second call changes nothing."""
 
     @abc.abstractmethod
     def is_published(self, transaction: Transaction) -> bool:
@@ -79,14 +79,14 @@ class Publisher(abc.ABC):
 
     @abc.abstractmethod
     def discard(self, transaction: Transaction) -> None:
-        """Remove what was written for a table that is not there."""
+        """Remove what was written for a table that was not published."""
 
     def has_leftovers(self, transaction: Transaction) -> bool:
-        """Return whether something of the table before is left, for those who still read it."""
+        """Return whether anything of the previous table is left for those who still read it."""
         return False
 
     def collect(self, transaction: Transaction) -> None:
-        """Remove what is left of the table before."""
+        """Remove the remains of the previous table."""
 
 
 def dropped_meanwhile(path: TablePath) -> CommitConflictError:

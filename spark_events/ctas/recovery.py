@@ -1,4 +1,4 @@
-"""What recovery does with a transaction that was left, and why; ``transactions.py`` does it."""
+"""The decision what recovery does with an abandoned transaction; ``transactions.py`` carries it out."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from spark_events.ctas.transaction import State, Transaction
 
 
 class RecoveryRequest(enum.Enum):
-    """How much somebody wants a transaction to be ended."""
+    """How strongly somebody wants a transaction to be ended."""
 
     SWEEP = "sweep"
-    """Whatever was left is to be ended; nobody has named a transaction."""
+    """End whatever was abandoned; no particular transaction was named."""
     NAMED = "named"
-    """This transaction is to be ended, if its owner is gone."""
+    """End this transaction if its owner is gone."""
     FORCED = "forced"
-    """It is to be ended, even if its owner is alive."""
+    """End it even if its owner is alive."""
 
 
 class OwnerStatus(enum.Enum):
-    """Whether somebody is at work on a transaction."""
+    """Whether anybody is working on a transaction."""
 
     SELF = "self"
     """This process is."""
     ALIVE = "alive"
     """Another process is."""
     GONE = "gone"
-    """Nobody is: its process has ended, or its lease is over."""
+    """Nobody is: its process has ended, or its lease has expired."""
 
 
 class CatalogStatus(enum.Enum):
@@ -37,44 +37,44 @@ class CatalogStatus(enum.Enum):
     ELSEWHERE = "elsewhere"
     """It is not one of this session's; another configuration may have it."""
     LOST = "lost"
-    """It was in the memory of a driver, and so was the table."""
+    """The catalog was in the memory of a driver, and so was the table."""
 
 
 class RecoveryAction(enum.Enum):
     """What is done with a transaction."""
 
     IGNORE = "ignore"
-    """Nothing, and there is nothing to say."""
+    """Do nothing, and report nothing."""
     LEAVE = "leave"
     """Nothing, for a reason that people should know."""
     COLLECT = "collect"
-    """Remove what a committed transaction has left of the table before."""
+    """Remove what a committed transaction left of the previous table."""
     ROLL_BACK = "roll back"
     RESOLVE = "resolve"
-    """Commit it or roll it back, as far as it was."""
+    """Commit it or roll it back, depending on how far it was."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryDecision:
-    """What is done with a transaction, and why; the reason is empty where the action says it all."""
+    """What is done with a transaction, and why; the reason is empty if the action is clear enough."""
 
     action: RecoveryAction
     reason: str = ""
 
     @property
     def changes_catalog(self) -> bool:
-        """Whether it can be done only where the transaction's catalog is in reach."""
+        """Whether it needs access to the transaction's catalog."""
         return self.action in (RecoveryAction.COLLECT, RecoveryAction.RESOLVE)
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What became of a transaction that was left.
+    """What became of an abandoned transaction.
 
     Attributes:
-        transaction: as it is now.
-        done: one phrase: what was done, or why nothing.
-        failed: whether it could not be ended, and is left as it was.
+        transaction: its current state.
+        done: one phrase: what was done, or why nothing was.
+        failed: whether it could not be ended, and stays as it was.
     """
 
     transaction: Transaction
@@ -89,7 +89,7 @@ _RESUMABLE = "its statement, run again, goes on from its checkpoint; given its i
 def decide(
     transaction: Transaction, owner: OwnerStatus, request: RecoveryRequest, now_ms: int
 ) -> RecoveryDecision:
-    """Return what is to be done, as far as the journal can tell: ``consider_catalog`` decides the rest."""
+    """Return what to do, as far as the journal shows; ``consider_catalog`` decides the rest."""
     if transaction.state is State.ABORTED:
         return _IGNORE
     if transaction.state is State.COMMITTED:
@@ -107,10 +107,10 @@ def decide(
 def consider_catalog(
     decision: RecoveryDecision, transaction: Transaction, catalog: CatalogStatus
 ) -> RecoveryDecision:
-    """Return what is done of a decision that changes the catalog.
+    """Return what becomes of a decision that changes the catalog.
 
-    It is asked after ``decide``, because a catalog may be a service that answers slowly: of transactions
-    that are left alone nobody asks it.
+    It is called after ``decide``, because a catalog may be a slow service: for transactions that are left
+    alone, nobody needs to ask it.
     """
     if decision.action is RecoveryAction.COLLECT:
         if catalog is CatalogStatus.ELSEWHERE:
@@ -130,7 +130,7 @@ def consider_catalog(
 
 
 def note_on(transaction: Transaction, owner: OwnerStatus) -> str:
-    """Return what to tell people of a transaction besides its state; empty where there is nothing."""
+    """Return a remark for people on a transaction, in addition to its state; empty if there is none."""
     if transaction.state.terminal:
         return (
             "the files before wait for their readers" if transaction.collect_after_ms else transaction.reason

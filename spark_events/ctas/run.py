@@ -26,12 +26,12 @@ class CtasResult:
 
     Attributes:
         table: the table's full name.
-        created: whether it is there because of this statement: False where IF NOT EXISTS found one.
-        replaced: whether it took the place of another table.
-        level: how it was all or nothing; None where nothing was done.
-        txid: the transaction's id, which stands in the table's properties too; empty where there was none.
-        rows: how many rows were written; None where the catalog does not tell.
-        bytes: how large its files are together; None as above.
+        created: whether this statement created it: False if IF NOT EXISTS found an existing one.
+        replaced: whether it replaced another table.
+        level: how it was made atomic; None if nothing was done.
+        txid: the transaction's id, which is also in the table's properties; empty if there was none.
+        rows: how many rows were written; None if the catalog does not say.
+        bytes: the total size of its files; None as above.
         files: how many files it has; None as above.
     """
 
@@ -63,16 +63,17 @@ def sql(
 ) -> CtasResult:
     """Run a ``CREATE [OR REPLACE] TABLE [IF NOT EXISTS] … AS SELECT …`` so that it is all or nothing.
 
-    Spark itself parses it, so all that Spark allows in it holds. The query runs once. Until the end nobody
-    sees the table, or everybody sees the one before; what fails, is cancelled or killed leaves nothing.
+    Spark itself parses it, so everything that Spark allows is allowed. The query runs once. Until the end,
+    nobody sees the table, or everybody sees the previous one; a failed, cancelled or killed statement leaves
+    nothing behind.
 
     Args:
         spark: a SparkSession whose driver is in reach.
         statement: the statement.
         checks: of what was written, before it is published: ``row_count``, ``each_row``, or your own.
-        require: ``atomic``, or a level's name: what the table must not be made without; by default, the
-            best that its catalog can do is done, and said.
-        hooks: told of the statement's job, besides the one that commits the table.
+        require: the minimum for the table to be made: ``atomic``, or a level's name. By default, the best
+            level that its catalog supports is used, and reported.
+        hooks: called for the statement's job, in addition to the one that commits the table.
 
     Raises:
         NotAtomicError: the catalog cannot do what is required; nothing was run.
@@ -80,7 +81,7 @@ def sql(
         CommitConflictError: the table changed meanwhile.
         FencedError: the driver was silent for so long that somebody else ended the transaction.
         CtasError: it is another statement, or LOCATION has files.
-        ConfigError: a key below ``spark.events.ctas.`` has a wrong value.
+        ConfigError: a key below ``spark.events.ctas.`` has an invalid value.
         pyspark.errors.AnalysisException: as Spark raises it for the same statement.
     """
     transactions = transactions_of(spark)
@@ -106,23 +107,23 @@ def create_table_as(
     require: str | Level | None = None,
     hooks: Sequence[JobStatusHook] = (),
 ) -> CtasResult:
-    """Make a table of a DataFrame's rows, all or nothing; ``sql`` says more, and what is raised.
+    """Make a table from a DataFrame's rows, all or nothing; see ``sql`` for details and errors.
 
     Args:
         data: a DataFrame.
-        table: its name, with database and catalog where they are not the current ones.
-        mode: what is done where there is such a table: ``create``, ``create_if_not_exists``, ``replace``
-            or ``create_or_replace``.
-        format: such as ``parquet``; Spark's default where it is None.
+        table: its name, with database and catalog unless they are the current ones.
+        mode: what to do if there is such a table: ``create``, ``create_if_not_exists``, ``replace`` or
+            ``create_or_replace``.
+        format: such as ``parquet``; None for Spark's default.
         partition_by: columns.
         bucket_by: the number of buckets, and columns.
         sort_by: columns that the rows of a bucket are sorted by.
         options: of the format.
-        location: a folder that is empty or not there yet; one of the table's own where it is None.
+        location: a folder that is empty or does not exist yet; None for a folder of the table's own.
         comment: of the table.
         properties: of the table.
-        trigger: of a stream: ``{"availableNow": True}`` reads what there is, and ends. Where its driver was
-            killed, the same call goes on from the checkpoint.
+        trigger: of a stream: ``{"availableNow": True}`` reads what there is, and ends. If its driver is
+            killed, the same call continues from the checkpoint.
         checks: as of ``sql``.
         require: as of ``sql``.
         hooks: as of ``sql``.
@@ -136,7 +137,7 @@ def create_table_as(
         f"LOCATION {literal(location)}" if location else "",
         f"COMMENT {literal(comment)}" if comment else "",
         f"TBLPROPERTIES ({pairs(properties)})" if properties else "",
-        "AS SELECT 1",  # which the DataFrame replaces
+        "AS SELECT 1",  # the DataFrame replaces this
     ]
     transactions = transactions_of(data.sparkSession)
     stream = BoundedStream(data, trigger, transactions.entry.storage()) if data.isStreaming else None
@@ -169,7 +170,7 @@ def _run(
 def _new_table(
     transactions: Transactions, definition: TableDefinition, is_streaming: bool
 ) -> JournaledTable | None:
-    """Return the table of a new transaction, or of a stream that goes on; None where there is no need."""
+    """Return the table of a new transaction, or of a resumed stream; None if none is needed."""
     resumed = transactions.resumed(definition) if is_streaming else None
     transactions.sweep()
     if resumed is not None:

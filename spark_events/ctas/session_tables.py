@@ -1,6 +1,6 @@
 """Tables of the session catalog: written to a folder of their own, published by one call to the catalog.
 
-``file_tables.py`` and ``hive_tables.py`` have what differs by the format.
+``file_tables.py`` and ``hive_tables.py`` contain what depends on the format.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class SessionPublisher(Publisher):
             return True
         if transaction.owner.application == self._application:
             return False
-        # Where a driver is gone for some time, its table may have been renamed since.
+        # If its driver has been gone for some time, the table may have been renamed since.
         return self._tables.find(database, transaction.txid, transaction.hidden_name) is not None
 
     def finish(self, transaction: Transaction) -> None:
@@ -112,7 +112,7 @@ class SessionPublisher(Publisher):
             self._tables.drop(transaction.path.database, transaction.old_name)
         state = self._state(transaction.path, transaction.path.name)
         if state is not None and state["txid"] == transaction.txid:
-            # Who began to read the table before has asked for its partitions by now.
+            # Those who began to read the previous table have asked for its partitions by now.
             self._add_partitions(transaction)
         is_used = state is not None and state["location"] == previous.get("location")
         if previous.get("type") == "MANAGED" and not is_used:
@@ -124,7 +124,7 @@ class SessionPublisher(Publisher):
         raise NotImplementedError
 
     def _stand_in(self, transaction: Transaction) -> None:
-        """Make the table under its hidden name, where a catalog needs it for the replacement."""
+        """Make the table under its hidden name if the catalog needs it for the replacement."""
         raise NotImplementedError
 
     def _replace(self, transaction: Transaction) -> None:
@@ -145,7 +145,7 @@ class SessionPublisher(Publisher):
         self._hive_tables.rename(path.database, transaction.hidden_name, name)
 
     def _add_partitions(self, transaction: Transaction) -> None:
-        """Let the catalog know the partitions; until then Spark finds them by their folders."""
+        """Register the partitions with the catalog; until then, Spark finds them by their folders."""
         if transaction.table["partition_by"] and self._spark.conf.get(_PARTITIONS_IN_CATALOG) == "true":
             self._tables.dropPartitions(transaction.path.database, transaction.path.name)
             self._tables.addPartitions(quoted([transaction.path.database, transaction.path.name]))
@@ -165,7 +165,7 @@ class SessionPublisher(Publisher):
         return state
 
     def _own_state(self, transaction: Transaction) -> dict[str, Any] | None:
-        """Return what is known of a transaction's table; None where its name has none, or another one."""
+        """Return what is known about a transaction's table; None if its name is free or another table's."""
         state = self._state(transaction.path, transaction.path.name)
         return state if state is not None and state["txid"] == transaction.txid else None
 
@@ -219,7 +219,7 @@ class SessionPublisher(Publisher):
 
 
 def described(transaction: Transaction) -> str:
-    """Return the table of a transaction, as ``SessionTables.java`` takes it."""
+    """Return the table of a transaction in the form that ``SessionTables.java`` takes."""
     fields = {**transaction.table, "database": transaction.path.database}
     fields["properties"] = {**fields["properties"], TXID: transaction.txid}
     return orjson.dumps(fields).decode()

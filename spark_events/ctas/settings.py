@@ -15,7 +15,7 @@ _WAREHOUSE = "spark.sql.warehouse.dir"
 
 @dataclass(frozen=True, slots=True)
 class CtasSettings:
-    """What is configured for transactions; durations are in ms."""
+    """The settings of transactions; durations are in ms."""
 
     journal_dir: str = setting(
         PREFIX + "journal.dir",

@@ -1,4 +1,4 @@
-"""A CREATE TABLE AS SELECT, parsed by Spark itself, or put together for a DataFrame."""
+"""A CREATE TABLE AS SELECT, parsed by Spark itself, or assembled for a DataFrame."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ BEGINNINGS = {
 
 
 def parse(entry: Any, text: str, data: Any = None) -> TableDefinition:
-    """Return what a statement makes; nothing is run.
+    """Return what a statement makes, without running anything.
 
     Args:
         entry: ``Entry.java`` of the session.
         text: the statement.
-        data: a DataFrame that takes the place of the statement's own query.
+        data: a DataFrame that replaces the statement's own query.
 
     Raises:
-        CtasError: it is another statement.
-        pyspark.errors.ParseException: it is no SQL.
-        pyspark.errors.AnalysisException: it names what is not there.
+        CtasError: it is a different kind of statement.
+        pyspark.errors.ParseException: it is not SQL.
+        pyspark.errors.AnalysisException: it names something that does not exist.
     """
     query = None if data is None else data._jdf.queryExecution().analyzed()
     statement = entry.parse(text, query)
@@ -47,10 +47,10 @@ def parse(entry: Any, text: str, data: Any = None) -> TableDefinition:
 
 
 def buckets_clause(bucket_by: tuple[int, Sequence[str]] | None, sort_by: Sequence[str]) -> str:
-    """Return the clause of buckets; empty where there are none.
+    """Return the clause for buckets; empty if there are none.
 
     Raises:
-        CtasError: rows are to be sorted within buckets, and there are none.
+        CtasError: rows are to be sorted within buckets, but there are none.
     """
     if not bucket_by:
         if sort_by:

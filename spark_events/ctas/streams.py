@@ -1,4 +1,4 @@
-"""Tables of a stream that ends: its files and its checkpoint belong to one transaction."""
+"""Tables made from a bounded stream, whose files and checkpoint belong to one transaction."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class BoundedStream:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Do nothing: the query tells Spark's listeners of itself."""
+        """Do nothing: the query itself informs Spark's listeners."""
 
     def await_tasks(self) -> None:
-        """Stop the query, where it still runs; Spark waits for its tasks."""
+        """Stop the query if it still runs; Spark waits for its tasks."""
         if self._query is not None:
             self._query.stop()
 
@@ -79,9 +79,9 @@ class BoundedStream:
         return Written(None, size, files)
 
     def _keep_committed_files(self, stage: str, provider: str) -> None:
-        """Make the stream's folder a table's: what it did not commit goes, and its log with it.
+        """Turn the stream's folder into a table's by removing uncommitted files and the sink's log.
 
-        While the log is there Spark reads no file that is not in it, so none that is inserted later.
+        As long as the log exists, Spark reads only the files in it, so none that are inserted later.
         """
         log = f"{stage}/{_SINK_LOG}"
         if not self._storage.exists(log):
@@ -95,12 +95,12 @@ class BoundedStream:
 
 
 def _normalized(path: str) -> str:
-    """Return what two ways to write the path of one file have in common."""
+    """Return a path in a form that is the same for all spellings of one file's path."""
     return unquote(path.partition(":")[2] or path).lstrip("/")
 
 
 def refuse_stream(definition: TableDefinition, stream: BoundedStream | None) -> None:
-    """Raise NotAtomicError where a stream cannot make a table."""
+    """Raise NotAtomicError if a stream cannot make a table."""
     fields = definition.fields
     if stream is None:
         if fields.get("is_streaming"):

@@ -1,4 +1,4 @@
-"""A transaction as the journal has it: all that another process needs to end it."""
+"""A transaction as recorded in the journal, with everything that another process needs to end it."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ _MOST_OF_NAME = 40
 
 
 class Level(str, enum.Enum):
-    """How a table comes to be all or nothing."""
+    """How a table is made atomically."""
 
     NATIVE = "native"
     """The catalog stages tables itself, as Delta's and Iceberg's do."""
     POINTER = "pointer"
-    """One call to the catalog points at files that are whole."""
+    """One call to the catalog points at complete files."""
     RENAME = "rename"
-    """A table of another name is renamed; to replace one, its name is free for a moment."""
+    """A table is renamed; when it replaces another, the name is unused for a moment."""
     TRANSACTIONAL = "transactional"
-    """A transaction of the database renames the table and says so."""
+    """One database transaction renames the table and records that."""
     RECOVERABLE = "recoverable"
-    """The table can be seen while it is written; what fails is removed."""
+    """The table is visible while it is written; if that fails, it is removed."""
 
 
 class Purpose(str, enum.Enum):
-    """What is to be done where there is such a table already (Flink's ``StagingPurpose``, and REPLACE)."""
+    """What to do if there is such a table already (Flink's ``StagingPurpose``, and REPLACE)."""
 
     CREATE = "CREATE"
     CREATE_IF_NOT_EXISTS = "CREATE_IF_NOT_EXISTS"
@@ -45,12 +45,12 @@ class Purpose(str, enum.Enum):
 
     @property
     def replaces(self) -> bool:
-        """Whether a table that is there is replaced."""
+        """Whether an existing table is replaced."""
         return self in (Purpose.REPLACE, Purpose.CREATE_OR_REPLACE)
 
 
 class State(str, enum.Enum):
-    """How far a transaction is."""
+    """How far a transaction has come."""
 
     INTENT = "INTENT"
     PREPARED = "PREPARED"
@@ -67,7 +67,7 @@ class State(str, enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class TablePath:
-    """Where a table stands."""
+    """The full name of a table."""
 
     catalog: str
     database: str
@@ -82,25 +82,25 @@ class Transaction:
     """One transaction in one of its states.
 
     Attributes:
-        txid: its id, which also stands in the table's properties (``ctas.txid``).
-        state: how far it is.
+        txid: its id, which is also in the table's properties (``ctas.txid``).
+        state: how far it has come.
         number: of the entry in the journal, from 0.
-        at_ms: when it came into the state, in ms since the epoch.
+        at_ms: when it entered the state, in ms since the epoch.
         begun_ms: when it began, in ms since the epoch.
         owner: who runs it.
         publisher: which of the publishers can end it.
-        catalog_id: tells the catalog from another of the same name.
-        level: how it is all or nothing.
-        purpose: what is to be done where there is such a table.
+        catalog_id: distinguishes the catalog from others of the same name.
+        level: how it is made atomic.
+        purpose: what to do if there is such a table.
         path: the table.
         table: what the table will be, as Spark's parser found it.
         stage: the folder or the table that nobody else writes to.
-        location: where the files of the table will lie; empty where the catalog decides.
-        previous: the table that was there at the beginning; None where there was none.
+        location: the future place of the table's files; empty if the catalog decides.
+        previous: the table that existed at the beginning; None if there was none.
         written: what was written, by ``rows``, ``bytes`` and ``files``.
-        collect_after_ms: when the files of the table before may go, in ms since the epoch; 0 where there
-            are none, or they are gone.
-        checkpoint: the checkpoint of a bounded stream; empty where there is none.
+        collect_after_ms: when the files of the previous table may be removed, in ms since the epoch; 0 if
+            there are none, or they are gone.
+        checkpoint: the checkpoint of a bounded stream; empty if there is none.
         reason: why it was aborted.
     """
 
@@ -126,7 +126,7 @@ class Transaction:
 
     @property
     def is_resumable(self) -> bool:
-        """Whether its checkpoint tells how far it was, so that its statement can go on."""
+        """Whether it has a checkpoint from which its statement can continue."""
         return bool(self.checkpoint) and self.state is State.INTENT
 
     @property
@@ -136,12 +136,12 @@ class Transaction:
 
     @property
     def hidden_name(self) -> str:
-        """The name of a table that stands for this one while it is made."""
+        """The temporary name of the table while it is being made."""
         return f"ctas_{self.txid[-8:]}_{self.path.name[:_MOST_OF_NAME]}"
 
     @property
     def old_name(self) -> str:
-        """The name of the table before, once it has made room."""
+        """The name of the previous table once it has been moved out of the way."""
         return f"ctas_old_{self.txid[-8:]}_{self.path.name[:_MOST_OF_NAME]}"
 
     def advanced(self, state: State, **changes: Any) -> Transaction:
@@ -149,7 +149,7 @@ class Transaction:
         return replace(self, state=state, number=self.number + 1, at_ms=now_ms(), **changes)
 
     def masked(self, secret: re.Pattern[str]) -> Transaction:
-        """Return what may be shown: without the values of options whose key tells of a secret."""
+        """Return a version that may be shown, without the values of options whose keys indicate secrets."""
         options = {
             key: REDACTED if secret.search(key) else value
             for key, value in (self.table.get("options") or {}).items()
@@ -162,10 +162,10 @@ class Transaction:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Transaction:
-        """Return what ``to_json`` had.
+        """Return the transaction that ``to_json`` described.
 
         Raises:
-            ValueError: it is none.
+            ValueError: the text does not describe a transaction.
         """
         values = orjson.loads(text)
         try:

@@ -1,4 +1,4 @@
-"""All transactions of a session: begins them, finds them in the journal, and ends those that were left."""
+"""All transactions of a session: begins them, finds them in the journal, and ends abandoned ones."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ class Transactions:
     def create_two_phase_table(
         self, path: TablePath, table: TableDefinition, ignore_if_exists: bool, is_streaming: bool
     ) -> JournaledTable | None:
-        """Return the table of a new transaction; None where there is such a table, and that is as good.
+        """Return the table of a new transaction; None if an existing table will do (IF NOT EXISTS).
 
         Raises:
-            NotAtomicError: its catalog has no way to make it; says why.
-            CtasError: what is there cannot be replaced.
-            pyspark.errors.AnalysisException: there is such a table, or none that could be replaced.
+            NotAtomicError: its catalog has no way to make it; the message says why.
+            CtasError: the existing table cannot be replaced.
+            pyspark.errors.AnalysisException: the table exists, or there is none to replace.
         """
         publisher = self._publishers[publisher_name(table)]
         previous = publisher.existing_table(table)
@@ -91,7 +91,7 @@ class Transactions:
         return self._table(transaction, table.statement)
 
     def resumed(self, table: TableDefinition) -> JournaledTable | None:
-        """Take over the transaction of the same stream whose driver was killed; None where there is none."""
+        """Take over the same stream's transaction from a killed driver; return None if there is none."""
         catalog_id = self._publishers[publisher_name(table)].catalog_id(table.path.catalog)
         same = (table.path, table.purpose, table.fields)
         for transaction in self.journal.unfinished():
@@ -101,7 +101,7 @@ class Transactions:
         return None
 
     def table_of(self, descriptor: str) -> JournaledTable:
-        """Return the table of a descriptor, in the state that the journal has of it.
+        """Return the table of a descriptor, in the state recorded in the journal.
 
         Raises:
             ValueError: it is no descriptor.
@@ -112,18 +112,18 @@ class Transactions:
     # -- recovery ----------------------------------------------------------------------------------------
 
     def listed(self) -> list[tuple[Transaction, str]]:
-        """Return all transactions, the oldest first, without secrets, and with a note on each."""
+        """Return all transactions, oldest first, without secrets, each with a note."""
         return [
             (transaction.masked(self._secret_keys), note_on(transaction, self._owner_status(transaction)))
             for transaction in self.journal.all()
         ]
 
     def recover(self, txids: Iterable[str] = (), force: bool = False) -> list[Recovered]:
-        """End what was left by drivers that are gone, and remove the files of replaced tables in time.
+        """End transactions of drivers that are gone, and remove the files of replaced tables when due.
 
         Args:
             txids: which ones; all by default.
-            force: also those whose owner may be alive.
+            force: include those whose owner may be alive.
 
         Raises:
             JournalError: the journal knows no such transaction.
@@ -136,14 +136,14 @@ class Transactions:
         for transaction in named or self.journal.unfinished():
             try:
                 outcomes.append(self._recover(transaction, request))
-            except Exception as error:  # one that cannot be ended does not hold up the others
+            except Exception as error:  # a transaction that cannot be ended must not block the others
                 failure = f"could not be ended: {first_line(error)}"
                 outcomes.append(Recovered(transaction, failure, failed=True))
         self.journal.forget_old()
         return [outcome for outcome in outcomes if outcome is not None]
 
     def abort(self, txid: str) -> Recovered:
-        """Abort a transaction, even of an owner that is alive; its commit then fails.
+        """Abort a transaction, even if its owner is alive; the owner's commit then fails.
 
         Raises:
             JournalError: there is no such transaction, or it is committed.
@@ -166,7 +166,7 @@ class Transactions:
             logger.warning("transactions that were left could not be ended: %s", first_line(error))
 
     def collect_later(self, transaction: Transaction) -> None:
-        """Remove what a commit has left for readers when their time is over, if the driver lives so long."""
+        """Remove what a commit left for readers once their time is over, if the driver lives that long."""
         if not transaction.collect_after_ms:
             return
 
@@ -182,7 +182,7 @@ class Transactions:
         timer.start()
 
     def _recover(self, transaction: Transaction, request: RecoveryRequest) -> Recovered | None:
-        """Do what is decided for a transaction; None where there is nothing to do or to say."""
+        """Carry out the decision on a transaction; return None if there is nothing to do or to report."""
         decision = self._decide(transaction, request)
         table = self._table(transaction)
         match decision.action:
@@ -200,7 +200,7 @@ class Transactions:
         ended = table.transaction
         if ended.state is not State.COMMITTED:
             return Recovered(ended, "rolled back")
-        self._recover(ended, request)  # the time of those who read the table before may be over already
+        self._recover(ended, request)  # the time for readers of the previous table may already be over
         return Recovered(ended, "committed")
 
     def _decide(self, transaction: Transaction, request: RecoveryRequest) -> RecoveryDecision:
@@ -224,7 +224,7 @@ class Transactions:
     # -- tables ------------------------------------------------------------------------------------------
 
     def _check_previous(self, path: TablePath, purpose: Purpose, previous: Mapping[str, Any] | None) -> None:
-        """Raise where what is there, or is not, does not go with the purpose."""
+        """Raise if the existing table, or its absence, does not fit the purpose."""
         if previous is None:
             if purpose is Purpose.REPLACE:
                 self.entry.isMissing(path.database, path.name)

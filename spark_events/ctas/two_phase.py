@@ -1,4 +1,4 @@
-"""The interface between a statement and a catalog: a table that comes to be in two phases (FLIP-305)."""
+"""The interface between a statement and a catalog: a table made in two phases (FLIP-305)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Written:
     """How much was written.
 
     Attributes:
-        rows: how many rows; None where the catalog does not tell.
-        bytes: how large its files are together; None where there are none, or it does not tell.
+        rows: how many rows; None if the catalog does not say.
+        bytes: the total size of its files; None if there are none, or the catalog does not say.
         files: how many files there are; None as above.
     """
 
@@ -27,13 +27,13 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
-    """What a statement makes, as Spark's parser and analyser have it (FLIP-305's ``CatalogBaseTable``).
+    """What a statement makes, according to Spark's parser and analyser (FLIP-305's ``CatalogBaseTable``).
 
     Attributes:
         path: the table.
-        purpose: what is to be done where there is such a table.
+        purpose: what to do if there is such a table.
         fields: format, columns, partitions, buckets, options, properties, comment and location.
-        statement: ``CreateStatement.java``, which writes the rows; None where none are to be written.
+        statement: ``CreateStatement.java``, which writes the rows; None if no rows are to be written.
     """
 
     path: TablePath
@@ -45,14 +45,14 @@ class TableDefinition:
 class TwoPhaseCatalogTable(abc.ABC):
     """A table that nobody sees until it is committed (FLIP-305's ``TwoPhaseCatalogTable``).
 
-    The order is ``begin_transaction``, ``write``, ``prepare``, then ``commit``; ``abort`` may come at any
-    time after the first, also twice, and also in another process that has the descriptor alone.
+    The order is ``begin_transaction``, ``write``, ``prepare``, then ``commit``. ``abort`` may come at any
+    time after the first, even twice, and even in another process that has only the descriptor.
     """
 
     @property
     @abc.abstractmethod
     def level(self) -> Level:
-        """How it is all or nothing."""
+        """How it is made atomic."""
 
     @property
     @abc.abstractmethod
@@ -65,10 +65,10 @@ class TwoPhaseCatalogTable(abc.ABC):
 
     @abc.abstractmethod
     def begin_transaction(self) -> None:
-        """Write down what is intended; nothing is written before.
+        """Record the intention in the journal, before anything else is written.
 
         Raises:
-            JournalError: it cannot be written down.
+            JournalError: it cannot be recorded.
         """
 
     @abc.abstractmethod
@@ -85,15 +85,15 @@ class TwoPhaseCatalogTable(abc.ABC):
 
     @abc.abstractmethod
     def prepare(self) -> None:
-        """Write down that all rows are there, and may be published."""
+        """Record that all rows are written and may be published."""
 
     @abc.abstractmethod
     def commit(self) -> bool:
         """Publish the table. Calling it again changes nothing.
 
         Returns:
-            Whether it is there because of this transaction: False where IF NOT EXISTS found that somebody
-            else was faster.
+            Whether this transaction published it: False if IF NOT EXISTS found that somebody else was
+            faster.
 
         Raises:
             FencedError: somebody else has ended the transaction.
@@ -103,7 +103,7 @@ class TwoPhaseCatalogTable(abc.ABC):
 
     @abc.abstractmethod
     def abort(self, reason: str = "") -> None:
-        """Remove all that was written. What has been committed stays."""
+        """Remove everything that was written, unless it has been committed."""
 
 
 class TwoPhaseCatalog(Protocol):
@@ -114,14 +114,14 @@ class TwoPhaseCatalog(Protocol):
     ) -> TwoPhaseCatalogTable | None:
         """Return the table of a new transaction, which has not begun.
 
-        None where there is such a table, and that is as good. A catalog that has no way to make it does not
-        answer with None, as FLIP-305 has it, but says why.
+        None if there is such a table and that will do. If a catalog has no way to make the table, it does
+        not return None, as in FLIP-305, but raises an error that says why.
 
         Args:
             path: the table.
             table: what it will be.
-            ignore_if_exists: whether a table of that name that is there is as good.
-            is_streaming: whether its rows come of a stream that ends.
+            ignore_if_exists: whether an existing table of that name will do.
+            is_streaming: whether its rows come from a bounded stream.
 
         Raises:
             NotAtomicError: the catalog has no way to make it.

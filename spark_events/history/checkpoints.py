@@ -1,9 +1,9 @@
-"""The checkpoints of each query, in time and late, against the SLA.
+"""The checkpoints of each query, in time or late according to the SLA.
 
-A checkpoint is late by its duration when its micro-batch took longer than the SLA, and late by its gap when
-it was owed for longer: since the last one, also while the query was down, but not while it was idle or
-stopped on purpose (the clock of ``spark_events.listeners.checkpoint_watch``). An event says how long it was
-owed within its own application (``owedMs``); over the end of one, that is reckoned here.
+A checkpoint is late by its duration if its micro-batch took longer than the SLA. It is late by its gap if it
+was owed for longer than the SLA: since the last one, even while the query was down, but not while it was idle
+or stopped on purpose (the clock of ``spark_events.listeners.checkpoint_watch``). An event says how long it
+was owed within its own application (``owedMs``); across applications, this module computes it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _COUNTS = ("completed", "failed", "late_by_duration", "late_by_gap", "late")
 
 
 def checkpoint_days(facts: DataFrame, sla: Sla, since_ms: int | None = None) -> DataFrame:
-    """Sum up the checkpoints of each day, as far as that day's facts say it.
+    """Sum up the checkpoints of each day, as far as that day's facts allow.
 
     Args:
         facts: of ``facts.SCHEMA``, each once; whole days.
         sla: the limit.
-        since_ms: a day that begins before is summed up in two parts, in ms since the epoch.
+        since_ms: in ms since the epoch; a day that begins before it is summed up in two parts.
 
     Returns:
         ``date``, ``app_name``, ``query_name``, ``app_id``; ``counted``: whether it is not before
@@ -36,7 +36,7 @@ def checkpoint_days(facts: DataFrame, sla: Sla, since_ms: int | None = None) -> 
     """
     checkpoints = (
         facts.where(F.col("fact") == CHECKPOINT)
-        # One that does not say how long it was owed was owed for as long as it took.
+        # If an event does not say how long a checkpoint was owed, take its duration.
         .withColumn("owed_ms", F.coalesce("owed_ms", "duration_ms"))
         .withColumn("sla_ms", _sla_ms(sla))
         .withColumn("counted", F.col("time_ms") >= (since_ms or 0))
@@ -62,14 +62,14 @@ def checkpoint_days(facts: DataFrame, sla: Sla, since_ms: int | None = None) -> 
 def checkpoint_sums(
     days: DataFrame, facts: DataFrame, intervals: DataFrame, sla: Sla, until_ms: int
 ) -> DataFrame:
-    """Return the sums of each day and application that count, late gaps between applications included.
+    """Return the sums of each day and application that count, including late gaps between applications.
 
     Args:
         days: as of ``checkpoint_days``, of all days.
-        facts: of ``facts.SCHEMA``; of the checkpoints among them none are needed.
+        facts: of ``facts.SCHEMA``; those of checkpoints are not needed.
         intervals: as of ``timeline.status_intervals``.
         sla: as given to ``checkpoint_days``.
-        until_ms: the end of what is known, in ms since the epoch.
+        until_ms: the end of the known period, in ms since the epoch.
 
     Returns:
         ``date``, ``app_name``, ``query_name``; the counts, worst values and sum of ``checkpoint_days``;
@@ -126,7 +126,7 @@ def _sla_ms(sla: Sla) -> Column:
 
 
 def _over_applications(days: DataFrame, facts: DataFrame, sla: Sla) -> DataFrame:
-    """Reckon how long an application's first checkpoint was owed, where the one before failed or died."""
+    """Compute how long an application's first checkpoint was owed, if the previous one failed or died."""
     of_application = Window.partitionBy(*QUERY, "app_id")
     is_first = F.col("first.time_ms") == F.min("first.time_ms").over(of_application)
     days = days.withColumn("is_first", F.coalesce(is_first, F.lit(False)))
@@ -144,7 +144,7 @@ def _over_applications(days: DataFrame, facts: DataFrame, sla: Sla) -> DataFrame
 
 
 def _owed_since(days: DataFrame, facts: DataFrame) -> DataFrame:
-    """Return since when the first checkpoint of each application was owed.
+    """Return the time from which the first checkpoint of each application was owed.
 
     Returns:
         ``app_name``, ``query_name``, ``app_id``; ``owed_since_ms``: the last checkpoint of the application
@@ -158,7 +158,7 @@ def _owed_since(days: DataFrame, facts: DataFrame) -> DataFrame:
     lasts = moments(days.where("last_ms is not null"), "last_ms", "last")
     stopped = transitions(facts).where("kind = 'query' and status in ('FINISHED', 'CANCELED')")
     all_moments = firsts.unionByName(lasts).unionByName(moments(stopped, "time_ms", "stop"))
-    # In one ms, the checkpoint before that of another application, and before the query's end.
+    # Within one ms, a checkpoint comes before that of another application, and before the query's end.
     order = F.when(F.col("moment") == "first", 0).when(F.col("moment") == "last", 1).otherwise(2)
     earlier = Window.partitionBy(*QUERY).orderBy("time_ms", order).rowsBetween(Window.unboundedPreceding, -1)
     last_or_stop = F.when(F.col("moment") != "first", F.struct("moment", "time_ms"))
@@ -172,7 +172,7 @@ def _overdue(days: DataFrame, facts: DataFrame, intervals: DataFrame, sla: Sla, 
     of_queries = intervals.where("kind = 'query'").groupBy(*QUERY)
     states = of_queries.agg(F.max_by("state", "start_ms").alias("state"))
     last = days.groupBy(*QUERY).agg(F.max("last_ms").alias("last_ms"))
-    # Reported live: owed for longer than the SLA that was set then.
+    # Reported live, as owed for longer than the SLA set at that time.
     reported = facts.where(F.col("fact") == OVERDUE).groupBy(*QUERY)
     reported = reported.agg(F.max(F.struct("time_ms", "owed_ms")).alias("reported"))
     queries = states.where(F.col("state") != STOPPED)

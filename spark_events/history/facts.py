@@ -1,4 +1,4 @@
-"""From stored events, the facts that the history is made of: typed, each once; the rest is counted."""
+"""The facts of a history, made from stored events: typed, without duplicates; the rest is counted."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ class Reading:
 
     Attributes:
         records: lines, rows and log records, but for spans and metrics.
-        facts: those that are kept one by one: all but those that are ``seen``.
-        duplicates: facts that were there already, by their ids.
+        facts: those that are kept individually: all except ``seen`` ones.
+        duplicates: facts that were there already, judging by their ids.
         problems: how many records were not used, by the keys of ``PROBLEMS``.
         examples: for each of these problems, a file with such a record.
-        odd_numbers: values that are no numbers, or impossible ones; they are taken as missing.
-        own: events whose names are not the framework's: those of the users' own code.
-        times: the possible ones; events of other times are a problem.
+        odd_numbers: values that are not numbers, or impossible ones; they count as missing.
+        own: events from users' own code: their names are not the framework's.
+        times: the possible times; events with other times are a problem.
     """
 
     records: int = 0
@@ -94,7 +94,7 @@ class Reading:
 
 
 class FactReader:
-    """Reads the facts at some paths; how that went is known when an action has read them.
+    """Reads the facts at some paths; the outcome is known once an action has read them.
 
     Args:
         paths: as ``read_stored_events`` takes them.
@@ -124,7 +124,7 @@ class FactReader:
         self.facts: DataFrame = usable.select(*_COLUMNS)
 
     def reading(self) -> Reading:
-        """Return how reading went; waits for the first action on ``facts``."""
+        """Wait for the first action on ``facts``, and return how reading went."""
         metrics = self._observed.get
         counts = {problem: metrics[f"count_{problem}"] for problem in PROBLEMS}
         problems = {problem: count for problem, count in counts.items() if count}
@@ -140,15 +140,14 @@ class FactReader:
 
 
 def each_once(facts: DataFrame) -> DataFrame:
-    """Return the facts without repeated ids, and of those that are ``seen`` the last of each run and day.
+    """Return the facts without repeated ids; of ``seen`` facts, only the last of each run and day.
 
-    Where two records of one id differ, the one that sorts last is kept: the same one in whatever order they
-    come.
+    If two records with one id differ, the one that sorts last is kept, so their order does not matter.
     """
-    # A ``seen`` fact has an id of its day and application in place of its own.
+    # A ``seen`` fact is identified by its day and application instead of its own id.
     day_id = F.concat_ws(" ", F.lit(SEEN), "date", "app_name", "app_id", "attempt")
     event_id = F.when(F.col("fact") == SEEN, day_id).otherwise(F.col("event_id"))
-    # The status first: of FINISHED and CANCELED the former knows that the query's trigger was bounded.
+    # Status first: FINISHED wins over CANCELED, because its source knew that the query's trigger was bounded.
     order = ["status", *(name for name in _COLUMNS if name not in ("status", "event_id"))]
     once = facts.groupBy(event_id.alias("event_id")).agg(F.max(F.struct(*order)).alias("kept"))
     return once.select("kept.*", "event_id").select(*_COLUMNS)
@@ -163,7 +162,7 @@ def _classified(events: DataFrame, times: PossibleTimes) -> DataFrame:
     """Return all records as facts, with the ``problem`` of those that cannot be used."""
     attributes = F.col("attributes")
     status = F.coalesce(attributes["newJobStatus"], attributes["checkpointStatus"])
-    # Two steps, or each use of a number would parse it once more.
+    # In two steps, because otherwise each use of a number would parse it again.
     texts = events.where("not other").select(
         "event_id",
         "event_name",
@@ -175,7 +174,7 @@ def _classified(events: DataFrame, times: PossibleTimes) -> DataFrame:
         F.when(F.col("event_name") == "CheckpointOverdueEvent", attributes["sinceLastMs"])
         .otherwise(attributes["owedMs"])
         .alias("owed_ms_text"),
-        # Not of Spark jobs and stages, of which only the time matters.
+        # Not for Spark jobs and stages, where only the time matters.
         F.when(attributes["job.kind"].isin("application", "query"), status).alias("status"),
         F.when(F.col("event_name") == "JobFailureEvent", _labels(attributes))
         .otherwise(attributes["cause"])  # of a RecordsDroppedEvent
@@ -191,7 +190,7 @@ def _classified(events: DataFrame, times: PossibleTimes) -> DataFrame:
         "*",
         odd_numbers.alias("odd_numbers"),
         _problem(times).alias("problem"),
-        # An impossible time may be of no day either.
+        # An impossible time may not even have a day.
         date_of(F.when(_is_possible(times), F.col("time_ms"))).alias("date"),
     ).withColumn("message", F.substring("message", 1, _MESSAGE_CHARACTERS))
 
@@ -206,7 +205,7 @@ def _fact_of(event_name: Any, job_kind: Any) -> Any:
     fact = F.lit(SEEN)  # an event of the users' own code shows that their application lives
     for name, fact_of_event in _FACT_OF_EVENT.items():
         fact = F.when(event_name == name, F.lit(fact_of_event)).otherwise(fact)
-    # Spark jobs and stages have statuses, too, and they are many: of them, only the failures are kept.
+    # Spark jobs and stages have statuses, too, but there are too many: only their failures are kept.
     return F.when((fact == STATUS) & job_kind.isin("job", "stage"), F.lit(SEEN)).otherwise(fact)
 
 

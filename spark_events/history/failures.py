@@ -17,7 +17,7 @@ def failures(facts: DataFrame, since_ms: int, until_ms: int) -> DataFrame:
 
     Returns:
         ``date``: in UTC; ``kind``: ``application``, ``query``, ``job`` or ``stage``; ``app_name``;
-        ``query_name``: empty where it was no query, nor worked for one; ``error``: Spark's error condition,
+        ``query_name``: empty if it neither was nor belonged to a query; ``error``: Spark's error condition,
         the exception's class where there is none; ``labels``: of the failure enrichers, ``type=USER,
         team=x``; ``count``; ``first_ms``, ``last_ms``: since the epoch; ``message``: of the last.
     """
@@ -33,6 +33,6 @@ def failures(facts: DataFrame, since_ms: int, until_ms: int) -> DataFrame:
         F.count(F.lit(1)).alias("count"),
         F.min("time_ms").alias("first_ms"),
         F.max("time_ms").alias("last_ms"),
-        # By id, where two fall into one ms: in whatever order they were read, the same one is the last.
+        # Within one ms, order by id, so that the last one does not depend on the reading order.
         F.max_by("message", F.struct("time_ms", "event_id")).alias("message"),
     )

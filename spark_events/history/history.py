@@ -42,11 +42,11 @@ class Tables(NamedTuple):
 
 
 class Period(NamedTuple):
-    """The time that a history is of, in ms since the epoch.
+    """The period that a history covers, in ms since the epoch.
 
     Attributes:
-        since_ms: its begin.
-        until_ms: its end: nothing is known of what is after.
+        since_ms: its beginning.
+        until_ms: its end: nothing is known after it.
     """
 
     since_ms: int
@@ -54,10 +54,10 @@ class Period(NamedTuple):
 
 
 class History:
-    """The history that some facts tell.
+    """The history that some facts describe.
 
     Args:
-        facts: of ``facts.SCHEMA``, each once, without the checkpoints of days that ``days`` has; used often.
+        facts: of ``facts.SCHEMA``, each once, without checkpoints of the days in ``days``; used repeatedly.
         days: as of ``checkpoints.checkpoint_days``, made with ``sla`` and the period's begin.
         checkpoints: the facts of single checkpoints.
     """
@@ -71,7 +71,7 @@ class History:
         self.period = period
 
     def tables(self) -> Tables:
-        """Return the tables; each is computed when somebody asks for its rows."""
+        """Return the tables; each is computed when its rows are requested."""
         since_ms, until_ms = self.period
         facts = self.facts.where(F.col("fact") != CHECKPOINT)
         heard = _settled(last_heard(facts, self._days))
@@ -90,7 +90,7 @@ class History:
 
     @property
     def days_since_ms(self) -> int:
-        """The begin of the first day in the tables by day, which have the last ``MOST_DAYS`` alone."""
+        """The beginning of the first day in the per-day tables, which cover only the last ``MOST_DAYS``."""
         since_ms, until_ms = self.period
         return max(since_ms, (until_ms // DAY_MS + 1 - MOST_DAYS) * DAY_MS)
 
@@ -117,8 +117,9 @@ def read_history(
         paths: files, folders and globs on any of Hadoop's file systems.
         sla: the longest time between two checkpoints; 60 s by default.
         span_ms: the length of the history up to its end, in ms; None for all.
-        until_now: whether the last known statuses hold until now; else the end is the last event.
-        times: the possible ones; from 2009 to a day from now by default.
+        until_now: whether the last known statuses hold until now; otherwise the history ends with the last
+            event.
+        times: the possible times; from 2009 to a day from now by default.
 
     Returns:
         The history, and how reading went.
@@ -137,9 +138,9 @@ def read_history(
 
 
 def _settled(frame: DataFrame) -> DataFrame:
-    """Compute a small frame that is used often, once."""
+    """Compute once a small frame that is used repeatedly."""
     if frame.sparkSession.sparkContext._jsc.isLocal():
-        # Cuts the plan as well, of which Spark would take seconds to make each table's own.
+        # This also cuts the plan; otherwise Spark would plan it again for each table, taking seconds.
         return frame.localCheckpoint()
     return frame.cache()
 
@@ -148,8 +149,8 @@ def period_of(times: DataFrame, span_ms: int | None, until_now: bool, paths: Seq
     """Return the period that ends with the last fact, or now.
 
     Args:
-        times: has ``time_ms``, of all facts.
-        span_ms: how long it is, in ms; None for all.
+        times: has ``time_ms`` of all facts.
+        span_ms: its length, in ms; None for everything.
         until_now: whether it ends now.
         paths: where the facts come from, for the error.
 

@@ -59,8 +59,8 @@ class Chart(NamedTuple):
 
     Attributes:
         name: of the query.
-        points: the worst checkpoint of each of 240 parts of the time.
-        sla_y: the place of the line of the SLA.
+        points: the worst checkpoint in each 240th of the period.
+        sla_y: the position of the SLA line.
         sla: its label.
         top, bottom: the labels of the edges.
     """
@@ -81,7 +81,7 @@ class Tick(NamedTuple):
 
 
 def page(report: Report) -> str:
-    """Return a report as HTML; all its texts are taken as text, never as markup."""
+    """Return a report as HTML, with all its texts escaped."""
     environment = Environment(
         loader=PackageLoader("spark_events.history"),
         autoescape=select_autoescape(default=True),
@@ -90,7 +90,7 @@ def page(report: Report) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(duration=duration, moment=moment, percent=percent)
-    # No text has control characters.
+    # Remove control characters from all texts.
     environment.finalize = lambda value: printable(value) if type(value) is str else value
     scale = _Scale(report)
     lanes = list(_lanes(report, scale))
@@ -113,7 +113,7 @@ def page(report: Report) -> str:
 
 
 class _Scale:
-    """The axis of time: turns times into places in a drawing."""
+    """The time axis: turns times into positions in a drawing."""
 
     def __init__(self, report: Report) -> None:
         self._since_ms = report.since_ms
@@ -137,7 +137,7 @@ def _lanes(report: Report, scale: _Scale) -> Iterator[Lane]:
         intervals[tuple(row[name] for name in JOB)].append(row)
     for number, row in enumerate(report.uptime[:MOST_SHOWN]):
         bands = [_band(interval, scale) for interval in intervals[tuple(row[name] for name in JOB)]]
-        # Outages are drawn last, over what is beside them.
+        # Outages are drawn last, on top of their neighbours.
         bands.sort(key=lambda band: band.state == "down")
         yield Lane(job_name(row), number * _ROW, bands)
 
@@ -147,7 +147,7 @@ def _band(interval: Row, scale: _Scale) -> Band:
     title = (
         f"{interval['status']} for {duration(end_ms - start_ms)}, {moment(start_ms)} to {moment(end_ms)} UTC"
     )
-    # An interval that is shorter than a pixel is seen all the same.
+    # Even an interval shorter than a pixel stays visible.
     width = max(1.0, round(scale.x(end_ms) - scale.x(start_ms), 2))
     return Band(scale.x(start_ms), width, interval["state"], title)
 
@@ -203,9 +203,9 @@ def _totals(report: Report) -> dict[str, Any]:
 
 
 def _days(report: Report) -> list[tuple[str, list[Row]]]:
-    """Return the days with the rows of uptime and of checkpoints joined, where there are several.
+    """Return the days with their rows of uptime and checkpoints joined, if there are several days.
 
-    Of very many rows, the last days have theirs.
+    If there are very many rows, only the last days keep theirs.
     """
     uptime = report.uptime_per_day
     if len({row["date"] for row in uptime}) < 2:

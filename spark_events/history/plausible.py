@@ -1,4 +1,4 @@
-"""The possible times of stored events: one broken clock must not spoil a fleet's history."""
+"""The possible times of stored events, so that one broken clock cannot spoil a fleet's history."""
 
 from __future__ import annotations
 

@@ -30,15 +30,15 @@ class Report:
     """The figures of a report; times are ms since the epoch, days UTC's.
 
     Attributes:
-        since_ms, until_ms: the time that it is of.
-        sla_ms: the SLA of all queries but those in ``sla_by_query``.
-        sla_by_query: theirs, by their names.
+        since_ms, until_ms: the period that it covers.
+        sla_ms: the SLA of all queries except those in ``sla_by_query``.
+        sla_by_query: the SLAs of some queries, by name.
         uptime, checkpoint_sla: rows of these ``Tables``, the worst first.
         uptime_per_day, checkpoint_sla_per_day, failures: rows of these ``Tables``, by day.
         intervals: rows of ``Tables.status_intervals`` of the ``MOST_SHOWN`` worst.
         durations: the worst checkpoint in each 240th of the time, of the ``MOST_SHOWN`` worst queries: with
             ``app_name``, ``query_name``, ``time_ms``, ``duration_ms``, ``gap_ms``.
-        notes: what a reader has to know of the events that it is made of.
+        notes: what a reader has to know about the underlying events.
         records: how many records were read.
     """
 
@@ -61,16 +61,16 @@ def collect(history: History, tables: Tables, readings: list[Reading]) -> Report
     """Compute the tables and return the report.
 
     Args:
-        readings: how reading went; none where nothing was read anew.
+        readings: how reading went; empty if nothing new was read.
     """
     latest = tables.failures.orderBy(F.desc("last_ms"), "app_name", "query_name", "error", "labels")
     frames = (tables.uptime, tables.checkpoint_sla, tables.uptime_per_day, tables.checkpoint_sla_per_day)
-    # Of small data, Spark spends its time with planning: of several tables at once.
+    # With little data, Spark mostly spends its time planning, so plan several tables in parallel.
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         uptime, sla, uptime_per_day, sla_per_day, failures = pool.map(
             _rows, (*frames, latest.limit(MOST_FAILURES))
         )
-        # Those that are down, then those that were; among equals, by name.
+        # First those that are down, then by downtime, then by name.
         uptime.sort(key=lambda row: (row["state"] != "down", -row["down_ms"], _name(row)))
         sla.sort(
             key=lambda row: (not row["overdue"], row["met_percent"] is None, row["met_percent"], _name(row))
@@ -100,7 +100,7 @@ def job_name(row: Mapping[str, str]) -> str:
 
 
 def notes_on(readings: list[Reading], losses: dict[str, int]) -> list[str]:
-    """Return what a reader of the report has to know of the events that it is made of.
+    """Return what a reader of the report has to know about the underlying events.
 
     Args:
         readings: how reading went.
@@ -147,7 +147,7 @@ def _name(row: Row) -> tuple[str, str]:
 
 
 def _longest_intervals(intervals: DataFrame, uptime: list[Row]) -> DataFrame:
-    """Return the intervals of the jobs that a page draws; of very many, the longest."""
+    """Return the intervals of the jobs that a page draws; if there are very many, only the longest."""
     drawn = intervals.where(_is_one_of(uptime[:MOST_SHOWN], JOB))
     longest_first = Window.partitionBy(*JOB).orderBy((F.col("end_ms") - F.col("start_ms")).desc(), "start_ms")
     numbered = drawn.withColumn("number", F.row_number().over(longest_first))
@@ -169,5 +169,5 @@ def _worst_checkpoints(history: History, sla: list[Row]) -> DataFrame:
 
 
 def _is_one_of(rows: list[Row], key: tuple[str, ...]) -> Column:
-    """Return whether a row of a frame has the key of one of some rows."""
+    """Return a condition: whether a row of a frame has the same key as one of these rows."""
     return F.concat_ws("\0", *key).isin(["\0".join(row[name] for name in key) for row in rows])

@@ -60,7 +60,7 @@ def start_spark(options: ReportOptions) -> SparkSession:
         ConfigError: there is no PySpark, no Java or no Jinja, or a file cannot be written.
     """
     _check(options)
-    # Reporters are for the applications that are reported on.
+    # Leave out reporters: they belong to the applications that the report is about.
     given = {key: value for key, value in options.conf.items() if ".reporter." not in key}
     conf = {**_SPARK, **given}
     if conf["spark.master"].startswith("local"):
@@ -89,7 +89,7 @@ def make_report(session: SparkSession, options: ReportOptions) -> Report:
 
 
 def write_files(report: Report, options: ReportOptions) -> list[Path]:
-    """Write the page and the JSON as far as they are asked for, and return their paths."""
+    """Write the page and the JSON if requested, and return their paths."""
     written = []
     if options.json:
         options.json.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2))
@@ -118,7 +118,7 @@ def _read(session: SparkSession, options: ReportOptions) -> tuple[History, list[
 
 
 def _check(options: ReportOptions) -> None:
-    """Find problems of the outputs before Spark is started and hours of events are read."""
+    """Raise for problems with the outputs before Spark is started and events are read for hours."""
     for path in filter(None, (options.html, options.json)):
         if path.is_dir() or not os.access(path.absolute().parent, os.W_OK):
             raise ConfigError(f"{path}: cannot be written; give a file in a folder that exists")

@@ -1,4 +1,4 @@
-"""The SLA that checkpoints are held against."""
+"""The SLA that checkpoints are measured against."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Sla:
-    """The longest time that there may be between two checkpoints, and that one may take.
+    """The longest time allowed between two checkpoints, and for a single one.
 
     Attributes:
-        default_ms: of all queries but those in ``by_query``.
-        by_query: of some queries, by their names, in ms.
+        default_ms: for all queries except those in ``by_query``, in ms.
+        by_query: for some queries, by name, in ms.
     """
 
     default_ms: int = 60_000

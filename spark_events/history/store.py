@@ -1,9 +1,9 @@
 """Keeps the facts of a history, so that a day's events are added without reading the rest again.
 
-A store is a folder on any of Hadoop's file systems: its index names, for each day in UTC, the folder that has
-the day's facts and sums. Adding events writes the days that they touch into a new folder, and then the index
-anew, which makes them visible at once; an interrupted run leaves the store as it was. One process adds at a
-time.
+A store is a folder on any of Hadoop's file systems. Its index names, for each UTC day, the folder with the
+day's facts and sums. Adding events writes the affected days into a new folder, and then replaces the index,
+which makes them visible all at once; an interrupted run leaves the store as it was. Only one process may add
+at a time.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ class HistoryStore:
 
     @property
     def days(self) -> Sequence[str]:
-        """The days of possible times that it has, as ``2026-11-21``, in order."""
+        """The days it has within the possible times, as ``2026-11-21``, in order."""
         return sorted(day for day in self._index.days if self._times.has_day(day))
 
     def add(self, paths: Sequence[str], sla: Sla | None = None) -> Reading:
-        """Add the events at some paths; those that are there already are dropped by their ids.
+        """Add the events at some paths, except those that are already there, judging by their ids.
 
         Args:
             paths: files, folders and globs.
-            sla: of the sums; a history with another one makes them anew from the facts.
+            sla: used for the sums; a history with another SLA recomputes them from the facts.
 
         Returns:
             How reading went.
@@ -95,7 +95,7 @@ class HistoryStore:
         return folder
 
     def history(self, sla: Sla | None = None, span_ms: int | None = None, until_now: bool = False) -> History:
-        """Return the history of all that was added.
+        """Return the history of everything that was added.
 
         Args:
             sla, span_ms, until_now: as for ``read_history``.
@@ -108,14 +108,14 @@ class HistoryStore:
         sla = sla or Sla()
         others = self._facts(self.days, ["others"]).persist(StorageLevel.MEMORY_AND_DISK)
         checkpoints = self._facts(self.days, ["checkpoints"])
-        # All days but the first and the last lie within.
+        # All days except the first and the last lie completely within the period.
         outer = self._facts([self.days[0], self.days[-1]], ["checkpoints"])
         times = others.select("time_ms").unionByName(outer.select("time_ms"))
         period = period_of(times, span_ms, until_now, [self._path])
         return History(others, self._sums(sla, period.since_ms), checkpoints, sla, period)
 
     def _sums(self, sla: Sla, since_ms: int) -> DataFrame:
-        """Return ``checkpoint_days``: as written; anew for days of another SLA, and for the first day."""
+        """Return ``checkpoint_days``: as stored, but recomputed for days of another SLA and the first day."""
         first_day = iso_day(since_ms)
         entries = self._index.days
         written = [day for day in self.days if entries[day]["sla"] == asdict(sla) and day != first_day]
@@ -137,7 +137,7 @@ class HistoryStore:
         """Return the rows at those of the paths that exist."""
         existing = [path for path in (f"{self._path}/{path}" for path in paths) if self._index.exists(path)]
         if not existing:
-            # By the JVM alone: createDataFrame would ask for Python on the executors.
+            # In the JVM only: createDataFrame would need Python on the executors.
             empty = self._spark.range(0).select(F.from_json(F.lit(""), schema).alias("row"))
             return empty.select("row.*")
         frame = self._spark.read.schema(schema).parquet(*existing)
@@ -191,7 +191,7 @@ class _StoreIndex:
         return days
 
     def _remove_unused_folders(self) -> None:
-        """Remove the folders of no day: replaced ones, and those that an interrupted run left behind."""
+        """Remove the folders that no day uses: replaced ones, and leftovers of an interrupted run."""
         used = {day["folder"] for day in self.days.values()}
         for name in self._names():
             if name.startswith(_FOLDER_PREFIX) and name not in used:
@@ -203,7 +203,7 @@ class _StoreIndex:
         return [str(status.getPath().getName()) for status in self._files.listStatus(self._folder)]
 
     def _replace(self, source: Any, target: Any) -> None:
-        """Rename a file to the name of another; a FileSystem's own rename refuses to overwrite."""
+        """Rename a file over another; a FileSystem's own rename refuses to overwrite."""
         fs = self._spark._jvm.org.apache.hadoop.fs
         context = self._spark.sparkContext
         files = fs.FileContext.getFileContext(self._folder.toUri(), context._jsc.hadoopConfiguration())

@@ -1,7 +1,7 @@
-"""The status of each application and query, from when to when.
+"""The status of each application and query over time.
 
-Three steps lead there: the statuses of each run on its own; the times at which something changes in any run
-of a job, with how many runs are in each status from then on; and from these the status of the job.
+It is computed in three steps: the statuses of each run on its own; the times at which any run of a job
+changes, with the number of runs in each status from then on; and, from these, the status of the job.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CHRONOLOGY = (
 
 
 def last_heard(facts: DataFrame, days: DataFrame) -> DataFrame:
-    """Return when something was last heard of each run of an application, and of each query in it.
+    """Return when each run of an application, and each query in it, was last heard of.
 
     Args:
         facts: of ``facts.SCHEMA``; of the checkpoints among them none are needed.
@@ -47,9 +47,9 @@ def last_heard(facts: DataFrame, days: DataFrame) -> DataFrame:
 def status_intervals(facts: DataFrame, heard: DataFrame, until_ms: int) -> DataFrame:
     """Return the status intervals of all applications and queries.
 
-    Runs of a job that overlap (two drivers of one name) make one line: it is RUNNING while one of them is.
-    A run whose end was not reported ended when its application was last heard of, once another run began
-    (LOST); the latest run goes on.
+    Overlapping runs of a job (two drivers with one name) form one line, RUNNING while any of them is.
+    A run whose end was not reported counts as ended when its application was last heard of (LOST), once
+    another run has begun; the latest run counts as going on.
 
     Args:
         facts: of ``facts.SCHEMA``, each once.
@@ -84,7 +84,7 @@ def status_intervals(facts: DataFrame, heard: DataFrame, until_ms: int) -> DataF
 
 
 def outages(intervals: DataFrame) -> DataFrame:
-    """Return the times in which a job was down without a break.
+    """Return the periods in which a job was down without interruption.
 
     Args:
         intervals: as of ``status_intervals``.
@@ -123,7 +123,7 @@ def _run_intervals(facts: DataFrame, heard: DataFrame) -> DataFrame:
     """
     run = Window.partitionBy(*JOB, "run")
     in_order = run.orderBy("time_ms", _place_in(_CHRONOLOGY, "status"), "event_id")
-    # By a range that leaves out the runs that began in the same ms.
+    # A range that excludes runs that began in the same ms.
     later_runs = Window.partitionBy(*JOB).orderBy("began_ms").rangeBetween(1, Window.unboundedFollowing)
     heard_of_application = heard.groupBy("app_name", "app_id").agg(F.max("heard_ms").alias("heard_ms"))
     changes = (
@@ -143,7 +143,7 @@ def _run_intervals(facts: DataFrame, heard: DataFrame) -> DataFrame:
 
 
 def _changes(run_intervals: DataFrame) -> DataFrame:
-    """Return what changes in a job's runs, and when.
+    """Return the changes in a job's runs, and their times.
 
     Returns:
         ``JOB``; ``time_ms``; for each active status, ``_runs_column``: how many more runs are in it from
@@ -173,7 +173,7 @@ def _runs_column(status: str) -> str:
 
 
 def _state() -> Column:
-    """Return the state of a job by ``active``, its status while a run goes on, and its last ``ended_as``."""
+    """Return a job's state from ``active``, its status while a run goes on, and its last ``ended_as``."""
     active = F.col("active")
     failed = F.coalesce(F.col("ended_as").isin(*_DOWN_AFTER), F.lit(False))
     return (
@@ -185,12 +185,12 @@ def _state() -> Column:
 
 
 def _place_in(order: tuple[str, ...], status: str) -> Column:
-    """Return where a column's status stands in an order; null where it is none of it."""
+    """Return the position of a column's status in an order; null if it is not in it."""
     return F.coalesce(*(F.when(F.col(status) == name, F.lit(place)) for place, name in enumerate(order)))
 
 
 def _merged(intervals: DataFrame, *values: str) -> DataFrame:
-    """Join the intervals of a job that follow one another with the same values."""
+    """Return the intervals with adjacent ones of a job joined if their values are the same."""
     by_job = Window.partitionBy(*JOB).orderBy("start_ms")
     previous_end_ms = F.lag("end_ms").over(by_job)
     changed = previous_end_ms.isNull() | (previous_end_ms != F.col("start_ms"))

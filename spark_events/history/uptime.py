@@ -1,4 +1,4 @@
-"""The uptime of each application and query, its outages, and how soon it was up again."""
+"""The uptime of each application and query, its outages, and its recovery times."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def uptime(
         facts: of ``facts.SCHEMA``, each once.
         heard: as of ``timeline.last_heard``.
         intervals: as of ``timeline.status_intervals``.
-        since_ms: the begin, in ms since the epoch; the time before is left out.
-        until_ms: the end of what is known.
+        since_ms: the beginning, in ms since the epoch; anything before is left out.
+        until_ms: the end of the known period.
 
     Returns:
         ``kind``, ``app_name``, ``query_name``; ``status``, ``state``, ``status_since_ms``: at the end;
@@ -46,7 +46,7 @@ def uptime(
 
 
 def uptime_per_day(facts: DataFrame, intervals: DataFrame, since_ms: int, until_ms: int) -> DataFrame:
-    """Return a row for each application and query and day in UTC.
+    """Return a row for each application or query and UTC day.
 
     Args:
         facts, intervals, since_ms, until_ms: as for ``uptime``.
@@ -75,7 +75,7 @@ def uptime_per_day(facts: DataFrame, intervals: DataFrame, since_ms: int, until_
 
 
 def _clipped(intervals: DataFrame, since_ms: int, until_ms: int) -> DataFrame:
-    """Return the parts of intervals that are within a time, and when each began as a whole."""
+    """Return the parts of intervals within a period, with the time at which each whole interval began."""
     return (
         intervals.withColumn("whole_start_ms", F.col("start_ms"))
         .withColumn("start_ms", F.greatest("start_ms", F.lit(since_ms)))
@@ -104,7 +104,7 @@ def _time_in_states() -> list[Column]:
 
 
 def _figures() -> list[Column | str]:
-    """Return the columns that both tables have, from what was joined."""
+    """Return the columns common to both tables, computed from the joined frame."""
     counted_ms = F.col("up_ms") + F.col("down_ms")
     restarts = F.when(F.col("kind") == "query", F.col("query_restarts")).otherwise(F.col("repairs"))
     return [
@@ -129,7 +129,7 @@ def _query_restarts(facts: DataFrame, since_ms: int) -> DataFrame:
 
 
 def _heard_of_jobs(heard: DataFrame) -> DataFrame:
-    """Return when something was last heard, of an application by whatever event, of a query by its own."""
+    """Return when each was last heard of: applications through any event, queries through their own."""
     of_queries = heard.where(F.col("query_name").isNotNull())
     queries = of_queries.select(F.lit("query").alias("kind"), "app_name", "query_name", "heard_ms")
     application = (F.lit("application").alias("kind"), "app_name", F.lit("").alias("query_name"))

@@ -1,4 +1,4 @@
-"""Adds the handlers that make the events of jobs, where a job status listener wants them."""
+"""Adds the handlers that make job events, if a job status listener wants them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from spark_events.runtime.registry import Registry
 
 
 def job_handlers(conf: Mapping[str, str], registry: Registry, with_plans: bool) -> Extension | None:
-    """Return what ``SparkListeners`` takes as its extension; None where no job status listener is configured.
+    """Return the extension for ``SparkListeners``; None if no job status listener is configured.
 
     Args:
         conf: Spark's configuration.
-        registry: where the job status listeners are.
-        with_plans: whether records of plans come of a driver; otherwise those of an event log are read.
+        registry: holds the job status listeners.
+        with_plans: whether a driver sends records of plans; otherwise they are made from an event log.
     """
     if not registry.has_reporters(JOB_LISTENERS):
         return None

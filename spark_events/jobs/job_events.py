@@ -45,9 +45,9 @@ class JobEvents:
 
     Args:
         context: what the record listeners share.
-        registry: where the events go.
-        catalogs: where tables have their names.
-        with_plans: whether records of plans come, so that a query waits for its own.
+        registry: receives the events.
+        catalogs: gives tables their names.
+        with_plans: whether records of plans will come, so that a query waits for its own.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class JobEvents:
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
-        """What takes a record, by its name."""
+        """The handlers, by name of the record."""
         return {
             STATEMENT_CREATED: self._on_statement_created,
             STATEMENT_LINEAGE: self._on_statement_lineage,
@@ -83,7 +83,7 @@ class JobEvents:
         }
 
     def tick(self, now_ms: int) -> None:
-        """Wait no longer for plans that have not come for some time."""
+        """Stop waiting for plans that are long overdue."""
         for job in list(self._queries.values()):
             if not job.created and now_ms - job.common.time_ms > _PATIENCE_MS:
                 self._create_query(job, replace(job.graph, incomplete="its plan was not read in time"))
@@ -124,7 +124,7 @@ class JobEvents:
         job.change_status(status, time_ms, self._redacted(failure))
 
     def _on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
-        """End the statements that the application took with it."""
+        """End the statements that still ran when the application ended."""
         for job in self._statements.values():
             job.change_status(JobStatus.CANCELED, time_ms)
         self._statements.clear()
@@ -132,7 +132,7 @@ class JobEvents:
     # -- streaming queries ---------------------------------------------------------------------------
 
     def _on_query_lineage(self, record: dict[str, Any], time_ms: int) -> None:
-        """Called before Spark's record of the query's start, or after it, and for what its batches write."""
+        """Called before or after Spark's record of the query's start, and for what its batches write."""
         run_id, graph = str(record["runId"]), self._graph(record)
         job = self._queries.get(run_id)
         if job is None:
@@ -144,7 +144,7 @@ class JobEvents:
             job.set_graph(merged((job.graph, graph)), time_ms)
 
     def _on_query_tags(self, record: dict[str, Any], time_ms: int) -> None:
-        """Called with a query's first batch, which has the tags by which edges are given."""
+        """Called with a query's first batch, whose tags refer to the edges that the program gave."""
         run_id = str(record["runId"])
         job, given = self._queries.get(run_id), edges_of(record.get("tags") or (), run_id)
         if job is not None and given is not None and job.given is None:
@@ -152,7 +152,7 @@ class JobEvents:
             job.set_graph(job.graph, time_ms)
 
     def _create_query(self, job: TrackedJob, graph: LineageGraph) -> None:
-        """Create a query that has waited for its plan; it may have ended by now."""
+        """Send the creation of a query that waited for its plan; the query may have ended by now."""
         job.create(graph, self._spark_version)
         if job.status.terminal:
             self._queries.pop(job.common.job_id, None)
@@ -168,7 +168,7 @@ class JobEvents:
         time_ms: int,
         failure: Failure | None,
     ) -> None:
-        """Called by the record listeners where the status of an application, a query or a job changes."""
+        """Called by the record listeners when the status of an application, a query or a job changes."""
         if entity.kind == APPLICATION:
             job = self._application_job or self._begin_application(group, time_ms)
         elif entity.kind == QUERY:

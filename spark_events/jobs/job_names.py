@@ -1,4 +1,4 @@
-"""Names of statements, which have none in Spark: the same for each run of the same statement."""
+"""Names for statements, which have none in Spark; each run of the same statement gets the same name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PARTS_OF_PATH = 2
 
 
 def name_of_statement(graph: LineageGraph) -> str:
-    """Return what a statement does to what, such as ``insert.sales.orders``.
+    """Return a name that says what a statement does, and to what, such as ``insert.sales.orders``.
 
     It does not depend on how Spark plans the statement, or on its place in the program.
     """

@@ -1,4 +1,4 @@
-"""Makes records of plans, as a driver sends them, of what an event log says of its plans."""
+"""Makes records of plans, like those that a driver sends, from what an event log says about plans."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RUN_OF_BATCH = re.compile(r"\nrunId = (?P<run>\S+)")
 
 
 class PlanRecord(NamedTuple):
-    """A record as a driver sends it: one of ``plan_records``, and when it was, in ms since the epoch."""
+    """A record as a driver sends it: one of ``plan_records``, with its time in ms since the epoch."""
 
     name: str
     fields: dict[str, Any]
@@ -36,11 +36,11 @@ class PlanRecord(NamedTuple):
 
 @dataclass(slots=True)
 class LoggedStatement:
-    """A statement of a log; its methods return the records that it is time to send.
+    """A statement in a log; its methods return the records to send now.
 
     Attributes:
-        start_ms: when that was, in ms since the epoch.
-        lineage: what is known of what it reads and writes, as ``Statement.java`` has it.
+        start_ms: when it started, in ms since the epoch.
+        lineage: what it is known to read and write, in the form of ``Statement.java``.
     """
 
     start: Mapping[str, Any]
@@ -49,20 +49,20 @@ class LoggedStatement:
     created: bool = False
 
     def begin(self) -> list[PlanRecord]:
-        """Return its creation, unless it is a command that says itself nothing of what it writes."""
+        """Return its creation, unless it is a command that does not itself say what it writes."""
         node = str((self.start.get("sparkPlanInfo") or {}).get("nodeName"))
         waits_for_part = node.startswith("Execute ") and not self.lineage["sinks"]
         return [] if waits_for_part else self.create()
 
     def create(self) -> list[PlanRecord]:
-        """Return its creation, once."""
+        """Return its creation, the first time this is called."""
         if self.created:
             return []
         self.created = True
         return [PlanRecord(STATEMENT_CREATED, {**self.start, "lineage": self.lineage}, self.start_ms)]
 
     def add_part(self, part: Mapping[str, Any], time_ms: int) -> list[PlanRecord]:
-        """Add what an execution that is a part of it reads and writes."""
+        """Add what a nested execution reads and writes."""
         self.lineage["sources"] += part["sources"]
         self.lineage["sinks"] += [sink for sink in part["sinks"] if sink not in self.lineage["sinks"]]
         if self.created:
@@ -72,7 +72,7 @@ class LoggedStatement:
         return self.create() if self.lineage["sinks"] else []
 
     def end(self, record: Mapping[str, Any], time_ms: int) -> list[PlanRecord]:
-        """Return its creation, where that still waits, and its end."""
+        """Return its end, preceded by its creation if that is still due."""
         error = record.get("errorMessage")
         failure = {"text": error} if error else None
         fields = {"executionId": int(record["executionId"]), "failure": failure}
@@ -81,11 +81,11 @@ class LoggedStatement:
 
 @dataclass(slots=True)
 class LoggedQueryRun:
-    """A run of a streaming query in a log; its methods return the records that it is time to send.
+    """A run of a streaming query in a log; its methods return the records to send now.
 
     Attributes:
         lineage: what its first progress says; None before that.
-        batch_sinks: what its function of foreachBatch writes.
+        batch_sinks: what its foreachBatch function writes.
     """
 
     run_id: str
@@ -93,7 +93,7 @@ class LoggedQueryRun:
     batch_sinks: list[dict[str, Any]] = field(default_factory=list)
 
     def add_part(self, part: Mapping[str, Any], time_ms: int) -> list[PlanRecord]:
-        """Add what its function of foreachBatch writes; the progress says where that comes from."""
+        """Add what its foreachBatch function writes; the progress says where the data comes from."""
         new = [sink for sink in part["sinks"] if sink not in self.batch_sinks]
         self.batch_sinks += new
         return self._lineage_records(time_ms) if new else []
@@ -113,7 +113,7 @@ class LoggedQueryRun:
 
 
 class LoggedPlans:
-    """Takes a log's records of executions and progress, and hands the records of plans to the job events."""
+    """Turns a log's records of executions and progress into records of plans for the job events."""
 
     def __init__(self, job_events: JobEvents) -> None:
         self._job_events = job_events
@@ -122,7 +122,7 @@ class LoggedPlans:
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
-        """What takes a record, by its name: those of the job events, too."""
+        """The handlers, by name of the record, including those of the job events."""
         return {
             **self._job_events.handlers,
             SQL_EXECUTION_START: self._on_start,
@@ -136,7 +136,7 @@ class LoggedPlans:
         self._job_events.tick(now_ms)
 
     def _on_start(self, record: dict[str, Any], time_ms: int) -> None:
-        """An execution is a part of one that runs, or a batch of a streaming query, or else a statement."""
+        """Take the start of an execution: part of another one, a streaming query's batch, or a statement."""
         execution = int(record["executionId"])
         root = record.get("rootExecutionId")
         lineage = read_plan_info(record.get("sparkPlanInfo") or {})

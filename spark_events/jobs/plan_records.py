@@ -1,4 +1,4 @@
-"""The names of the records that say what plans read and write, as ``PlanListener.java`` makes them."""
+"""The names of the records, made by ``PlanListener.java``, that say what plans read and write."""
 
 STATEMENT_CREATED = "SparkEventsStatementCreated"
 STATEMENT_LINEAGE = "SparkEventsStatementLineage"

@@ -21,14 +21,14 @@ from spark_events.lineage.edges import GivenEdges
 
 
 class TrackedJob:
-    """A job that runs: sends its creation first, and then what changes.
+    """A running job, which sends its creation first, and then its changes.
 
     Attributes:
-        common: what all its events say.
-        status: its status now.
-        graph: what its plan says of its lineage, without the given edges.
-        given: the edges that the program gave for it; None where it gave none.
-        created: whether its creation was sent.
+        common: the fields that all its events share.
+        status: its current status.
+        graph: its lineage according to its plan, without the edges that the program gave.
+        given: the edges that the program gave for it; None if it gave none.
+        created: whether its creation has been sent.
     """
 
     def __init__(
@@ -49,13 +49,13 @@ class TrackedJob:
     def create(
         self, graph: LineageGraph, spark_version: str, statement: str = "", is_sql: bool = False
     ) -> None:
-        """Send the job's creation, and the changes of its status that were held until then.
+        """Send the job's creation, and the status changes that were held back until then.
 
         Args:
-            graph: what its plan says of its lineage.
-            spark_version: what runs it.
-            statement: its SQL text, or else where the program asked for it.
-            is_sql: whether that is SQL text.
+            graph: its lineage according to its plan.
+            spark_version: the version of Spark that runs it.
+            statement: its SQL text, or else the place in the program that started it.
+            is_sql: whether ``statement`` is SQL text.
         """
         self.created, self.graph = True, graph
         event = JobCreatedEvent(
@@ -74,7 +74,7 @@ class TrackedJob:
         self._held = []
 
     def set_graph(self, graph: LineageGraph, time_ms: int) -> None:
-        """Send that more is known of the lineage than when the job was created."""
+        """Report that more is known about the lineage than when the job was created."""
         if graph == self.graph and not self.given:
             return
         self.graph = graph
@@ -87,7 +87,7 @@ class TrackedJob:
         failure: Failure | None = None,
         written: Mapping[str, int] | None = None,
     ) -> None:
-        """Send a change of the status, or hold it until the job's creation; the same status is no change."""
+        """Send a status change, or hold it until the job's creation; an unchanged status sends nothing."""
         if new is self.status:
             return
         change = JobExecutionStatusEvent(
@@ -110,5 +110,5 @@ class TrackedJob:
 
 
 def with_given(graph: LineageGraph, given: GivenEdges | None) -> LineageGraph:
-    """Return a graph with the edges that the program gave, where it gave some."""
+    """Return a graph with the edges that the program gave, if it gave any."""
     return given.applied_to(graph) if given else graph

@@ -14,16 +14,16 @@ _HEAD = re.compile(r"^(?:package|import) [^;]+;\n", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class JavaUnit:
-    """Java sources that know each other, compiled together and once for each JVM.
+    """Java sources that refer to each other, compiled together, once for each JVM.
 
-    Py4j remembers methods by the name of their class, so of two classes of one name it calls those of the
-    first on objects of the second: a second application in one process would fail by that.
+    Py4j caches methods by class name, so for two classes of one name it would call the first one's methods on
+    objects of the second: this would break a second application in one process.
 
     Attributes:
         python_package: the Python package whose folder ``java`` has them.
         java_package: their Java package.
         names: their names, without ``.java``.
-        parent: the unit whose classes they import, besides Spark's; None where they need Spark's alone.
+        parent: the unit whose classes they import, besides Spark's; None if they only need Spark's.
     """
 
     python_package: str
@@ -55,7 +55,7 @@ class JavaUnit:
         return self.parent.load(jvm, self.parent.names[0]).getClassLoader()
 
     def _source(self) -> str:
-        """Return the sources as one compilation unit: Janino knows no others."""
+        """Return the sources as a single compilation unit, all that Janino supports."""
         folder = files(self.python_package).joinpath("java")
         texts = [folder.joinpath(f"{name}.java").read_text(encoding="utf-8") for name in self.names]
         imports = sorted(

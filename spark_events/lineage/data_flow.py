@@ -1,4 +1,4 @@
-"""A graph of data: what feeds what, by which job, and how that ended."""
+"""A graph of data: which data feeds which, through which job, and how that job ended."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spark_events.api import ConfigError
 
 
 class DataKey(NamedTuple):
-    """What tells some data from all other."""
+    """The identity of a piece of data."""
 
     namespace: str
     name: str
@@ -20,13 +20,13 @@ class DataKey(NamedTuple):
 
 @dataclass(slots=True)
 class Flow:
-    """A job that takes data from one place to another.
+    """A job that moves data from a source to a sink.
 
     Attributes:
-        job: its name, with its application's.
+        job: its name, including the application's.
         status: its last status.
-        time_ms: when that was, in ms since the epoch.
-        columns: for each column of the sink those of the source that it is computed from.
+        time_ms: when it got that status, in ms since the epoch.
+        columns: for each column of the sink, the source columns that it is computed from.
     """
 
     job: str
@@ -40,10 +40,9 @@ class DataFlow:
     """Data and what feeds it.
 
     Attributes:
-        titles: how data is called: its table's name, or its own.
-        flows: from source to sink; of each job the last that was logged. A source or a sink that is not
-            known is None.
-        skipped: for each file how many of its lines are no events of jobs.
+        titles: the display name of each piece of data: its table's name, or its own.
+        flows: from source to sink, as each job last logged them. An unknown source or sink is None.
+        skipped: by file, how many of its lines are not job events.
         torn: the files that cannot be read to their end, with the reason.
     """
 
@@ -58,14 +57,14 @@ class DataFlow:
         return list(dict.fromkeys(job for jobs in self.flows.values() for job in jobs))
 
     def title(self, data: DataKey | None) -> str:
-        """Return how some data is called, ``-`` where it is not known."""
+        """Return the display name of some data; ``-`` if it is unknown."""
         return "-" if data is None else self.titles[data]
 
     def find(self, name: str) -> DataKey | str:
-        """Return the data that a name means, a table or a path, or else the job; the end is enough.
+        """Return the data (a table or a path), or else the job, with this name; the end of a name is enough.
 
         Raises:
-            ConfigError: there is neither, or more than one.
+            ConfigError: nothing, or more than one thing, has this name.
         """
         jobs = self.jobs
         matches: list[DataKey | str] = [
@@ -84,7 +83,7 @@ class DataFlow:
         raise ConfigError(f"--of {name}: no job reads or writes it, and none is called so; {hint}")
 
     def sources_of(self, data: DataKey) -> list[tuple[DataKey, list[Flow]]]:
-        """Return what feeds some data, and by which jobs."""
+        """Return what feeds some data, and through which jobs."""
         return [
             (source, list(jobs.values()))
             for (source, sink), jobs in self.flows.items()
@@ -92,7 +91,7 @@ class DataFlow:
         ]
 
     def sinks_of(self, data: DataKey) -> list[tuple[DataKey, list[Flow]]]:
-        """Return what some data feeds, and by which jobs."""
+        """Return what some data feeds, and through which jobs."""
         return [
             (sink, list(jobs.values()))
             for (source, sink), jobs in self.flows.items()

@@ -1,4 +1,4 @@
-"""Makes datasets of what a plan says of a leaf or of a command's target."""
+"""Makes datasets from what a plan says about a leaf or a command's target."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ _NOWHERE = ("console", "memory", "noop", "foreach")
 
 @dataclass(frozen=True, slots=True)
 class Catalogs:
-    """What the names of tables need to be the same everywhere.
+    """What is needed to name a table identically wherever it is used.
 
     Attributes:
-        metastore: the first of ``hive.metastore.uris``; empty where there is no Hive metastore.
-        warehouse: ``spark.sql.warehouse.dir``, for tables of which no driver says theirs.
+        metastore: the first of ``hive.metastore.uris``; empty without a Hive metastore.
+        warehouse: ``spark.sql.warehouse.dir``, for tables whose warehouse no driver reports.
     """
 
     metastore: str = ""
     warehouse: str = ""
 
     def name_of(self, identity: Mapping[str, Any]) -> Name:
-        """Return the name of a table as its catalog has it, wherever its data lies."""
+        """Return a table's name in its catalog, wherever its data is stored."""
         table = identity["table"]
         qualified = ".".join(str(table[key]) for key in ("database", "table") if table.get(key))
         return self._namespace(str(table.get("catalog") or ""), identity), qualified
@@ -61,14 +61,14 @@ class Catalogs:
             return f"spark://{catalog}"
         if self.metastore:
             return "hive://" + self.metastore.split(",")[0].split("://")[-1]
-        # That of the session that met the table, where a driver told of it.
+        # If a driver reported it, the warehouse of the session that used the table.
         warehouse = str(identity.get("warehouse") or self.warehouse or "spark-warehouse")
         namespace, name = naming.of_path(warehouse)
         return f"{namespace}{name}" if namespace != "file" else f"file:{name}"
 
 
 def catalogs_of(conf: Mapping[str, str]) -> Catalogs:
-    """Return what Spark's configuration says of its catalogs."""
+    """Return what Spark's configuration says about its catalogs."""
     hive = conf.get("spark.sql.catalogImplementation") == "hive"
     metastore = conf.get("spark.hadoop.hive.metastore.uris") or conf.get("hive.metastore.uris") or ""
     return Catalogs(metastore if hive else "", conf.get("spark.sql.warehouse.dir", ""))
@@ -77,12 +77,12 @@ def catalogs_of(conf: Mapping[str, str]) -> Catalogs:
 def datasets_of(
     identity: Mapping[str, Any], columns: tuple[SchemaField, ...], catalogs: Catalogs
 ) -> tuple[LineageDataset, ...]:
-    """Return what a leaf reads or a command writes; nothing for what has no name, as the console.
+    """Return what a leaf reads or a command writes; nothing for a nameless target such as the console.
 
     Args:
-        identity: as ``Identities.java`` makes it.
-        columns: of the relation, as far as they are known.
-        catalogs: where tables have their names.
+        identity: in the form of ``Identities.java``.
+        columns: of the relation, as far as known.
+        catalogs: gives tables their names.
     """
     names = _names(identity, catalogs)
     facets = _facets(identity, columns, catalogs, names)

@@ -1,4 +1,4 @@
-"""Writes a graph of data as text that other programs draw: Mermaid and Graphviz."""
+"""Writes a graph of data as text for drawing programs: Mermaid and Graphviz."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from spark_events.lineage.data_flow import DataFlow, DataKey
 
 
 def mermaid(flow: DataFlow) -> str:
-    """Return a flowchart that Markdown pages of most forges draw."""
+    """Return a flowchart that most forges render in Markdown."""
     names = _names(flow)
     lines = ["flowchart LR"]
     lines += [f'  {names[key]}["{_mermaid_label(title)}"]' for key, title in flow.titles.items()]
@@ -28,7 +28,7 @@ def graphviz(flow: DataFlow) -> str:
 
 
 def _names(flow: DataFlow) -> dict[DataKey, str]:
-    """Return a short name for each node: titles are no identifiers."""
+    """Return a short name for each node, because titles cannot serve as identifiers."""
     return {key: f"d{number}" for number, key in enumerate(flow.titles)}
 
 

@@ -1,4 +1,4 @@
-"""Lineage that the program gives itself, in place of what plans say (FLIP-314)."""
+"""Lineage that the program provides itself, instead of what plans say (FLIP-314)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _given: dict[str, GivenEdges] = {}
 
 @dataclass(slots=True)
 class GivenEdges:
-    """Edges that were given for a job, in place of what the plan says or beside it.
+    """Edges that the program gave for a job, instead of or in addition to the plan's.
 
     Attributes:
-        job: whose they are, once that is known.
+        job: the job that they belong to, once known.
     """
 
     edges: tuple[LineageEdge, ...]
@@ -43,16 +43,16 @@ class GivenEdges:
 def add_lineage_edges(spark: Any, *edges: LineageEdge, replace: bool = True) -> None:
     """Give the lineage of the next job that this thread starts and that writes something.
 
-    That is the next statement that writes, or the next streaming query, whichever comes first; the edges are
-    gone with it. A second call before that takes the place of the first.
+    That is the next statement that writes, or the next streaming query, whichever comes first, and the edges
+    apply only to it. A second call before that replaces the first.
 
     Args:
         spark: a SparkSession.
         edges: from sources to sinks, each a ``LineageVertex`` with the datasets that are read or written.
-        replace: they stand in place of what Spark's plan says, as in Flink; otherwise beside it.
+        replace: whether they replace what Spark's plan says, as in Flink, or are added to it.
 
     Raises:
-        TypeError: an edge is none, or its source or sink is no vertex.
+        TypeError: an edge is not a ``LineageEdge``, or its source or sink is not a vertex.
     """
     for edge in edges:
         _demand_vertices(edge)
@@ -94,7 +94,7 @@ def _is_sequence_of_datasets(datasets: object) -> bool:
 
 
 def edges_of(tags: Iterable[str], job: str) -> GivenEdges | None:
-    """Return the edges that were given for a job, by the tags that Spark has of it.
+    """Return the edges that the program gave for a job, found through the job's tags in Spark.
 
     Args:
         tags: as in ``SparkListenerSQLExecutionStart``.

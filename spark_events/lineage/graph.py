@@ -1,4 +1,4 @@
-"""Makes the lineage graph of what a plan says."""
+"""Makes the lineage graph from what a plan says."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _BITS = {
 
 
 class _Column(NamedTuple):
-    """A source column: of which source, by its place, and its name."""
+    """A source column: the index of its source, and its name."""
 
     source: int
     name: str
@@ -48,8 +48,8 @@ class GraphBuilder:
     """Builds the graph of one statement or query.
 
     Args:
-        plan: what it says, as ``Statement.java`` has it.
-        catalogs: where tables have their names.
+        plan: what its plan says, in the form of ``Statement.java``.
+        catalogs: gives tables their names.
         bounded: whether a stream ends by itself.
     """
 
@@ -64,7 +64,7 @@ class GraphBuilder:
             self._source(source, tuple(schema))
             for source, schema in zip(plan["sources"], schemas, strict=True)
         ]
-        # What is read twice is one source.
+        # Data that is read twice is one source.
         first: dict[LineageVertex | None, int] = {}
         same = [first.setdefault(vertex, i) for i, vertex in enumerate(self._vertices)]
         self._columns = [_Column(same[int(source)], str(name)) for source, name, _ in plan["columns"]]
@@ -121,10 +121,10 @@ class GraphBuilder:
     def _changing_inputs(
         self, sink: Mapping[str, Any], inputs: list[dict[int, int]], own: set[int]
     ) -> list[dict[int, int]]:
-        """Return the inputs of UPDATE, DELETE or MERGE without those of columns that stay as they are.
+        """Return the inputs of UPDATE, DELETE or MERGE without those of unchanged columns.
 
-        Such a statement reads the table that it writes, which is ``own`` among the sources: where nothing of
-        that is left, it is no source.
+        Such a statement reads the table that it writes, which is ``own`` among the sources. If no inputs
+        from that table are left, it is not a source.
         """
 
         def stays(number: int, kinds: int, name: str) -> bool:
@@ -156,7 +156,7 @@ class GraphBuilder:
         ]
 
     def _split(self, inputs: tuple[tuple[int, int], ...]) -> dict[int, tuple[SourceColumn, ...]]:
-        """Return source columns by the source that they are of."""
+        """Return source columns grouped by source."""
         merged_kinds: dict[_Column, int] = {}
         for number, kinds in inputs:
             column = self._columns[number]
@@ -172,7 +172,7 @@ class GraphBuilder:
 
 
 def _kinds(inputs: Mapping[str, Any]) -> dict[int, int]:
-    """Return the kinds of inputs by the number of the source column, which JSON has as text."""
+    """Return the kinds of inputs by number of the source column, which is text in JSON."""
     return {int(number): int(kinds) for number, kinds in inputs.items()}
 
 
@@ -182,7 +182,7 @@ def _transformations(kinds: int) -> tuple[Transformation, ...]:
 
 
 def merged(graphs: Sequence[LineageGraph]) -> LineageGraph:
-    """Return all of several graphs as one."""
+    """Return several graphs merged into one."""
     return LineageGraph(
         tuple(dict.fromkeys(vertex for graph in graphs for vertex in graph.sources)),
         tuple(dict.fromkeys(vertex for graph in graphs for vertex in graph.sinks)),

@@ -22,7 +22,7 @@ _NOT_AS_WRITTEN = (ValueError, KeyError, TypeError, AttributeError, IndexError)
 
 
 class LoggedData(NamedTuple):
-    """Some data as an event names it."""
+    """A piece of data as an event names it."""
 
     key: DataKey
     title: str
@@ -32,13 +32,13 @@ class LoggedData(NamedTuple):
 
 @dataclass(slots=True)
 class LoggedEvent:
-    """What a line says of a job.
+    """What a line says about a job.
 
     Attributes:
         time_ms: when it happened, in ms since the epoch.
-        status: its status now; None where the event is none of a status.
+        status: its new status; None if the event is not about a status.
         data: what it reads and writes.
-        flows: from source to sink; None for one that is not known.
+        flows: from source to sink; an unknown one is None.
     """
 
     job_id: str
@@ -49,12 +49,12 @@ class LoggedEvent:
 
 
 def read_job_logs(paths: Iterable[Path]) -> DataFlow:
-    """Read files, or all file logs of jobs below folders; a job that ran often counts as it ran last.
+    """Read files, or all job file logs below folders; of a job's runs, only the last counts.
 
-    Lines that are no such events, and what is torn off, are counted and left out.
+    Lines that are not job events, and incomplete ones, are counted and left out.
 
     Raises:
-        ConfigError: a path is not there, or there is no such file below it.
+        ConfigError: a path does not exist, or there is no such file below it.
     """
     graph = DataFlow()
     flows_by_job: dict[str, list[Flow]] = {}
@@ -106,8 +106,8 @@ def _parse(event: JobEventJson) -> LoggedEvent:
     """Return what an event says.
 
     Raises:
-        ValueError, KeyError, TypeError, AttributeError, IndexError: it is not as
-            ``job_event_json`` makes it.
+        ValueError, KeyError, TypeError, AttributeError, IndexError: it does not have the form that
+            ``job_event_json`` produces.
     """
     status = event.get("newStatus")
     parsed = LoggedEvent(
@@ -131,7 +131,7 @@ def _data(vertex: VertexJson) -> Iterator[LoggedData]:
 
 
 def _flows(job: str, graph: LineageJson) -> Iterator[tuple[DataKey | None, DataKey | None, Flow]]:
-    """Yield the flows of a job: along its edges, and of data without any, to or from what is not known."""
+    """Yield the flows of a job: its edges, and, for data without edges, flows from or to an unknown place."""
     sources = [[data.key for data in _data(vertex)] for vertex in graph["sources"]]
     sinks = [[data.key for data in _data(vertex)] for vertex in graph["sinks"]]
     connected: set[tuple[str, DataKey]] = set()

@@ -1,4 +1,4 @@
-"""Names of data, by OpenLineage's naming specification: one name, however the data is read."""
+"""Names of data by OpenLineage's naming specification: always the same name, however the data is read."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def of_path(uri: str) -> Name:
     """Return the name of files.
 
     Args:
-        uri: of a folder or a file, such as ``s3a://bucket/table/day=2026-01-01``. Folders of partitions
-            and what follows a glob are no part of the name.
+        uri: of a folder or a file, such as ``s3a://bucket/table/day=2026-01-01``. Partition folders and
+            anything from a glob on are not part of the name.
     """
     is_uri = "://" in uri or uri.startswith("file:")
     parts = urlsplit(uri if is_uri else "file:/")
@@ -42,7 +42,7 @@ def of_path(uri: str) -> Name:
 
 
 def of_paths(uris: Iterable[str]) -> list[Name]:
-    """Return the names of what several paths are; very many are one, the folder that has them all."""
+    """Return the names of several paths; if there are very many, only that of their common folder."""
     names = list(dict.fromkeys(of_path(uri) for uri in uris))
     if len(names) <= _MOST_PATHS:
         return names
@@ -54,14 +54,14 @@ def of_topics(servers: str, topics: Iterable[str]) -> list[Name]:
 
     Args:
         servers: ``kafka.bootstrap.servers``; the first names the cluster, as the specification has it.
-        topics: topics, or the pattern of those that are subscribed.
+        topics: topics, or the pattern of the subscribed ones.
     """
     first = servers.split(",")[0].strip().split("://")[-1] or "unknown"
     return [(f"kafka://{first if ':' in first else first + ':9092'}", topic) for topic in topics]
 
 
 def kafka_topics(options: Mapping[str, str]) -> list[str]:
-    """Return the topics that a reader's or a writer's options name, or their pattern."""
+    """Return the topics, or the pattern of topics, in the options of a reader or a writer."""
     values = {key.lower(): value for key, value in options.items()}
     if topics := values.get("subscribe") or values.get("topic"):
         return [topic.strip() for topic in topics.split(",") if topic.strip()]
@@ -72,7 +72,7 @@ def kafka_topics(options: Mapping[str, str]) -> list[str]:
 
 
 def of_jdbc(url: str, table: str) -> Name:
-    """Return the name of a table behind JDBC; nothing of the URL's secrets is in it.
+    """Return the name of a table accessed through JDBC, without any secrets of the URL.
 
     Args:
         url: such as ``jdbc:postgresql://host:5432/database``.
@@ -96,7 +96,7 @@ def of_jdbc(url: str, table: str) -> Name:
 
 
 def _without_host(scheme: str, rest: str, table: str) -> Name:
-    """Name a database in the process, or in a file: Derby's and SQLite's."""
+    """Return the name for a database in the process or in a file: Derby's and SQLite's."""
     database = rest.split(";")[0].split("?")[0].lstrip("/")
     if scheme == "oracle" and "@" in rest:
         server, _, service = rest.split("@", 1)[1].lstrip("/").replace("/", ":").rpartition(":")
@@ -117,7 +117,7 @@ def _unquoted(table: str) -> str:
 
 
 def is_query(table: str) -> bool:
-    """Return whether a JDBC reader reads a query in parentheses, and no table."""
+    """Return whether a JDBC reader reads a query in parentheses rather than a table."""
     return table.lstrip().startswith("(")
 
 

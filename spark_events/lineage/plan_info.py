@@ -1,6 +1,6 @@
-"""Reads what an event log says of data: in ``sparkPlanInfo``, and in the descriptions of a query's progress.
+"""Reads what an event log says about data, in ``sparkPlanInfo`` and in the descriptions of progress.
 
-They are texts for people: they name files and tables, and say nothing of which columns make which.
+These are texts for people: they name files and tables, but do not say which column is computed from which.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WRITES_NO_DATA = re.compile(r"Execute (?:Create|Drop|Alter|Set|Show|Describe|Ex
 
 
 def read_plan_info(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a plan reads and writes, as ``Statement.java`` would, without sources' columns."""
+    """Return what a plan reads and writes, in the form of ``Statement.java``, without source columns."""
     lineage = _nothing()
     not_read: list[str] = []
     for node in _nodes(plan):

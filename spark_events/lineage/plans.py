@@ -1,4 +1,4 @@
-"""The Java side of lineage: compiled in the driver when somebody listens."""
+"""The Java side of lineage, compiled in the driver once a listener needs it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _JAVA = JavaUnit(
 
 
 class PlanReader:
-    """Reads the plans of a driver as they begin: the Python side of ``PlanListener.java``.
+    """Reads the plans of a driver's statements as these begin: the Python side of ``PlanListener.java``.
 
     Args:
         spark_context: PySpark's SparkContext.
         sink: a ``java.util.function.Consumer`` of its records, such as the driver bridge.
-        budget_ms: how long one plan may be read for its columns, in ms.
+        budget_ms: the time limit for reading the columns of one plan, in ms.
     """
 
     def __init__(self, spark_context: Any, sink: Any, budget_ms: int) -> None:
@@ -40,17 +40,17 @@ class PlanReader:
         self._java.beginRunning()
 
     def await_read(self, timeout_ms: int) -> None:
-        """Wait until all plans that have come are read, or the time is over."""
+        """Wait until all plans so far have been read, or the time is over."""
         getattr(self._java, "await")(timeout_ms)
 
 
 def read_plan(spark: Any, plan: Any, budget_ms: int) -> dict[str, Any]:
-    """Return what a plan that is not run reads and writes, as ``Statement.java`` has it.
+    """Return what a plan reads and writes without running it, in the form of ``Statement.java``.
 
     Args:
         spark: a SparkSession.
         plan: its analysed plan, in the JVM.
-        budget_ms: how long it may be read for its columns, in ms.
+        budget_ms: the time limit for reading its columns, in ms.
     """
     preview = _JAVA.load(spark._jvm, "Preview").newInstance()
     lineage: dict[str, Any] = orjson.loads(preview.read(plan, spark._jsparkSession, budget_ms))

@@ -20,8 +20,8 @@ def lineage_of(spark: Any, statement: Any) -> LineageGraph:
         statement: an SQL text, such as ``INSERT INTO … SELECT …``, or a DataFrame, which has sources alone.
 
     Raises:
-        pyspark.errors.AnalysisException: the statement is wrong, or names what is not there.
-        TypeError: there is no JVM to ask, as with Spark Connect.
+        pyspark.errors.AnalysisException: the statement is invalid, or names something that does not exist.
+        TypeError: the JVM cannot be reached, as with Spark Connect.
     """
     java_session = getattr(spark, "_jsparkSession", None)
     if java_session is None:

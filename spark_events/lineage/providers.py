@@ -1,4 +1,4 @@
-"""Sources and sinks of one's own, that say themselves what they read or write."""
+"""Custom sources and sinks that declare what they read or write."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ _providers: dict[str, LineageVertexProvider] = {}
 
 
 def provide(name: str, provider: LineageVertexProvider) -> None:
-    """Let a provider say what readers and writers of a format read and write.
+    """Register a provider that says what readers and writers of a format read and write.
 
     Args:
-        name: what ``spark.read.format(…)`` is given: the ``name()`` of a Python data source, or the class
-            name of a connector's.
-        provider: asked once for each reader and writer of a statement; what it raises is logged, and that
-            source or sink is named as if there were no provider.
+        name: the argument of ``spark.read.format(…)``: the ``name()`` of a Python data source, or the class
+            name of a connector's data source.
+        provider: asked once for each reader and writer of a statement; if it raises, that is logged, and
+            the source or sink is named as if there were no provider.
     """
     with _lock:
         _providers[name.lower()] = provider
 
 
 def withdraw(name: str) -> None:
-    """Take a provider back; one that is not there is no error."""
+    """Unregister a provider; do nothing if there is none."""
     with _lock:
         _providers.pop(name.lower(), None)
 
 
 def provided(identity: Mapping[str, object], is_sink: bool) -> LineageVertex | None:
-    """Return what the provider of a format says; None where nobody has registered for it.
+    """Return what the provider of a format says; None if no provider is registered for it.
 
     Args:
-        identity: as ``Identities.java`` makes it.
-        is_sink: whether it is written.
+        identity: in the form of ``Identities.java``.
+        is_sink: whether it is written rather than read.
     """
     provider = _providers.get(str(identity.get("format") or "").lower())
     if provider is None:

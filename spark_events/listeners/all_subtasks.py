@@ -1,4 +1,4 @@
-"""Whether all tasks of the active stages run or have finished: Flink's allSubTasksRunningOrFinished."""
+"""Whether all tasks of the active stages are running or finished (Flink's allSubTasksRunningOrFinished)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BASE = "allSubTasksRunningOrFinished"
 
 
 class AllSubtasks:
-    """Keeps it for the application, and for each streaming query."""
+    """Tracks this for the application and for each streaming query."""
 
     def __init__(self) -> None:
         self._active: dict[str, dict[Attempt, bool]] = {}
@@ -24,7 +24,7 @@ class AllSubtasks:
         register_stays(group, _BASE, self._stays.setdefault(query_name, Stays()), True, described_as, enabled)
 
     def changed(self, attempt: Attempt, of_query: Mapping[str, str], all_run: bool, time_ms: int) -> None:
-        """Called when an attempt begins, and when all of its tasks run or have finished, or no longer do."""
+        """Called when an attempt begins, and when whether all of its tasks run or have finished changes."""
         for name in _names(of_query):
             self._active.setdefault(name, {})[attempt] = all_run
             self._update(name, time_ms)
@@ -39,7 +39,7 @@ class AllSubtasks:
             self._update(name, time_ms)
 
     def forget(self, query_name: str) -> None:
-        """Called when the metrics of a query are gone."""
+        """Called when the metrics of a query have been removed."""
         self._stays.pop(query_name, None)
 
     def _update(self, name: str, time_ms: int) -> None:

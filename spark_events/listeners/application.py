@@ -29,7 +29,7 @@ class ApplicationListener:
         context.all_subtasks.register(series, "", enabled)
         self._start_ms = 0
         self._spark_version = spark_version
-        # Ids change with each run, so they label this one metric only.
+        # Ids change with each run, so only this metric has them as labels.
         ids = {
             "app_id": application.id,
             "app_attempt_id": application.attempt_id,
@@ -40,7 +40,7 @@ class ApplicationListener:
         )
 
     def on_start(self, record: dict[str, Any], time_ms: int) -> None:
-        """Handle ApplicationStart: a driver that has started is up, whatever executors it still waits for."""
+        """Handle ApplicationStart: a started driver counts as up, even while it waits for executors."""
         self._start_ms = time_ms
         self.tracker.change(JobStatus.CREATED, time_ms)
         self.tracker.change(JobStatus.RUNNING, time_ms)
@@ -62,14 +62,14 @@ class ApplicationListener:
         self._span(time_ms, failure)
 
     def on_dead(self, record: dict[str, Any], time_ms: int) -> None:
-        """Called when an event log without an end is no longer written."""
+        """Called when an unfinished event log is no longer being written."""
         occasion = f"dead since {time_ms}"
         failure = Failure(str(record["Reason"]))
         self._report(failure, time_ms, occasion)
         self.tracker.change(JobStatus.FAILED, time_ms, occasion, failure)
 
     def on_alive(self, record: dict[str, Any], time_ms: int) -> None:
-        """Called when it is written again: the application had been thought dead."""
+        """Called when that log is written again: the application was wrongly considered dead."""
         self.tracker.revive(time_ms)
 
     def _report(self, failure: Failure, time_ms: int, occasion: str = "") -> None:
@@ -90,5 +90,5 @@ class ApplicationListener:
 
 
 def application_info(name: object, app_id: object, attempt_id: object = "") -> ApplicationInfo:
-    """Return whose events there will be, as the record of an application's start says it."""
+    """Return the application that the record of its start describes."""
     return ApplicationInfo(cut(str(name or ""), LONGEST_NAME), str(app_id or ""), str(attempt_id or ""))

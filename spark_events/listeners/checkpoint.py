@@ -19,7 +19,7 @@ class CheckpointStats:
     def __init__(self, emitter: Emitter, series: MetricGroup) -> None:
         self._emitter = emitter
         self.metrics = CheckpointMetrics(series)
-        # Of a batch that failed, only the sizes of no state are known.
+        # The sizes of a failed batch are only known if the query has no state.
         self._sizes_of_failed = (_UNKNOWN, _UNKNOWN)
 
     def completed(
@@ -33,10 +33,10 @@ class CheckpointStats:
         """Report the batch of a progress record.
 
         Args:
-            run: of which it is.
+            run: the run that it belongs to.
             progress: Spark's record.
             end_ms: when it was committed.
-            sizes: as of ``state_sizes``.
+            sizes: see ``state_sizes``.
             owed_ms: see ``CheckpointWatch.completed``.
         """
         self._sizes_of_failed = (_UNKNOWN, _UNKNOWN) if progress.get("stateOperators") else (0, 0)
@@ -78,7 +78,7 @@ class CheckpointStats:
 
 
 def is_checkpoint(progress: dict[str, Any]) -> bool:
-    """Tell a batch from a trigger that found no new data; Spark before 3.4 reports both as progress."""
+    """Return whether progress is of a batch; before 3.4, Spark also reports triggers without new data."""
     return "addBatch" in (progress.get("durationMs") or {})
 
 
@@ -97,7 +97,7 @@ def _event(batch: int, status: str, full: int, written: int) -> Any:
 
 
 def state_sizes(progress: dict[str, Any]) -> tuple[int, int]:
-    """Return the bytes of all state, and those written for this batch; -1 where Spark does not say."""
+    """Return the size of all state, and of what this batch wrote, in bytes; -1 if Spark does not say."""
     full = written = 0
     for operator in progress.get("stateOperators") or ():
         custom = operator.get("customMetrics") or {}
@@ -112,7 +112,7 @@ def state_sizes(progress: dict[str, Any]) -> tuple[int, int]:
 
 
 def _state_commit_ms(progress: dict[str, Any]) -> int | None:
-    """Return the sum over all tasks; None for a query without state, or a Spark that does not say."""
+    """Return the commit time summed over all tasks; None without state, or if Spark does not say."""
     times = [operator.get("commitTimeMs") for operator in progress.get("stateOperators") or ()]
     known = [int(time) for time in times if time is not None]
     return sum(known) if known else None

@@ -25,9 +25,9 @@ class CheckpointMetrics:
     """The series of one query's checkpoints, over all its runs.
 
     Attributes:
-        in_progress: how many batches are on their way: 0 or 1.
-        last_completed_ms: None before the first.
-        restored_ms: when the query last went on from a checkpoint; None if never.
+        in_progress: how many batches are running: 0 or 1.
+        last_completed_ms: when the last one completed; None before the first.
+        restored_ms: when the query last resumed from a checkpoint; None if never.
     """
 
     def __init__(self, series: MetricGroup) -> None:
@@ -50,7 +50,7 @@ class CheckpointMetrics:
             series.register(name, Gauge(read, *_GAUGES[name]))
 
     def take_completed(self, batch: int, end_ms: int, duration_ms: int, full: int, written: int) -> None:
-        """Count a completed checkpoint; times in ms, sizes in bytes, a negative one is not known."""
+        """Count a completed checkpoint; times in ms, sizes in bytes, negative if unknown."""
         self.in_progress = 0
         self._completed.inc()
         self._durations.update(duration_ms)

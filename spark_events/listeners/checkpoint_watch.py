@@ -24,14 +24,14 @@ class SlaMetrics:
 
 
 class CheckpointWatch:
-    """The clock of one query. It runs from a checkpoint to the next, also while the query is down.
+    """The clock of one query. It runs from one checkpoint to the next, even while the query is down.
 
-    An idle query, one that has no new data, has nothing to commit: its clock stands until it gets work.
+    An idle query has no new data and so nothing to commit: its clock stands still until it gets work.
 
     Args:
         emitter: reports the events.
-        sla: how long there may be between two checkpoints; counts those in time, and the others. None
-            where nobody set one: the clock runs, and nothing is reported.
+        sla: the longest time between two checkpoints, with counts of those in time and late. None if none
+            is set: then the clock runs, but nothing is reported.
     """
 
     def __init__(self, emitter: Emitter, sla: SlaMetrics | None) -> None:
@@ -42,7 +42,7 @@ class CheckpointWatch:
         self._reported = False
 
     def start(self, time_ms: int) -> None:
-        """Start the clock, unless it runs already."""
+        """Start the clock, unless it is running already."""
         if self._since_ms is None:
             self._since_ms = time_ms
             self._reported = False
@@ -52,10 +52,10 @@ class CheckpointWatch:
         self._since_ms = None
 
     def completed(self, run: QueryRun, checkpoint_id: int, time_ms: int) -> int | None:
-        """Start anew from a completed checkpoint; one that came late is reported, if it was not yet.
+        """Restart the clock at a completed checkpoint; report one that came late, unless already reported.
 
         Returns:
-            How long the checkpoint was owed, in ms; None where the clock stood.
+            How long the checkpoint was owed, in ms; None if the clock stood still.
         """
         self._check(run, time_ms)
         if self._sla and not self._reported:
@@ -65,7 +65,7 @@ class CheckpointWatch:
         return owed_ms
 
     def tick(self, run: QueryRun, now_ms: int) -> None:
-        """Report a checkpoint that is overdue now; records may still be on their way for a second."""
+        """Report a checkpoint that is now overdue, allowing a second for records still on their way."""
         self._check(run, now_ms - _LATE_RECORDS_MS)
 
     def _check(self, run: QueryRun, time_ms: int) -> None:

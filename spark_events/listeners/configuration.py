@@ -1,4 +1,4 @@
-"""Reads all that an application's configuration says: reporters, settings, failure enrichers."""
+"""Reads everything in an application's configuration: reporters, settings, failure enrichers."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Configuration:
     Attributes:
         setups: the reporters that can be created.
         problems: one sentence for each mistake.
-        warnings: one sentence for each thing that works, and had better be different.
-        redactor: keeps the configuration's secrets out of what is said and reported.
+        warnings: one sentence for each thing that works but should be different.
+        redactor: keeps the configuration's secrets out of messages and reports.
     """
 
     setups: list[ReporterSetup]
@@ -35,11 +35,11 @@ class Configuration:
 
 
 def read_configuration(conf: Mapping[str, str], application: ApplicationInfo | None = None) -> Configuration:
-    """Read a configuration; what is wrong costs itself alone.
+    """Read a configuration; an invalid part does not affect the others.
 
     Args:
         conf: Spark's configuration.
-        application: whose events will be reported; None while a configuration is only checked.
+        application: the one to report on; None if the configuration is only checked.
     """
     setups, errors = read_all_setups(conf, application)
     settings, wrong_settings = read_settings(conf)
@@ -67,7 +67,7 @@ def _secrets_of(setup: ReporterSetup) -> Iterator[str]:
 
 
 def _secrets_in_clear(setup: ReporterSetup, keys: re.Pattern[str]) -> Iterator[str]:
-    """Yield a warning for each secret that Spark shows to everybody who sees its UI or its event log."""
+    """Yield a warning for each secret that everybody who sees Spark's UI or event log can read."""
     for option in setup.factory.options or ():
         key = setup.config.key(option.name)
         if in_clear(option.type, setup.config.values.get(option.name, "")) and not keys.search(key):

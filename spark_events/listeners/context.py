@@ -20,7 +20,7 @@ class ListenerContext:
     """What the listeners of one application share.
 
     Attributes:
-        queries_by_run: variables of the streaming query of each run id, for the jobs that it runs.
+        queries_by_run: by run id, the variables of the streaming query, for the jobs that it runs.
     """
 
     emitter: Emitter
@@ -33,6 +33,6 @@ class ListenerContext:
     queries_by_run: dict[str, Mapping[str, str]]
 
     def query_of_job(self, record: dict[str, Any]) -> Mapping[str, str]:
-        """Return the variables of the query that a JobStart's job works for; its group is the run's id."""
+        """Return the variables of the query that a JobStart's job belongs to; the job group is the run id."""
         properties = record.get("Properties") or {}
         return self.queries_by_run.get(str(properties.get("spark.jobGroup.id")), {})

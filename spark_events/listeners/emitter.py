@@ -1,4 +1,4 @@
-"""Builds events that a replay repeats under the same ids, and counts them."""
+"""Builds events, with ids that a replay reproduces, and counts them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from spark_events.runtime.scope import ScopeGroup
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """Whose event it is.
+    """The subject of an event.
 
     Attributes:
         kind: ``application``, ``query``, ``job`` or ``stage``.
-        id: what tells it from others of its kind in the application, such as a run id.
-        title: how a sentence calls it.
-        query_name: the streaming query that it is, or works for; empty where there is none.
+        id: what distinguishes it from others of its kind in the application, such as a run id.
+        title: its name in sentences.
+        query_name: the streaming query that it is or belongs to; empty if none.
     """
 
     kind: str
@@ -36,7 +36,7 @@ class Emitter:
 
     Attributes:
         series: where events are counted.
-        status_observer: told of each change of a status.
+        status_observer: called for each status change.
     """
 
     def __init__(self, series: ScopeGroup, application: ApplicationInfo) -> None:
@@ -59,10 +59,10 @@ class Emitter:
         Args:
             event: what happened.
             entity: whom it happened to.
-            group: whose variables it carries.
+            group: the group whose variables it carries.
             time_ms: when, in ms since the epoch.
-            occasion: what tells it from the entity's other events, as a replay would find it.
-            status: the status that it is counted under; empty where it has none.
+            occasion: what distinguishes it from the entity's other events, and is the same in a replay.
+            status: the status that it is counted under; empty if it has none.
         """
         event.set_observed_time_ms(time_ms).set_id(self.digest(16, entity, event.name, *occasion))
         event.set_attribute("job.kind", entity.kind)

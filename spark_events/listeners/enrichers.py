@@ -1,4 +1,4 @@
-"""Asks the failure enrichers, each within its time."""
+"""Asks the failure enrichers, each with a time limit."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Enrichers:
         self._asked = [_AskedEnricher(enricher, log) for enricher in enrichers]
 
     def labels(self, failure: Failure, context: FailureContext) -> dict[str, str]:
-        """Return the labels of all enrichers; as in Flink, no value is ``<null>``, none ``<empty>``."""
+        """Return the labels of all enrichers; as in Flink, None becomes ``<null>`` and "" ``<empty>``."""
         labels: dict[str, str] = {}
         for enricher in list(self._asked):
             try:
@@ -66,7 +66,7 @@ class Enrichers:
         return labels
 
     def close(self) -> None:
-        """Ask no more, and let the threads end."""
+        """Stop asking, and let the threads end."""
         for enricher in self._asked:
             enricher.close()
         self._asked = []
@@ -80,10 +80,10 @@ class _AskedEnricher:
         self._enricher = enricher
         self._log = log
         self._executor = DaemonExecutor(1, f"spark-events-{self.name}")
-        self._executor.submit(lambda: None)  # starts the thread: none can be started while Python ends
+        self._executor.submit(lambda: None)  # starts the thread now: none can be started at interpreter exit
 
     def labels(self, failure: Failure, context: FailureContext) -> Mapping[str, str | None]:
-        """Return the enricher's labels, none where it raises.
+        """Return the enricher's labels; none if it raises.
 
         Raises:
             TimeoutError: it takes too long.

@@ -23,7 +23,7 @@ class FailureMetrics:
         self._lasts: dict[tuple[str, str], ScopeGroup] = {}
 
     def count(self, failure: Failure, failure_type: str, entity: Entity, time_ms: int) -> None:
-        """Count a failure; its type is that of the label ``type``, empty where no enricher gave one."""
+        """Count a failure; its type is the value of the label ``type``, empty if no enricher set it."""
         whose = (entity.kind, entity.query_name)
         key = (*whose, self._error(failure, whose), failure_type)
         if key not in self._counters:
@@ -40,14 +40,14 @@ class FailureMetrics:
             group.register("lastFailureTimestamp", last)
 
     def forget(self, query_name: str) -> None:
-        """Called when the metrics of a query are gone."""
+        """Called when the metrics of a query have been removed."""
         for key in [key for key in self._counters if key[1] == query_name]:
             self._counters.pop(key)[1].close()
         for whose in [whose for whose in self._lasts if whose[1] == query_name]:
             self._lasts.pop(whose).close()
 
     def _error(self, failure: Failure, whose: tuple[str, str]) -> str:
-        """Return the error's condition or class; of very many, the ones that came first."""
+        """Return the error's condition or class, or the overflow label after very many different ones."""
         thrown = failure.error_class or (failure.exception_type or "").rsplit(".", 1)[-1]
         known = {key[2] for key in self._counters if key[:2] == whose}
         return thrown if thrown in known or len(known) < _MOST_ERRORS else _OTHER
@@ -77,11 +77,11 @@ class FailureEvents:
         Args:
             failure: what was thrown.
             entity: what failed.
-            group: whose variables the event carries.
+            group: the group whose variables the event carries.
             time_ms: when, in ms since the epoch.
-            can_restart: whether Spark tries again by itself; None where that is not known.
-            is_global: whether the whole job failed and not one task; None where that is not known.
-            occasion: what tells it from the entity's other failures, in the id.
+            can_restart: whether Spark tries again by itself; None if unknown.
+            is_global: whether the whole job failed, rather than a single task; None if unknown.
+            occasion: what distinguishes it from the entity's other failures, in the id.
         """
         labels = self._enrichers.labels(failure, FailureContext(entity.kind, group.all_variables))
         event = (

@@ -1,4 +1,4 @@
-"""The built-in failure enricher: is it the user's doing, or the system's?"""
+"""The built-in failure enricher: did the user or the system cause the failure?"""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from spark_events.api import Failure, FailureContext, FailureEnricher
 
-# What a machine, a network or a cluster does to a job, whoever wrote it.
+# Failures that a machine, a network or a cluster causes, whoever wrote the job.
 _SYSTEM_TYPES = (
     "OutOfMemoryError",
     "StackOverflowError",
@@ -47,7 +47,7 @@ class FailureTypeEnricher(FailureEnricher):
     """Labels a failure ``type`` = USER, SYSTEM or UNKNOWN."""
 
     def process_failure(self, failure: Failure, context: FailureContext) -> Mapping[str, str | None]:
-        """Return the one label."""
+        """Return the label ``type``."""
         return {"type": _type(failure)}
 
 
@@ -57,7 +57,7 @@ def _type(failure: Failure) -> str:
     text = failure.stacktrace or failure.message
     if name in _SYSTEM_TYPES or state in _SYSTEM_STATES or any(part in text for part in _SYSTEM_TEXTS):
         return "SYSTEM"
-    # Python in a Spark job is code that its user wrote.
+    # Python code in a Spark job is the user's own.
     if name in _USER_TYPES or state in _USER_STATES or "Traceback (most recent call last)" in text:
         return "USER"
     return "UNKNOWN"

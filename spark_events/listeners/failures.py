@@ -1,4 +1,4 @@
-"""Reads failures out of Spark's records: who threw what, under all that Spark wraps around it."""
+"""Extracts failures from Spark's records: who threw what, inside everything that Spark wraps around it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from spark_events.listeners.long_texts import shorten
 _LONGEST_TEXT = 32_768
 # "Job aborted due to stage failure: Task 1 in stage 8.0 failed 1 times, most recent failure:
 #  Lost task 1.0 in stage 8.0 (TID 418) (host executor driver): java.lang.RuntimeException: boom"
-# Patterns here are bounded: the text is a user's, and the search holds up all of the driver's Python.
+# These patterns are bounded: the text comes from users, and a long search blocks all Python of the driver.
 _LOST_TASK = re.compile(
     r"Lost task [^\n]{0,100}?\(TID [^)\n]{0,40}\)(?: \([^)\n]{0,300}\)){0,5}: (?P<inner>.*)", re.DOTALL
 )
 _MOST_LOST_TASKS = 10
-# Spark's file writer wraps what the first partition throws; of others, what comes after the first row.
+# Spark's file writer wraps what the first partition throws, and, in the others, what follows the first row.
 _WRITE_FAILED = re.compile(
     r"org\.apache\.spark\.SparkException: (?:\[TASK_WRITE_FAILED\] )?Task failed while writing rows"
     r".*?\nCaused by: (?P<inner>.*)",
@@ -36,7 +36,7 @@ def parse_failure(text: str, error_class: str | None = None) -> Failure:
 
     Args:
         text: the exception with its stack trace.
-        error_class: Spark's error condition where the record names it.
+        error_class: Spark's error condition, if the record names it.
     """
     lost = _lost_task(text)
     thrown, around = lost.group("inner") if lost else text, text
@@ -46,7 +46,7 @@ def parse_failure(text: str, error_class: str | None = None) -> Failure:
     condition = _ERROR_CLASS.search(heads[0]) or _ERROR_CLASS.search(heads[1])
     state = _SQL_STATE.search(thrown) or _SQL_STATE.search(around)
     python_error = _python_error(text)
-    if python_error and python_error[0].startswith("pyspark.errors."):  # of the driver's own code, as it says
+    if python_error and python_error[0].startswith("pyspark.errors."):  # raised by PySpark in the driver
         condition = _ERROR_CLASS.match(python_error[1]) or condition
     exception_type, message = python_error or _java_error(thrown)
     return Failure(
@@ -73,7 +73,7 @@ def was_cancelled(failure: Failure) -> bool:
 
 
 def thrown_by_task(failure: Failure) -> bool:
-    """Return whether a task threw it, on an executor, and not the driver."""
+    """Return whether it was thrown by a task on an executor rather than by the driver."""
     text = failure.stacktrace or ""
     return "Lost task" in text or "Executor$TaskRunner" in text
 

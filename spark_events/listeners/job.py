@@ -24,8 +24,8 @@ class RunningJob:
     """A job that runs.
 
     Attributes:
-        of_query: names the streaming query that it works for; empty where there is none.
-        place: of its span; None where it shall have none.
+        of_query: names the streaming query that it belongs to; empty if none.
+        place: of its span; None if it is to have none.
         stages: the ids of its stages.
     """
 
@@ -42,7 +42,7 @@ class SparkJobListener:
 
     Args:
         context: what the listeners share.
-        parent_of: tells below which span a job's is, by the properties of its JobStart; None for none.
+        parent_of: returns the parent of a job's span, given the properties of its JobStart, or None.
     """
 
     def __init__(self, context: ListenerContext, parent_of: PlaceOfJob) -> None:
@@ -55,12 +55,12 @@ class SparkJobListener:
         context.scopes.application().register("activeJobs", active)
 
     def of_stage(self, stage: int) -> RunningJob | None:
-        """Return the job that a stage works for; of several, the one that began first."""
+        """Return the job that a stage belongs to; if there are several, the one that began first."""
         jobs = self._jobs_of_stage.get(stage)
         return self._running.get(jobs[0]) if jobs else None
 
     def on_start(self, record: dict[str, Any], time_ms: int) -> None:
-        """Handle JobStart; a job that is known already was found running at attach."""
+        """Handle JobStart; a job that is already known was found running when attaching."""
         job_id = int(record["Job ID"])
         if job_id in self._running:
             return
@@ -100,7 +100,7 @@ class SparkJobListener:
         self._span(job, time_ms, status, failure)
 
     def tick(self, now_ms: int) -> None:
-        """Show the series of what has run for a while, and remove those of what ended a while ago."""
+        """Add the series of jobs that have run for a while; remove those that ended a while ago."""
         self._series.tick(now_ms)
 
     def _report(self, job: RunningJob, failure: Failure, time_ms: int) -> None:

@@ -16,13 +16,13 @@ class JobStatusTracker:
     Args:
         emitter: builds and reports the events.
         entity: the job.
-        group: whose variables the events carry.
-        before: of the job's run before this one, in whose status this one begins; None begins without one.
+        group: the group whose variables the events carry.
+        before: the tracker of the job's previous run, whose status this one starts from; None for no status.
 
     Attributes:
-        status: the status now; None before the first.
+        status: the current status; None before the first.
         since_ms: when it began, in ms since the epoch.
-        on_change: told of each new status and its time.
+        on_change: called with each new status and its time.
     """
 
     def __init__(
@@ -46,16 +46,16 @@ class JobStatusTracker:
         """Move to a status.
 
         Args:
-            new: the status; the same as now changes nothing.
-            time_ms: when, in ms since the epoch; never counted as before the last change.
-            occasion: what tells this change from an earlier one to the same status, in ids.
+            new: the new status; the current one changes nothing.
+            time_ms: when, in ms since the epoch; never taken as before the last change.
+            occasion: what distinguishes this change, in ids, from an earlier one to the same status.
             failure: why it failed.
-            assumed: whether it may as well have ended otherwise: the source cannot know.
+            assumed: whether it may in fact have ended differently, which the source cannot know.
         """
         if new is self.status:
             return
         old, time_ms = self.status, max(time_ms, self.since_ms)
-        # A source may know less of how a job ended than another; the id says only that it ended.
+        # Sources differ in how much they know of how a job ended, so the id says only that it ended.
         reached = "terminated" if new.terminal else new.value
         event = self._builder(new, old)
         if old is not None:
@@ -70,7 +70,7 @@ class JobStatusTracker:
             self._emitter.status_observer(self.entity, self.group, old, new, time_ms, failure)
 
     def revive(self, time_ms: int) -> None:
-        """Move from FAILED, which it was only thought to be, back to RUNNING, at a time in ms."""
+        """Move from FAILED, which was wrongly assumed, back to RUNNING, at a time in ms since the epoch."""
         self.status = JobStatus.FAILED
         self.change(JobStatus.RUNNING, time_ms, f"alive since {time_ms}")
 

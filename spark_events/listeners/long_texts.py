@@ -1,4 +1,4 @@
-"""Bounds texts that come from users: what is too long is cut in its middle, and says by how much.
+"""Bounds texts that come from users: a long text is cut in the middle, and notes how much is left out.
 
 The driver bridge does the same in the JVM (``RecordTexts.java``), so that an application has the same events
 live and from its event log.
@@ -18,30 +18,30 @@ _LONGEST_MARK = 64
 
 
 def head_length(longest: int = LONGEST) -> int:
-    """Return how many of so many characters are kept from the beginning of a text; the rest from its end."""
+    """Return how many of the ``longest`` characters are from a text's beginning; the rest is from its end."""
     return longest // 4 * 3
 
 
 def joined(head: str, left_out: int, tail: str) -> str:
-    """Return a text without its middle."""
+    """Return a text from its head and tail, with a note on how much is left out between them."""
     return f"{head}… ({left_out} characters left out) …{tail}" if left_out else head + tail
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
     """Return at most ``longest`` characters of a text, three quarters of them from its beginning.
 
-    The end matters as well: the first cause of an exception is told last.
+    The end matters, too: the root cause of an exception comes last.
     """
     head = head_length(longest)
     if len(text) <= longest:
         return text
     if len(text) <= longest + _LONGEST_MARK and _LEFT_OUT.match(text, head):
-        return text  # it has been cut already
+        return text  # already cut
     return joined(text[:head], _count(text[head : head - longest]), text[head - longest :])
 
 
 def cut_texts(value: Any, levels: int = 64) -> Any:
-    """Return a JSON value with all its texts cut, down to some levels; below them nothing is read."""
+    """Return a JSON value with its texts cut, down to ``levels`` levels; anything deeper stays as it is."""
     if isinstance(value, str):
         return cut(value)
     if isinstance(value, dict) and levels:
@@ -52,18 +52,18 @@ def cut_texts(value: Any, levels: int = 64) -> Any:
 
 
 def whole_characters(text: str) -> str:
-    """Return a text with U+FFFD in place of halves of surrogate pairs that are alone; others become whole."""
+    """Return a text in which lone surrogates are U+FFFD and surrogate pairs are whole characters."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def shorten(text: str, longest: int) -> str:
-    """Return at most the first ``longest`` characters, and say how many are left out, by ``cut`` as well."""
+    """Return at most the first ``longest`` characters; note how many are missing, here or due to ``cut``."""
     if len(text) <= longest:
         return text
     return f"{text[:longest]}… ({_count(text[longest:])} more characters)"
 
 
 def _count(text: str) -> int:
-    """Return how many characters there are, with those that were left out before."""
+    """Return the length of the text, including characters that were left out before."""
     before = _LEFT_OUT.search(text)
     return len(text) + (int(before.group(1)) - len(before.group()) if before else 0)

@@ -12,8 +12,8 @@ class MicroBatch(NamedTuple):
     """A micro-batch of a streaming query.
 
     Attributes:
-        run_id: of the query's run.
-        number: the batch's id; None where the run has not begun with its first one.
+        run_id: the id of the query's run.
+        number: the batch's id; None if the run has not begun its first batch.
     """
 
     run_id: str
@@ -21,7 +21,7 @@ class MicroBatch(NamedTuple):
 
 
 def parse_micro_batch(description: object) -> MicroBatch | None:
-    """Return which micro-batch an SQL execution is, by its description; None where it is none."""
+    """Return the micro-batch that an SQL execution's description names; None if it is not a micro-batch."""
     match = _DESCRIPTION.search(str(description or ""))
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""The metrics of what comes and goes: they begin when it has run for a while, and leave after its end."""
+"""Metrics of short-lived things: added once a thing has run for a while, removed some time after its end."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ Make = Callable[[], MetricGroup]
 
 
 class PassingSeries:
-    """Keeps the series of jobs and stages few, however many of them a driver runs.
+    """Keeps the number of series of jobs and stages small, however many of them a driver runs.
 
     Args:
-        after_ms: what ends sooner than that has no series: nobody would have time to read them.
-        grace_ms: how long they stay after the end.
+        after_ms: what ends sooner than this gets no series: nobody would have time to read them.
+        grace_ms: how long the series stay after the end.
     """
 
     def __init__(self, after_ms: int, grace_ms: int) -> None:
         self._after_ms = after_ms
         self._grace_ms = grace_ms
-        # In the order of time, for all wait equally long.
+        # Ordered by time, because all wait equally long.
         self._waiting: dict[Hashable, tuple[int, Make]] = {}
         self._shown: dict[Hashable, MetricGroup] = {}
         self._leaving: deque[tuple[int, MetricGroup]] = deque()
@@ -34,14 +34,14 @@ class PassingSeries:
             self._waiting[key] = (time_ms + self._after_ms, make)
 
     def ended(self, key: Hashable, time_ms: int) -> None:
-        """Called when it has ended."""
+        """Called when something has ended."""
         self._waiting.pop(key, None)
         group = self._shown.pop(key, None)
         if group is not None:
             self._leaving.append((time_ms + self._grace_ms, group))
 
     def tick(self, now_ms: int) -> None:
-        """Show what has run for long enough, and remove what ended long enough ago."""
+        """Add the series of what has run long enough, and remove those of what ended long enough ago."""
         for key, (due_ms, make) in list(self._waiting.items()):
             if due_ms > now_ms:
                 break

@@ -1,4 +1,4 @@
-"""Streaming queries: an id lives across restarts, a run id is one run."""
+"""Streaming queries: a query's id stays the same across restarts; each run has a run id of its own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class QueryListener:
         self._running: dict[str, tuple[StreamingQuery, QueryRun]] = {}
 
     def on_started(self, record: dict[str, Any], time_ms: int) -> None:
-        """Handle QueryStarted; a query whose id is known has been restarted."""
+        """Handle QueryStarted; a known id means that the query has been restarted."""
         query_id, run_id = str(record["id"]), str(record["runId"])
         if run_id in self._running:
             return
@@ -40,7 +40,7 @@ class QueryListener:
         self._context.queries_by_run[run_id] = {"query_name": run.name}
 
     def on_sql_execution_start(self, record: dict[str, Any], time_ms: int) -> None:
-        """Handle the SQL execution of a micro-batch, by which a batch is known before it commits."""
+        """Handle the SQL execution of a micro-batch, which reveals the batch before it commits."""
         batch = parse_micro_batch(record.get("description"))
         if batch is not None and batch.number is not None and batch.run_id in self._running:
             query, run = self._running[batch.run_id]
@@ -54,13 +54,13 @@ class QueryListener:
             query.take_progress(run, progress, time_ms)
 
     def on_idle(self, record: dict[str, Any], time_ms: int) -> None:
-        """Handle QueryIdle: the query lives, and has nothing to do."""
+        """Handle QueryIdle: the query is alive but has nothing to do."""
         if (run_id := str(record["runId"])) in self._running:
             query, run = self._running[run_id]
             query.rest(run, time_ms)
 
     def on_terminated(self, record: dict[str, Any], time_ms: int) -> None:
-        """Handle QueryTerminated, which says nothing of when."""
+        """Handle QueryTerminated, which does not contain a time."""
         run_id = str(record["runId"])
         if run_id not in self._running:
             return
@@ -74,7 +74,7 @@ class QueryListener:
             self._end(query, run, JobStatus.FINISHED if run.bounded else JobStatus.CANCELED, time_ms)
 
     def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
-        """End the queries that the application took with it; Spark reports no end of theirs then."""
+        """End the queries that still ran when the application ended; Spark does not report their end then."""
         failed = record.get("ExitCode") or record.get("Exception")
         while self._running:
             query, run = self._running.pop(next(iter(self._running)))
@@ -84,7 +84,7 @@ class QueryListener:
                 self._end(query, run, JobStatus.CANCELED, time_ms)
 
     def on_application_dead(self, record: dict[str, Any], time_ms: int) -> None:
-        """Called when an event log without an end is no longer written: its queries run no longer."""
+        """Called when an unfinished event log is no longer being written: its queries count as dead."""
         occasion = f"dead since {time_ms}"
         for _, run in list(self._running.values()):
             failure = Failure("the application died while the query ran")
@@ -94,12 +94,12 @@ class QueryListener:
             run.tracker.change(JobStatus.FAILED, time_ms, occasion, failure)
 
     def on_application_alive(self, record: dict[str, Any], time_ms: int) -> None:
-        """Called when it is written again."""
+        """Called when that log is written again."""
         for _, run in self._running.values():
             run.tracker.revive(time_ms)
 
     def tick(self, now_ms: int) -> None:
-        """Report checkpoints that are overdue now, and forget what has ended for long enough."""
+        """Report checkpoints that are now overdue, and forget queries that ended long enough ago."""
         gone = self._series.tick(now_ms)
         for query_id, query in list(self._queries.items()):
             if query.name in gone:
@@ -108,7 +108,7 @@ class QueryListener:
                 query.tick(now_ms)
 
     def place_of_job(self, properties: dict[str, Any]) -> tuple[bool, Place | None]:
-        """Return whether a job works for a query, and below which span its own is; None is below none."""
+        """Return whether a job belongs to a query, and the parent of its span, or None if it has none."""
         run_id = str(properties.get("spark.jobGroup.id"))
         if run_id not in self._running:
             return False, None

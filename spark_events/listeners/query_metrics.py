@@ -1,4 +1,4 @@
-"""What a streaming query's progress says of rows, backlog, watermark and state, as metrics."""
+"""Metrics of rows, backlog, watermark and state, from a streaming query's progress."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class QueryMetrics:
     """The series of one query, over all its runs; gauges show its last progress.
 
     Attributes:
-        trigger_interval_ms: of its trigger, in ms; None where it has none, or that is not known.
+        trigger_interval_ms: its trigger's interval, in ms; None if it has none or it is unknown.
     """
 
     def __init__(self, group: ScopeGroup) -> None:
@@ -68,7 +68,7 @@ class QueryMetrics:
         for number, source in enumerate(progress.get("sources") or ()):
             self._count("inputRows", source.get("numInputRows"))
             self._take_source(f"{number}", source)
-        # -1 where the sink does not say.
+        # -1 if the sink does not say.
         self._count("outputRows", (progress.get("sink") or {}).get("numOutputRows"))
         self._count("droppedLateRows", self._sum_of_state("numRowsDroppedByWatermark"))
         self._count("stateRowsUpdated", self._sum_of_state("numRowsUpdated"))
@@ -84,7 +84,7 @@ class QueryMetrics:
         self._counters[name].inc(max(0, int(_number(amount) or 0)))
 
     def _register_rocksdb(self, name: str) -> None:
-        """Register one of RocksDB's figures; which there are depends on Spark's version."""
+        """Register one of RocksDB's figures; which ones exist depends on Spark's version."""
         if not name.startswith("rocksdb") or "." in name or name in self._rocksdb:
             return
         self._rocksdb.add(name)
@@ -111,7 +111,7 @@ class QueryMetrics:
 
     def _take_source(self, number: str, source: Progress) -> None:
         if number not in self._sources:
-            # The description of a source may change with a run; its place in the query does not.
+            # The description of a source may change from run to run; its position in the query does not.
             labelled = self._group.child(components=("source", number), variables={"source": number})
             described = "What the source has and the query has not read: latest offsets less end offsets."
             labelled.register("sourceBacklog", Gauge(lambda: backlog(self._sources[number]), "", described))
@@ -143,14 +143,14 @@ class QueryMetrics:
 
 
 def backlog(source: Progress) -> float | None:
-    """Return by how much the latest offsets are ahead of the end offsets, over all partitions.
+    """Return how far the latest offsets are ahead of the end offsets, summed over all partitions.
 
     Args:
-        source: a source's part of a progress record; offsets are numbers, or, as Kafka's are, JSON of
-            numbers by partition by topic.
+        source: a source's part of a progress record; offsets are numbers, or JSON like Kafka's, with
+            numbers by topic and partition.
 
     Returns:
-        The sum; None where the source does not say, or its offsets are no numbers.
+        The sum; None if the source gives no offsets or they are not numbers.
     """
     latest, end = _numbers(source.get("latestOffset")), _numbers(source.get("endOffset"))
     if not latest or latest.keys() != end.keys():
@@ -159,7 +159,7 @@ def backlog(source: Progress) -> float | None:
 
 
 def _numbers(offset: Any, key: tuple[str, ...] = ()) -> dict[tuple[str, ...], float]:
-    """Return the numbers in an offset by their place in it; none where something else is in it."""
+    """Return the numbers in an offset by their path in it; an empty dict if it contains anything else."""
     if isinstance(offset, str):
         try:
             offset = json.loads(offset)
@@ -175,14 +175,14 @@ def _numbers(offset: Any, key: tuple[str, ...] = ()) -> dict[tuple[str, ...], fl
 
 
 def _unit_of(name: str) -> str:
-    """Return the unit of one of RocksDB's figures, which only its name tells."""
+    """Return the unit of one of RocksDB's figures, derived from its name."""
     if "Latency" in name:
         return "ms"
     return "By" if re.search(r"Bytes|Size|Memory", name) else ""
 
 
 def _number(value: Any) -> float | None:
-    """Return a number; None for what is none, and for what Spark writes as "NaN" and "Infinity"."""
+    """Return a finite number; None for anything else, such as Spark's "NaN" and "Infinity"."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -191,7 +191,7 @@ def _number(value: Any) -> float | None:
 
 
 def _sum_of_known(values: Iterable[Any]) -> float | None:
-    """Return the sum of those that are numbers; None where none is."""
+    """Return the sum of the values that are numbers; None if none is."""
     known = [number for value in values if (number := _number(value)) is not None]
     return sum(known) if known else None
 

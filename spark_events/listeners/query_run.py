@@ -13,20 +13,20 @@ from spark_events.listeners.query_spans import QuerySpans
 
 
 class QueryRun:
-    """What is known of a run.
+    """What is known about a run.
 
     Args:
         context: what the listeners share.
         started: Spark's QueryStarted.
         start_ms: when it began, in ms since the epoch.
-        before: the run that it goes on from; None where this process knows of none.
+        before: the run that it continues; None if this process knows of none.
 
     Attributes:
-        query_id: the query's id, which lives across its runs.
-        location: where the checkpoints are; None where that is not known.
+        query_id: the query's id, which is the same in all its runs.
+        location: where the checkpoints are; None if unknown.
         bounded: whether it ends by itself; any other run ends only when somebody stops it.
-        first_batch: the id of the batch that it began with; None before that.
-        batch: the id of the batch that is on its way, and when that began, in ms since the epoch.
+        first_batch: the id of the batch that it began with; None before that batch.
+        batch: the id of the running batch, and when it began, in ms since the epoch.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class QueryRun:
         self._initialized = False
 
     def initialize(self, end_ms: int, full_size: int, failure: Failure | None = None) -> None:
-        """Report the end of the run's beginning, once; see ``QuerySpans.initialized``."""
+        """Report, once, that the run is initialized; see ``QuerySpans.initialized``."""
         if not self._initialized:
             self._initialized = True
             restored = self.first_batch - 1 if self.first_batch else None
@@ -56,5 +56,5 @@ class QueryRun:
 
 
 def query_name(started: dict[str, Any]) -> str:
-    """Return a query's name, by its QueryStarted; the id of one that has no name."""
+    """Return a query's name from its QueryStarted, or its id if it has no name."""
     return cut(str(started.get("name") or started["id"]), LONGEST_NAME)

@@ -1,4 +1,4 @@
-"""The metrics of streaming queries: of all runs under one name together, so that they outlive a restart."""
+"""The metrics of streaming queries, shared by all runs of one name, so that they survive a restart."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_ENDED = 100
 
 
 class QuerySeries:
-    """The metrics of one query; those of its SLA are None where it has none."""
+    """The metrics of one query; those of its SLA are None if it has none."""
 
     def __init__(self, context: ListenerContext, name: str) -> None:
         self._context = context
@@ -32,11 +32,11 @@ class QuerySeries:
         group.register("numRestarts", Gauge(lambda: self.restarts, description="How often it was restarted."))
 
     def follow(self, run: QueryRun, trigger_interval_ms: int | None) -> None:
-        """Show the status of the newest run, and name it in the metric ``info``, and no other.
+        """Show the status of the newest run, and name only that run in the metric ``info``.
 
         Args:
             run: the newest.
-            trigger_interval_ms: None where its trigger has none, or that is not known.
+            trigger_interval_ms: None if its trigger has no interval or it is unknown.
         """
         self.status.follow(run.tracker)
         self.metrics.trigger_interval_ms = trigger_interval_ms
@@ -58,10 +58,10 @@ class QuerySeries:
 
 
 class AllQuerySeries:
-    """The metrics of all queries of one application; those that ended on purpose leave after a while.
+    """The metrics of all queries of one application; those of queries ended on purpose go after a while.
 
-    Those of a query that failed stay, for somebody has to see that it is down: but of the hundred that
-    ended last only.
+    Those of a failed query stay, so that somebody sees that it is down, but only for the hundred queries
+    that ended last.
     """
 
     def __init__(self, context: ListenerContext) -> None:
@@ -70,7 +70,7 @@ class AllQuerySeries:
         self._leaving: dict[str, float] = {}
 
     def of(self, name: str) -> QuerySeries:
-        """Return the metrics of a query that begins."""
+        """Return the metrics of a query that is starting."""
         self._leaving.pop(name, None)
         if name not in self._series:
             self._series[name] = QuerySeries(self._context, name)
@@ -79,7 +79,7 @@ class AllQuerySeries:
     def ended(self, run: QueryRun, time_ms: int, on_purpose: bool) -> None:
         """Called when a run has ended, at a time in ms since the epoch."""
         series = self._series.get(run.name)
-        if series is not None and series.status.follows(run.tracker):  # else another goes on by that name
+        if series is not None and series.status.follows(run.tracker):  # else a newer run uses the name
             due_ms = time_ms + self._context.settings.grace_ms if on_purpose else float("inf")
             self._leaving[run.name] = due_ms
 

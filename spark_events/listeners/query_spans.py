@@ -48,11 +48,11 @@ class QuerySpans:
         return self._place
 
     def checkpoint_place(self, batch: int) -> Place:
-        """Return the place of a checkpoint's span: the jobs of the micro-batch are below it."""
+        """Return the place of a checkpoint's span, the parent of the micro-batch's jobs."""
         return self._traces.own_trace("Checkpoint", self._entity, str(batch))
 
     def completed(self, batch: int, progress: Mapping[str, Any], end_ms: int, sizes: tuple[int, int]) -> None:
-        """Report a completed checkpoint, by its progress record; sizes in bytes: all state, and written."""
+        """Report a completed checkpoint from its progress; sizes: all state and bytes written."""
         durations = progress.get("durationMs") or {}
         start_ms = end_ms - int(durations.get("triggerExecution", 0))
         span = self._checkpoint(batch, "COMPLETED", start_ms, end_ms)
@@ -66,7 +66,7 @@ class QuerySpans:
         self._traces.report(span, self.checkpoint_place(batch), self._entity, self._group)
 
     def ended_early(self, batch: int, start_ms: int, end_ms: int, failure: Failure | None) -> None:
-        """Report a micro-batch that failed or was stopped before its commit: its jobs are below this span."""
+        """Report a micro-batch that failed or was stopped before its commit, as parent of its jobs' spans."""
         status = "FAILED" if failure else "IN_PROGRESS"
         span = self._checkpoint(batch, status, start_ms, end_ms, failure)
         self._traces.report(span, self.checkpoint_place(batch), self._entity, self._group)
@@ -78,10 +78,10 @@ class QuerySpans:
 
         Args:
             start_ms: when the run began, in ms since the epoch.
-            end_ms: when that ended, in ms since the epoch.
-            batch: the batch that it goes on from; None where it begins anew.
-            full_size: all state, in bytes; negative where it is not known.
-            failure: why it came to nothing.
+            end_ms: when initialization ended, in ms since the epoch.
+            batch: the batch that the run resumes from; None if it starts from scratch.
+            full_size: the size of all state, in bytes; negative if unknown.
+            failure: why initialization failed.
         """
         span = (
             ended_span("JobInitialization", start_ms, end_ms, failure)
@@ -108,7 +108,7 @@ class QuerySpans:
 
 
 def _add_operators(span: SpanBuilder, operators: Any) -> None:
-    """Add what each stateful operator did, a list an attribute, as Flink does for each task."""
+    """Add what the stateful operators did, one list per attribute, as Flink does for tasks."""
     if operators:
         names = tuple(str(operator.get("operatorName", "")) for operator in operators)
         span.set_attribute("operators", names)
@@ -117,7 +117,7 @@ def _add_operators(span: SpanBuilder, operators: Any) -> None:
 
 
 def _add_phases(span: SpanBuilder, durations: Mapping[str, Any], start_ms: int) -> None:
-    """Add a child for each phase. Spark tells how long each took, and not when: they are laid end to end."""
+    """Add a child for each phase, laid end to end: Spark says how long each took, but not when."""
     for phase in PHASES:
         if phase in durations:
             until = start_ms + int(durations[phase])

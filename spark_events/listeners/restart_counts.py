@@ -1,4 +1,4 @@
-"""How often each streaming query was restarted, also across drivers."""
+"""The number of restarts of each streaming query, across drivers, too."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST = 10_000
 
 
 class RestartCounts:
-    """Counts by query id, in a small JSON file of the application where a folder is given.
+    """Counts by query id, kept in a small JSON file per application if a folder is given.
 
     Args:
         state_dir: a local folder; None keeps the counts in memory alone.

@@ -1,4 +1,4 @@
-"""The formats of scopes, as in Flink: what a metric's dotted name begins with (``spark.metrics.scope.*``)."""
+"""Scope formats, as in Flink: the prefixes of metrics' dotted names (``spark.metrics.scope.*``)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _EVERYWHERE = ("host", "app_name", "app_id", "app_attempt_id")
 
 @dataclass(frozen=True, slots=True)
 class ScopeFormat:
-    """One format, such as ``<app_name>.query.<query_name>``, by the parts between its dots."""
+    """One format, such as ``<app_name>.query.<query_name>``, split at its dots."""
 
     parts: Sequence[str]
 
     def render(self, variables: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the scope's components; one that comes out empty, as that of no query, is left out."""
+        """Return the scope's components, without empty ones, such as the name of a query if there is none."""
         filled = (
             _VARIABLE.sub(lambda variable: variables.get(variable.group(1), ""), part) for part in self.parts
         )
@@ -29,7 +29,7 @@ class ScopeFormat:
 
 
 def _scope(scope: str, default: str, doc: str, *own: str) -> Any:
-    """Declare the format of a scope, with the variables that it has besides those of all."""
+    """Declare the format of a scope, with the variables that it has besides the common ones."""
     allowed = (*_EVERYWHERE, *own)
 
     def parse(text: str) -> ScopeFormat:
@@ -48,7 +48,7 @@ def _scope(scope: str, default: str, doc: str, *own: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ScopeFormats:
-    """The formats of all scopes: of the framework itself, and of what it reports on."""
+    """The formats of all scopes: the framework's own, and those of what it reports on."""
 
     driver: ScopeFormat = _scope(
         "driver",

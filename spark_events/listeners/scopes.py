@@ -1,4 +1,4 @@
-"""Where in the scope tree an application, a query, a job and a stage have their places."""
+"""The places of an application, a query, a job and a stage in the scope tree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Scopes:
     """Makes the groups of one application.
 
     Series belong to a group that is the same in every run (application name, query name). Events come from
-    groups that also know the run; those are not kept in the tree, however many jobs a driver runs.
+    groups that also know the run. The tree does not keep those, so it stays small however many jobs run.
     """
 
     def __init__(self, root: ScopeGroup, application: ApplicationInfo, formats: ScopeFormats) -> None:
@@ -27,26 +27,26 @@ class Scopes:
             self._instance["app_attempt_id"] = application.attempt_id
 
     def application(self) -> ScopeGroup:
-        """Return the application's series."""
+        """Return the group of the application's series."""
         return self._root.child("application", self._render(self._formats.application), self._labels())
 
     def events(self) -> ScopeGroup:
-        """Return where events are counted."""
+        """Return the group in which events are counted."""
         return self._root.child("", self._render(self._formats.application), self._labels())
 
     def application_run(self) -> ScopeGroup:
-        """Return the application's events."""
+        """Return the group of the application's events."""
         return self._events("application", self._formats.application, {}, {})
 
     def query(self, name: str) -> ScopeGroup:
-        """Return a streaming query's series."""
+        """Return the group of a streaming query's series."""
         variables = {"query_name": name}
         return self._root.child(
             "query", self._render(self._formats.query, variables), self._labels(variables)
         )
 
     def query_run(self, name: str, query_id: str, run_id: str) -> ScopeGroup:
-        """Return the events of one run of a streaming query."""
+        """Return the group of the events of one run of a streaming query."""
         instance = {"query_id": query_id, "run_id": run_id}
         return self._events("query", self._formats.query, {"query_name": name}, instance)
 
@@ -60,25 +60,25 @@ class Scopes:
         return self._events("executor", self._formats.executor, {}, instance)
 
     def job(self, job_id: int, of_query: Mapping[str, str]) -> ScopeGroup:
-        """Return the events of a Spark job; ``of_query`` names the streaming query that it works for."""
+        """Return the group of a Spark job's events; ``of_query`` names the streaming query it belongs to."""
         return self._events("job", self._formats.job, of_query, {"job_id": str(job_id)})
 
     def job_series(self, job_id: int, of_query: Mapping[str, str]) -> ScopeGroup:
-        """Return the series of a Spark job, the only ones that have its id."""
+        """Return the group of a Spark job's series, the only ones with its id."""
         return self._series("job", self._formats.job, {**of_query, "job_id": str(job_id)})
 
     def stage(self, stage_id: int, attempt: int, of_query: Mapping[str, str]) -> ScopeGroup:
-        """Return the events of a stage attempt."""
+        """Return the group of a stage attempt's events."""
         instance = {"stage_id": str(stage_id), "stage_attempt": str(attempt)}
         return self._events("stage", self._formats.stage, of_query, instance)
 
     def stage_series(self, stage_id: int, attempt: int, of_query: Mapping[str, str]) -> ScopeGroup:
-        """Return the series of a stage attempt, the only ones that have its id."""
+        """Return the group of a stage attempt's series, the only ones with its id."""
         variables = {**of_query, "stage_id": str(stage_id), "stage_attempt": str(attempt)}
         return self._series("stage", self._formats.stage, variables)
 
     def sql_execution(self, execution: int) -> ScopeGroup:
-        """Return the spans of an SQL execution."""
+        """Return the group of an SQL execution's spans."""
         instance = {"sql_execution_id": str(execution)}
         return self._events("sql_execution", self._formats.application, {}, instance)
 

@@ -28,7 +28,7 @@ _SLA = types.at_least(1, types.DURATION)
 
 @dataclass(frozen=True, slots=True)
 class ListenerSettings:
-    """What is configured for the listeners; durations are in ms, sizes in bytes."""
+    """The configured settings of the listeners; durations are in ms, sizes in bytes."""
 
     sla_ms: int | None = setting(
         "spark.events.checkpoint.sla",
@@ -145,15 +145,15 @@ class ListenerSettings:
 
     @property
     def bridge_drop_oldest(self) -> bool:
-        """Whether a full bridge drops its oldest records, or else those that come new."""
+        """Whether a full bridge drops its oldest records, or else the new ones."""
         return self.bridge_drop_policy == "oldest"
 
     def detailed(self, level: str) -> bool:
-        """Return whether the spans of checkpoints are as detailed as a level says, or more."""
+        """Return whether the spans of checkpoints are at least as detailed as a level requires."""
         return DETAIL_LEVELS.index(self.detail_level) >= DETAIL_LEVELS.index(level)
 
     def sla_ms_for(self, query_name: str) -> int | None:
-        """Return the SLA of a query, in ms; None where it has none."""
+        """Return the SLA of a query, in ms; None if it has none."""
         return self.sla_ms_of_query.get(query_name, self.sla_ms)
 
 
@@ -164,10 +164,10 @@ def declared_settings() -> Iterator[Declared]:
 
 
 def read_settings(conf: Mapping[str, str]) -> tuple[ListenerSettings, list[ConfigError]]:
-    """Read the listeners' keys; a wrong value counts as absent.
+    """Read the listeners' keys; an invalid value counts as absent.
 
     Returns:
-        The settings, and one error for each wrong value.
+        The settings, and one error for each invalid value.
     """
     config = ReporterConfig("", conf)
     values, errors = read_declared(ListenerSettings, config)
@@ -177,7 +177,7 @@ def read_settings(conf: Mapping[str, str]) -> tuple[ListenerSettings, list[Confi
 
 
 def _parent_of_environment() -> TraceParent | None:
-    """Return the environment's; one that is wrong is as none, as Trace Context has it, and a warning."""
+    """Return the environment's trace parent; log and ignore an invalid one, as Trace Context requires."""
     text = os.environ.get(ENVIRONMENT, "")
     try:
         return parse_traceparent(text) if text else None

@@ -1,4 +1,4 @@
-"""The names of the records that the listeners take: Spark's own, and those that our sources add to them."""
+"""The names of the records that the listeners handle: Spark's own, and those that our sources add."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUERY_PROGRESS = _STREAMING + "QueryProgressEvent"
 QUERY_IDLE = _STREAMING + "QueryIdleEvent"
 QUERY_TERMINATED = _STREAMING + "QueryTerminatedEvent"
 
-# Ours, posted to Spark's listener bus, so that they are in event logs as well.
+# Ours, posted to Spark's listener bus, so that event logs contain them, too.
 
 APPLICATION_EXIT = "io.sparkevents.ApplicationExit"
 """The mark of ``spark-events run`` in an event log: how the driver's Python ended."""

@@ -15,31 +15,31 @@ _LONGEST = 200
 
 
 class SqlExecutionListener:
-    """Follows SQL executions, but for those of streaming queries, whose spans are the checkpoints."""
+    """Follows SQL executions, except those of streaming queries, whose spans are the checkpoints."""
 
     def __init__(self, context: ListenerContext) -> None:
         self._context = context
         self._running: dict[int, tuple[int, str]] = {}
 
     def on_start(self, record: dict[str, Any], time_ms: int) -> None:
-        """Handle SQLExecutionStart; one within another, as a subquery's, is a part of it."""
+        """Handle SQLExecutionStart; a nested execution, such as a subquery's, is part of the outer one."""
         execution, root = int(record["executionId"]), record.get("rootExecutionId")
         description = str(record.get("description") or "")
         if root in (None, execution) and parse_micro_batch(description) is None:
             self._running[execution] = (time_ms, description[:_LONGEST])
 
     def on_end(self, record: dict[str, Any], time_ms: int) -> None:
-        """Handle SQLExecutionEnd, which says what was thrown."""
+        """Handle SQLExecutionEnd, which contains what was thrown."""
         error = record.get("errorMessage")
         self._end(int(record["executionId"]), time_ms, parse_failure(error) if error else None)
 
     def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
-        """End those that the application took with it."""
+        """End the executions that still ran when the application ended."""
         for execution in list(self._running):
             self._end(execution, time_ms, None)
 
     def place_of_job(self, properties: dict[str, Any]) -> Place | None:
-        """Return the place of the execution that a job works for; None where there is none."""
+        """Return the place of the execution that a job belongs to; None if there is none."""
         given = properties.get("spark.sql.execution.root.id") or properties.get("spark.sql.execution.id")
         execution = int(given) if given is not None else -1
         return self._place(execution) if execution in self._running else None

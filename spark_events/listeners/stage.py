@@ -1,4 +1,4 @@
-"""Stage attempts: all tasks running or finished, and attempts that failed and are tried again."""
+"""Stage attempts: whether all tasks are running or finished, and failed attempts that are retried."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """A stage attempt that runs; its job is None where that is not known."""
+    """A running stage attempt; its job is None if unknown."""
 
     submitted_ms: int
     job: RunningJob | None
@@ -32,7 +32,7 @@ class _Attempt:
 
 
 class _FailedAttempt(NamedTuple):
-    """A stage attempt that failed, and may be tried again."""
+    """A failed stage attempt, which may be retried."""
 
     number: int
     time_ms: int
@@ -41,7 +41,7 @@ class _FailedAttempt(NamedTuple):
 
 
 class StageListener:
-    """Follows the stages of one application; ended ones are forgotten, failed ones until their job ends."""
+    """Follows an application's stages; forgets those that end, failed ones only when their job ends."""
 
     def __init__(self, context: ListenerContext, jobs: SparkJobListener) -> None:
         self._context = context
@@ -51,7 +51,7 @@ class StageListener:
         self._series = PassingSeries(context.settings.job_after_ms, context.settings.grace_ms)
 
     def on_submitted(self, record: dict[str, Any], time_ms: int) -> None:
-        """Handle StageSubmitted; one that follows a failed attempt shows that Spark tries again."""
+        """Handle StageSubmitted; after a failed attempt, it shows that Spark is retrying."""
         info = record["Stage Info"]
         key = stage, attempt = _key(info)
         job = self._jobs.of_stage(stage)
@@ -68,20 +68,20 @@ class StageListener:
             self._report_retried(stage, failed)
 
     def on_completed(self, record: dict[str, Any], time_ms: int) -> None:
-        """Handle StageCompleted; a failure is kept until it shows whether the stage is tried again."""
+        """Handle StageCompleted; a failure is kept until it is clear whether the stage is retried."""
         info = record["Stage Info"]
         key = stage, number = _key(info)
         reason = info.get("Failure Reason")
         failure = parse_failure(reason) if reason else None
         attempt = self._attempts.pop(key, None)
-        if attempt is None:  # it began before anybody listened
+        if attempt is None:  # it began before we listened
             job = self._jobs.of_stage(stage)
             begun_ms = int(info.get("Submission Time") or time_ms)
             work = StageWork(int(info.get("Number of Tasks") or 0))
             attempt = _Attempt(begun_ms, job, job.of_query if job else {}, work)
         elif attempt.job is not None:
             attempt.job.work.completed(failure is not None)
-        attempt.work.active = 0  # tasks of a failed attempt may go on for a while, for nothing
+        attempt.work.active = 0  # tasks of a failed attempt may run on for a while, in vain
         self._context.work.completed(key, failure is not None)
         self._context.all_subtasks.completed(key, attempt.of_query, time_ms)
         self._series.ended(key, time_ms)
@@ -90,12 +90,12 @@ class StageListener:
             self._failed[stage] = _FailedAttempt(number, time_ms, failure, attempt.of_query)
 
     def on_job_end(self, record: dict[str, Any], time_ms: int) -> None:
-        """Handle JobEnd: what failed and is no part of another job will not be tried again."""
+        """Handle JobEnd: failed stages that belong to no other job will not be retried."""
         for stage in [stage for stage in self._failed if self._jobs.of_stage(stage) is None]:
             del self._failed[stage]
 
     def on_tasks(self, record: dict[str, Any], time_ms: int) -> None:
-        """Handle the bridge's record of how an attempt's tasks stand; it has a status where that changed."""
+        """Handle the bridge's record of the state of an attempt's tasks; it has a status if that changed."""
         key = stage, number = int(record["Stage ID"]), int(record["Stage Attempt ID"])
         attempt = self._attempts.get(key)
         if attempt is not None:
@@ -121,7 +121,7 @@ class StageListener:
         self._context.emitter.emit(event, entity, group, time_ms, (status, str(record["Change"])), status)
 
     def tick(self, now_ms: int) -> None:
-        """Show the series of what has run for a while, and remove those of what ended a while ago."""
+        """Add the series of stages that have run for a while, and remove those that ended a while ago."""
         self._series.tick(now_ms)
 
     def _report_retried(self, stage: int, failed: _FailedAttempt) -> None:

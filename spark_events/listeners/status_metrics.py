@@ -1,4 +1,4 @@
-"""A job's status as metrics: which it is, for how long, and Flink's times in each status."""
+"""A job's status as metrics: the current one, its duration, and Flink's times in each status."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Stays:
     """Adds up how long something was in each of its states.
 
     Attributes:
-        state: the state that it is in; None before the first.
-        since_ms: when that began, in ms since the epoch.
+        state: the current state; None before the first.
+        since_ms: when it began, in ms since the epoch.
     """
 
     def __init__(self, clock: Clock = now_ms) -> None:
@@ -30,7 +30,7 @@ class Stays:
         self._totals: dict[object, int] = {}
 
     def enter(self, state: object, time_ms: int) -> None:
-        """Enter a state at a time in ms since the epoch; a stay in the same state goes on."""
+        """Enter a state at a time in ms since the epoch; re-entering the current state changes nothing."""
         if state == self.state:
             return
         if self.state is not None:
@@ -39,7 +39,7 @@ class Stays:
         self.state, self.since_ms = state, time_ms
 
     def is_in(self, state: object) -> int:
-        """Return 1 in that state, 0 otherwise."""
+        """Return 1 if the current state is this one, 0 otherwise."""
         return int(self.state == state)
 
     def time_ms(self, state: object) -> int:
@@ -47,17 +47,17 @@ class Stays:
         return max(0, self._clock() - self.since_ms) if self.state == state else 0
 
     def total_ms(self, state: object) -> int:
-        """Return how long it was in a state in sum, the present stay included, in ms."""
+        """Return the total time in a state, including the current stay, in ms."""
         return self._totals.get(state, 0) + self.time_ms(state)
 
 
 def register_stays(
     group: ScopeGroup, base: str, stays: Stays, state: object, described_as: str, enabled: Collection[str]
 ) -> None:
-    """Register ``<base>State``, ``<base>Time`` and ``<base>TimeTotal`` of a state, those that are enabled.
+    """Register those of ``<base>State``, ``<base>Time`` and ``<base>TimeTotal`` that are enabled.
 
-    ``described_as`` is a clause that is true in that state; ``enabled`` is some of STATE, CURRENT_TIME and
-    TOTAL_TIME.
+    ``described_as`` is a clause that describes the state; ``enabled`` contains some of STATE, CURRENT_TIME
+    and TOTAL_TIME.
     """
     if STATE in enabled:
         gauge = Gauge(lambda: stays.is_in(state), description=f"1 while {described_as}, 0 otherwise.")
@@ -71,7 +71,7 @@ def register_stays(
 
 
 class StatusMetrics:
-    """The status of one job; of a query, over all its runs, of which the newest is followed."""
+    """The status of one job; for a query, across all its runs, following the newest."""
 
     def __init__(self, group: ScopeGroup, enabled: Collection[str], clock: Clock = now_ms) -> None:
         self._clock = clock
@@ -90,23 +90,23 @@ class StatusMetrics:
         register_gauges(group, readings)
 
     def follow(self, tracker: JobStatusTracker) -> None:
-        """Follow the changes of a run from now on, and those of no run before it."""
+        """Follow only the changes of this run from now on, no longer those of an earlier run."""
         self._followed = tracker
         tracker.on_change = lambda status, time_ms: self._changed(tracker, status, time_ms)
 
     def follows(self, tracker: JobStatusTracker) -> bool:
-        """Return whether these are the metrics of a run, and not those of one after it."""
+        """Return whether these metrics follow this run, and not a later one."""
         return tracker is self._followed
 
     @property
     def status(self) -> object:
-        """The status now; None before the first."""
+        """The current status; None before the first."""
         return self._stays.state
 
     def downtime_ms(self) -> int | None:
         """Return how long it has not been running, in ms; 0 while it runs, None after it ended on purpose.
 
-        Flink says -1 there, which would be a time in a chart.
+        Flink returns -1 in the last case, which would look like a time in a chart.
         """
         if self.status in (JobStatus.FINISHED, JobStatus.CANCELED):
             return None

@@ -15,9 +15,9 @@ from spark_events.listeners.restart_counts import RestartCounts
 
 
 class StreamingQuery:
-    """A query, known by its id. It owns its checkpoint watch, and counts its restarts.
+    """A query, identified by its id. It owns its checkpoint watch, and counts its restarts.
 
-    Each method is told which run a record is of: one that ended late may not be the newest.
+    Each method gets the run that a record belongs to: a run that ends late may not be the newest.
     """
 
     def __init__(self, context: ListenerContext, restarts: RestartCounts, series: QuerySeries) -> None:
@@ -29,11 +29,11 @@ class StreamingQuery:
 
     @property
     def name(self) -> str:
-        """The name that the newest run gave it."""
+        """The name of the newest run."""
         return self._newest.name if self._newest is not None else ""
 
     def begin_run(self, started: dict[str, Any], series: QuerySeries, time_ms: int) -> QueryRun:
-        """Begin a run by its QueryStarted: CREATED, or RESTARTING where the query ran before."""
+        """Begin a run from its QueryStarted: CREATED, or RESTARTING if the query ran before."""
         before, self.series = self._newest, series
         self._newest = run = QueryRun(self._context, started, time_ms, before)
         series.follow(run, started.get("triggerIntervalMs"))
@@ -47,7 +47,7 @@ class StreamingQuery:
         return run
 
     def begin_batch(self, run: QueryRun, batch: int, time_ms: int) -> None:
-        """Called when a micro-batch has begun; one that is on its way has begun before."""
+        """Called when a micro-batch has begun; a call for the running batch changes nothing."""
         if run.batch is not None:
             return
         run.batch = (batch, time_ms)
@@ -56,7 +56,7 @@ class StreamingQuery:
         self.watch.start(time_ms)
 
     def take_progress(self, run: QueryRun, progress: dict[str, Any], time_ms: int) -> None:
-        """Handle Spark's progress of one trigger, which is a checkpoint where it had something to do."""
+        """Handle Spark's progress of one trigger, which is a checkpoint if there was something to do."""
         self.series.metrics.update(progress)
         if not is_checkpoint(progress):
             self.rest(run, time_ms)
@@ -71,7 +71,7 @@ class StreamingQuery:
         run.tracker.change(JobStatus.RUNNING, time_ms)
 
     def rest(self, run: QueryRun, time_ms: int) -> None:
-        """Called when the run lives, and has nothing to do."""
+        """Called when the run is alive but has nothing to do."""
         run.batch = None
         self.series.checkpoints.metrics.in_progress = 0
         run.initialize(time_ms, -1)
@@ -79,7 +79,7 @@ class StreamingQuery:
         self.watch.stop()
 
     def fail(self, run: QueryRun, failure: Failure, time_ms: int) -> None:
-        """End a run by a failure; the query owes its next checkpoint all the same."""
+        """End a run with a failure; the query still owes its next checkpoint."""
         if run.batch is not None:
             self.series.checkpoints.failed(run, *run.batch, time_ms, failure)
         self._context.failures.report(
@@ -98,12 +98,12 @@ class StreamingQuery:
         self.watch.stop()
 
     def tick(self, now_ms: int) -> None:
-        """Report a checkpoint that is overdue now."""
+        """Report a checkpoint that is now overdue."""
         if self._newest is not None:
             self.watch.tick(self._newest, now_ms)
 
     def _restart_if_resumed(self, run: QueryRun, batch: int, time_ms: int) -> None:
-        """Keep the run's first batch; if it is not 0, it goes on from the checkpoint of an earlier driver."""
+        """Keep the run's first batch; if it is not 0, the run resumes an earlier driver's checkpoint."""
         run.first_batch = batch if run.first_batch is None else run.first_batch
         if batch > 0 and run.tracker.status is JobStatus.CREATED:
             self._restart(run, time_ms)

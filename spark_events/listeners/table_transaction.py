@@ -1,4 +1,4 @@
-"""Events of tables that are made all at once or not at all (``spark_events.ctas``)."""
+"""Events of tables that are created atomically (``spark_events.ctas``)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _REPORTED = ("level", "purpose", "reason", "durationMs", "rows", "bytes", "files
 
 
 class TableTransactionListener:
-    """Tells how far each transaction of a table is."""
+    """Reports how far each table transaction has come."""
 
     def __init__(self, context: ListenerContext) -> None:
         self._context = context

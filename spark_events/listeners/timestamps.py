@@ -10,7 +10,7 @@ LATEST_MS = (2**63 - 1) // 1_000_000
 
 
 def parse_timestamp_ms(text: str) -> int:
-    """Return ms since the epoch of ``2026-11-21T04:38:42.694Z``."""
+    """Return a time like ``2026-11-21T04:38:42.694Z`` in ms since the epoch."""
     moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=timezone.utc)
@@ -18,10 +18,10 @@ def parse_timestamp_ms(text: str) -> int:
 
 
 def record_time_ms(record: dict[str, Any]) -> int | None:
-    """Return when a record's happening was, by the record itself; None where it does not say.
+    """Return the time that a record itself gives for what happened; None if it gives none.
 
     Raises:
-        ValueError, TypeError, KeyError: what stands there is no time, or none that can be.
+        ValueError, TypeError, KeyError: the value is not a time, or an impossible one.
     """
     time_ms = _written_time_ms(record)
     if time_ms is not None and not 0 <= time_ms <= LATEST_MS:

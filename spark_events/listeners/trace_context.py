@@ -1,4 +1,4 @@
-"""Joining an outer trace, an Airflow task's say: W3C Trace Context's ``traceparent``."""
+"""The link to an outer trace, such as an Airflow task's: W3C Trace Context's ``traceparent``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FORM = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TraceParent:
-    """A span outside the application, of which the application is a part.
+    """A span outside the application, which the application is part of.
 
     Attributes:
         trace_id: 32 hexadecimal digits.
@@ -33,7 +33,7 @@ def parse_traceparent(text: str) -> TraceParent:
     """Read a ``traceparent`` header.
 
     Raises:
-        ValueError: it is none; says why.
+        ValueError: it is not a valid one; the message says why.
     """
     match = _FORM.fullmatch(text.strip())
     if match is None or match["version"] == "ff" or (match["version"] == "00" and match["more"]):

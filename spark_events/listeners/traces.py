@@ -1,4 +1,4 @@
-"""Where spans belong: ids that a replay repeats, parents, and which traces are reported."""
+"""The places of spans in traces: ids that a replay reproduces, parents, and which traces are reported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Place:
     Attributes:
         trace_id: 32 hexadecimal digits.
         span_id: 16 hexadecimal digits.
-        parent: the place of the span that it is a part of; None for the root.
+        parent: the place of its parent span; None for the root.
     """
 
     trace_id: str
@@ -36,51 +36,51 @@ _SKEW_MS = 1_000
 
 
 def ended_span(name: str, start_ms: int, end_ms: int, failure: Failure | None = None) -> SpanBuilder:
-    """Begin the span of what has ended, never before its start."""
+    """Return the builder of a span that has ended, with an end that is never before its start."""
     end_ms = max(start_ms, end_ms)
     return Span.builder(CLASS_SCOPE, name).set_times_ms(start_ms, end_ms).set_failure(failure, end_ms)
 
 
 class RecentTimes:
-    """The times of the spans that were seen last, by their ids."""
+    """The times of the most recent spans, by span id."""
 
     def __init__(self, most: int = 10_000) -> None:
         self._most = most
         self._times: dict[str, int] = {}
 
     def put(self, span_id: str, time_ms: int) -> None:
-        """Keep a time in ms; of several of one span the latest."""
+        """Keep a time in ms; if a span has several, keep the latest."""
         self._times[span_id] = max(time_ms, self._times.pop(span_id, 0))
         if len(self._times) > self._most:
             del self._times[next(iter(self._times))]
 
     def get(self, span_id: str) -> int:
-        """Return a span's time in ms; 0 where none is known."""
+        """Return a span's time in ms; 0 if unknown."""
         return self._times.get(span_id, 0)
 
     def take(self, span_id: str) -> int:
-        """Return a span's time in ms, and forget it; 0 where none is known."""
+        """Return and forget a span's time in ms; 0 if unknown."""
         return self._times.pop(span_id, 0)
 
 
 class Traces:
     """Gives the spans of one application their places, and reports them.
 
-    The application is a trace, or a part of the one that ``spark.traces.parent`` names; its queries, SQL
-    executions and jobs are below it. Each checkpoint is a trace of its own, for a query may run for weeks.
+    The application is a trace, or part of the one that ``spark.traces.parent`` names; its queries, SQL
+    executions and jobs are below it. Each checkpoint is its own trace, because a query may run for weeks.
     """
 
     def __init__(self, emitter: Emitter, settings: ListenerSettings) -> None:
         self._emitter = emitter
         self._parent = settings.trace_parent
-        # As OpenTelemetry's TraceIdRatioBased: the lower 64 bits against a bound.
+        # Like OpenTelemetry's TraceIdRatioBased: compare the lower 64 bits with a bound.
         self._bound = round(settings.sampling_ratio * 2**64)
         self.application = self._place_of_application()
         self._ended = RecentTimes()
         self._latest_part = RecentTimes()
 
     def below(self, parent: Place, name: str, entity: Entity, *occasion: str) -> Place:
-        """Return the place of an entity's span below another; the occasion tells it from its namesakes."""
+        """Return the place of an entity's span below another; the occasion tells apart spans of one name."""
         return Place(parent.trace_id, self._span_id(name, entity, *occasion), parent)
 
     def own_trace(self, name: str, entity: Entity, *occasion: str) -> Place:
@@ -96,10 +96,10 @@ class Traces:
             group.add_span(span.set_attribute("job.kind", entity.kind))
 
     def _align(self, span: SpanBuilder, place: Place) -> None:
-        """Let a span end no earlier than its parts.
+        """Make a span end no earlier than its children.
 
-        Spark takes the times of a job and of the SQL execution around it on two threads, and of the end of a
-        query none at all: by some ms, a part may seem to end after the whole.
+        Spark takes the times of a job and of the SQL execution around it on two threads, and gives no time
+        for the end of a query, so a child may seem to end some ms after its parent.
         """
         start_ms, end_ms = span.times_ms
         end_ms = max(end_ms, self._latest_part.take(place.span_id))
@@ -112,7 +112,7 @@ class Traces:
         span.set_times_ms(start_ms, end_ms)
 
     def _end_of_whole(self, place: Place) -> int:
-        """Return when the nearest span around it ended that was reported already, in ms; 0 for none."""
+        """Return when the nearest ancestor that was already reported ended, in ms; 0 for none."""
         whole = place.parent
         while whole is not None and not self._ended.get(whole.span_id):
             whole = whole.parent
@@ -130,5 +130,5 @@ class Traces:
 
     def _sampled(self, trace_id: str) -> bool:
         if self._parent is not None and trace_id == self._parent.trace_id:
-            return self._parent.sampled  # whoever began the trace has decided
+            return self._parent.sampled  # decided by whoever began the trace
         return int(trace_id[16:], 16) < self._bound

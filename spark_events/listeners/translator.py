@@ -31,11 +31,11 @@ Handler = Callable[[dict[str, Any], int], None]
 
 
 class ExtensionHandlers(Protocol):
-    """What takes records beside the listeners."""
+    """Additional handlers of records, besides the listeners."""
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
-        """What takes a record, by its name."""
+        """Return the handlers, by name of the record."""
 
     def tick(self, now_ms: int) -> None:
         """Called as time passes."""
@@ -46,19 +46,19 @@ Extension = Callable[[ListenerContext, Registry, str], ExtensionHandlers]
 
 
 class SparkListeners:
-    """The one translator from Spark's records to events, whatever source they come from.
+    """The translator from Spark's records to events, whatever source they come from.
 
-    Not safe to use from several threads; a source calls it from one.
+    Not safe to use from several threads; a source calls it from only one.
 
     Args:
         registry: where events, spans and metrics go.
-        settings: what is configured for the listeners.
+        settings: the listeners' settings.
         enrichers: label failures.
-        spark_version: of the application; an event log says it itself.
-        extension: adds handlers of records, each before those that there are; None adds none.
+        spark_version: of the application; an event log contains its own.
+        extension: adds handlers of records, each called before the existing ones; None adds none.
 
     Attributes:
-        stumbled: records that could not be taken; each kind of error is logged once.
+        stumbled: how many records could not be handled; each kind of error is logged once.
     """
 
     def __init__(
@@ -82,12 +82,12 @@ class SparkListeners:
 
     @property
     def wants_sums(self) -> bool:
-        """Whether anybody wants what tasks have taken in sum: spans and metrics say it."""
+        """Whether the sums of the tasks' metrics are needed, which spans and metrics contain."""
         return self._registry.has_reporters(SPANS) or self._registry.has_reporters(METRICS)
 
     @property
     def clock_ms(self) -> int:
-        """The latest time that a record has told, in ms since the epoch."""
+        """The latest time in any record so far, in ms since the epoch."""
         return self._clock_ms
 
     @property
@@ -97,12 +97,12 @@ class SparkListeners:
         return bool(tracker and tracker.status and tracker.status.terminal)
 
     def on_record(self, record: dict[str, Any], received_ms: int | None = None) -> None:
-        """Handle one record, in the order in which Spark posted them.
+        """Handle one record; records must come in the order in which Spark posted them.
 
         Args:
             record: as ``JsonProtocol`` writes it.
-            received_ms: when it came, in ms since the epoch, for a record that does not say when it was;
-                None where that is not known, and the time of the record before it is taken.
+            received_ms: when it arrived, in ms since the epoch, for a record without a time of its own; if
+                it is None, such a record gets the time of the previous one.
         """
         name = str(record.get("Event"))
         if name == spark_records.LOG_START:
@@ -121,11 +121,11 @@ class SparkListeners:
                     self._stumble(name, error)
 
     def close(self) -> None:
-        """Release what the listeners hold besides memory; no record may come any more."""
+        """Release what the listeners hold besides memory; no record may come afterwards."""
         self._enrichers.close()
 
     def tick(self, now_ms: int) -> None:
-        """Called as time passes: some things happen by not happening."""
+        """Called as time passes: some events are due because something did not happen."""
         if not self.ended:
             for tick in self._tickers:
                 tick(now_ms)
@@ -170,7 +170,7 @@ class SparkListeners:
         self._tickers = (*self._tickers, extension.tick)
 
     def _begin_all(self, context: ListenerContext, queries: QueryListener) -> None:
-        """Add to the listener of queries those of all else that an application does."""
+        """Add the listeners of everything else in an application to the query listener."""
         context.work.register(context.scopes.application())
         self._application = ApplicationListener(context, self._spark_version)
         executions = SqlExecutionListener(context)

@@ -1,4 +1,4 @@
-"""How far the work of stages and jobs is, and what it has cost so far."""
+"""The progress of stages and jobs, and what they have cost so far."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class StageWork:
         tasks: how many there are to run.
         active: how many run now.
         finished: how many have finished.
-        failed: how often one failed.
-        sums: over all that have ended, by name.
+        failed: how many task attempts failed.
+        sums: the sums over all tasks that have ended, by name.
     """
 
     def __init__(self, tasks: int) -> None:
@@ -78,7 +78,7 @@ class StageWork:
 
 
 class JobWork:
-    """The stages of one job, and their tasks; made with how many there are of each."""
+    """The stages of one job and their tasks; created with the number of each."""
 
     def __init__(self, stages: int, tasks: int) -> None:
         self._stages, self._tasks = stages, tasks

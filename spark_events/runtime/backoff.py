@@ -1,4 +1,4 @@
-"""Pauses between tries: longer each time, never quite the same, and short once the end has begun."""
+"""Pauses between tries: each longer than the last, with jitter, and cut short once shutdown has begun."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ GIVE_UP_BEFORE_S = 0.2
 
 
 class Backoff:
-    """The pauses of one thread that tries something again and again.
+    """The pauses of one thread that retries something.
 
     Attributes:
-        tries: how many failed in a row.
+        tries: how many tries in a row have failed.
     """
 
     def __init__(self) -> None:
@@ -29,32 +29,32 @@ class Backoff:
 
     @property
     def closing(self) -> bool:
-        """Whether the end has begun."""
+        """Whether shutdown has begun."""
         return self._closing.is_set()
 
     @property
     def elapsed_s(self) -> float:
-        """For how long it has been failing, in s."""
+        """How long the tries have been failing, in s."""
         return time.monotonic() - self._since
 
     def close(self, deadline: float) -> None:
-        """Begin the end: no pause goes beyond a time of ``time.monotonic``."""
+        """Begin shutdown: from now on, no pause extends past ``deadline``, a time of ``time.monotonic``."""
         self._deadline = deadline
         self._closing.set()
 
     def failed(self) -> int:
-        """Count a try that failed, and return how many did in a row."""
+        """Count a failed try, and return how many in a row have failed."""
         if not self.tries:
             self._since = time.monotonic()
         self.tries += 1
         return self.tries
 
     def succeeded(self) -> None:
-        """Begin again with short pauses."""
+        """Go back to short pauses."""
         self.tries = 0
 
     def pause(self, asked_ms: int | None) -> bool:
-        """Wait before the next try; tell whether there is time for one.
+        """Wait before the next try, and return whether there is time for it.
 
         Args:
             asked_ms: the pause that the destination asked for, in ms.

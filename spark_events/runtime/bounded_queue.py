@@ -1,4 +1,4 @@
-"""A queue that is bounded in items and in bytes, and gives up what hurts least first."""
+"""A queue bounded in items and in bytes, which drops the least important items first."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class QueueBounds:
     """What a queue may hold.
 
     Attributes:
-        max_items: how many items.
-        max_bytes: their estimated size, in bytes.
-        drop_oldest: what a full queue drops: its oldest item, or else what comes new.
+        max_items: the most items it may hold.
+        max_bytes: the most they may take, as estimated, in bytes.
+        drop_oldest: whether a full queue drops its oldest item, or else the new one.
     """
 
     max_items: int = 10_000
@@ -35,9 +35,9 @@ class Item(NamedTuple):
 
     Attributes:
         method: its name.
-        arguments: what it gets.
+        arguments: what it is called with.
         size: their estimated size, in bytes.
-        routine: whether its loss hurts less than that of others.
+        routine: whether losing it matters less than losing others.
     """
 
     method: str
@@ -67,11 +67,11 @@ class BoundedQueue:
         return 2 * len(self) > self._bounds.max_items or 2 * self.bytes > self._bounds.max_bytes
 
     def put(self, item: Item) -> int:
-        """Append an item, and return how many had to be dropped for it, itself included."""
+        """Append an item, and return how many items that made it drop, possibly including the new one."""
         bounds, dropped = self._bounds, 0
         if bounds.drop_oldest:
             while not self._fits(item, *self._all_bounds) and len(self):
-                # The oldest routine item, or where there is none the oldest of all.
+                # The oldest routine item, or, if there is none, the oldest of all.
                 self._pop(self._routine or self._lasting)
                 dropped += 1
         elif not self._fits(item, *(self._routine_bounds if item.routine else self._all_bounds)):
@@ -108,7 +108,7 @@ class BoundedQueue:
 
 
 def estimate_bytes(item: Event | Span) -> int:
-    """Return what an event or a span takes in memory, roughly, in bytes, without its variables."""
+    """Return roughly how much memory an event or a span takes without its variables, in bytes."""
     size = _ITEM_BYTES + _text_bytes(item.attributes)
     if isinstance(item, Event):
         return size + len(item.body)

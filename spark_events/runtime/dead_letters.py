@@ -1,4 +1,4 @@
-"""Records that their destination will never take, put aside for a person to look at."""
+"""Records that their destination has refused for good, set aside for a person to look at."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Readable = Callable[[bytes], Any]
 
 
 class DeadLetters:
-    """A file of JSON lines, each a record and why it was refused; a full one replaces the one before it.
+    """A file of JSON lines: refused records and the reasons. A full file replaces the previous one.
 
     Args:
         path: the file.
-        max_bytes: its size and that of the older one together, in bytes.
-        readable: returns a record as JSON can carry it.
-        dropped: told how many records went with a file that was replaced.
+        max_bytes: the most that this file and the previous one may take together, in bytes.
+        readable: returns a record in a form that JSON can hold.
+        dropped: called with the number of records lost when a file is replaced.
     """
 
     def __init__(self, path: Path, max_bytes: int, readable: Readable, dropped: Dropped) -> None:

@@ -1,4 +1,4 @@
-"""What a sending reporter needs around it: its journals, its spool, its sender, its refused records."""
+"""The parts around a sending reporter: its journals, its spool, its sender, its refused records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DEAD_LETTERS_SHARE = 8
 class Delivery:
     """Everything between a sending reporter's ``notify`` and its ``send``.
 
-    A journal that cannot be opened costs durability and nothing else: records then wait in memory.
+    If a journal cannot be opened, only durability is lost: records then wait in memory.
     """
 
     def __init__(self, reporter: SendingReporter, setup: ReporterSetup, account: ReporterAccount) -> None:
@@ -40,13 +40,13 @@ class Delivery:
         self._sender = Sender(reporter, self.spool, letters, account)
 
     def start(self) -> None:
-        """Begin to send."""
+        """Start sending."""
         if left := self.spool.pending:
             logger.info("%s sends %d item(s) first that an earlier run left behind", self._title, left)
         self._sender.start()
 
     def finish(self, deadline: float) -> bool:
-        """Send what is left, until a time of ``time.monotonic``, and say what stays.
+        """Send what is left until ``deadline``, a time of ``time.monotonic``, and log what stays unsent.
 
         Returns:
             Whether the sending thread has ended, so that the reporter may be closed.

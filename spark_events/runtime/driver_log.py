@@ -1,4 +1,4 @@
-"""How the framework's messages look in a driver whose application has not set up logging."""
+"""The framework's log messages in a driver whose application has not set up logging."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from spark_events.runtime.log_once import logger
 class DriverLog(logging.Handler):
     """Writes warnings and errors to standard error, one line each, with the framework's name and the level.
 
-    Once the application has a handler of its own, in the root logger, that one has the messages alone.
-    Python itself would write them bare, and nobody could tell whose they are.
+    Once the application adds a handler of its own to the root logger, only that handler writes them.
+    Python's default would print the bare message, and nobody could tell where it comes from.
     """
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -13,14 +13,14 @@ _TYPES = tuple(metric_type.value for metric_type in MetricType)
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One pattern of a filter; the names of the list are one regular expression."""
+    """One pattern of a filter; its list of names is compiled to one regular expression."""
 
     scope: re.Pattern[str]
     names: re.Pattern[str]
     types: frozenset[str]
 
     def matches(self, scope: str, name: str, metric_type: str) -> bool:
-        """Return whether scope, name and type, where there is one, all match."""
+        """Return whether the scope, the name and, if there is one, the type all match."""
         return (
             self.scope.fullmatch(scope) is not None
             and self.names.fullmatch(name) is not None
@@ -32,7 +32,7 @@ class Filter:
     """Decides what a reporter gets to see. Excludes win over includes.
 
     Args:
-        includes: the patterns of ``filter.includes``; none lets all pass.
+        includes: the patterns of ``filter.includes``; without any, everything passes.
         excludes: the patterns of ``filter.excludes``.
     """
 
@@ -42,7 +42,7 @@ class Filter:
         self._seen: dict[tuple[tuple[str, ...], str, str], bool] = {}
 
     def passes(self, logical_scope: tuple[str, ...], name: str, metric_type: str = "") -> bool:
-        """Return whether something of this name, added in this scope, is for the reporter."""
+        """Return whether the reporter is to see something with this name in this scope."""
         key = (logical_scope, name, metric_type)
         if key not in self._seen:
             scope = ".".join(logical_scope)

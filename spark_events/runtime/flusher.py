@@ -1,4 +1,4 @@
-"""Flushes a reporter, and tries again for as long as its destination is away."""
+"""Flushes a reporter, and retries while its destination is unavailable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spark_events.runtime.stats import ReporterAccount
 
 
 class Flusher:
-    """Flushes one reporter. Used by its thread alone, but for the backoff, which others may close."""
+    """Flushes one reporter. Only its thread uses this, except that others may close the backoff."""
 
     def __init__(self, reporter: Reporter, inbox: Inbox, backoff: Backoff, account: ReporterAccount) -> None:
         self._reporter = reporter
@@ -25,7 +25,7 @@ class Flusher:
             items: how many it was given since the last flush; they count as reported, failed or dropped.
 
         Returns:
-            False where nothing gets through, and the end leaves no time for another try.
+            False if nothing gets through and shutdown leaves no time for another try.
         """
         while True:
             try:

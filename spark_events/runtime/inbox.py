@@ -10,7 +10,7 @@ from spark_events.runtime.stats import ReporterStats
 
 
 class Inbox:
-    """A bounded queue between threads; only ``take`` ever waits. What it drops, it counts."""
+    """A bounded queue between threads; only ``take`` ever blocks. It counts what it drops."""
 
     def __init__(self, bounds: QueueBounds, stats: ReporterStats) -> None:
         self._stats = stats
@@ -30,7 +30,7 @@ class Inbox:
 
     @property
     def bytes(self) -> int:
-        """What the items that wait take in memory, roughly, in bytes."""
+        """Roughly how much memory the waiting items take, in bytes."""
         return self._queue.bytes
 
     @property
@@ -41,7 +41,7 @@ class Inbox:
     # -- any thread ----------------------------------------------------------------------------------
 
     def put(self, item: Item) -> None:
-        """Add an item; a full queue drops as it is configured to, a closed one drops what comes."""
+        """Add an item; a full queue drops the oldest or the new one, as configured, a closed one the new."""
         if os.getpid() != self._process:
             return  # a forked child has no thread that takes, and nothing to report
         with self._changed:
@@ -55,14 +55,14 @@ class Inbox:
                 self._changed.notify()
 
     def close(self) -> None:
-        """Refuse what comes from now on; what waits can still be taken."""
+        """Refuse new items from now on; those that wait can still be taken."""
         with self._changed:
             self._closed = True
             self._refusal = "close"
             self._changed.notify()
 
     def abandon(self) -> int:
-        """Count all that is here as dropped, for the thread that takes has not ended; return how many."""
+        """Count everything here as dropped, because the taking thread has not ended; return how many."""
         with self._changed:
             self._abandoned = True
             left = self.pending
@@ -79,7 +79,7 @@ class Inbox:
             timeout_s: how long to wait for one, in s; None waits for ever.
 
         Returns:
-            The items; none when it is closed and empty; None where nothing came in time.
+            The items; an empty list if the inbox is closed and empty; None if nothing came in time.
         """
         with self._changed:
             if not self._queue and not self._closed:
@@ -92,20 +92,20 @@ class Inbox:
             return batch
 
     def finish_batch(self) -> None:
-        """End the flight of what was taken: it is delivered, or counted as what became of it."""
+        """Declare the taken items no longer in flight: they are delivered, or counted by their outcome."""
         self._in_flight = 0
 
     def refuse(self) -> None:
-        """Drop what waits and what comes: the reporter could not be opened."""
+        """Drop all waiting and future items: the reporter could not be opened."""
         with self._changed:
             self._refusal = self._refusal or "not_open"
             self._stats.drop("not_open", self._queue.clear())
 
     def give_up(self, in_hand: int) -> int | None:
-        """Drop what waits, and what the reporter has in hand: nothing gets through before the end.
+        """Drop all items that wait or are with the reporter: nothing will get through before shutdown.
 
         Returns:
-            How many items that are; None where ``abandon`` has counted them already.
+            How many items those are; None if ``abandon`` has already counted them.
         """
         with self._changed:
             if self._abandoned:

@@ -18,22 +18,22 @@ from spark_events.api import (
 )
 
 
-# There is one of each; a hash over all its fields would cost each event.
+# Each kind exists once, so identity is enough: a hash over all fields would slow down every event.
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
     """One kind of reporter, or the listeners of jobs.
 
     Attributes:
-        name: as ``spark-events plugins`` and metrics call it.
-        title: as in sentences.
-        prefix: what its plugins' keys begin with.
-        names_key: the key of the list of those to start.
+        name: its name in ``spark-events plugins`` and in metrics.
+        title: its name in sentences.
+        prefix: the prefix of its plugins' keys.
+        names_key: the key of the list of plugins to start.
         entry_points: the entry-point group of its factories.
         factory: the base class of its factories.
-        reporter: the base class of what they make.
+        reporter: the base class of what these factories make.
         typed: whether its filters have a type part.
         scoped: whether it has filters, variables and names in the scope tree at all.
-        flinks_names_key: Flink's own name of that list; empty where it is ``names_key`` anyway.
+        flinks_names_key: Flink's own name for that key; empty if it is the same as ``names_key``.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Says what was dropped: in the log and as an event, once a minute at the most for each place and cause."""
+"""Reports what was dropped: in the log and as an event, at most once a minute for each place and cause."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Watched:
     """A place where things are dropped.
 
     Attributes:
-        group: whose variables the events carry.
-        read: returns how many were dropped so far, by cause.
-        causes: by cause, a clause that says why and names the key to set.
-        reported: by cause, how many were reported so far.
-        reported_at: by cause, when; a time of ``time.monotonic``.
+        group: the group whose variables the events carry.
+        read: returns how many have been dropped so far, by cause.
+        causes: by cause, a clause that gives the reason and names the key to set.
+        reported: by cause, how many have been reported so far.
+        reported_at: by cause, when they were last reported; a time of ``time.monotonic``.
     """
 
     title: str
@@ -47,10 +47,10 @@ class Losses:
         self._places.append(Watched(title, group, read, causes))
 
     def report(self, *, at_the_end: bool = False) -> None:
-        """Report what is new.
+        """Report new losses.
 
         Args:
-            at_the_end: also what was reported less than a minute ago; then in the log alone.
+            at_the_end: include causes reported less than a minute ago; these go only to the log.
         """
         now = time.monotonic()
         for place in self._places:

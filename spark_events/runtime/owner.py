@@ -1,4 +1,4 @@
-"""Who runs a transaction: a process, by what tells it from all others."""
+"""The process that runs a transaction, and what distinguishes it from all others."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Owner:
 
     Attributes:
         host: its machine's name.
-        pid: its number there.
-        started: when it started, in the kernel's ticks; empty where the system does not tell.
-        space: which boot of the machine, and which of its process namespaces, the number is of.
+        pid: its process id there.
+        started: when it started, in the kernel's ticks; empty if the system does not say.
+        space: the boot of the machine and the process namespace in which the pid is valid.
         application: the Spark application's id.
     """
 
@@ -31,13 +31,13 @@ class Owner:
 
     @classmethod
     def this_process(cls, application: str) -> Owner:
-        """Return the process that runs now."""
+        """Return the current process."""
         pid = os.getpid()
         return cls(socket.gethostname(), pid, _started(pid), _space(), application)
 
     @property
     def is_dead(self) -> bool:
-        """Whether it is certain that the process is gone: only its own machine can tell."""
+        """Whether the process is certainly gone; only its own machine can tell."""
         if not self.started or self.host != socket.gethostname() or self.space != _space():
             return False
         return _started(self.pid) != self.started
@@ -48,7 +48,7 @@ class Owner:
 
 def _started(pid: int) -> str:
     try:
-        # The command's name, in brackets, may have spaces in it.
+        # The command's name, in parentheses, may contain spaces.
         fields = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:
         return ""

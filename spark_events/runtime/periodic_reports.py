@@ -1,4 +1,4 @@
-"""When a metric reporter that pushes is to report, and what becomes of its reports."""
+"""The schedule of a metric reporter that pushes, and the outcome of its reports."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from spark_events.runtime.stats import ReporterAccount
 
 
 class PeriodicReports:
-    """Lets a reporter report once in an interval, from now on. Used by the reporter's thread alone.
+    """Lets a reporter report once per interval from now on. Only the reporter's thread uses this.
 
-    A report that does not get through is not repeated: the next one says more.
+    A report that does not get through is not repeated: the next one is more up to date.
     """
 
     def __init__(self, reporter: Scheduled, interval_ms: int, account: ReporterAccount) -> None:
@@ -24,11 +24,11 @@ class PeriodicReports:
 
     @property
     def due_in_s(self) -> float:
-        """How long it is until the next report, in s; 0 where it is late."""
+        """The time until the next report, in s; 0 if it is overdue."""
         return max(0.0, self._due - time.monotonic())
 
     def report_if_due(self) -> None:
-        """Report when the interval is over; after a late report, the intervals it missed are skipped."""
+        """Report if the interval is over; after a late report, skip the missed intervals."""
         if time.monotonic() >= self._due:
             self.report()
             self._due = time.monotonic() + self._interval_s

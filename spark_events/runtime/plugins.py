@@ -18,12 +18,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """An installed plugin that was not imported yet.
+    """An installed plugin, not yet imported.
 
     Attributes:
-        name: the entry point's name; what a configuration calls it.
+        name: the entry point's name, which a configuration uses.
         target: ``module:Class``.
-        distribution: the package that brought it; empty where that is not known.
+        distribution: the package that provides it; empty if unknown.
         version: that package's version.
     """
 
@@ -35,7 +35,7 @@ class Plugin:
 
 @cache
 def installed(group: str) -> Mapping[str, Plugin]:
-    """Return the plugins of an entry-point group by name; nothing of theirs is imported."""
+    """Return the plugins of an entry-point group by name, without importing them."""
     plugins: dict[str, Plugin] = {}
     for point in importlib_metadata.entry_points(group=group):
         dist = point.dist
@@ -47,10 +47,10 @@ def installed(group: str) -> Mapping[str, Plugin]:
 
 
 def load_class(target: str, base: type[T], key: str) -> type[T]:
-    """Import ``module:Class``; the key is the one that asks for it, for the error message.
+    """Import ``module:Class`` and return the class; error messages name the key that asks for it.
 
     Raises:
-        ConfigError: it cannot be imported, or is no such class.
+        ConfigError: it cannot be imported, or is not a subclass of ``base``.
     """
     module_name, _, class_name = target.partition(":")
     try:
@@ -70,7 +70,7 @@ def load_factory(kind: Kind, name: str, key: str) -> ReporterFactory:
     """Make the factory that a configuration names: an entry point, or ``module:Class``.
 
     Raises:
-        ConfigError: there is no such factory, or it cannot be made; names those that there are.
+        ConfigError: there is no such factory (the message lists those that exist), or it cannot be made.
     """
     plugin = installed(kind.entry_points).get(name)
     if plugin is None and ":" not in name:

@@ -1,4 +1,4 @@
-"""Keeps secrets out of events, logs and messages: by the values that are known to be secret."""
+"""Keeps secrets out of events, logs and messages, by replacing the values known to be secret."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ T = TypeVar("T", Event, Span)
 
 
 class Redactor:
-    """Replaces what must not be seen in texts.
+    """Replaces secrets in texts.
 
     Args:
-        secrets: values that are secret; of one with blanks, as ``Bearer abc``, the parts are secret as well.
-        pattern: what else must not be seen; None where there is nothing.
+        secrets: secret values; if one contains blanks, like ``Bearer abc``, its parts are secret, too.
+        pattern: matches what else must be hidden; None if there is nothing else.
     """
 
     def __init__(self, secrets: Iterable[str] = (), pattern: re.Pattern[str] | None = None) -> None:
         parts = {part for secret in secrets for part in (secret, *secret.split()) if len(part) >= _SHORTEST}
-        # The longest first, or a part would leave the rest of a whole.
+        # The longest first: replacing a part first would leave the rest of the whole value visible.
         known = "|".join(re.escape(part) for part in sorted(parts, key=lambda part: (-len(part), part)))
         self._patterns = [re.compile(known)] if known else []
         if pattern is not None:
             self._patterns.append(pattern)
 
     def text(self, text: str) -> str:
-        """Return a text without what must not be seen."""
+        """Return a text with the secrets replaced."""
         for pattern in self._patterns:
             text = pattern.sub(REDACTED, text)
         return text
 
     def item(self, item: T) -> T:
-        """Return an event or a span without what must not be seen."""
+        """Return an event or a span with the secrets replaced."""
         if not self._patterns:
             return item
         attributes = self._attributes(item.attributes)
@@ -70,10 +70,10 @@ class Redactor:
 def read_patterns(
     conf: Mapping[str, str],
 ) -> tuple[re.Pattern[str], re.Pattern[str] | None, list[ConfigError]]:
-    """Read Spark's own settings of what must not be seen.
+    """Read Spark's own redaction settings.
 
     Returns:
-        What the keys of secrets match, what secret texts match, and one error for each wrong pattern.
+        The pattern of secret keys, the pattern of secret texts, and one error for each invalid pattern.
     """
     errors: list[ConfigError] = []
 
@@ -91,12 +91,12 @@ def read_patterns(
 
 
 def secret_values(conf: Mapping[str, str], keys: re.Pattern[str]) -> list[str]:
-    """Return the values of all keys that Spark would redact, but for such as ``true``."""
+    """Return the values of all keys that Spark would redact, except for values like ``true``."""
     return [value for key, value in conf.items() if keys.search(key) and not _COMMON.fullmatch(value.strip())]
 
 
 class _LogFilter(logging.Filter):
-    """Takes secrets, and what would steer a terminal, out of log records, their tracebacks included."""
+    """Removes secrets and terminal control characters from log records, including their tracebacks."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -108,7 +108,7 @@ class _LogFilter(logging.Filter):
         if clean != message:
             record.msg, record.args = clean, ()
         if record.exc_info and not record.exc_text:
-            # Handlers write this text where there is one.
+            # If this text is set, handlers write it.
             shown = self.redactor.text(logging.Formatter().formatException(record.exc_info))
             record.exc_text = printable(shown, but="\n\t")
         return True

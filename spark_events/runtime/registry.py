@@ -1,4 +1,4 @@
-"""Dispatches what the scope tree takes to the reporters that want it."""
+"""Dispatches what is added to the scope tree to the reporters that want it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SeriesChange = Callable[[SeriesLimit, Metric, str, MetricGroup], None]
 def read_all_setups(
     conf: Mapping[str, str], application: ApplicationInfo | None = None
 ) -> tuple[list[ReporterSetup], list[ConfigError]]:
-    """Read the reporters of all kinds; a wrong one costs itself alone.
+    """Read the reporters of all kinds; a misconfigured one does not affect the others.
 
     Returns:
         The reporters that can be created, and one error for each mistake.
@@ -54,16 +54,16 @@ class Registry:
     Args:
         setups: the reporters to start.
         redactor: keeps secrets out of events and spans.
-        driver_scope: what dotted names of the framework's own metrics begin with.
-        tap: sees all events, without what is redacted, whoever else wants them.
-        metrics: where metrics go in place of this registry's own reporters.
-        variables: of all groups.
+        driver_scope: the prefix of the dotted names of the framework's own metrics.
+        tap: receives all events, redacted, whether or not a reporter wants them.
+        metrics: receives the metrics instead of this registry's own reporters.
+        variables: added to all groups.
 
     Attributes:
-        root: the group ``spark``, from which all others grow.
-        muted: while it is set, events and spans are passed over: an earlier process reported them.
-        driver: where the framework's own metrics are.
-        log: where errors of plugins go, once for each kind of error.
+        root: the group ``spark``, the ancestor of all others.
+        muted: while it is set, events and spans are ignored: an earlier process has reported them.
+        driver: the group of the framework's own metrics.
+        log: takes errors of plugins, once for each kind of error.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Registry:
             self._register_self_metrics(worker)
 
     def wait_opened(self, timeout_ms: int) -> list[str]:
-        """Wait until all reporters were opened, and return what went wrong, a sentence each."""
+        """Wait until all reporters are open, and return one sentence for each thing that went wrong."""
         deadline = time.monotonic() + timeout_ms / 1000
         problems = []
         for worker in self.workers:
@@ -117,18 +117,18 @@ class Registry:
         self.losses.report(at_the_end=True)
 
     def has_reporters(self, kind: Kind) -> bool:
-        """Return whether anybody is there to take what is added of a kind."""
+        """Return whether any reporter of this kind takes what is added."""
         shared = self._metrics is not None and kind is METRICS and self._metrics.has_reporters(kind)
         return shared or bool(self._by_kind[kind])
 
     @property
     def crowded(self) -> bool:
-        """Whether a reporter has so much to do that who can wait had better do so."""
+        """Whether a reporter is so busy that callers who can wait should do so."""
         return any(worker.crowded for worker in self.workers if worker.error is None)
 
     @property
     def at_risk(self) -> int:
-        """How many items would be lost with the process."""
+        """How many items would be lost if the process died now."""
         return sum(worker.at_risk for worker in self.workers)
 
     @property
@@ -154,7 +154,7 @@ class Registry:
             self._offer(wanting, "notify_of_added_event", built, event.routine)
 
     def add_span(self, group: MetricGroup, span: SpanBuilder) -> None:
-        """Hand a span, and each below it, to each span reporter whose filter it passes."""
+        """Hand a span and each of its descendants to each span reporter whose filter it passes."""
         if self.muted or not self._by_kind[SPANS]:
             return
         for built in span.build_tree(group.all_variables):
@@ -165,23 +165,23 @@ class Registry:
         """Hand an event to each job status listener.
 
         Args:
-            event: without what must not be seen; see ``redact``.
-            size: what it takes in memory, roughly, in bytes.
+            event: already redacted; see ``redact``.
+            size: roughly how much memory it takes, in bytes.
         """
         if not self.muted:
             for worker in self._by_kind[JOB_LISTENERS]:
                 worker.offer(Item("on_event", (event,), size))
 
     def redact(self, text: str) -> str:
-        """Return a text without what must not be seen."""
+        """Return a text with the secrets replaced."""
         return self._redactor.text(text)
 
     def add_metric(self, group: MetricGroup, name: str, metric: Metric) -> None:
-        """Tell each metric reporter whose filter it passes of a metric."""
+        """Announce a metric to each metric reporter whose filter it passes."""
         self._change_series(SeriesLimit.added, metric, name, group)
 
     def remove_metric(self, group: MetricGroup, name: str, metric: Metric) -> None:
-        """Tell each metric reporter that knows of a metric that it is gone."""
+        """Tell each metric reporter that knows a metric that it is gone."""
         self._change_series(SeriesLimit.removed, metric, name, group)
 
     def _wanting(self, kind: Kind, group: MetricGroup, name: str) -> list[Worker]:
@@ -210,7 +210,7 @@ class Registry:
         setup, stats = worker.setup, worker.stats
         labels = {"reporter": setup.name, "reporter_kind": setup.kind.name}
         application = setup.config.application
-        if application.name:  # followed applications share the reporters of metrics
+        if application.name:  # followed applications share the metric reporters
             labels["app_name"] = application.name
         of_events = {"app_id": application.id} if application.id else {}
         group = self.driver.child("reporter", ("reporter", setup.kind.name, setup.name), labels, of_events)
@@ -237,7 +237,7 @@ class Registry:
 
 
 def _limit(worker: Worker) -> SeriesLimit:
-    """Return what hands the series to a metric reporter, those that it shall have."""
+    """Return the filter that hands a metric reporter the series it is allowed to have."""
     setup = worker.setup
 
     def tell(method: str, metric: Metric, name: str, group: MetricGroup) -> None:

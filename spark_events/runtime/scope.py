@@ -24,7 +24,7 @@ class Sink(Protocol):
         """Dispatch a span to the span reporters."""
 
     def add_metric(self, group: MetricGroup, name: str, metric: Metric) -> None:
-        """Tell the metric reporters of a metric."""
+        """Announce a metric to the metric reporters."""
 
     def remove_metric(self, group: MetricGroup, name: str, metric: Metric) -> None:
         """Tell the metric reporters that a metric is gone."""
@@ -37,8 +37,8 @@ class ScopeGroup(MetricGroup):
         sink: takes what is added.
         logical: the scope without variables.
         components: the scope with the variables' values.
-        variables: the same in every run; labels of metrics.
-        instance: variables that change with each run; attributes of events and spans only.
+        variables: those that are the same in every run; they become labels of metrics.
+        instance: those that change with each run; they become attributes of events and spans only.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class ScopeGroup(MetricGroup):
         variables: Mapping[str, str] | None = None,
         instance: Mapping[str, str] | None = None,
     ) -> ScopeGroup:
-        """Return the child with these parts, made when it is asked for first.
+        """Return the child with these parts, creating it the first time it is asked for.
 
         Args:
             name: what it adds to the logical scope; empty adds nothing, for children that differ in
@@ -99,7 +99,7 @@ class ScopeGroup(MetricGroup):
         variables: Mapping[str, str],
         instance: Mapping[str, str],
     ) -> ScopeGroup:
-        """Return a child as ``child`` does, that the tree does not keep: for events of what ends soon."""
+        """Return a child like ``child`` does, but without keeping it: for the events of what ends soon."""
         return ScopeGroup(
             self._sink,
             (*self._logical, name) if name else self._logical,

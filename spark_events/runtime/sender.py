@@ -1,4 +1,4 @@
-"""The thread that sends what is stored, in order, until it is acknowledged or refused for good."""
+"""The thread that sends stored records, in order, until they are acknowledged or refused for good."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _WARN_AGAIN_S = 60.0
 
 
 class Sender:
-    """Sends the records of one spool by one reporter, on a daemon thread.
+    """Sends the records of one spool through one reporter, on a daemon thread.
 
-    Records that are refused for good go to the dead letters; without a journal there are none, and they are
-    only counted.
+    Records that are refused for good go to the dead letters. Without a journal there are no dead letters:
+    such records are only counted.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class Sender:
         self._thread.start()
 
     def finish(self, deadline: float) -> bool:
-        """Send what is left, until a time of ``time.monotonic``; tell whether the thread has ended.
+        """Send what is left until ``deadline`` (``time.monotonic``), and return whether the thread has ended.
 
-        A thread that has not is in a call that does not return. It is left behind, and counts nothing more.
+        If it did not, it is stuck in a call that does not return. It is abandoned, and counts nothing more.
         """
         self._backoff.close(deadline)
         self._spool.end()
@@ -73,7 +73,7 @@ class Sender:
         while (batch := self._spool.wait(self._limit, max_bytes)) is not None:
             try:
                 later = self._deliver(batch)
-            except Exception as error:  # ours, then; nothing is acknowledged that was not
+            except Exception as error:  # a bug of ours; nothing that was not delivered is acknowledged
                 logger.exception("%s stumbled, and tries again", self._title)
                 later = RetryLater(f"it stumbled: {error!r}")
             with self._lock:
@@ -84,9 +84,9 @@ class Sender:
                 return
 
     def _deliver(self, batch: Batch) -> RetryLater | None:
-        """Send one batch; return why the rest of it has to wait, None where nothing has to.
+        """Send one batch; return why the rest of it has to wait, or None if nothing has to.
 
-        What is refused is sent again in halves, down to the single records that are at fault.
+        A refused part is split in halves and sent again, down to the single records that are at fault.
         """
         parts: list[Sequence[bytes]] = [batch.records]
         answered, used_up = 0, False
@@ -117,14 +117,14 @@ class Sender:
             return _Answer(len(part), str(refused), whole=True)
         except PartlyRefused as partly:
             return _Answer(min(partly.count, len(part)), str(partly))
-        except Exception as error:  # a plugin's: it may pass, and it must not go on for ever
+        except Exception as error:  # a plugin's: retrying may help, but must not go on for ever
             message = f"{self._title} raised in send: {type(error).__name__}: {error}"
             self._log.error((self._title, "send", type(error).__name__), message, error)
             return RetryLater(message, tries=_TRIES_AFTER_BUG)
         return _Answer()
 
     def _count_try(self, later: RetryLater, count: int) -> bool:
-        """Count a try that failed; tell whether it was the last that the reason allows."""
+        """Count a failed try, and return whether it was the last that the reason allows."""
         self._stats.retries.inc()
         tries = self._backoff.failed()
         if later.smaller:
@@ -135,7 +135,7 @@ class Sender:
         """Count a part that the destination has answered for, and acknowledge the batch up to its end.
 
         Returns:
-            Whether to go on: not when this thread has been left behind.
+            Whether to go on: False once this thread has been abandoned.
         """
         with self._lock:
             if self._abandoned:
@@ -168,11 +168,11 @@ class Sender:
         )
 
     def _try_again(self, later: RetryLater) -> bool:
-        """Wait before the next try; tell whether there is to be one."""
+        """Wait before the next try, and return whether there will be one."""
         self._warn(later)
         durable = not self._spool.in_memory
         if self._backoff.closing and durable:
-            return False  # the journal keeps it, and nobody has to wait
+            return False  # the journal keeps the batch, so nobody has to wait
         return self._backoff.pause(later.after_ms)
 
     def _warn(self, later: RetryLater) -> None:
@@ -191,4 +191,4 @@ class _Answer:
     refused: int = 0
     reason: str = ""
     whole: bool = False
-    """It took none of them, and some may do by themselves."""
+    """Whether it refused them as a whole, so that some may be accepted when sent by themselves."""

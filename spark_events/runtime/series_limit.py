@@ -1,4 +1,4 @@
-"""A bound on how many series a metric reporter is told of, and one series for those above it."""
+"""A bound on how many series a metric reporter gets, and one overflow series for those above it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ADDED, REMOVED = "notify_of_added_metric", "notify_of_removed_metric"
 
 
 class _Sum(Generic[T]):
-    """What overflow metrics have in common: the metrics in them, and what those counted that have left."""
+    """The common part of overflow metrics: their current metrics, and the counts of removed ones."""
 
     def __init__(self) -> None:
         self._parts: dict[int, T] = {}
@@ -31,7 +31,7 @@ class _Sum(Generic[T]):
             self._parts[id(part)] = part
 
     def remove(self, part: T) -> None:
-        """Remove a metric; what it has counted stays."""
+        """Remove a metric; its count stays in the sum."""
         with self._parts_lock:
             if self._parts.pop(id(part), None) is not None:
                 self._keep(part)
@@ -81,7 +81,7 @@ class OverflowMeter(_Sum[Meter], Meter):
 
 
 class OverflowHistogram(_Sum[Histogram], Histogram):
-    """The values of many histograms; of one with other bounds the buckets are left out."""
+    """The values of many histograms; the buckets of a histogram with different bounds are left out."""
 
     def __init__(self, first: Histogram) -> None:
         Histogram.__init__(self, first.bounds, first.unit, first.description)
@@ -92,7 +92,7 @@ class OverflowHistogram(_Sum[Histogram], Histogram):
         self._left = self._left.plus(part.snapshot())
 
     def snapshot(self) -> HistogramSnapshot:
-        """Return the values of all."""
+        """Return the combined values of all histograms."""
         with self._parts_lock:
             return reduce(HistogramSnapshot.plus, (p.snapshot() for p in self._parts.values()), self._left)
 
@@ -105,22 +105,22 @@ _OVERFLOWS: Mapping[MetricType, Callable[[Any], _Sum[Any]]] = {
 
 
 class OverflowGroup(ReporterGroupView):
-    """The place of an overflow series, in the logical scope of those that go into it."""
+    """The group of an overflow series, in the logical scope of the series that it sums up."""
 
     @property
     def scope_components(self) -> tuple[str, ...]:
-        """The logical scope, for nothing else is the same in all of them."""
+        """The logical scope, because nothing else is the same in all of them."""
         return (*self.logical_scope, "overflow")
 
 
 class SeriesLimit:
-    """What one metric reporter is told of.
+    """The series that one metric reporter gets, within a limit.
 
     Args:
-        title: how messages call the reporter.
-        most: how many series there may be.
-        most_of_metric: how many of one metric.
-        tell: hands one of the reporter's calls over: its method, the metric, its name and its group.
+        title: the reporter's name in messages.
+        most: the most series there may be.
+        most_of_metric: the most series of a single metric.
+        tell: passes a call to the reporter, given its method, the metric, its name and its group.
     """
 
     def __init__(self, title: str, most: int, most_of_metric: int, tell: Tell) -> None:
@@ -135,11 +135,11 @@ class SeriesLimit:
 
     @property
     def above(self) -> int:
-        """How many series the reporter is not told of."""
+        """How many series the reporter does not get."""
         return len(self._above)
 
     def added(self, metric: Metric, name: str, group: MetricGroup) -> None:
-        """Called when a metric is there."""
+        """Called when a metric is added."""
         key = (group.logical_scope, name)
         of_metric = self._count_of.get(key, 0)
         if self.count >= self._most or of_metric >= self._most_of_metric:
@@ -150,7 +150,7 @@ class SeriesLimit:
         self._tell(ADDED, metric, name, group)
 
     def removed(self, metric: Metric, name: str, group: MetricGroup) -> None:
-        """Called when a metric is gone."""
+        """Called when a metric is removed."""
         key = (group.logical_scope, name)
         if (id(group), name) in self._above:
             self._above.discard((id(group), name))

@@ -1,4 +1,4 @@
-"""Settings that are declared once: a dataclass whose fields say key, type, default and meaning.
+"""Settings declared once, as dataclasses whose fields give key, type, default and meaning.
 
 The reader, ``spark-events check``, docs/configuration.md and conf/spark-defaults.conf are made from these.
 """
@@ -16,14 +16,14 @@ _DECLARED = "declared"
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A setting as it is declared.
+    """The declaration of a setting.
 
     Attributes:
         option: its key, type, default and meaning.
-        placeholder: what stands for the end of the key where there is one for each of something, such as
-            ``<query name>``; empty otherwise.
-        default_text: what stands for the default in the documentation, where that is no value.
-        example: what stands in the shipped spark-defaults.conf where the default is no value.
+        placeholder: what stands for the variable end of a key that exists many times, such as
+            ``<query name>``; empty for other keys.
+        default_text: describes the default in the documentation if it is not a plain value.
+        example: the value in the shipped spark-defaults.conf if the default is not a plain value.
     """
 
     option: Option[Any]
@@ -44,9 +44,9 @@ def setting(
     """Declare a field of a settings class.
 
     Args:
-        key: the whole key, or that below the prefix of a reporter.
+        key: the whole key, or, for a reporter's setting, the part after the reporter's prefix.
         option_type: how its text is read; a duration becomes ms, a size bytes.
-        default: what an absent key means.
+        default: the value if the key is absent.
         doc: one sentence.
         default_text: see ``Declared``.
         example: see ``Declared``.
@@ -60,19 +60,19 @@ def setting(
 def setting_of_each(
     prefix: str, placeholder: str, option_type: OptionType[Any], doc: str, example: str
 ) -> Any:
-    """Declare a field that maps names to values: its keys are the prefix and a name each."""
+    """Declare a field that maps names to values; each key is the prefix followed by a name."""
     declared = Declared(Option.optional(prefix, option_type, doc), placeholder, "", example)
     return field(default_factory=dict, metadata={_DECLARED: declared})
 
 
 def declared_in(settings_class: type) -> Mapping[str, Declared]:
-    """Return what a settings class declares, by the names of its fields."""
+    """Return the settings that a class declares, by field name."""
     declared = [known for known in fields(settings_class) if _DECLARED in known.metadata]
     return {known.name: known.metadata[_DECLARED] for known in declared}
 
 
 def key_of(settings_class: type, name: str) -> str:
-    """Return the key of a setting, by the name of its field."""
+    """Return the key of the setting in the field of this name."""
     return declared_in(settings_class)[name].option.name
 
 
@@ -81,10 +81,10 @@ def read_declared(settings_class: type, config: ReporterConfig) -> tuple[dict[st
 
     Args:
         settings_class: a dataclass with fields of ``setting``.
-        config: where the keys are.
+        config: holds the keys.
 
     Returns:
-        The values by the names of the fields, and one error for each wrong value.
+        The values by field name, and one error for each invalid value.
     """
     values: dict[str, Any] = {}
     errors: list[ConfigError] = []

@@ -1,4 +1,4 @@
-"""Reads which reporters a configuration asks for, and with which settings around them."""
+"""Reads which reporters a configuration asks for, and the settings that all reporters have."""
 
 from __future__ import annotations
 
@@ -94,13 +94,13 @@ class ReporterSettings:
 
     @property
     def drop_oldest(self) -> bool:
-        """Whether what is full drops what is oldest, or else what comes new."""
+        """Whether a full queue or journal drops its oldest items, or else the new ones."""
         return self.drop_policy == "oldest"
 
 
 @dataclass(frozen=True)
 class SharedSettings:
-    """What is set for all metric reporters at once."""
+    """The settings that apply to all metric reporters at once."""
 
     delimiter: str = setting(
         "spark.metrics.scope.delimiter",
@@ -125,9 +125,9 @@ class ReporterSetup:
         factory: creates it.
         config: its own options.
         settings: the options that all reporters have.
-        filter: what it gets to see.
-        journal_dir: where what it sends is kept; None keeps it in memory.
-        journal: what may be kept there.
+        filter: decides what it sees.
+        journal_dir: the folder that keeps what it sends; None keeps it in memory.
+        journal: how much may be kept there.
     """
 
     kind: Kind
@@ -141,10 +141,10 @@ class ReporterSetup:
 
     @property
     def queue(self) -> QueueBounds:
-        """What may wait for it in memory."""
+        """The bounds of what may wait for it in memory."""
         settings = self.settings
         if self.kind is METRICS:
-            # What is queued is that a series has come or gone, and none of that may be lost.
+            # The queue holds notices that a series was added or removed; none of these may be lost.
             items = settings.queue_size + 4 * settings.max_series
             return QueueBounds(items, 1 << 62, settings.drop_oldest)
         return QueueBounds(settings.queue_size, settings.queue_bytes, settings.drop_oldest)
@@ -161,7 +161,7 @@ class ReporterSetup:
 def read_setups(
     conf: Mapping[str, str], kind: Kind, application: ApplicationInfo | None = None
 ) -> tuple[list[ReporterSetup], list[ConfigError]]:
-    """Read all reporters of a kind; a wrong one costs itself alone.
+    """Read all reporters of a kind; a misconfigured one does not affect the others.
 
     Args:
         conf: Spark's configuration.
@@ -189,7 +189,7 @@ def common_options(kind: Kind) -> Mapping[str, Option[Any]]:
 
 
 def _shared_by_all(conf: Mapping[str, str], kind: Kind) -> Mapping[str, str]:
-    """Return what is set for all reporters of a kind at once."""
+    """Return the settings that apply to all reporters of a kind at once."""
     delimiter = conf.get(key_of(SharedSettings, "delimiter")) if kind is METRICS else None
     return {} if delimiter is None else {_OPTIONS["delimiter"].name: delimiter}
 
@@ -197,7 +197,7 @@ def _shared_by_all(conf: Mapping[str, str], kind: Kind) -> Mapping[str, str]:
 def _chosen(
     conf: Mapping[str, str], kind: Kind, errors: list[ConfigError]
 ) -> Mapping[str, Mapping[str, str]]:
-    """Group the keys by reporter, and keep those that the list of names asks for."""
+    """Group the keys by reporter, and keep the reporters that the list of names asks for."""
     by_name: dict[str, dict[str, str]] = {}
     for key, value in conf.items():
         if key.startswith(kind.prefix):
@@ -211,7 +211,7 @@ def _chosen(
         return by_name
     names = types.LIST.parse(listed)
     if not kind.scoped:
-        # As in Flink, a listener's factory may stand in the list itself.
+        # As in Flink, the list may name a listener's factory directly.
         for name in names:
             by_name.setdefault(name, {}).setdefault(FACTORY.name, name)
     errors += [
@@ -243,7 +243,7 @@ def _read_setup(kind: Kind, name: str, config: ReporterConfig) -> ReporterSetup:
             problems += error.problems
     if problems:
         raise ConfigError.of_all(problems)
-    # Options that the factory does not declare are not looked at: another's journal.dir is no journal.
+    # Undeclared options are ignored: a factory that does not declare journal.dir has no journal.
     journaled = JOURNAL_DIR in (factory.options or ())
     return ReporterSetup(
         kind,
@@ -291,5 +291,5 @@ def _factories(kind: Kind) -> str:
 
 
 def _bare(variable: str) -> str:
-    """Flink writes variables in angle brackets; both forms are taken."""
+    """Return a variable's name without the angle brackets that Flink writes; both forms are accepted."""
     return variable.removeprefix("<").removesuffix(">")

@@ -1,4 +1,4 @@
-"""Where records wait until their destination has acknowledged them: in the journal, or else in memory."""
+"""The place of records until their destination acknowledges them: the journal, or else memory."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class MemoryRecords:
     """Records in memory, bounded in bytes. Not safe to use from several threads without a lock.
 
     Args:
-        max_bytes: what they may have in sum, in bytes.
-        drop_oldest: what is dropped where they have more: the oldest, or else what comes new.
-        dropped: told the cause and the number of records that are lost.
+        max_bytes: the most they may take in total, in bytes.
+        drop_oldest: whether the oldest records are dropped when they take more, or else the new ones.
+        dropped: called with the cause and the number of lost records.
     """
 
     def __init__(self, max_bytes: int, drop_oldest: bool, dropped: Dropped) -> None:
@@ -56,7 +56,7 @@ class MemoryRecords:
             if not self._drop_oldest:
                 self._dropped("queue_full", 1)
                 return
-            # What is in flight is counted when it is known what became of it.
+            # Records in flight are counted once their outcome is known.
             if self._first >= self._in_flight:
                 self._dropped("queue_full", 1)
             if self._head >= self._in_flight:
@@ -84,7 +84,7 @@ class MemoryRecords:
             self._forget_first()
 
     def release(self, batch: Batch) -> None:
-        """End the flight of a batch; what is not acknowledged is read again."""
+        """Declare a batch no longer in flight; what is not acknowledged will be read again."""
         lost = min(self._first, batch.first + len(batch.records)) - self._head
         if lost > 0:  # dropped while in flight, and not delivered after all
             self._dropped("queue_full", lost)
@@ -109,14 +109,14 @@ class MemoryRecords:
 class Spool:
     """The outbox of one reporter, from the thread that fills it to the thread that sends.
 
-    Records go to the journal. While its disk takes nothing they wait in memory, behind those in the journal,
-    and go to the journal when the disk takes them again; without a journal they wait in memory.
+    Records go to the journal. While its disk refuses writes, they wait in memory, queued after those in the
+    journal, and move there once the disk accepts writes again. Without a journal they always wait in memory.
 
     Args:
-        journals: what ended drivers left behind, oldest first, and last the driver's own; all of them open.
-        memory: for records that no journal takes.
-        context: what the records that are put here have in common.
-        warn: takes a sentence about the disk.
+        journals: those that ended drivers left behind, oldest first, then the driver's own; all are open.
+        memory: holds records that no journal takes.
+        context: what all records put here have in common.
+        warn: called with a sentence about the disk.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class Spool:
         self._new.append(record)
 
     def commit(self) -> None:
-        """Store what was put since the last time, on disk where there is one that takes it. Never raises."""
+        """Store what was put since the last commit, on disk if possible, else in memory. Never raises."""
         new, self._new = self._new, []
         with self._changed:
             self._try_disk_again()
@@ -154,7 +154,7 @@ class Spool:
             self._changed.notify()
 
     def keep(self) -> None:
-        """Do what time asks for: let the disk have what is not synced, try a disk that took nothing."""
+        """Do periodic work: sync what is not synced yet, and retry a disk that refused writes."""
         with self._changed:
             self._try_disk_again()
             self._sync_in_time()
@@ -162,7 +162,7 @@ class Spool:
     # -- the thread that sends ---------------------------------------------------------------------------
 
     def wait(self, max_records: int, max_bytes: int) -> Batch | None:
-        """Return the next batch, waiting for it; None when there is none and ``end`` was called."""
+        """Wait for the next batch and return it; return None if there is none and ``end`` was called."""
         with self._changed:
             while (batch := self._peek(max_records, max_bytes)) is None and not self._ended:
                 self._changed.wait()
@@ -171,7 +171,7 @@ class Spool:
             return batch
 
     def acknowledge(self, batch: Batch, count: int) -> None:
-        """Acknowledge so many records of the batch: the destination has them, or will never have them."""
+        """Acknowledge the first ``count`` records of the batch, which were delivered or given up for good."""
         with self._changed:
             self._waiting_since = None
             try:
@@ -181,7 +181,7 @@ class Spool:
                 self._warn_once("the cursor cannot be written, the last records will be sent again", error)
 
     def release(self, batch: Batch) -> None:
-        """End the flight of a batch."""
+        """Declare a batch no longer in flight."""
         with self._changed:
             if self._in_flight is not None:
                 self._in_flight.release(batch)
@@ -201,18 +201,18 @@ class Spool:
 
     @property
     def oldest_age_ms(self) -> int:
-        """How long it is that something waits which is not acknowledged, in ms; 0 where nothing does."""
+        """How long the oldest unacknowledged record has waited, in ms; 0 if there is none."""
         since = self._waiting_since
         return 0 if since is None or not self.pending else max(0, now_ms() - since)
 
     @property
     def in_memory(self) -> int:
-        """How many of them would be lost with the process."""
+        """How many records would be lost if the process died now."""
         return self._memory.pending
 
     @property
     def crowded(self) -> bool:
-        """Whether what waits takes more than half of what it may take, in memory or on disk."""
+        """Whether waiting records take more than half of their bound, in memory or on disk."""
         own = self._own
         on_disk = own is not None and own.pending > 0 and 2 * own.size_bytes > own.bounds.max_bytes
         return on_disk or self._memory.crowded
@@ -223,13 +223,13 @@ class Spool:
         return sum(journal.size_bytes for journal in list(self._journals))
 
     def end(self) -> None:
-        """Let ``wait`` return None as soon as nothing is left."""
+        """Make ``wait`` return None once nothing is left."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Close the journals; what is not acknowledged stays in them."""
+        """Close the journals; unacknowledged records stay in them."""
         with self._changed:
             self._disk_again = 0.0
             self._try_disk_again()
@@ -280,7 +280,7 @@ class Spool:
         return stored
 
     def _try_disk_again(self) -> None:
-        """Move what waits in memory to the journal, unless it is being sent just now."""
+        """Move the records in memory to the journal, unless some of them are being sent right now."""
         if self._own is None or not self._memory.pending or self._memory.in_flight:
             return
         if time.monotonic() >= self._disk_again:
@@ -299,7 +299,7 @@ class Spool:
             self._warn_once("the disk does not confirm what it has", error)
 
     def _warn_once(self, trouble: str, error: OSError) -> None:
-        """Log what the disk does, once for as long as it does so for the same reason."""
+        """Log trouble with the disk, once for as long as its cause stays the same."""
         reason = error.strerror or str(error)
         if self._troubles.get(trouble) != reason:
             self._troubles[trouble] = reason

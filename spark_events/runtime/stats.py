@@ -1,4 +1,4 @@
-"""What became of all that was handed to one reporter: counted, and its errors logged once for each kind."""
+"""The counted fate of everything handed to one reporter, and its errors, logged once for each kind."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _DROPPED = "dropped."
 class ReporterStats:
     """Counters of one reporter.
 
-    Reported + failed + refused + dropped + what is still queued is all that was ever offered to it; in a
-    journal the counters outlive the process.
+    Reported + failed + refused + dropped + still queued is everything it was ever offered. With a journal,
+    the counters outlive the process.
 
     Attributes:
         reported: items that the reporter took and flushed, or that its destination has acknowledged.
@@ -37,7 +37,7 @@ class ReporterStats:
         refused: items that the destination will never take.
         dropped_by_cause: items that never reached their destination, by cause.
         retries: requests that have to be sent again.
-        last_success_ms: when the last flush or request succeeded, in ms since the epoch; None where none did.
+        last_success_ms: when a flush or request last succeeded, in ms since the epoch; None if none has.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class ReporterStats:
         return sum(counter.count for counter in self.dropped_by_cause.values())
 
     def dropped_here(self) -> dict[str, int]:
-        """Return what this process lost, by cause; that a reporter is not open was said already."""
+        """Return what this process lost, by cause, except for a reporter that is not open: already logged."""
         return {
             name.removeprefix(_DROPPED): counter.count - self._inherited.get(name, 0)
             for name, counter in self._lasting.items()
@@ -88,14 +88,14 @@ class ReporterStats:
 
 @dataclass(frozen=True, slots=True)
 class ReporterAccount:
-    """What the parts of one reporter's worker share to count and to log; messages call it by its title."""
+    """What the parts of one reporter's worker share for counting and logging; messages use its title."""
 
     title: str
     log: OnceLog
     stats: ReporterStats
 
     def count_raised(self, method: str, error: Exception, items: int = 1) -> None:
-        """Count and log that the reporter raised in one of its methods, which cost so many items."""
+        """Count and log that the reporter raised in one of its methods, losing this many items."""
         self.stats.failed.inc(items)
         message = f"{self.title} raised in {method}: {describe(error)}"
         self.log.error((self.title, method, type(error).__name__), message, error)

@@ -1,4 +1,4 @@
-"""The thread of one reporter: whatever the reporter does, it does it there alone."""
+"""The thread of one reporter, on which everything the reporter does happens."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _QUIET_S = 1.0
 class Worker:
     """Creates, opens, feeds and closes one reporter, on a daemon thread.
 
-    Daemon, because a reporter that blocks for ever must not keep the user's process from ending.
+    It is a daemon thread so that a reporter that blocks for ever cannot keep the user's process alive.
 
     The rules of its threads:
 
-    * Any thread may offer items, and read the figures, which may be a moment old.
+    * Any thread may offer items, and read the figures, which may be slightly out of date.
     * The thread that owns the worker starts, closes and joins it.
-    * The reporter's own thread alone calls the reporter. What it shares with the others is in ``Inbox``,
-      under its lock. A sending reporter has a second thread, ``Sender``, which meets the first in ``Spool``.
+    * Only the reporter's own thread calls the reporter. What it shares with the others is in ``Inbox``,
+      under its lock. A sending reporter has a second thread, ``Sender``; the two share ``Spool``.
 
     Attributes:
-        title: how messages call the reporter.
-        error: why the reporter could not be opened; None while it can.
-        destination: where what is reported can be found, once it is open.
-        delivery: what a sending reporter has around it; None for others, and before ``open``.
+        title: the reporter's name in messages.
+        error: why the reporter could not be opened; None if nothing has gone wrong.
+        destination: where the reported data can be found, once the reporter is open.
+        delivery: the parts around a sending reporter; None for others, and before ``open``.
     """
 
     def __init__(self, setup: ReporterSetup, log: OnceLog) -> None:
@@ -60,7 +60,7 @@ class Worker:
 
     @property
     def where(self) -> str:
-        """Where it reports to, or why it does not."""
+        """Where it reports to, or why it cannot."""
         if self.error is not None:
             return f"{self.title} (failed: {describe(self.error)})"
         return f"{self.title} to {self.destination}" if self.destination else self.title
@@ -72,12 +72,12 @@ class Worker:
 
     @property
     def at_risk(self) -> int:
-        """How many items would be lost with the process: what is in no journal, and not delivered."""
+        """How many items would be lost if the process died now: in no journal, and not delivered."""
         return self._inbox.pending + (self._spool.in_memory if self._spool else 0)
 
     @property
     def journaled(self) -> int:
-        """How many items its journals hold that are not delivered."""
+        """How many undelivered items its journals hold."""
         return self._spool.pending - self._spool.in_memory if self._spool else 0
 
     @property
@@ -87,7 +87,7 @@ class Worker:
 
     @property
     def queue_bytes(self) -> int:
-        """What the items in the queue take in memory, roughly, in bytes."""
+        """Roughly how much memory the items in the queue take, in bytes."""
         return self._inbox.bytes
 
     @property
@@ -97,7 +97,7 @@ class Worker:
 
     @property
     def oldest_age_ms(self) -> int | None:
-        """How old the oldest record is that is not delivered, in ms; None for what does not send."""
+        """The age of the oldest undelivered record, in ms; None for a reporter that does not send."""
         return self._spool.oldest_age_ms if self._spool else None
 
     @property
@@ -115,17 +115,17 @@ class Worker:
         self._thread.start()
 
     def wait_opened(self, timeout_s: float) -> bool:
-        """Wait until ``open`` has returned or failed; tell whether it did in time."""
+        """Wait until ``open`` has returned or failed, and return whether it did so in time."""
         return self._opened.wait(timeout_s)
 
     def request_close(self, deadline: float) -> None:
-        """Let the thread hand over what is queued, and close, until a time of ``time.monotonic``."""
+        """Tell the thread to hand over what is queued and close by ``deadline`` (``time.monotonic``)."""
         self._deadline = deadline
         self._inbox.close()
         self._backoff.close(deadline)
 
     def join(self) -> None:
-        """Wait until the thread has ended or the deadline has passed, and say what was left behind."""
+        """Wait until the thread has ended or the deadline has passed, and log what was left behind."""
         self._thread.join(max(0.0, self._deadline - time.monotonic()))
         if self._thread.is_alive():
             left = self._inbox.abandon()
@@ -149,7 +149,7 @@ class Worker:
                 self._account.count_raised("close", error)
 
     def _open(self) -> Reporter | None:
-        """Create and open the reporter; ``error`` says why where that failed."""
+        """Create and open the reporter; if that fails, set ``error`` to the reason."""
         reporter: Reporter | None = None
         try:
             reporter = self.setup.factory.create(self.setup.config)
@@ -172,7 +172,7 @@ class Worker:
         return reporter
 
     def _serve(self, reporter: Reporter) -> None:
-        """Hand over what is queued, flush it, and let the reporter report in time, until the end."""
+        """Hand over and flush what is queued, and report periodically, until shutdown."""
         flusher = Flusher(reporter, self._inbox, self._backoff, self._account)
         reports = None
         if isinstance(reporter, Scheduled):
@@ -191,10 +191,10 @@ class Worker:
             else:
                 break
         if reports is not None:
-            reports.report()  # the last values, also of what was shorter than an interval
+            reports.report()  # the last values, including those of a run shorter than an interval
 
     def _deliver(self, reporter: Reporter, flusher: Flusher, batch: list[Item]) -> bool:
-        """Hand over a batch, and flush it; tell whether there is time for more."""
+        """Hand over a batch and flush it; return whether there is time for more."""
         taken = 0
         for item in batch:
             try:
@@ -212,7 +212,7 @@ class Worker:
 
 
 def _longest_wait(at_rest: bool, reports: PeriodicReports | None) -> float | None:
-    """Return after how many seconds there is something to do although no item comes; None for never."""
+    """Return after how many seconds there is something to do even if no item comes; None for never."""
     waits = [] if at_rest else [_QUIET_S]
     if reports is not None:
         waits.append(reports.due_in_s)

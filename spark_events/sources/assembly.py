@@ -1,4 +1,4 @@
-"""The start-up of every source: from a configuration to open reporters, and the listeners that feed them."""
+"""The start-up that all sources share: from a configuration to open reporters and their listeners."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from spark_events.runtime.registry import Registry
 
 @dataclass(frozen=True, slots=True)
 class StartUp:
-    """How the start-up of one source differs from that of the others.
+    """What is specific to the start-up of one source.
 
     Attributes:
         open_within_ms: how long the reporters may take to open, in ms; None does not wait for them.
-        close_within_ms: how long closing them may take where one of them does not open, in ms.
-        with_plans: whether the driver itself tells of the plans of statements.
-        spark_version: of the application; empty where its records say it.
-        tap: sees all events, whoever else wants them.
-        shared_metrics: has the metric reporters of several applications; None where each has its own.
+        close_within_ms: how long closing them may take if one of them does not open, in ms.
+        with_plans: whether a driver sends the plans of statements.
+        spark_version: of the application; empty if its records give it.
+        tap: receives all events, whether or not a reporter wants them.
+        shared_metrics: holds the metric reporters that applications share; None if each has its own.
     """
 
     open_within_ms: int | None = None
@@ -39,7 +39,7 @@ class StartUp:
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """All that takes the records of one application."""
+    """Everything that handles the records of one application."""
 
     registry: Registry
     listeners: SparkListeners
@@ -49,15 +49,15 @@ class Assembly:
 def read_checked(
     conf: Mapping[str, str], application: ApplicationInfo | None = None, strict: bool = True
 ) -> Configuration:
-    """Read a configuration, whose secrets are kept out of the logs from now on.
+    """Read a configuration, and keep its secrets out of the logs from now on.
 
     Args:
         conf: Spark's configuration.
-        application: whose events will be reported; None where each event log says whose it is.
-        strict: raise where something is wrong with it; otherwise the problems are left to the caller.
+        application: the one to report on; None if each event log names its own.
+        strict: raise if something is wrong with it; otherwise the problems are left to the caller.
 
     Raises:
-        ConfigError: it has problems; all of them.
+        ConfigError: it has problems; the error lists all of them.
     """
     configuration = read_configuration(conf, application)
     redact_logs(configuration.redactor)
@@ -67,10 +67,10 @@ def read_checked(
 
 
 def for_event_logs(configuration: Configuration) -> Configuration:
-    """Return what one application of an event log uses of a configuration.
+    """Return the part of a configuration that one application of an event log uses.
 
-    That is neither the metric reporters, which tell of the present, nor the state across drivers: each log
-    tells all that is known, so that a repetition tells the same.
+    It has no metric reporters, which report the present, and no state across drivers: only the log itself
+    counts, so that every replay reports the same.
     """
     return replace(
         configuration,
@@ -94,7 +94,7 @@ def assemble(
         settings.scopes.driver.render(variables_of(application)),
         start_up.tap,
         start_up.shared_metrics,
-        # Names alone do not tell apart the applications that share reporters of metrics.
+        # Applications that share metric reporters may have the same name, so add the id.
         {"app_id": application.id} if start_up.shared_metrics is not None else None,
     )
     start_reporters(registry, start_up.open_within_ms, start_up.close_within_ms)
@@ -109,7 +109,7 @@ def assemble(
 
 
 def start_reporters(registry: Registry, open_within_ms: int | None, close_within_ms: int) -> None:
-    """Start all reporters of a registry, and close them again where one does not open.
+    """Start all reporters of a registry, and close them again if one does not open.
 
     Args:
         open_within_ms: how long they may take to open, in ms; None does not wait for them.
@@ -124,6 +124,6 @@ def start_reporters(registry: Registry, open_within_ms: int | None, close_within
     try:
         if unopened := registry.wait_opened(open_within_ms):
             raise ConfigError.of_all(unopened)
-    except BaseException:  # Ctrl-C as well, while a reporter takes its time
+    except BaseException:  # including Ctrl-C while a reporter is slow to open
         registry.close(close_within_ms)
         raise

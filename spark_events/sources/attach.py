@@ -31,11 +31,11 @@ _attachments: dict[str, Attachment] = {}
 
 
 class Attachment:
-    """The framework at work in one Spark application.
+    """The framework attached to one Spark application.
 
     Attributes:
-        registry: the reporters and the root of the scope tree; ``attachment.registry.root`` is where an
-            application adds metrics, events and spans of its own.
+        registry: the reporters and the scope tree; applications add their own metrics, events and spans
+            to ``attachment.registry.root``.
     """
 
     def __init__(
@@ -65,23 +65,23 @@ class Attachment:
         return self._source is not None and self._source.running
 
     def wait_closed(self) -> None:
-        """After ``spark.stop()``, wait until all is delivered, or the configured time is over."""
+        """Wait, after ``spark.stop()``, until everything is delivered or the configured time is over."""
         if self._source is not None:
             self._source.join()
 
     def close(self) -> None:
-        """Deliver what there is and end; the application counts as ended.
+        """Deliver what is pending and end; the application counts as ended.
 
-        Another ``attach`` to the same application begins anew, with whatever configuration it is given.
+        A later ``attach`` to the same application starts afresh, with whatever configuration it is given.
         """
         if self._source is not None:
             self._source.stop()
 
     def _check_asked_for(self, conf: Mapping[str, str], strict: bool) -> None:
-        """Say whether this attachment is what another ``attach`` to the same application asks for.
+        """Warn, or raise, if another ``attach`` to the same application asks for something else.
 
         Raises:
-            ConfigError: only with ``strict``; it is not.
+            ConfigError: only with ``strict``; the configurations differ.
         """
         different = sorted(key for key, value in conf.items() if self._conf.get(key) != value)
         problems = []
@@ -101,21 +101,21 @@ class Attachment:
 def attach(spark: Any, *, strict: bool = False, conf: Mapping[str, str] | None = None) -> Attachment:
     """Report on a Spark application, as its own ``spark.*`` configuration says.
 
-    Calling it again for the same application returns the same attachment; another configuration is then an
-    error, until the attachment is closed. It ends by itself, with ``spark.stop()`` or with the process. Where
-    no reporter is configured, nothing is attached: a later call may bring one.
+    Calling it again for the same application returns the same attachment; until that is closed, asking for
+    another configuration is an error. The attachment ends by itself with ``spark.stop()`` or the process. If
+    no reporter is configured, nothing is attached: a later call may configure one.
 
-    With a Spark Connect session, it reports on the session's streaming queries: the driver is elsewhere, and
-    others may use it, too.
+    With a Spark Connect session, it reports only on the session's streaming queries: the driver is remote,
+    and others may use it, too.
 
     Args:
         spark: a SparkSession or a SparkContext.
-        strict: raise on a wrong configuration, and wait until each reporter has opened. Otherwise errors
-            are logged, the reporters that are configured well start, and the application goes on.
-        conf: more keys, which win over those of the application.
+        strict: raise if the configuration is invalid, and wait until each reporter has opened. Otherwise
+            errors are logged, the correctly configured reporters start, and the application goes on.
+        conf: more keys, which take precedence over those of the application.
 
     Raises:
-        TypeError: it is neither, or a Spark Connect session of PySpark 3.
+        TypeError: ``spark`` is neither, or is a Spark Connect session of PySpark 3.
         ConfigError: only with ``strict``; names each key, its value and what is allowed; or no reporter is
             configured, or the application is attached already with another configuration.
     """
@@ -145,7 +145,7 @@ def attach(spark: Any, *, strict: bool = False, conf: Mapping[str, str] | None =
 
 @dataclass(frozen=True, slots=True)
 class _Attachable:
-    """What can be attached to; nothing is asked of it before an attachment begins."""
+    """Something that can be attached to; it is not queried before an attachment begins."""
 
     key: str
     conf: Callable[[], Mapping[str, str]]
@@ -209,7 +209,7 @@ def _spark_context(spark: Any) -> _Attachable:
 
 
 def _at_exit(owner: int = os.getpid()) -> None:
-    # A forked child inherits this hook, and nothing that it could end.
+    # A forked child inherits this hook, but nothing for it to close.
     if os.getpid() == owner:
         for attachment in list(_attachments.values()):
             attachment.close()

@@ -1,4 +1,4 @@
-"""The source for Spark Connect, where no JVM can be reached: the client-side StreamingQueryListener."""
+"""The source for Spark Connect, where the JVM is out of reach: a client-side StreamingQueryListener."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _MOST_WAITING = 100_000
 
 
 def is_connect(spark: Any) -> bool:
-    """Return whether it is a Spark Connect session; by its class's name, so that none has to be imported."""
+    """Return whether it is a Spark Connect session, judging by the class name, to avoid importing Connect."""
     names = (f"{kind.__module__}.{kind.__qualname__}" for kind in type(spark).__mro__)
     return any(name.startswith("pyspark.sql.connect.") for name in names)
 
 
 def configuration_of(session: Any) -> dict[str, str]:
-    """Return what a Connect session is configured with: by its server, and by itself.
+    """Return the configuration of a Connect session: its server's and its own.
 
     Raises:
         TypeError: PySpark is older than 4.0, whose Connect runs listeners on the server.
@@ -46,7 +46,8 @@ def configuration_of(session: Any) -> dict[str, str]:
 class ConnectSource:
     """Feeds the listeners with the streaming queries of one Connect session.
 
-    The server's application is not this process's: it is not reported, and neither are its jobs and stages.
+    The server's application does not belong to this process, so neither it nor its jobs and stages are
+    reported.
 
     Args:
         application: of the server.
@@ -71,7 +72,7 @@ class ConnectSource:
         self._subscribed = threading.Event()
 
     def start(self) -> None:
-        """Subscribe, take the queries that already run, and go on in a thread of its own."""
+        """Subscribe, pick up the queries that already run, and continue in a thread of its own."""
         start = {
             "Event": spark_records.APPLICATION_START,
             "App Name": self._application.name,
@@ -88,16 +89,16 @@ class ConnectSource:
         return self._thread.is_alive()
 
     def stop(self) -> None:
-        """End for good; returns when all is delivered, or the time is over."""
+        """End for good; return when everything is delivered or the time is over."""
         self._stopping.set()
         self.join()
 
     def join(self) -> None:
-        """Wait until all is delivered, or the time is over."""
+        """Wait until everything is delivered or the time is over."""
         self._thread.join(self._close_timeout_ms / 1000 + 2 * _WAIT_S + 1)
 
     def _enqueue(self, event: str, fields: Record) -> None:
-        """Keep a record for our own thread: PySpark's does nothing else."""
+        """Queue a record for our own thread, so that PySpark's thread does nothing else."""
         try:
             self._records.put_nowait((now_ms(), cut_texts({"Event": event, **fields})))
         except queue.Full:
@@ -107,8 +108,8 @@ class ConnectSource:
 
     def _run(self) -> None:
         try:
-            # Here and not in the caller's thread: PySpark makes a thread for the events, which is a daemon if
-            # this one is. Any other would keep the process from ending.
+            # Here and not in the caller's thread: PySpark starts a thread for the events, which is a daemon
+            # only if the current thread is. A non-daemon thread would keep the process from ending.
             self._session.streams.addListener(self._listener)
             self._add_running_queries()
             self._subscribed.set()
@@ -131,11 +132,11 @@ class ConnectSource:
                 self._subscribe_again_if_lost()
         while self._hand_over_next(0):
             pass
-        if self._session.is_stopped:  # the server ends a session's queries with it
+        if self._session.is_stopped:  # the server stops a session's queries along with the session
             self._listeners.on_record({"Event": spark_records.APPLICATION_END, "Timestamp": now_ms()})
 
     def _hand_over_next(self, wait_s: float) -> bool:
-        """Give the next record to the listeners; tell whether there was one in time."""
+        """Give the next record to the listeners; return whether one came in time."""
         try:
             received_ms, record = self._records.get(timeout=wait_s) if wait_s else self._records.get_nowait()
         except queue.Empty:
@@ -149,7 +150,7 @@ class ConnectSource:
             self._listeners.on_record({"Event": spark_records.QUERY_STARTED, **fields})
 
     def _subscribe_again_if_lost(self) -> None:
-        """Subscribe anew where PySpark has given up on the stream of events, as after a lost connection."""
+        """Subscribe again if PySpark has given up on the event stream, as after a lost connection."""
         bus = getattr(self._session.streams, "_sqlb", None)
         if bus is None or self._listener in getattr(bus, "_listener_bus", (self._listener,)):
             return
@@ -165,7 +166,7 @@ def _listener(put: Callable[[str, Record], None]) -> Any:
     from pyspark.sql.streaming.listener import StreamingQueryListener
 
     class Listener(StreamingQueryListener):  # type: ignore[misc]
-        """Makes records of PySpark's events, as the JVM would write them."""
+        """Turns PySpark's events into records as the JVM would write them."""
 
         def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - PySpark's names
             fields = {**_ids(event), "name": event.name, "timestamp": event.timestamp}

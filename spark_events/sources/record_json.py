@@ -1,4 +1,4 @@
-"""Reads a record of Spark's from its JSON."""
+"""Parses the JSON of one of Spark's records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class NoRecordError(ValueError):
 def load(line: bytes | str) -> dict[str, Any]:
     """Return the record of a line.
 
-    Java's texts may have halves of surrogate pairs, which Spark writes as escapes: they become U+FFFD.
+    Java's strings may contain lone surrogates, which Spark writes as escapes: they become U+FFFD.
 
     Raises:
         NoRecordError: it is JSON, and no object.

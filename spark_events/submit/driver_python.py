@@ -48,7 +48,7 @@ def run_application(path: str) -> None:
         _leave_marks(INTERRUPTED, stop)
         raise
     except Exception as error:
-        # Without this frame, the traceback is the one that the user would see without us.
+        # Without this frame, the traceback looks as it would without us.
         trace = error.__traceback__.tb_next if error.__traceback__ else None
         _leave_marks(1, error.with_traceback(trace))
         sys.excepthook(type(error), error, trace)
@@ -87,19 +87,19 @@ def attach_to_each_context() -> None:
 
 
 def _leave_marks(exit_code: int, error: BaseException | None = None) -> None:
-    """Tell the event logs of applications that still run how the process ends."""
+    """Record in the event logs of applications that still run how the process ends."""
     for mark in list(_marks.values()):
         mark.leave(exit_code, error)
 
 
 def _use_our_python_for_local_workers(context: Any) -> None:
-    """Local workers would else run whatever ``python3`` is, which may be another version than this."""
+    """Make local workers use this Python; otherwise they would run ``python3``, maybe another version."""
     if "PYSPARK_PYTHON" not in os.environ and str(context.master).startswith("local"):
         context.pythonExec = sys.executable
 
 
 def _become_users_python() -> None:
-    """Go on in the interpreter that the user asked for, if it is another one."""
+    """Continue in the interpreter that the user asked for, if it is a different one."""
     name = os.environ.pop(USERS_PYTHON, None)
     if name is None:
         return

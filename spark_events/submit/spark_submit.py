@@ -48,7 +48,7 @@ def asks_for_help(arguments: Sequence[str]) -> bool:
 
 
 def submit(arguments: Sequence[str]) -> None:
-    """Become spark-submit; returns only by raising.
+    """Replace this process with spark-submit; return only by raising.
 
     Args:
         arguments: as for spark-submit: options, the application, its own arguments.
@@ -77,7 +77,7 @@ def submit_command(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]
     _refuse_other_languages(options, application)
     _refuse_cluster_mode(options)
     environment = dict(os.environ)
-    # Theirs would push ours aside; the launcher goes on in it.
+    # The user's interpreter would replace ours; the launcher continues in it later.
     theirs = [option for option in options if _conf_of(option)[0] == DRIVER_PYTHON]
     users = _conf_of(theirs[-1])[1] if theirs else None
     users = users or os.environ.get("PYSPARK_DRIVER_PYTHON") or os.environ.get("PYSPARK_PYTHON")

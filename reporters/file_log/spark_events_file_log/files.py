@@ -34,8 +34,8 @@ class Rotation:
 class RotatedFile:
     """The files of one application: ``<name>__<id>.<kind>.<number>.jsonl``.
 
-    A file is never renamed, so that whoever tails the folder follows it; the one being written holds a lock,
-    so that no other application removes it.
+    A file is never renamed, so that tailing the folder works; the file being written is locked, so that no
+    other application removes it.
 
     Args:
         kind: ``events``, ``spans`` or ``lineage``.
@@ -71,10 +71,10 @@ class RotatedFile:
         return [sentence for sentence in repairs if sentence]
 
     def write(self, lines: list[bytes]) -> None:
-        """Append whole lines, as many in one write as the file may have, and take them off the list.
+        """Append whole lines, as many per write as fit the file, and remove them from the list.
 
         Raises:
-            OSError: the disk is full, say; the lines that are still in the list are in no file.
+            OSError: the disk is full, say; the lines still in the list are in no file.
         """
         while lines:
             if self._fd < 0 or self._removed() or (self._size and self._full(len(lines[0]))):
@@ -97,10 +97,10 @@ class RotatedFile:
         self._synced = False
 
     def sync(self) -> None:
-        """Return when the disk has the lines.
+        """Flush the lines to disk.
 
         Raises:
-            OSError: it does not take them.
+            OSError: they cannot be written to disk.
         """
         if self._fd >= 0 and not self._synced:
             os.fdatasync(self._fd)
@@ -113,7 +113,7 @@ class RotatedFile:
             self._fd = -1
 
     def _removed(self) -> bool:
-        """Return whether somebody deleted the file: lines that are written to it would be lost unnoticed."""
+        """Return whether somebody deleted the file, so that lines written to it would be silently lost."""
         return os.fstat(self._fd).st_nlink == 0
 
     def _full(self, more: int) -> bool:
@@ -146,10 +146,10 @@ class RotatedFile:
 
 
 def repair(path: Path) -> str:
-    """End a file with a whole line, unless another driver writes to it.
+    """Make a file end with a whole line, unless another driver is writing to it.
 
-    Half a line is left when a machine crashes or a process is killed on a full disk; the next line, appended
-    to it, would be lost as well.
+    A crash of the machine, or killing a process on a full disk, leaves half a line; the next one, appended to
+    it, would be lost, too.
 
     Returns:
         The repair as a sentence; empty where none was needed.
@@ -169,7 +169,7 @@ def repair(path: Path) -> str:
 
 
 def _start_of_last_line(fd: int, size: int) -> int:
-    """Return the offset behind the last line feed; 0 where there is none."""
+    """Return the offset just after the last line feed; 0 if there is none."""
     end = size
     while end > 0:
         start = max(0, end - (1 << 16))
@@ -182,7 +182,7 @@ def _start_of_last_line(fd: int, size: int) -> int:
 
 @contextlib.contextmanager
 def _locked(path: Path, flags: int) -> Iterator[int | None]:
-    """Open and lock a file; None where it is gone, not ours, or another driver writes to it."""
+    """Open and lock a file; yield None if it is gone, not ours, or being written by another driver."""
     locked_fd = None
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(FileNotFoundError, PermissionError, BlockingIOError):
@@ -201,5 +201,5 @@ def _modified(path: Path) -> tuple[float, str]:
 
 
 def _safe(name: str) -> str:
-    """Return a name without what a path or a glob would make something else of."""
+    """Return a name without characters that are special in a path or a glob."""
     return re.sub(r"_{2,}", "_", re.sub(r"[^A-Za-z0-9-]", "_", name))[:100]

@@ -55,11 +55,11 @@ def outputs_of(
 ) -> list[OutputDataset]:
     """Return the data that a job writes, each once.
 
-    A table whose place is not known before it is there is left out until then.
+    A table whose location is unknown until it exists is left out until then.
 
     Args:
         graph: the job's.
-        ended: whether the job has done its work, so that tables are created and replaced by now.
+        ended: whether the job has finished, so that its tables have been created and replaced.
         written: what it has written, by ``rows``, ``bytes`` and ``files``.
         with_columns: whether to say which columns make which.
     """

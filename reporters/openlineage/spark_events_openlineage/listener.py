@@ -1,4 +1,4 @@
-"""Makes OpenLineage run events of the events of jobs."""
+"""Makes OpenLineage run events from job events."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class Settings:
         namespace: of jobs.
         reads: whether statements that write nothing are reported.
         applications: whether applications are.
-        most_inputs: how many inputs the columns of one event may have.
-        parent: the run that the application is a part of; None where it is none.
-        root: the outermost run; None where it is that same.
+        most_inputs: the most inputs that the columns of one event may have.
+        parent: the run that the application is part of; None if there is none.
+        root: the outermost run; None if it is the parent.
     """
 
     namespace: str
@@ -69,7 +69,7 @@ class Settings:
 
 @dataclass(slots=True)
 class _Running:
-    """A run that has begun, with what is known of its lineage by now."""
+    """A run that has begun, with the lineage known so far."""
 
     run: ParentRun
     created: JobCreatedEvent
@@ -142,7 +142,7 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
         self._emit(running, RunState.START, event.time_ms)
 
     def _follow_reader(self, event: JobStatusChangedEvent) -> None:
-        """Report a statement that only reads from when a part of it turns out to write."""
+        """Start reporting a statement that seemed only to read, once a part of it turns out to write."""
         created = self._only_reading[event.job_id]
         if isinstance(event, JobLineageEvent) and event.lineage.sinks:
             del self._only_reading[event.job_id]
@@ -211,7 +211,7 @@ class OpenLineageListener(JobStatusChangedListener, SendingReporter):
 
 
 def _run_id(event: JobCreatedEvent) -> str:
-    """Return the same id for the same run, so that a replay repeats it."""
+    """Return the run's id, which is the same in every replay."""
     if event.job_kind == "query":
         return event.job_id
     unique = f"{event.application.id} {event.application.attempt_id} {event.job_id}"

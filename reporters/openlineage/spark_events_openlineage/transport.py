@@ -43,7 +43,7 @@ class Destination:
         self.name = str(getattr(self._transport, "url", "") or self._transport.kind or kind)
 
     def prepare(self, event: RunEvent, take: Callable[[bytes], None]) -> None:
-        """Hand an event over as JSON, after the client's tags and filters, which may leave it out."""
+        """Pass an event to ``take`` as JSON, after the client's tags and filters, which may drop it."""
         if self._transport.kind == "noop":
             return
         self._client.transport = _Capture(take)
@@ -73,7 +73,7 @@ class Destination:
 
 
 class _Capture(Transport):
-    """A transport that hands events over as JSON in place of sending them."""
+    """A transport that passes events on as JSON instead of sending them."""
 
     kind = "spark-events"
 

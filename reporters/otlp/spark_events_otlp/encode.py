@@ -1,7 +1,7 @@
-"""Events and spans as OTLP's messages, in bytes, each behind the name of its instrumentation scope.
+"""Events and spans as serialised OTLP messages, each preceded by the name of its instrumentation scope.
 
-What repeats from record to record, as most attributes do, is serialised once: messages that are serialised
-one behind the other are one message to protobuf, with the fields of both.
+What repeats from record to record, as most attributes do, is serialised only once: protobuf reads joined
+messages as one message with the fields of all of them.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def key_values(attributes: Mapping[str, Any]) -> list[KeyValue]:
 
 
 def _record(scope: str, message: LogRecord | SpanMessage, item: Event | Span, *repeated: bytes) -> bytes:
-    """Return the scope's name, and behind it the message with the item's attributes.
+    """Return the scope's name, followed by the message with the item's attributes.
 
-    What is ``repeated`` is of the same message, serialised already.
+    ``repeated`` contains further parts of the message that are already serialised.
     """
     kind: Any = type(message)
     attributes, variables = item.attributes, item.variables
@@ -141,9 +141,9 @@ def _set_value(target: Any, value: Any) -> None:
 
 
 def _ns(time_ms: int) -> int:
-    """Return a time in ns; 0, OTLP's word for unknown, for one that cannot be.
+    """Return a time in ns; 0, which means unknown in OTLP, for an impossible one.
 
-    That is one before the epoch, and one after the year 2262, of which many receivers make a negative number.
+    Impossible are times before the epoch, and after the year 2262, which many receivers turn negative.
     """
     return time_ms * 1_000_000 if 0 <= time_ms <= _LATEST_MS else 0
 

@@ -91,7 +91,7 @@ class OtlpTransport(abc.ABC):
         """
 
     def deliver(self, request: bytes) -> None:
-        """Send one serialised request; to return is to say that all of it was taken.
+        """Send one serialised request; returning means that all of it was accepted.
 
         Raises:
             PartlyRefused: it was taken but for some records.

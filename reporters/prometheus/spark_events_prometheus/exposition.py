@@ -1,4 +1,4 @@
-"""Prometheus' two text formats, with all that does not change rendered once, when a series comes.
+"""Prometheus' two text formats; everything constant is rendered only once, when a series is added.
 
 prometheus-client renders each label of each sample at each scrape; for 100,000 series that takes seconds.
 """
@@ -44,7 +44,7 @@ class Family(abc.ABC):
         self._unit, self._scale = unit.suffix, float(unit.factor)
         self._help = bounded_text(first.description or name)
         self._series: dict[Labels, Metric] = {}
-        # Scrapes come on threads of their own, while series come and go.
+        # Scrapes run on threads of their own while series are added and removed.
         self._version = 0
         self._prepared: tuple[int, list[Any], list[Any]] = (-1, [], [])
         """Of which version, and the sources and prefixes of its series."""
@@ -58,7 +58,7 @@ class Family(abc.ABC):
         return f"{name}_total" if cls.type == "counter" else name
 
     def add(self, labels: Labels, metric: Metric) -> bool:
-        """Add one series; tell whether it could be added, or one with these labels is there already.
+        """Add one series; return whether it was added: False if one with these labels exists already.
 
         Raises:
             ValueError: its metric is of another type than the others.
@@ -127,7 +127,7 @@ class GaugeFamily(Family):
 
     def _source(self, metric: Metric) -> Callable[[], Any]:
         assert isinstance(metric, Gauge)
-        # The function itself and not the gauge: with many series, each object to look up on the way shows.
+        # The function itself and not the gauge: with many series, every extra lookup is noticeable.
         return metric.read if type(metric) is Gauge else lambda: metric.value
 
     def _samples(self, sources: list[Any], prefixes: list[Any]) -> tuple[str, int]:
@@ -196,7 +196,7 @@ def render(families: Iterable[Family], openmetrics: bool) -> tuple[str, int]:
 
 
 def _lines(prefixes: Sequence[str], values: Sequence[Any], scale: float) -> str:
-    """Return a line for each value, but for those that are None.
+    """Return a line for each value that is not None.
 
     Raises:
         TypeError: a value is no number.

@@ -23,8 +23,8 @@ logger = logging.getLogger("spark_events.prometheus")
 class MetricsServer(ThreadingHTTPServer):
     """Serves metrics at ``/metrics``, and ``/healthz``, on daemon threads.
 
-    Each connection has a thread; of too many the oldest is closed. So a client that connects and is silent
-    holds up nobody: its TLS handshake waits in its own thread, and only so many of its kind can wait.
+    Each connection has a thread; if there are too many, the oldest is closed. So a silent client holds up
+    nobody: its TLS handshake waits in its own thread, and the number of waiting clients is limited.
 
     Args:
         port: 0 takes any free one.
@@ -36,7 +36,7 @@ class MetricsServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
-    # With socketserver's own 5, a burst of connections waits for seconds for the kernel to try again.
+    # With socketserver's default of 5, a burst of connections would wait seconds for the kernel to retry.
     request_queue_size = 128
     # Two drivers on one port would each get some of the scrapes.
     allow_reuse_port = False
@@ -89,7 +89,7 @@ class MetricsServer(ThreadingHTTPServer):
                 self._open.pop(id(request), None)
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """Shake hands where TLS is on, and answer."""
+        """Do the TLS handshake, if TLS is on, and answer."""
         request.settimeout(_CLIENT_TIMEOUT_S)
         if self._tls is None:
             super().finish_request(request, client_address)
@@ -102,7 +102,7 @@ class MetricsServer(ThreadingHTTPServer):
             super().finish_request(secured, client_address)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing to stderr: a client that went away, or a scrape while Python ends, is no news."""
+        """Do not write to stderr: a client that left, or a scrape during exit, is not worth reporting."""
         logger.debug("a request of %s could not be answered", client_address, exc_info=True)
 
 
@@ -136,4 +136,4 @@ class _MetricsHandler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is http.server's
-        """Say nothing: a scrape every few seconds is no news."""
+        """Do nothing: a scrape every few seconds is not worth logging."""

@@ -8,8 +8,8 @@ import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.execution.QueryExecution;
 
 /**
- * What Python calls, as each package with Java has one: it makes all other objects, so that what they throw comes to
- * Python as it is.
+ * The entry point for Python, which each package with Java has: it makes all other objects, so that their exceptions
+ * reach Python unchanged.
  */
 public class Entry {
     private final Object session;

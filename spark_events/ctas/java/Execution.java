@@ -7,8 +7,8 @@ import org.apache.spark.sql.execution.SQLExecution$;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * The statement as one SQL execution of Spark: it begins before the write and ends after the commit, and all that runs
- * between with its id as the root belongs to it. So Spark's own listeners see it end when the table is there.
+ * The statement as one SQL execution of Spark: it begins before the write and ends after the commit, and everything in
+ * between with its id as the root belongs to it. So Spark's listeners see it end only when the table exists.
  */
 public class Execution extends scala.runtime.AbstractFunction0 implements Runnable {
     private final QueryExecution plan;
@@ -38,7 +38,7 @@ public class Execution extends scala.runtime.AbstractFunction0 implements Runnab
         return execution;
     }
 
-    /** Returns the id of the execution that all belongs to: this one, unless it runs within another. */
+    /** Returns the id of the root execution: this one, unless it runs within another. */
     public String root() {
         return id;
     }
@@ -50,7 +50,7 @@ public class Execution extends scala.runtime.AbstractFunction0 implements Runnab
         thread.join();
     }
 
-    /** Ends it for a reason that is not of the JVM. */
+    /** Ends it for a reason outside the JVM. */
     public void fail(String message) throws InterruptedException {
         end(new org.apache.spark.SparkException(message));
     }

@@ -12,8 +12,8 @@ import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Single changes of tables in a Hive metastore. Most go past Spark's catalog, to the client that it talks to the
- * metastore with: the catalog would make more than one call of them, or keep what is to be changed.
+ * Single changes of tables in a Hive metastore. Most bypass Spark's catalog and use its metastore client directly: the
+ * catalog would make several calls, or preserve what is to be changed.
  */
 public class HiveTables {
     private final Object session;
@@ -41,8 +41,8 @@ public class HiveTables {
     }
 
     /**
-     * Says whether a table owns its folder. For a format that Hive does not know, Spark tells the metastore a folder
-     * that does not exist, so it is told the true one too: it would drop the wrong one.
+     * Sets whether a table owns its folder. For a format unknown to Hive, Spark gives the metastore a folder that does
+     * not exist, so this sets the true one, too: otherwise the metastore would drop the wrong one.
      */
     public void setManaged(String database, String name, boolean managed) throws Throwable {
         CatalogTable table = catalog.getTableMetadata(SessionTables.identifier(database, name));
@@ -70,7 +70,7 @@ public class HiveTables {
         return Calls.json(types.subList(0, types.size() - partitions));
     }
 
-    /** Tells whether the metastore is told the columns of a format; of others it is told one that stands for all. */
+    /** Returns whether the metastore gets the columns of a format; for others, it gets a single placeholder column. */
     public boolean knowsColumns(String provider) throws Throwable {
         Object serdes = SparkObjects.module("org.apache.spark.sql.internal.HiveSerDe");
         return ((scala.Option) Calls.call(serdes, "sourceToSerDe", new Object[] {provider})).isDefined();

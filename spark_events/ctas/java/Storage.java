@@ -82,7 +82,7 @@ public class Storage {
         }
     }
 
-    /** Returns the time of the storage's own clock, in ms, for those who share it may have others. */
+    /** Returns the time of the storage's own clock, in ms, because the machines that share it may differ in theirs. */
     public long now(String folder) throws IOException {
         Path probe = new Path(folder, ".clock-" + UUID.randomUUID());
         put(probe.toString(), "");
@@ -107,7 +107,7 @@ public class Storage {
         }
     }
 
-    /** Tells whether a folder has no file in it, or is not there; of a file the list has the file itself. */
+    /** Returns whether a folder is empty or missing; the listing of a file contains the file itself. */
     public boolean isEmpty(String name) throws IOException {
         return list(name).length == 0;
     }

@@ -10,8 +10,8 @@ import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.scheduler.SparkListenerTaskStart;
 
 /**
- * Counts the tasks of one statement. Those of a job that was cancelled run on for a while, and may write where what
- * was written has been deleted already.
+ * Counts the tasks of one statement. Tasks of a cancelled job run on for a while, and may still write after the output
+ * has been deleted.
  */
 public class Tasks extends SparkListener {
     private final SparkContext context;
@@ -25,7 +25,7 @@ public class Tasks extends SparkListener {
         context.addSparkListener(this);
     }
 
-    /** Returns when none runs any longer, or the time is over; tells which. */
+    /** Waits until no task runs any more or the time is over; returns whether none runs. */
     public synchronized boolean awaitEnd(long timeoutMs) throws InterruptedException {
         long end = System.currentTimeMillis() + timeoutMs;
         while (!running.isEmpty() && System.currentTimeMillis() < end) {

@@ -5,8 +5,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * Says what a leaf of a plan reads, or what a command writes: raw facts, out of which Python makes a name. Asks no
- * relation for its files or its size: Delta's runs a Spark job to answer.
+ * Identifies what a leaf of a plan reads, or a command writes: raw facts from which Python makes a name. It never asks
+ * a relation for its files or size: Delta would run a Spark job to answer.
  */
 public class Identities {
     /** Of tables that were made all at once: their folder is another one after each replacement, and ends with it. */
@@ -68,7 +68,7 @@ public class Identities {
         return identity;
     }
 
-    /** Returns what a table's or a command's data is read by; Spark gives Hive's own no provider. */
+    /** Returns the provider of a table's or a command's data; in Spark, Hive's own tables have none. */
     public static String provider(Object table) {
         Object provider = Reflect.get(table, "provider");
         return provider == null ? "hive" : Reflect.text(provider);

@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Makes and copies Spark's case classes by the names of their fields: from one Spark to the next they get more fields,
- * and what is not named keeps its default.
+ * Makes and copies Spark's case classes by field name: new Spark versions add fields, and a field that is not named
+ * keeps its default.
  */
 public final class Products {
     /** Returns a copy with some fields changed. */

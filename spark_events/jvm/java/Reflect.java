@@ -12,8 +12,8 @@ import java.util.Map;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Reads parts of Spark's plan nodes by name, because the same part lies in other places from one Spark to the next,
- * and because the classes of connectors are not known here. What is not there is null.
+ * Reads parts of Spark's plan nodes by name, because the same part is in different places in different Spark versions,
+ * and because the classes of connectors are unknown here. Missing parts are null.
  */
 public class Reflect {
     private static final HashMap METHODS = new HashMap();

@@ -5,8 +5,8 @@ import java.util.Iterator;
 import java.util.Map;
 
 /**
- * The source columns that one column is computed from, each by its number, with the kinds of the ways to it as bits.
- * Immutable once it was handed out, so that a column that is passed on is shared and not copied.
+ * The source columns that one column is computed from, by number, with the kinds of the paths to them as bits.
+ * Immutable once handed out, so that a column that is passed on is shared rather than copied.
  */
 public class Inputs {
     public static final int IDENTITY = 1;

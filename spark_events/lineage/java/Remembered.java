@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /**
- * Where columns came from whose plan was cut: by checkpoint, after which they keep their expression ids, or by
+ * The origins of columns whose plan was cut: by checkpoint, after which they keep their expression ids, or by
  * foreachBatch, after which they keep their names.
  */
 public class Remembered {
@@ -59,7 +59,7 @@ public class Remembered {
         }
     }
 
-    /** Sets for which batch a plan is taken that was cut and has the batch's columns; null for none. */
+    /** Sets the batch that a cut plan with the batch's columns is assumed to read; null for none. */
     void inBatch(Batch batch) {
         this.batch = batch;
     }
@@ -78,7 +78,7 @@ public class Remembered {
         }
     }
 
-    /** A batch that takes no column of a source comes from it nevertheless. */
+    /** A batch depends on a source even if it uses none of its columns. */
     private void restoreSources(PlanFacts facts, Map numbers) {
         for (int i = 0; i < batch.origins.size(); i++) {
             List sources = ((Origin) batch.origins.get(i)).sources;

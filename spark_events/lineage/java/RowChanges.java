@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
-/** UPDATE, DELETE and MERGE as Spark's plans, or Delta's, have them before any query is made of them. */
+/** UPDATE, DELETE and MERGE in the form of Spark's or Delta's plans, before they are turned into queries. */
 final class RowChanges {
     private static final String[] CLAUSES = {
         "matchedActions", "notMatchedActions", "notMatchedBySourceActions",

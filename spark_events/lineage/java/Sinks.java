@@ -28,7 +28,7 @@ class Sinks {
         return sinks;
     }
 
-    /** Returns what columns come from: those that come from the same share a group, so that no square is written. */
+    /** Returns the columns' inputs; columns with the same inputs share a group, to avoid quadratic output. */
     List groups() {
         return groups;
     }

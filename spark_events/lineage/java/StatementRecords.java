@@ -68,7 +68,7 @@ class StatementRecords {
         }
     }
 
-    /** Where a command of a kind that is not known here writes, a part of it may tell. */
+    /** For an unknown kind of command, one of its parts may reveal where it writes. */
     private void addPart(Object root, QueryExecution plan, long time) {
         Statement whole = (Statement) statements.get(root);
         if (whole == null || whole.hasSinks() || !Reflect.isA(whole.plan, "Command")) {
@@ -107,7 +107,7 @@ class StatementRecords {
         records.send(record);
     }
 
-    /** Says what is known only now: where new tables lie, and how much was written. */
+    /** Adds what is known only now: the locations of new tables, and how much was written. */
     private void finish(Statement statement, QueryExecution plan, LinkedHashMap end) {
         if (statement.writes.locateNewTables()) {
             LinkedHashMap record =

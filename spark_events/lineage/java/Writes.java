@@ -129,7 +129,7 @@ class Writes {
         return sinks.add(identity, modify, Trees.output(query), names);
     }
 
-    /** Returns what a table is that a command has as a plan, under an alias perhaps. */
+    /** Identifies the table that a command refers to by a plan, perhaps under an alias. */
     LinkedHashMap ofTable(LogicalPlan table) {
         while (table.children().size() == 1) {
             table = (LogicalPlan) table.children().head();
@@ -138,7 +138,7 @@ class Writes {
         return identity == null ? new LinkedHashMap() : identity;
     }
 
-    /** Kafka's topic may stand in a column; one that is the same for all rows is known. */
+    /** Kafka's topic may be given in a column; it is known if the column is constant. */
     static void addTopic(LinkedHashMap sink, LogicalPlan query) {
         if (String.valueOf(sink.get("format")).toLowerCase().indexOf("kafka") >= 0) {
             Object topic = ConstantColumn.value(query, "topic");

@@ -1,4 +1,4 @@
-"""Up to where a journal is acknowledged, and what became of all that it ever held."""
+"""How far a journal has been acknowledged, and what became of everything it ever held."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _HEAD = struct.Struct(">IH")
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a journal is acknowledged up to.
+    """How far a journal has been acknowledged.
 
     Attributes:
         segment: the number of the segment.
-        offset: in bytes; all before it is acknowledged.
+        offset: in bytes; everything before it is acknowledged.
         totals: by name, what became of the records before it.
     """
 
@@ -31,9 +31,9 @@ class Position:
 
 
 class JournalCursor:
-    """A file of two slots, written in turn, each with a checksum: one of them is always whole.
+    """A file of two slots, written alternately, each with a checksum, so that one is always intact.
 
-    It is written in place, because on a full disk a new file could not be, and then nothing could be deleted.
+    It is written in place: a full disk takes no new file, and without a new cursor nothing could be deleted.
     """
 
     def __init__(self, path: Path) -> None:
@@ -42,7 +42,7 @@ class JournalCursor:
         self._turn = 0
 
     def open(self) -> Position:
-        """Open or make the file, and return what it says.
+        """Open or create the file, and return the position it holds.
 
         Raises:
             OSError: it cannot be made.
@@ -69,7 +69,7 @@ class JournalCursor:
         os.pwrite(self._fd, data.ljust(_SLOT, b"\0"), self._turn % 2 * _SLOT)
 
     def sync(self) -> None:
-        """Return when the disk has it."""
+        """Flush the file to disk."""
         os.fdatasync(self._fd)
 
     def close(self) -> None:

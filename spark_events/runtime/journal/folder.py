@@ -1,4 +1,4 @@
-"""Whose journal is whose: one folder for each driver at a time, and what ended drivers left in theirs."""
+"""Who owns which journal: a folder belongs to one driver at a time; ended drivers leave theirs behind."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _MOST_DRIVERS = 1_000
 
 @dataclass
 class Lock:
-    """A folder that no other driver can take; the kernel lets go of it when the process ends."""
+    """A locked folder, which no other driver can take; the kernel releases it when the process ends."""
 
     folder: Path
     fd: int
 
     @staticmethod
     def take(folder: Path) -> Lock | None:
-        """Take a folder; None where another driver has it.
+        """Lock and return a folder; return None if another driver has it.
 
         Raises:
             OSError: it cannot be made, or cannot be locked at all.
@@ -50,12 +50,12 @@ class Lock:
 
 @dataclass
 class Claim:
-    """What a driver has of the journals of one reporter and application.
+    """The journals of one reporter and application that a driver has claimed.
 
     Attributes:
-        own: where it writes.
-        orphans: what drivers that have ended left behind beside it, oldest first.
-        busy: how many other drivers of the same application are at work.
+        own: the folder it writes to.
+        orphans: the folders that ended drivers left behind, oldest first.
+        busy: how many other drivers of the same application are running.
     """
 
     own: Lock
@@ -64,7 +64,7 @@ class Claim:
 
 
 def claim(base: Path, reporter: str, application: str) -> Claim:
-    """Take a folder below ``<base>/<reporter>/<application>``, and those there that nobody has any longer.
+    """Take a folder below ``<base>/<reporter>/<application>``, and those there that have no owner any more.
 
     Raises:
         OSError: a folder cannot be made, read or locked.
@@ -95,7 +95,7 @@ def claim(base: Path, reporter: str, application: str) -> Claim:
 
 
 def safe(name: str) -> str:
-    """Return a name as a folder can have it; a name that had to be changed stays distinct."""
+    """Return the name in a form that is safe for a folder; a name that had to change stays unique."""
     changed = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:100].lstrip(".")
     if changed == name:
         return name

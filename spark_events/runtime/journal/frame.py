@@ -26,7 +26,7 @@ class Frame(NamedTuple):
         time_ms: when it was written, in ms since the epoch.
         payload: what was written.
         start: its offset in the file.
-        end: the offset behind it.
+        end: the offset just after it.
     """
 
     kind: bytes
@@ -37,12 +37,12 @@ class Frame(NamedTuple):
 
 
 def encode(kind: bytes, salt: int, time_ms: int, payload: bytes) -> bytes:
-    """Return a frame.
+    """Return the bytes of a frame.
 
     Args:
         kind: ``RECORD`` or ``CONTEXT``.
-        salt: of the file. It is part of the checksum, so that bytes inside a payload that look like a frame
-            never count as one, also where the frame around them is damaged.
+        salt: of the file. It is part of the checksum, so that bytes of a payload that look like a frame
+            are never read as one, even if the frame around them is damaged.
         time_ms: when it is written, in ms since the epoch.
         payload: what is written.
     """
@@ -52,11 +52,11 @@ def encode(kind: bytes, salt: int, time_ms: int, payload: bytes) -> bytes:
 
 
 def intact(window: bytes, start: int, base: int, salt: int) -> Iterator[Frame]:
-    """Yield the frames in a piece of a file, up to the first that is damaged, or goes beyond it.
+    """Yield the frames in a piece of a file, up to the first that is damaged or extends past the piece.
 
     Args:
         window: the piece.
-        start: where in it to begin.
+        start: the offset in the piece at which to begin.
         base: the offset of the piece in the file.
         salt: see ``encode``.
     """
@@ -74,7 +74,7 @@ def intact(window: bytes, start: int, base: int, salt: int) -> Iterator[Frame]:
 
 
 def next_frame(read: Read, start: int, end: int, salt: int) -> Frame | None:
-    """Return the first intact frame at or behind an offset; None where there is none."""
+    """Return the first intact frame at or after an offset; None if there is none."""
     while start + OVERHEAD <= end:
         kind, size, time_ms, checksum = _HEADER.unpack(read(start, OVERHEAD))
         behind = start + OVERHEAD + size
@@ -88,11 +88,11 @@ def next_frame(read: Read, start: int, end: int, salt: int) -> Frame | None:
 
 
 def _find_magic(read: Read, start: int, end: int, step: int = 1 << 16) -> int:
-    """Return the offset of the next magic number; the end where there is none."""
+    """Return the offset of the next magic number; ``end`` if there is none."""
     while start < end:
         place = read(start, min(step, end - start)).find(MAGIC)
         if place >= 0:
             return start + place
-        # It may lie across the border of two steps.
+        # It may straddle two steps.
         start += max(1, min(step, end - start) - len(MAGIC) + 1)
     return end

@@ -1,4 +1,4 @@
-"""The segments of one folder together: append at the end, read from the cursor, drop what a bound forbids."""
+"""All segments of one folder: append at the end, read from the cursor, drop what exceeds a bound."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Dropped = Callable[[str, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a journal may hold, and when the disk has to have it.
+    """How much a journal may hold, and when it is synced to disk.
 
     Attributes:
         max_bytes: all segments together, in bytes.
-        max_age_ms: what is older is dropped, in ms; None drops nothing.
-        drop_oldest: what a full journal drops: its oldest segment, or else what comes new.
+        max_age_ms: the age above which records are dropped, in ms; None drops nothing.
+        drop_oldest: whether a full journal drops its oldest segment, or else the new records.
         fsync: ``never``, ``interval`` or ``always``.
     """
 
@@ -36,7 +36,7 @@ class Bounds:
 
     @property
     def segment_bytes(self) -> int:
-        """How large a segment grows: an eighth, so that dropping one makes room without dropping all."""
+        """The size of a full segment: an eighth, so that dropping one does not drop everything."""
         return max(_LEAST_SEGMENT_BYTES, min(_SEGMENT_BYTES, self.max_bytes // 8))
 
 
@@ -44,16 +44,16 @@ class Bounds:
 class DeliveryJournal:
     """An append-only log with one cursor. Not safe to use from several threads without a lock.
 
-    Records have sequence numbers, from 0 at ``open``, so that what is dropped while it is being sent is
-    counted once: as delivered where that succeeds, as dropped where it does not.
+    Records have sequence numbers, from 0 at ``open``, so that a record dropped while it is being sent is
+    counted once: as delivered if sending succeeds, as dropped if it does not.
 
     Args:
-        folder: locked by whoever opens the journal.
+        folder: the caller has locked it.
         bounds: what it may hold.
-        context: what the records that are appended have in common.
-        dropped: told the cause and the number of records that are lost.
-        totals: what the cursor keeps beside the position; None keeps what it had at ``open``.
-        clock: the present in ms since the epoch.
+        context: what all appended records have in common.
+        dropped: called with the cause and the number of lost records.
+        totals: returns what the cursor stores with the position; None keeps what it had at ``open``.
+        clock: returns the current time in ms since the epoch.
     """
 
     folder: Path
@@ -91,7 +91,7 @@ class DeliveryJournal:
         return sum(segment.end for segment in self._segments)
 
     def open(self) -> None:
-        """Find what is there. A damaged record costs itself alone, a torn tail nothing.
+        """Load the existing segments. A damaged record loses only itself, a torn tail nothing.
 
         Raises:
             OSError: the folder cannot be read, or its cursor cannot be written.
@@ -117,13 +117,13 @@ class DeliveryJournal:
         self._opened = True
 
     def append(self, records: list[bytes]) -> None:
-        """Append records in one write; when this returns they survive the end of the process.
+        """Append records in one write; once this returns, they survive a crash of the process.
 
-        They survive the end of the machine after ``sync``. Records that are larger than the whole journal
-        may be are dropped.
+        They survive a crash of the machine only after ``sync``. Records larger than the whole journal may
+        be are dropped.
 
         Raises:
-            OSError: nothing was written: the disk is full, say.
+            OSError: nothing was written, for example because the disk is full.
         """
         size = sum(map(len, records)) + len(records) * OVERHEAD
         if size > self.bounds.max_bytes or not self._make_room(size):
@@ -135,7 +135,7 @@ class DeliveryJournal:
         self.dirty = True
 
     def peek(self, max_records: int, max_bytes: int) -> Batch | None:
-        """Return the first records that are not acknowledged, all of one context; None where there are none.
+        """Return the first unacknowledged records, all of one context; None if there are none.
 
         They stay in flight until ``acknowledge`` and ``release``.
         """
@@ -156,7 +156,7 @@ class DeliveryJournal:
         return None
 
     def acknowledge(self, batch: Batch, count: int) -> None:
-        """Move the cursor behind the first records of the batch in flight.
+        """Move the cursor past the first ``count`` records of the batch in flight.
 
         Raises:
             OSError: the cursor cannot be written; it is moved with the next call.
@@ -168,7 +168,7 @@ class DeliveryJournal:
         self._save()
 
     def release(self, batch: Batch) -> None:
-        """End the flight of a batch; what is not acknowledged is read again."""
+        """Declare a batch no longer in flight; what is not acknowledged will be read again."""
         gone = self._segments[0].first if self._segments else self._tail
         lost = min(gone, batch.first + len(batch.records)) - self._head
         if lost > 0:  # dropped while in flight, and not delivered after all
@@ -177,10 +177,10 @@ class DeliveryJournal:
         self._in_flight = 0
 
     def sync(self) -> None:
-        """Return when the disk has what was appended.
+        """Flush what was appended to disk.
 
         Raises:
-            OSError: it cannot.
+            OSError: it cannot be flushed.
         """
         if self._segments:
             self._segments[-1].sync()
@@ -226,7 +226,7 @@ class DeliveryJournal:
         return batch
 
     def _active(self, size: int, now: int) -> JournalSegment:
-        """Return the segment to append to; a driver never appends to one that another began."""
+        """Return the segment to append to; a driver never appends to another driver's."""
         if self._appendable and self._segments[-1].end + size <= self.bounds.segment_bytes:
             return self._segments[-1]
         if self._appendable and self.bounds.fsync != "never":
@@ -242,7 +242,7 @@ class DeliveryJournal:
         return segment
 
     def _sync_folder(self) -> None:
-        """Sync the folder, so that the disk has the name of a new file as well."""
+        """Sync the folder, so that the name of a new file is on disk, too."""
         fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(fd)
@@ -250,7 +250,7 @@ class DeliveryJournal:
             os.close(fd)
 
     def _make_room(self, size: int) -> bool:
-        """Return whether records of this size may be appended; drops the oldest where that is the policy."""
+        """Return whether records of this size may be appended; drop the oldest if that is the policy."""
         while self._segments and self.size_bytes + size > self.bounds.max_bytes:
             first = self._segments[0]
             if not self.bounds.drop_oldest and self._head < first.first + first.count:
@@ -263,13 +263,13 @@ class DeliveryJournal:
         lost = behind - max(self._head, self._in_flight, segment.first)
         if lost > 0:
             self.dropped("journal_full", lost)
-        # What is in flight is counted when it is known what became of it.
+        # Records in flight are counted once their outcome is known.
         if self._in_flight <= self._head:
             self._head = max(self._head, behind)
         self._remove_first()
 
     def _skip_done(self) -> None:
-        """Delete the segments at the front that are acknowledged as a whole."""
+        """Delete the segments at the front that are fully acknowledged."""
         while len(self._segments) > 1 or (self._segments and not self._appendable):
             first = self._segments[0]
             if self._head < first.first + first.count:
@@ -282,7 +282,7 @@ class DeliveryJournal:
         removed = self._segments.pop(0)
         self._offset = 0
         try:
-            # The cursor first: after a crash between the two the file is not sent again.
+            # The cursor first: a crash between the two does not cause the file to be sent again.
             self._save()
             if self.bounds.fsync != "never":
                 self._cursor.sync()

@@ -1,4 +1,4 @@
-"""One file of records, appended to by one driver and never again after it has ended."""
+"""One file of records; only the driver that created it appends to it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Batch:
     Attributes:
         first: the sequence number of the first.
         context: what they have in common.
-        time_ms: when the first was stored, in ms since the epoch; 0 where that is not known.
+        time_ms: when the first was stored, in ms since the epoch; 0 if unknown.
         segment: the number of the segment that they are in; 0 in memory.
         records: what is sent.
-        ends: the offset behind each of them in the segment; empty in memory.
+        ends: the offset just after each of them in the segment; empty in memory.
     """
 
     first: int
@@ -42,11 +42,11 @@ class JournalSegment:
     """One file ``<number>-<salt>.journal``: the context that its records have in common, then the records.
 
     Attributes:
-        end: the offset behind the last whole frame.
-        first: the sequence number of the first record that is not behind the cursor.
+        end: the offset just after the last whole frame.
+        first: the sequence number of the first record that the cursor has not passed.
         count: how many intact records there are from ``first`` on.
-        torn: bytes at the end that were no whole frame, as a crash leaves them, and were cut off.
-        damaged: places behind the cursor that are no intact frame.
+        torn: bytes of an incomplete frame at the end, as a crash leaves them, that were cut off.
+        damaged: places after the cursor that hold no intact frame.
     """
 
     def __init__(self, path: Path, number: int, salt: int, context: bytes = b"") -> None:
@@ -68,7 +68,7 @@ class JournalSegment:
         """Begin a file.
 
         Raises:
-            OSError: it cannot be written; nothing of it stays.
+            OSError: it cannot be written; no part of it remains.
         """
         salt = secrets.randbits(32)
         path = folder / f"{number:012d}-{salt:08x}.journal"
@@ -83,7 +83,7 @@ class JournalSegment:
 
     @classmethod
     def existing(cls, folder: Path) -> list[JournalSegment]:
-        """Return the files of a folder in their order, not read yet."""
+        """Return the files of a folder in order, not yet loaded."""
         segments = [
             cls(path, int(match[1]), int(match[2], 16))
             for path in folder.iterdir()
@@ -116,7 +116,7 @@ class JournalSegment:
         """Append records in one write.
 
         Raises:
-            OSError: the disk is full, say; nothing of them stays in the file.
+            OSError: the disk is full, say; no part of them remains in the file.
         """
         encode, salt = frame.encode, self._salt
         self._write(b"".join([encode(RECORD, salt, time_ms, record) for record in records]))
@@ -127,7 +127,7 @@ class JournalSegment:
         while offset < self.end:
             self._read(offset, 1)
             start = offset - self._window_start
-            # As a rule all is well, and what is in memory is read in one go.
+            # Usually nothing is damaged, and all frames in the window are read in one go.
             for whole in frame.intact(self._window, start, self._window_start, self._salt):
                 yield whole
                 offset = whole.end
@@ -138,7 +138,7 @@ class JournalSegment:
             offset = next_whole.end
 
     def sync(self) -> None:
-        """Return when the disk has it."""
+        """Flush the file to disk."""
         if self._fd >= 0:
             os.fdatasync(self._fd)
 

@@ -33,15 +33,15 @@ class DriverBridge:
 
     Args:
         spark_context: PySpark's SparkContext.
-        max_bytes: what the bridge may hold before it drops records, in bytes of JSON.
-        drop_oldest: what it drops: its oldest records, or else those that come new.
-        shutdown_wait_ms: how long a JVM that shuts down may wait for ``finish``, in ms.
+        max_bytes: how much the bridge may hold before it drops records, in bytes of JSON.
+        drop_oldest: whether it drops its oldest records, or else the new ones.
+        shutdown_wait_ms: how long the JVM waits for ``finish`` when it shuts down, in ms.
 
     Attributes:
         java: the compiled bridge.
         dropped: records that the bridge could not hold.
-        queue_bytes: what it held at the last ``drain``, in bytes of JSON.
-        queue_depth: how many records that were.
+        queue_bytes: how much it held at the last ``drain``, in bytes of JSON.
+        queue_depth: how many records it held then.
     """
 
     def __init__(self, spark_context: Any, max_bytes: int, drop_oldest: bool, shutdown_wait_ms: int) -> None:
@@ -63,15 +63,15 @@ class DriverBridge:
 
     @property
     def failed(self) -> int:
-        """Records that Spark could not write as JSON, or that cannot be read as such."""
+        """How many records Spark could not write as JSON or we could not read as JSON."""
         return self._unwritten + self._unread
 
     def subscribe(self) -> None:
-        """Put the bridge on a listener-bus queue of its own."""
+        """Add the bridge to the listener bus, on a queue of its own."""
         self._bus.addToQueue(self.java, _QUEUE)
 
     def drain(self, max_records: int, wait_ms: int) -> list[tuple[int, dict[str, Any]]]:
-        """Fetch what there is, in one call; waits in the JVM for the first record.
+        """Fetch the available records in one call, waiting in the JVM for the first.
 
         Returns:
             For each record the time at which the bridge got it, in ms since the epoch, and the record.
@@ -98,7 +98,7 @@ class DriverBridge:
         self.java.wake()
 
     def finish(self) -> None:
-        """Tell the JVM that all is delivered."""
+        """Tell the JVM that everything is delivered."""
         self.java.finish()
 
     def waiting_in_spark(self) -> int:

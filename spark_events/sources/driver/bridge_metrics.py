@@ -1,4 +1,4 @@
-"""How far the listeners are behind Spark, and what got lost on the way, as metrics."""
+"""Metrics of how far the listeners lag behind Spark, and of what got lost on the way."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class BridgeMetrics:
         registry.losses.watch("driver bridge", group, self._dropped_by_cause, CAUSES)
 
     def update_lag(self, received_ms: int | None) -> None:
-        """Measure how far the listeners are behind.
+        """Measure how far the listeners lag behind.
 
         Args:
-            received_ms: when the bridge got the record that was handled last, in ms since the epoch; None
-                where no record waits.
+            received_ms: when the bridge got the last handled record, in ms since the epoch; None if no
+                record waits.
         """
         self._lag_ms = 0 if received_ms is None else max(0, now_ms() - received_ms)
 
@@ -54,7 +54,7 @@ class BridgeMetrics:
         """Bring the counters up to date.
 
         Args:
-            at_the_end: ask Spark for its part also where it was asked a moment ago.
+            at_the_end: ask Spark for its counts even if it was asked a moment ago.
         """
         if at_the_end or time.monotonic() >= self._asked_at + _ASK_SPARK_S:
             self._asked_at = time.monotonic()

@@ -1,6 +1,6 @@
-"""Learns how the driver's Python process ends, and leaves a mark of it in the event log.
+"""Finds out how the driver's Python process ends, and leaves a mark of that in the event log.
 
-Spark hears nothing of an exception or an exit code: it records a failure as it records a success.
+Spark never learns of an exception or an exit code in Python: it records a failure like a success.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class ProcessExit:
 
     Attributes:
         raised: the unhandled exception as Python prints it; None while there is none.
-        code: the exit code, where it is known.
-        known: set when one of them is.
+        code: the exit code, if known.
+        known: set when either of them is known.
         raising_at_stop: whether the main thread was raising or handling an exception when it called
-            ``SparkContext.stop``; None where it has not called it since the last SparkContext was started.
+            ``SparkContext.stop``; None if it has not called that since the last SparkContext was started.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class ProcessExit:
         self._installed = False
 
     def install(self) -> None:
-        """Listen for unhandled exceptions; the hook that was there is still called."""
+        """Listen for unhandled exceptions; the previous hook is still called."""
         if self._installed:
             return
         self._installed = True
@@ -57,7 +57,7 @@ class ProcessExit:
 
     def note(self, error: BaseException, trace: TracebackType | None) -> None:
         """Remember an exception that nobody handled."""
-        self._noting = True  # formatting it takes a while, and Python takes it as over by now
+        self._noting = True  # formatting takes a while, and Python no longer reports the exception
         self.raised = "".join(traceback.format_exception(type(error), error, trace))
         self.code = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
         self.known.set()
@@ -68,9 +68,9 @@ class ProcessExit:
         self.known.set()
 
     def main_thread_is_raising(self) -> bool:
-        """Return whether the main thread is on its way out of a ``try`` by an exception.
+        """Return whether an exception is carrying the main thread out of a ``try``.
 
-        So it is in ``try: … finally: spark.stop()`` after a failure: Spark sees an orderly stop there.
+        It is so in ``try: … finally: spark.stop()`` after a failure; Spark sees an orderly stop there.
         """
         if self.raising_at_stop is not None:
             return self.raising_at_stop
@@ -87,8 +87,8 @@ class ProcessExit:
 class ExitMark:
     """The marks of one application; without an event log there are none.
 
-    A mark is an event of ours, posted by ``spark-events run``. Spark's event log takes it like any other, and
-    its History Server passes over it.
+    A mark is an event of our own, posted by ``spark-events run``. Spark's event log stores it like any other,
+    and its History Server ignores it.
 
     Args:
         spark_context: PySpark's SparkContext, just started.
@@ -101,7 +101,7 @@ class ExitMark:
             self._class = _JAVA.load(spark_context._jvm, "ApplicationExit")
 
     def leave_at_stop(self) -> bool:
-        """Leave the mark of a ``SparkContext.stop``; tell whether the main thread is raising an exception."""
+        """Mark a ``SparkContext.stop``, and return whether the main thread is raising an exception."""
         error = sys.exc_info()[1] if threading.current_thread() is threading.main_thread() else None
         if error is None or (isinstance(error, SystemExit) and not exit_code_of(error.code)):
             self.leave(0)
@@ -113,7 +113,7 @@ class ExitMark:
         """Leave a mark; the last one before the application's end counts.
 
         Args:
-            exit_code: of the process; None where that is not known yet.
+            exit_code: of the process; None if not known yet.
             error: what was raised, unless it was ``sys.exit``.
         """
         if self._class is None or self._context._jsc is None:
@@ -134,10 +134,10 @@ def exit_code_of(code: object) -> int:
 
 
 def _goes_on_after_errors(frame: FrameType | None) -> bool:
-    """Return whether an exception that nobody handles is shown at a prompt, and the process goes on.
+    """Return whether an unhandled exception is only shown at a prompt, so that the process goes on.
 
     Args:
-        frame: where the exception is shown.
+        frame: the frame in which the exception is shown.
     """
     if sys.flags.interactive or os.environ.get("PYTHONINSPECT"):
         return True

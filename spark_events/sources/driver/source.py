@@ -48,7 +48,7 @@ class DriverSource:
         self._lineage: PlanReader | None = None
         if registry.has_reporters(JOB_LISTENERS):
             self._lineage = PlanReader(spark_context, self._bridge.java, settings.lineage_budget_ms)
-        # An ApplicationEnd waits for the plans of the last statements, but not for ever.
+        # An ApplicationEnd that waits, for a limited time, for the plans of the last statements.
         self._held_end: Record | None = None
         self._release_at_s = 0.0
         self._metrics = BridgeMetrics(self._bridge, registry, str(spark_context.appName))
@@ -56,7 +56,7 @@ class DriverSource:
         self._thread = threading.Thread(target=self._run, name="spark-events-driver", daemon=True)
 
     def start(self) -> None:
-        """Subscribe, take what already runs, and go on in a thread of its own."""
+        """Subscribe, pick up what already runs, and continue in a thread of its own."""
         self._bridge.subscribe()
         if self._lineage is not None:
             self._lineage.subscribe()
@@ -74,7 +74,7 @@ class DriverSource:
         return self._thread.is_alive()
 
     def stop(self) -> None:
-        """End for good because the process ends; returns when all is delivered, or the time is over."""
+        """End for good because the process ends; return when everything is delivered or the time is over."""
         if self._thread.is_alive():
             self._stopping.set()
             try:
@@ -84,7 +84,7 @@ class DriverSource:
         self.join()
 
     def join(self) -> None:
-        """Wait until all is delivered, or the time is over."""
+        """Wait until everything is delivered or the time is over."""
         limit_ms = self._settings.close_timeout_ms + _BUS_WAIT_MS + _WAIT_MS
         self._thread.join(limit_ms / 1000 + 1)
 
@@ -95,7 +95,7 @@ class DriverSource:
 
         try:
             self._follow()
-        except (Py4JError, OSError) as error:  # what py4j raises when the JVM goes away under it
+        except (Py4JError, OSError) as error:  # what py4j raises when the JVM disappears
             if self._listeners.ended or self._stopping.is_set():
                 logger.debug("the driver's JVM is gone: %r", error)
             else:
@@ -147,7 +147,7 @@ class DriverSource:
             self._listeners.on_record(held)
 
     def _with_exception(self, record: Record) -> Record:
-        """Add to an ApplicationEnd that came of ``finally: spark.stop()`` how Python ended then."""
+        """Add to an ApplicationEnd how Python ended, if ``finally: spark.stop()`` hid an exception."""
         is_raising = PROCESS_EXIT.main_thread_is_raising()
         if PROCESS_EXIT.raising_at_stop is False:
             return record
@@ -160,8 +160,8 @@ class DriverSource:
         """Wait until it is known how the process ends, or it goes on after Spark has stopped.
 
         Args:
-            wait_s: how long it may take from there to its end, in seconds: who has caught the exception may
-                go on for days; and where this thread was late, there may have been none.
+            wait_s: how long to wait once Spark has stopped, in seconds: a program that caught the exception
+                may go on for days; and if this thread was late, there may have been no exception.
         """
         until = time.monotonic() + _STOP_WAIT_S
         while not PROCESS_EXIT.known.wait(_EXIT_LOOK_EVERY_S) and not self._stopping.is_set():

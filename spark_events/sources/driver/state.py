@@ -1,4 +1,4 @@
-"""Makes records of what happened before the bridge was there, and of what records do not say."""
+"""Makes records of what happened before the bridge was attached, and adds what Spark's records lack."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _INTERVAL = re.compile(r"ProcessingTimeTrigger\((\d+)\)")
 
 
 def attempt_id(scala_context: Any) -> str:
-    """Return YARN's attempt of a (Scala) SparkContext's application; empty elsewhere."""
+    """Return YARN's attempt id of a (Scala) SparkContext's application; empty without YARN."""
     attempt = scala_context.applicationAttemptId()
     return str(attempt.get()) if attempt.isDefined() else ""
 
 
 class DriverState:
-    """Asks a live driver, by PySpark's SparkContext, for what its listener events do not tell."""
+    """Asks a live driver, through PySpark's SparkContext, for what its listener events do not say."""
 
     def __init__(self, spark_context: Any) -> None:
         self._python_context = spark_context
@@ -64,7 +64,7 @@ class DriverState:
         executors = self._scala_context.statusStore().executorList(True)
         for index in range(executors.size()):
             executor = executors.apply(index)
-            # The driver is in the list as well; it has cores where it is the executor, in local mode.
+            # The list includes the driver, which has cores only in local mode, where it is the executor.
             if executor.id() != "driver" or executor.totalCores():
                 yield {
                     "Event": EXECUTOR_ADDED,
@@ -102,10 +102,10 @@ class DriverState:
             yield self.complete_query({"Event": QUERY_STARTED, **ids, "name": query.name(), "time": now_ms})
 
     def complete_query(self, record: Record) -> Record:
-        """Add to a QueryStarted where the query keeps its checkpoints, and whether it ends by itself."""
+        """Add to a QueryStarted the checkpoint location, and whether the query ends by itself."""
         try:
             return {**record, **self._query_details(record["id"])}
-        except Exception as error:  # Spark's internals, by way of py4j: what they tell is worth no more
+        except Exception as error:  # Spark internals, through py4j: these details are not worth a failure
             logger.debug("the driver does not tell of query %s: %r", record.get("id"), error)
             return record
 
@@ -123,6 +123,6 @@ class DriverState:
         }
 
     def _active_queries(self) -> Any:
-        """Return Spark's map of streaming queries by id; None where no SQL session exists yet."""
+        """Return Spark's map of streaming queries by id; None if there is no SQL session yet."""
         session = self._jvm.org.apache.spark.sql.SparkSession.getDefaultSession()
         return session.get().sharedState().activeStreamingQueries() if session.isDefined() else None

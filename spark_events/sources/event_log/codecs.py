@@ -1,4 +1,4 @@
-"""Spark's four compression codecs, pushed block by block, told apart by a file's first bytes."""
+"""Spark's four compression codecs, decoded block by block, and recognised by a file's first bytes."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _MOST_OF_BLOCK = 64 << 20
 
 
 class CorruptLogError(Exception):
-    """Compressed data that cannot be what Spark wrote."""
+    """Compressed data that Spark cannot have written."""
 
 
 class Codec(abc.ABC):
-    """Takes a file's bytes in any pieces and hands on what they hold.
+    """Takes a file's bytes in pieces of any size and passes on the decompressed content.
 
     Args:
         sink: takes decompressed bytes.
 
     Attributes:
-        name: as ``spark.eventLog.compression.codec`` has it.
+        name: its name in ``spark.eventLog.compression.codec``.
     """
 
     name = ""
@@ -53,12 +53,12 @@ class Plain(Codec):
     name = "none"
 
     def feed(self, data: bytes) -> None:
-        """Hand on the bytes as they are."""
+        """Pass on the bytes unchanged."""
         self._sink(data)
 
 
 class Zstd(Codec):
-    """Zstandard; Spark ends a frame with each flush, so a log has many."""
+    """Zstandard; Spark ends a frame at each flush, so a log has many frames."""
 
     name = "zstd"
     magic = b"\x28\xb5\x2f\xfd"
@@ -68,7 +68,7 @@ class Zstd(Codec):
         self._writer = zstandard.ZstdDecompressor().stream_writer(self, write_size=_ZSTD_OUT)  # type: ignore[arg-type]
 
     def feed(self, data: bytes) -> None:
-        """Decompress; the output comes in bounded pieces, however well it was compressed."""
+        """Decompress; the output comes in pieces of bounded size, whatever the compression ratio."""
         try:
             self._writer.write(data)
         except zstandard.ZstdError as error:
@@ -81,14 +81,14 @@ class Zstd(Codec):
 
 
 class _Blocks(Codec):
-    """A codec whose blocks say their length in a header."""
+    """A codec whose blocks have a header with their length."""
 
     def __init__(self, sink: Sink) -> None:
         super().__init__(sink)
         self._held = bytearray()
 
     def feed(self, data: bytes) -> None:
-        """Decompress what is whole, and keep the rest for the next call."""
+        """Decompress the complete blocks, and keep the rest for the next call."""
         for start in range(0, len(data), _FEED):
             self._held += data[start : start + _FEED]
             position = 0
@@ -98,7 +98,7 @@ class _Blocks(Codec):
 
     @abc.abstractmethod
     def _block(self, data: memoryview) -> int:
-        """Decompress one block; return its length with its header, or 0 where it is not whole yet."""
+        """Decompress one block; return its length including the header, or 0 if it is still incomplete."""
 
     def _check_length(self, length: int) -> int:
         if not 0 <= length <= _MOST_OF_BLOCK:
@@ -178,7 +178,7 @@ class Lzf(_Blocks):
 
 
 def codec_for(first: bytes, sink: Sink) -> Codec:
-    """Return the codec of a file by its first bytes; what is none of Spark's is taken as not compressed."""
+    """Return the codec that a file's first bytes indicate; anything unknown counts as uncompressed."""
     if first.startswith(Zstd.magic):
         return Zstd(sink)
     for codec in (Lz4, Snappy, Lzf):
@@ -202,7 +202,7 @@ def _decompress_lzf(block: bytes, length: int) -> bytes:
         while position < end:
             control = block[position]
             position += 1
-            if control < 32:  # so many literal bytes, less one
+            if control < 32:  # the number of literal bytes, minus one
                 out += block[position : position + control + 1]
                 position += control + 1
                 continue
@@ -215,7 +215,7 @@ def _decompress_lzf(block: bytes, length: int) -> bytes:
             if start < 0:
                 raise CorruptLogError("lzf: a reference before the chunk's begin")
             run += 2
-            while run > 0:  # it may overlap with what it writes
+            while run > 0:  # the copied range may overlap the output
                 piece = out[start : start + run]
                 out += piece
                 start += len(piece)

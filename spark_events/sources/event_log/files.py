@@ -25,7 +25,7 @@ _STATUS = "appstatus_"
 # Spark before 1.3 wrote a folder of these.
 _OLD_PART = re.compile(r"EVENT_LOG_(\d+)$")
 _OLD_COMPLETE, _OLD_VERSION = "APPLICATION_COMPLETE", "SPARK_VERSION_"
-_BLOCK = 256 << 10  # what fits a core's own cache is split in half the time
+_BLOCK = 256 << 10  # a block that fits a core's own cache is split twice as fast
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class LogPart:
     Attributes:
         path: for its file system.
         index: its number in a rolling log, from 1; 0 for a log of one file.
-        size: in bytes, compressed as it is.
-        compacted: whether it stands for all parts before it, too.
+        size: in bytes, as stored (compressed).
+        compacted: whether it also replaces all parts before it.
     """
 
     path: str
@@ -50,13 +50,13 @@ class EventLog:
     """The event log of one application attempt.
 
     Attributes:
-        name: the application's id and attempt, as the log's name has it.
+        name: the application's id and attempt, as in the log's name.
         path: of the file or the folder, as a person would write it.
         parts: its files, in their order.
         in_progress: whether Spark has not marked it as complete.
-        modified_ms: when it was written to, in ms since the epoch; 0 where the file system does not say.
-        spark_version: where its name says it, as before Spark 1.3; else empty.
-        folder_modified_ms: when a part of it came or went, in ms since the epoch; 0 for a single file.
+        modified_ms: when it was last written to, in ms since the epoch; 0 if the file system does not say.
+        spark_version: the version in its name, as before Spark 1.3; else empty.
+        folder_modified_ms: when a part was last added or removed, in ms since the epoch; 0 for a single file.
     """
 
     name: str
@@ -69,7 +69,7 @@ class EventLog:
 
     @property
     def size(self) -> int:
-        """Bytes of all its files."""
+        """The size of all its files, in bytes."""
         return sum(part.size for part in self.parts)
 
 
@@ -93,7 +93,7 @@ class LogFiles:
         """Return the logs, by name.
 
         Args:
-            is_known: tells by its name and when it was written to that a folder need not be looked into.
+            is_known: given a folder's name and modification time, returns whether to skip its content.
 
         Raises:
             ConfigError: there is nothing at that path, or it cannot be listed.
@@ -108,12 +108,12 @@ class LogFiles:
         return sorted(logs, key=lambda log: log.name)
 
     def blocks(self, part: LogPart, position: int) -> Iterator[bytes]:
-        """Yield a part's bytes from a position on.
+        """Yield a part's bytes, starting at a position.
 
         Raises:
             OSError: it cannot be read, whatever its file system raised.
         """
-        # What is remote is read from front to back.
+        # Remote files are read sequentially.
         options = {} if self._is_local else {"cache_type": "readahead", "block_size": 4 << 20}
         try:
             with self._fs.open(part.path, "rb", **options) as file:
@@ -143,7 +143,7 @@ class LogFiles:
                 yield log
 
     def _named_entries(self) -> list[dict[str, Any]]:
-        """Return what the path names: itself, or what it matches."""
+        """Return the entries that the path names: itself, or what the glob matches."""
         try:
             return [self._fs.info(self._root)]
         except FileNotFoundError:
@@ -193,7 +193,7 @@ class LogFiles:
         self, folder: Mapping[str, Any], infos: list[dict[str, Any]], names: list[str]
     ) -> EventLog:
         parts = sorted((_part(info, _PART) for info in infos), key=lambda part: (part.index, part.compacted))
-        # Spark's own reader goes on from the last compacted part, too.
+        # Like Spark's own reader, begin at the last compacted part.
         last = max((number for number, part in enumerate(parts) if part.compacted), default=0)
         status = [name for name in names if name.startswith(_STATUS)]
         return EventLog(
@@ -221,7 +221,7 @@ def _base(info: Mapping[str, Any]) -> str:
 
 
 def _modified_ms(info: Mapping[str, Any]) -> int:
-    """Return when a file was written to; file systems call it by different names."""
+    """Return when a file was last written to; file systems have different names for this."""
     for key in ("mtime", "LastModified", "last_modified", "updated", "created"):
         value = info.get(key)
         if isinstance(value, datetime):

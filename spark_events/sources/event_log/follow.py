@@ -43,16 +43,16 @@ class Follower:
     Args:
         path: the folder; local or any fsspec URL.
         conf: Spark's configuration.
-        positions: up to where each log has been read.
-        complete_too: whether logs that are complete before anybody followed them are read as well.
+        positions: how far each log has been read.
+        complete_too: whether to read also logs that were complete before anybody followed them.
 
     Attributes:
         files: where the logs are.
-        interval_ms: how often they are looked at, in ms.
-        warnings: what there is to say of the configuration.
+        interval_ms: how often they are checked, in ms.
+        warnings: remarks about the configuration.
 
     Raises:
-        ConfigError: the configuration is wrong, or there is no such folder.
+        ConfigError: the configuration is invalid, or there is no such folder.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Follower:
         self._register_metrics()
 
     def run(self) -> None:
-        """Follow until ``stop``, and then deliver what there is.
+        """Follow the logs until ``stop``, then deliver what is pending.
 
         Raises:
             ConfigError: a metric reporter cannot be opened, or the positions cannot be written.
@@ -91,14 +91,14 @@ class Follower:
             self._close()
 
     def stop(self) -> None:
-        """Let ``run`` return; may be called from a signal handler."""
+        """Make ``run`` return; may be called from a signal handler."""
         self._stopping.set()
 
     def poll(self) -> bool:
-        """Look at all logs once; tell whether there is more to read at once."""
+        """Check all logs once, and return whether there is more to read right away."""
         try:
             logs, folders = self._list_logs()
-        except ConfigError as error:  # a share that is away for a while
+        except ConfigError as error:  # a share that is temporarily unavailable
             self._warn_once(self.files.path, str(error), self.interval_ms)
             return False
         self._last_warnings.pop(self.files.path, None)
@@ -124,7 +124,7 @@ class Follower:
         folders: set[str] = set()
 
         def is_known(name: str, folder_ms: int) -> bool:
-            """Return whether a log in a folder is over, and no part of it has come or gone since."""
+            """Return whether a log folder is finished, and no part of it was added or removed since."""
             folders.add(name)
             saved = None if name in self._followed else self._positions[name]
             return saved is not None and saved.state in (ENDED, PASSED) and saved.folder_ms == folder_ms
@@ -132,7 +132,7 @@ class Follower:
         return {log.name: log for log in self.files.find(is_known)}, folders
 
     def _skip_complete_logs(self, logs: Mapping[str, EventLog]) -> None:
-        """Leave out, at the very first start, what was complete before."""
+        """On the very first start, skip the logs that are already complete."""
         self._positions.fresh = False
         complete = [] if self._complete_too else [log for log in logs.values() if not log.in_progress]
         for log in complete:
@@ -145,14 +145,14 @@ class Follower:
             )
 
     def _read_log(self, log: EventLog) -> bool:
-        """Read one log as far as it goes; tell whether there is more."""
+        """Read one log, as much as one turn allows, and return whether there is more."""
         followed = self._followed.get(log.name) or self._start_following(log)
         if followed is None:
             return False
-        # What was read at the last turn has had the time to be delivered.
+        # What the last turn read has had time to be delivered.
         self._save_position(followed)
         if followed.end_state == DEAD and log.size != followed.log.size:
-            self._stop_following(log.name, DEAD)  # it lives, and is taken up anew
+            self._stop_following(log.name, DEAD)  # it is alive after all: start following it again
             return True
         try:
             more = followed.read(log)
@@ -165,7 +165,7 @@ class Follower:
             logger.warning("%s; it is read from its beginning", error)
             self._stop_following(log.name, None)
             return True
-        except OSError as error:  # it was renamed just now, or a share is away
+        except OSError as error:  # it was just renamed, or a share is unavailable
             self._warn_once(log.path, f"{log.path}: cannot be read now ({error})", self.interval_ms)
             return False
         self._last_warnings.pop(log.path, None)
@@ -176,7 +176,7 @@ class Follower:
         return more
 
     def _start_following(self, log: EventLog) -> FollowedApplication | None:
-        """Begin to follow a log; return None where it is over, or its turn has not come again."""
+        """Start following a log; return None if it is finished or its next try is not due yet."""
         saved = self._positions[log.name]
         over = saved is not None and saved.state != FOLLOWED and saved.size == log.size
         if over or now_ms() < self._open_again_at_ms.get(log.name, 0):
@@ -187,7 +187,7 @@ class Follower:
         return followed
 
     def _start_application(self, application: ApplicationInfo) -> Assembly:
-        """Start the reporters of an application; its metrics go to those that all share."""
+        """Start the reporters of an application; its metrics go to the shared metric reporters."""
         configuration = for_event_logs(read_configuration(self._conf, application))
         start_up = StartUp(open_within_ms=_OPEN_WAIT_MS, shared_metrics=self._metrics)
         assembly = assemble(self._conf, application, configuration, start_up)
@@ -195,7 +195,7 @@ class Follower:
         return assembly
 
     def _finish_if_ended(self, followed: FollowedApplication) -> None:
-        """End what has its end in the log or is dead, and leave it when all of it is delivered."""
+        """End an application whose log is complete or dead, and drop it once everything is delivered."""
         time_ms = now_ms()
         followed.tick(time_ms)
         self._save_position(followed)
@@ -209,17 +209,17 @@ class Follower:
             self._stop_following(followed.log.name, followed.end_state)
 
     def _grace_is_over(self, followed: FollowedApplication, time_ms: int) -> bool:
-        """Return whether the last values of its metrics were there to be seen; without readers, at once."""
+        """Return whether its last metrics were visible for long enough; at once if nobody reads them."""
         grace_ms = self._settings.grace_ms if self._metrics.workers else 0
         return time_ms - followed.end_state_since_ms >= grace_ms
 
     def _save_position(self, followed: FollowedApplication) -> None:
-        """Save up to where a log was read, unless some of that is not delivered."""
+        """Save how far a log was read, unless some of that is not delivered yet."""
         if followed.caught_up and not followed.end_state and not followed.at_risk:
             self._positions.put(followed.log.name, followed.position(FOLLOWED))
 
     def _stop_following(self, name: str, state: str | None) -> None:
-        """Follow a log no longer, and save its position with that state; with None it is read anew."""
+        """Stop following a log; save its position with a state, or, with None, let it be read anew."""
         followed = self._followed.pop(name)
         position = followed.position(state) if state else None
         followed.close(self._settings.close_timeout_ms)
@@ -236,7 +236,7 @@ class Follower:
         for name, followed in self._followed.items():
             position, dropped = followed.position(followed.end_state or FOLLOWED), followed.dropped
             followed.close(max(0, deadline - now_ms()))
-            # What could not be delivered is read again by the next start.
+            # The next start reads again what could not be delivered.
             if followed.caught_up and followed.dropped == dropped:
                 self._positions.put(name, position)
         self._metrics.close(self._settings.close_timeout_ms)
@@ -248,7 +248,7 @@ class Follower:
             logger.warning("%s", notes.pop(0))
 
     def _warn_once(self, path: str, sentence: str, again_ms: int) -> None:
-        """Log a warning about a path, once for as long as it is the same."""
+        """Log a warning about a path, and do not repeat it while it stays the same."""
         if self._last_warnings.get(path) != sentence:
             self._last_warnings[path] = sentence
             logger.warning("%s; it is tried again each %g s", sentence, again_ms / 1000)

@@ -1,4 +1,4 @@
-"""One application whose log grows, read turn by turn and across restarts, to its end or its death."""
+"""One application whose growing log is read in turns, across restarts, until it ends or dies."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class FollowedApplication:
     """One application that is followed.
 
     Args:
-        saved: up to where an earlier process read it; None where there was none.
+        saved: how far an earlier process read its log; None if there was none.
         start: makes its reporters and listeners.
-        late_ms: how late a record may come, in ms: what should have happened by then has not happened.
+        late_ms: how late a record may arrive, in ms; after that, what it would report did not happen.
 
     Attributes:
-        log: the log as it was when it was read last.
-        logged: the application as its log tells it.
-        registry: its reporters; None before the log says whose it is.
-        last_write_ms: when the log was written to, in ms since the epoch.
+        log: the log as it was when last read.
+        logged: the application as its log describes it.
+        registry: its reporters; None until the log names the application.
+        last_write_ms: when the log was last written to, in ms since the epoch.
         end_state: ENDED or DEAD; None while it goes on.
         end_state_since_ms: since when, in ms since the epoch.
     """
@@ -60,12 +60,12 @@ class FollowedApplication:
 
     @property
     def caught_up(self) -> bool:
-        """Whether it has been read beyond what an earlier process had read."""
+        """Whether it has been read past the point that an earlier process had reached."""
         return self.registry is not None and not self.registry.muted
 
     @property
     def at_risk(self) -> int:
-        """How many items would be lost with the process."""
+        """How many items would be lost if the process died now."""
         return self.registry.at_risk if self.registry else 0
 
     @property
@@ -80,12 +80,12 @@ class FollowedApplication:
 
     @property
     def title(self) -> str:
-        """How messages call it."""
+        """Its name in messages."""
         application = self.logged.application
         return f"application {application.name!r} ({application.id})" if application else self.log.path
 
     def read(self, log: EventLog) -> bool:
-        """Read what is new, as much as one turn allows; tell whether there is more."""
+        """Read new records, as many as one turn allows; return whether there are more."""
         if log.size != self.log.size or log.modified_ms != self.log.modified_ms:
             self.last_write_ms = max(self.last_write_ms, log.modified_ms or now_ms())
         self.log = log
@@ -96,7 +96,7 @@ class FollowedApplication:
         return False
 
     def tick(self, time_ms: int) -> None:
-        """Let time pass while nothing is new."""
+        """Let time pass while there are no new records."""
         listeners = self.logged.listeners
         if listeners is not None and self.registry is not None and not self.logged.ended:
             self.logged.tail.take_rest_as_new()
@@ -110,7 +110,7 @@ class FollowedApplication:
         logger.info("%s has ended", self.title)
 
     def mark_dead(self, time_ms: int) -> None:
-        """Report it FAILED, because its log is no longer written; it may be written again."""
+        """Report it FAILED because its log is no longer written; this may be revoked later."""
         self.end_state, self.end_state_since_ms = DEAD, time_ms
         if self.logged.listeners is None:
             logger.warning("%s: it has no start of an application, and is followed no longer", self.title)
@@ -126,11 +126,11 @@ class FollowedApplication:
         )
 
     def position(self, state: str) -> LogPosition:
-        """Return up to where it has been read, to be kept under a state."""
+        """Return how far it has been read, to be saved with a state."""
         return LogPosition(state, self.logged.tail.position, self.log.size, self.log.folder_modified_ms)
 
     def close(self, timeout_ms: int) -> None:
-        """Deliver what there is within a limit in ms, and take its series away."""
+        """Deliver what is pending within a time limit in ms, and remove its series."""
         self.logged.close()
         if self.registry is not None:
             self.registry.close(timeout_ms)
@@ -143,7 +143,7 @@ class FollowedApplication:
         return assembly.listeners
 
     def _unmute(self) -> None:
-        """Called when all that an earlier process has reported has gone by."""
+        """Called when everything that an earlier process reported has been read."""
         self._muted = False
         if self.registry is not None:
             self.registry.muted = False

@@ -12,12 +12,12 @@ Lines = Callable[[list[bytes]], None]
 
 
 class LineSplitter:
-    """Takes bytes in any pieces and hands on whole lines, without their ends.
+    """Takes bytes in pieces of any size and passes on whole lines, without line ends.
 
     Args:
-        take: takes the lines that a piece has completed.
-        too_long: told of each line that was skipped, because it is too long even with its texts cut.
-        longest: bytes that a line may have.
+        take: called with the lines that a piece completes.
+        too_long: called for each line skipped because it is too long even with its texts cut.
+        longest: the most bytes that a line may have.
     """
 
     def __init__(self, take: Lines, too_long: Callable[[], None], longest: int = LONGEST) -> None:
@@ -42,7 +42,7 @@ class LineSplitter:
         self._hold(unfinished)
 
     def end(self) -> bytes:
-        """Return the beginning of a line that has no end yet, and forget it."""
+        """Return and forget the beginning of an unfinished line."""
         unfinished = self._long.end() if self._long else b"".join(self._pieces)
         self._reset()
         self._skipping = False

@@ -1,4 +1,4 @@
-"""Up to where each followed log has been read and delivered, in a small database on disk."""
+"""How far each followed log has been read and delivered, in a small database on disk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spark_events.api import ConfigError
 from spark_events.sources.event_log.tail import NOTHING_READ, LinePosition
 
 FOLLOWED, ENDED, DEAD, PASSED = "followed", "ended", "dead", "passed over"
-# No wait for the disk with each write: after a crash of the machine, some events come again.
+# Writes do not wait for the disk, so after a crash of the machine some events are sent again.
 _OPEN = """
 PRAGMA locking_mode = EXCLUSIVE;
 PRAGMA journal_mode = WAL;
@@ -29,13 +29,13 @@ COMMIT;
 
 @dataclass(frozen=True, slots=True)
 class LogPosition:
-    """Up to where one log has been read.
+    """How far one log has been read.
 
     Attributes:
-        state: FOLLOWED, ENDED, DEAD, or PASSED: it was complete before anybody followed it.
-        read_up_to: all before it is delivered.
-        size: of the log then, in bytes.
-        folder_ms: when a part of the log had come or gone then, in ms since the epoch; 0 for a single file.
+        state: FOLLOWED, ENDED, DEAD, or PASSED (complete before anybody followed it).
+        read_up_to: everything before it is delivered.
+        size: of the log at that time, in bytes.
+        folder_ms: when a part had last been added or removed by then, in ms since the epoch; 0 for one file.
     """
 
     state: str
@@ -48,7 +48,7 @@ class LogPositions:
     """The positions in all logs of one folder; one process has them at a time.
 
     Attributes:
-        fresh: whether there was no database before.
+        fresh: whether the database is new.
 
     Raises:
         ConfigError: it cannot be used, or another process does.
@@ -73,10 +73,10 @@ class LogPositions:
         return self._positions.get(name)
 
     def put(self, name: str, position: LogPosition) -> None:
-        """Keep up to where a log has been read.
+        """Save how far a log has been read.
 
         Raises:
-            ConfigError: the disk does not take it.
+            ConfigError: it cannot be written to disk.
         """
         if self._positions.get(name) == position:
             return
@@ -95,7 +95,7 @@ class LogPositions:
             self.forget(name)
 
     def close(self) -> None:
-        """Let another process have them."""
+        """Release the database for other processes."""
         self._database.close()
 
     def _run(self, statement: str, values: tuple[object, ...]) -> None:
@@ -111,7 +111,7 @@ class LogPositions:
 
 
 def default_path(folder: str) -> Path:
-    """Return where the positions in a folder of logs are kept, below the user's folder for state (XDG)."""
+    """Return the path of the positions for a folder of logs, below the user's state folder (XDG)."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     absolute = folder if "://" in folder else str(Path(folder).resolve())
     digest = hashlib.blake2b(absolute.encode(), digest_size=6).hexdigest()

@@ -1,4 +1,4 @@
-"""One application as its event log tells it: listeners of its own, made when the log says whose it is."""
+"""One application read from its event log, with listeners made once the log names the application."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class LoggedApplication:
 
     Args:
         make_listeners: makes the listeners of an application.
-        resume: up to where an earlier process has read; None where there was none.
-        on_resumed: called when that has been reached.
+        resume: how far an earlier process has read; None if there was none.
+        on_resumed: called when that position has been reached.
 
     Attributes:
-        application: whose log it is; None before its start record.
-        spark_version: as the log says.
+        application: the log's application; None before its start record.
+        spark_version: the version that the log names.
         tail: reads the log.
         listeners: take the records; None before the start record.
     """
@@ -53,16 +53,16 @@ class LoggedApplication:
 
     @property
     def ended(self) -> bool:
-        """Whether the end of the application was seen."""
+        """Whether the application's end has been read."""
         return self.listeners is not None and self.listeners.ended
 
     @property
     def clock_ms(self) -> int:
-        """The latest time that a record told, in ms since the epoch."""
+        """The latest time in any record so far, in ms since the epoch."""
         return self.listeners.clock_ms if self.listeners else 0
 
     def close(self) -> None:
-        """Close the listeners: nothing more will come."""
+        """Close the listeners: no more records will come."""
         if self.listeners is not None:
             self.listeners.close()
             if self.listeners.stumbled:
@@ -79,11 +79,11 @@ class LoggedApplication:
         if name == spark_records.LOG_START:
             self.spark_version = str(record.get("Spark Version") or "")
         elif name == spark_records.APPLICATION_START:
-            # Before Spark 1.1 an application did not say its id.
+            # Before Spark 1.1, the record did not have the application's id.
             self._begin({**record, "App ID": record.get("App ID") or self._log_name})
         elif name == spark_records.ENVIRONMENT_UPDATE:
             self._environment = record
-        elif name != spark_records.EXECUTOR_ADDED:  # of which Spark 1 tells before the application
+        elif name != spark_records.EXECUTOR_ADDED:  # Spark 1 logs some before the application's start
             self.tail.reader.counts.skipped[BEFORE_START] += 1
 
     def _begin(self, start: dict[str, Any]) -> None:
@@ -114,9 +114,9 @@ class LoggedApplication:
 
 
 def _with_exit(end: dict[str, Any], exit_mark: dict[str, Any]) -> dict[str, Any]:
-    """Return an ApplicationEnd with what the mark of ``spark-events run`` says of it.
+    """Return an ApplicationEnd with what the mark of ``spark-events run`` adds to it.
 
-    Spark's own exit code is 0 whatever Python did; where it is another one, Spark knows.
+    Spark's own exit code is 0 whatever Python did; if it is not 0, Spark knows better.
     """
     if end.get("ExitCode"):
         return end

@@ -1,4 +1,4 @@
-"""Cuts the long texts of a JSON line while it is read, so that a line of any length needs little memory."""
+"""Cuts long texts in a JSON line while reading it, so that a line of any length needs little memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class LongLine:
         while at < len(data):
             before = at
             at = self._copy_to_text(data, at) if self._text is None else self._take_text(data, at, self._text)
-            if at == before:  # an escape that is cut in two: the next piece has the rest
+            if at == before:  # an escape split between two pieces: the next piece has the rest
                 break
         self._rest = data[at:]
 
@@ -68,7 +68,7 @@ class LongLine:
 
 
 class _LongText:
-    """A text of which the beginning and the end are kept."""
+    """A text of which only the beginning and the end are kept."""
 
     def __init__(self) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode

@@ -1,4 +1,4 @@
-"""Replays a fleet's event logs as a PySpark job: one task a log, the events as Parquet or JSON lines."""
+"""Replays a fleet's event logs as a PySpark job, one task per log; writes Parquet or JSON lines."""
 
 from __future__ import annotations
 
@@ -52,22 +52,22 @@ def replay_on_spark(
     """Replay logs on a cluster.
 
     Args:
-        paths: logs, folders or globs; executors have to reach them as well.
-        conf: Spark's configuration, of which the listeners' settings are taken.
-        spark_conf: configures the job's own session.
+        paths: logs, folders or globs; executors have to be able to read them, too.
+        conf: Spark's configuration, from which only the listeners' settings are used.
+        spark_conf: the configuration of the job's own session.
         output: where the events go.
 
     Returns:
         What came of the logs.
 
     Raises:
-        ConfigError: the configuration is wrong, there is nothing at a path, or the output cannot be used.
+        ConfigError: the configuration is invalid, there is nothing at a path, or the output is unusable.
     """
     read_checked(conf)
     places = [(path, log) for path in paths for log in LogFiles(path).find()]
     if not places:
         raise ConfigError(f"there is no event log at {', '.join(paths)}")
-    # What takes longest comes first.
+    # The largest logs first, as they take longest.
     places.sort(key=lambda place: -place[1].size)
     session = start_session("replay", spark_conf)
     try:
@@ -96,7 +96,7 @@ def rows_of(
         return assemble(conf, application, configuration, StartUp(tap=tap)).listeners
 
     replay = LogReplay(LogFiles(path), log, start, events.append)
-    # The last line of a log may lack its end, and gives its events after the last block.
+    # If a log's last line has no line end, its events only come after the last block.
     for _ in chain(replay.run(), [0]):
         version = replay.result.spark_version
         yield from (_row(event, version) for event in events)
@@ -118,7 +118,7 @@ def _write(
             return value1
 
     context = session.sparkContext
-    # A task that is run again is counted again; the rows are not doubled by that.
+    # A task that is rerun is counted twice here, but its rows are not duplicated.
     total = context.accumulator(Summary(), Summaries())
 
     def add_to_total(log: ReplayedLog) -> None:
@@ -131,7 +131,7 @@ def _write(
             yield from rows_of(path, log, conf, add_to_total)
 
     rows = context.parallelize(places, len(places)).mapPartitions(replay)
-    # Files of a good size, in place of one or more a log.
+    # Write files of a reasonable size instead of one or more per log.
     frame = session.createDataFrame(rows, SCHEMA, verifySchema=False).hint("rebalance", "date")
     _save(frame, output)
     summary: Summary = total.value
@@ -159,7 +159,7 @@ def _save(frame: DataFrame, output: ReplayOutput) -> None:
 
 
 def _settings_of(conf: Mapping[str, str]) -> dict[str, str]:
-    """Return what listeners read, and no reporters: tasks have none."""
+    """Return the listeners' settings without any reporters: tasks have none."""
     declared = list(declared_settings())
     keys = {setting.option.name for setting in declared if not setting.placeholder}
     prefixes = (_REDACTION, *(setting.option.name for setting in declared if setting.placeholder))

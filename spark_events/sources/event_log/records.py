@@ -39,7 +39,7 @@ _WANTED = frozenset(
         *bridge.WANTED,
     )
 )
-# Spark's own records that no event comes of; those with a package are told by it.
+# Spark's own records that no event is made of; those with a package in their name are recognised by that.
 _UNUSED = re.compile(
     r"org\.apache\.spark\.|SparkListener(?:TaskGettingResult|SpeculativeTaskSubmitted|"
     r"BlockManager(?:Added|Removed)|UnpersistRDD|BlockUpdated|ExecutorMetricsUpdate|"
@@ -62,14 +62,14 @@ CUT = "cut off at the end of the log"
 
 @dataclass(slots=True)
 class RecordCounts:
-    """What became of the lines of one log or more.
+    """What became of the lines of one or more logs.
 
     Attributes:
-        read: lines that had something in them.
-        tasks: those of them that told of a task.
-        unused: Spark's records that no event comes of.
-        skipped: those that could not be used, by reason.
-        unknown: those of types that are not Spark's, by name.
+        read: lines that were not empty.
+        tasks: lines about a task.
+        unused: Spark's records that no event is made of.
+        skipped: lines that could not be used, by reason.
+        unknown: records of types that are not Spark's, by name.
     """
 
     read: int = 0
@@ -79,7 +79,7 @@ class RecordCounts:
     unknown: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: RecordCounts) -> None:
-        """Add those of another log."""
+        """Add the counts of another log."""
         self.read += other.read
         self.tasks += other.tasks
         self.unused += other.unused
@@ -87,16 +87,16 @@ class RecordCounts:
         self.unknown += other.unknown
 
     def lost(self) -> Counter[str]:
-        """Return all that was skipped, by reason, unknown types included."""
+        """Return how many lines were skipped, by reason, unknown types included."""
         return self.skipped + Counter({f"of the unknown type {name}": n for name, n in self.unknown.items()})
 
 
 class RecordReader:
-    """Makes records of lines. Task records, which are most of a log, are told and read by their first bytes.
+    """Makes records of lines. Task records, most of a log, are recognised and read by their first bytes.
 
     Attributes:
         counts: what became of the lines.
-        lines: how many lines have gone by, empty ones and those that were skipped included.
+        lines: how many lines have been read, including empty and skipped ones.
     """
 
     def __init__(self, take: Callable[[Record], None]) -> None:
@@ -130,7 +130,7 @@ class RecordReader:
         self.counts.read += len(lines) - others
 
     def take_last(self, line: bytes) -> None:
-        """Called with what is left at the end of a log: a whole record, or one that was cut off."""
+        """Called with the rest at the end of a log: a whole record, or one that was cut off."""
         if not line.strip():
             return
         try:
@@ -141,11 +141,11 @@ class RecordReader:
             self.take_lines([line])
 
     def sum_metrics(self, wanted: bool) -> None:
-        """Say whether anybody wants the sums of the tasks' metrics."""
+        """Set whether the sums of the tasks' metrics are wanted."""
         self._tasks.sum_metrics = wanted
 
     def report_changed_tasks(self, now_ms: int) -> None:
-        """Say how the tasks stand that have begun or ended since the last time, in a log that grows."""
+        """Report the state of tasks that have begun or ended since the last call, in a growing log."""
         self._take_measured()
         for stage_tasks in self._tasks.changed(now_ms):
             self._take(stage_tasks)
@@ -181,7 +181,7 @@ class RecordReader:
         stage_tasks, is_task = None, name in (_TASK_STARTED, _TASK_ENDED)
         if name in _AFTER_MEASURED:
             self._take_measured()
-        if is_task:  # not written as Spark writes them
+        if is_task:  # not in the form in which Spark writes them
             self.counts.tasks += 1
             stage_tasks = (self._tasks.on_start if name == _TASK_STARTED else self._tasks.on_end)(record)
         elif name == spark_records.STAGE_SUBMITTED:
@@ -218,5 +218,5 @@ class RecordReader:
 
 
 def _is_nested(execution_start: Record) -> bool:
-    """Return whether an SQL execution is a part of another, which the driver bridge does not tell of."""
+    """Return whether an SQL execution is part of another; the driver bridge does not report those."""
     return execution_start.get("rootExecutionId") not in (None, execution_start["executionId"])

@@ -1,4 +1,4 @@
-"""Replays event logs: each application through listeners and reporters of its own, one after the other."""
+"""Replays event logs, one application at a time, each through its own listeners and reporters."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _OPEN_WAIT_MS = 30_000
 
 
 class StalledError(Exception):
-    """A reporter has taken nothing for too long."""
+    """The error of a reporter that has accepted nothing for too long."""
 
 
 class LogReplay:
     """Reads one log to its end.
 
     Args:
-        start: makes the listeners of an application, given what has to see its events.
-        tap: also sees them.
+        start: makes the listeners of an application, given the tap that must see its events.
+        tap: sees the events, too.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class LogReplay:
         """Read the log.
 
         Yields:
-            How many bytes were read, block by block.
+            The number of bytes read, block by block.
         """
         try:
             yield from self._logged.tail.read(self._log, final=True)
@@ -56,7 +56,7 @@ class LogReplay:
 
     @property
     def result(self) -> ReplayedLog:
-        """What came of it so far."""
+        """The outcome so far."""
         logged = self._logged
         unreadable = logged.tail.notes
         return ReplayedLog(
@@ -76,7 +76,7 @@ class LogReplay:
 
 
 def _missing_records(logged: LoggedApplication, log: EventLog) -> Iterator[str]:
-    """Yield a sentence where the start or the end of the application is not in its log."""
+    """Yield a sentence if the start or the end of the application is not in its log."""
     if logged.application is None:
         yield "it has no SparkListenerApplicationStart record, so nothing of it was reported"
     elif not logged.ended:
@@ -88,15 +88,15 @@ def _missing_records(logged: LoggedApplication, log: EventLog) -> Iterator[str]:
 
 
 class Replay:
-    """Replays logs to the reporters of events and spans that a configuration names.
+    """Replays logs to the event and span reporters that a configuration names.
 
     Args:
         conf: Spark's configuration.
 
     Attributes:
-        delivered: what became of what was reported, by reporter.
-        summary: what came of the logs so far, also of one that was not read to its end.
-        warnings: what there is to say of the configuration.
+        delivered: the fate of what was reported, by reporter.
+        summary: the outcome of the logs so far, including one that was not read to its end.
+        warnings: remarks about the configuration.
 
     Raises:
         ConfigError: it is wrong.
@@ -148,7 +148,7 @@ class Replay:
         return assembly.listeners
 
     def _wait_until(self, registry: Registry, is_ready: Callable[[Registry], bool]) -> None:
-        """Wait for the reporters: a replay has time, and loses nothing to a full queue."""
+        """Wait for the reporters: a replay is not in a hurry, and must not lose events to a full queue."""
         last, since = -1, time.monotonic()
         while not is_ready(registry):
             waiting, now = registry.undelivered, time.monotonic()
@@ -173,7 +173,7 @@ class Replay:
 
 
 def _left_out(configuration: Configuration) -> Iterator[str]:
-    """Say which reporters a replay does without: metrics tell how things are now."""
+    """Yield which reporters a replay leaves out: those of metrics, which report the present."""
     names = [setup.name for setup in configuration.setups if setup.kind is METRICS]
     if names:
         yield (

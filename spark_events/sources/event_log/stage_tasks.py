@@ -1,4 +1,4 @@
-"""How the tasks of stage attempts stand, from a log's lines; live, the driver bridge counts it."""
+"""The state of the tasks of stage attempts, from a log's lines; live, the driver bridge counts them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _RUNNING = 0x7F
 
 TASK_START = b'{"Event":"SparkListenerTaskStart",'
 TASK_END = b'{"Event":"SparkListenerTaskEnd",'
-# As Spark writes them since 1.2, with what came later in parentheses. A record that looks otherwise, as that
-# of a task that failed, is parsed whole.
+# The form in which Spark has written them since 1.2, with later additions in parentheses. A record that looks
+# different, such as that of a failed task, is parsed as a whole.
 _ATTEMPT = rb'"Stage ID":(\d+,"Stage Attempt ID":\d+),'
 _INFO = (
     rb'"Task Info":\{"Task ID":\d+,"Index":(\d+),"Attempt":\d+,(?:"Partition ID":\d+,)?'
@@ -59,7 +59,7 @@ class StageTasks:
     def __init__(self, stage: int, attempt: int, total: int) -> None:
         self._ids = {"Stage ID": stage, "Stage Attempt ID": attempt, "Number of Tasks": total}
         self._total = total
-        # A byte each: how often it runs now, and whether it has finished.
+        # One byte per task: how many attempts run now, and whether it has finished.
         self._tasks = bytearray(min(max(total, 0), _MOST_TASKS))
         self._covered = self._changes = 0
         self._all = False
@@ -73,7 +73,7 @@ class StageTasks:
         return self._reported != (self.running, self.finished, self.failed)
 
     def start(self, index: int) -> bool:
-        """Called with a task's start; returns whether now, and not before, all are running or finished."""
+        """Called with a task's start; returns whether this makes all tasks running or finished."""
         tasks = self._tasks
         if index >= len(tasks):
             return False
@@ -110,7 +110,7 @@ class StageTasks:
         return self._uncover(index)
 
     def resubmit(self, index: int) -> bool:
-        """Called with the loss of a finished task's output; returns the same."""
+        """Called when a finished task's output is lost; returns the same as ``end``."""
         if index >= len(self._tasks) or not self._tasks[index] & _FINISHED:
             return False
         self._tasks[index] &= _RUNNING
@@ -142,7 +142,7 @@ class StageTasks:
         return int(shuffled)
 
     def record(self, status: str | None, time_ms: int) -> Record:
-        """Return how they stand, as the driver bridge says it."""
+        """Return their state as a record like the driver bridge's."""
         self._reported = (self.running, self.finished, self.failed)
         return {
             "Event": STAGE_TASKS,
@@ -172,12 +172,12 @@ class AllStageTasks:
         executors: learns which executor runs what, and what it has measured.
 
     Attributes:
-        sum_metrics: whether the metrics of tasks are summed; spans and metrics have the sums, events do not.
+        sum_metrics: whether the metrics of tasks are summed, for spans and metrics; events have no sums.
     """
 
     def __init__(self, executors: ExecutorStates) -> None:
         self._executors = executors
-        # By what the lines of task records say of their attempt, so that nothing need be parsed to find it.
+        # Keyed by the bytes that name the attempt in task records, so that a lookup needs no parsing.
         self._stages: dict[bytes, StageTasks] = {}
         self.sum_metrics = True
 
@@ -187,20 +187,20 @@ class AllStageTasks:
         self._stages[_key(stage, attempt)] = StageTasks(stage, attempt, int(info.get("Number of Tasks") or 0))
 
     def completed(self, record: Record) -> Record | None:
-        """Called with a StageCompleted; returns how its tasks stood at the end."""
+        """Called with a StageCompleted; returns the final state of its tasks."""
         stage, attempt, info = _stage_of(record)
         tasks = self._stages.pop(_key(stage, attempt), None)
         return tasks.record(None, int(info.get("Completion Time") or 0)) if tasks else None
 
     def changed(self, now_ms: int) -> list[Record]:
-        """Return how the tasks stand of each attempt of which one has begun or ended since the last time."""
+        """Return the state of each attempt in which a task has begun or ended since the last call."""
         return [tasks.record(None, now_ms) for tasks in self._stages.values() if tasks.changed]
 
     def started(self, line: bytes) -> Record | None:
-        """Called with the line of a TaskStart; returns a record where it changes the attempt's status.
+        """Called with the line of a TaskStart; returns a record if it changes the attempt's status.
 
         Raises:
-            ValueError: it is none.
+            ValueError: it is not such a line.
         """
         match = _match_start(line)
         if match is None or line[-1] != _CLOSING:
@@ -214,10 +214,10 @@ class AllStageTasks:
         return None
 
     def ended(self, line: bytes) -> Record | None:
-        """Called with the line of a TaskEnd; returns a record where it changes the attempt's status.
+        """Called with the line of a TaskEnd; returns a record if it changes the attempt's status.
 
         Raises:
-            ValueError: it is none.
+            ValueError: it is not such a line.
         """
         match = _match_end(line)
         if match is None or line[-1] != _CLOSING:
@@ -234,7 +234,7 @@ class AllStageTasks:
         self._executors.measured_before(executor, line, metrics)
         self._executors.ended(executor, attempt, shuffle_bytes)
         if tasks is not None:
-            tasks.end(int(index), True)  # what has succeeded goes on to count as covered
+            tasks.end(int(index), True)  # a task that succeeded stays covered
         return None
 
     def on_start(self, record: Record) -> Record | None:
@@ -283,7 +283,7 @@ def _stage_of(record: Record) -> tuple[int, int, Mapping[str, Any]]:
 
 
 def _sums(metrics: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return a task's metrics in the order of ``SUMS``; what its Spark did not know yet is 0."""
+    """Return a task's metrics in the order of ``SUMS``; those that its Spark version lacks are 0."""
 
     def value(name: str, group: str = "") -> int:
         values = metrics.get(group) or {} if group else metrics

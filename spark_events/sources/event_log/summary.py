@@ -1,4 +1,4 @@
-"""What came of a replay: of each log, of all of them together, and of what was sent."""
+"""The outcome of a replay: of each log, of all logs together, and of what was sent."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _TERMINAL = {status.value for status in JobStatus if status.terminal}
 
 
 class Outcomes:
-    """The last status of each application, query and job, counted; and what failed first.
+    """Counts of the last status of each application, query and job, and the first failures.
 
     Attributes:
         events: how many events there were.
-        failures: what failed, a sentence each, of many the first ones.
-        more_failures: how many there are beyond those.
+        failures: what failed, one sentence each; if there are many, only the first.
+        more_failures: how many failures there are beyond those.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Outcomes:
             self._running[key] = status
 
     def add(self, other: Outcomes) -> None:
-        """Add those of another application."""
+        """Add the outcomes of another application."""
         self.events += other.events
         self._ended += other.counts
         self._add_failures(other.failures)
@@ -68,13 +68,13 @@ class Outcomes:
 
 @dataclass(slots=True)
 class ReplayedLog:
-    """What came of one log.
+    """The outcome of one log.
 
     Attributes:
-        application: whose it is; None where it does not say.
-        spark_version: that wrote it; empty where it does not say.
+        application: the log's application; None if the log does not name it.
+        spark_version: the version that wrote the log; empty if it does not say.
         ended: whether the application's end is in it.
-        notes: what else there is to say, a sentence each.
+        notes: further remarks, one sentence each.
         unreadable: whether a part of its bytes could not be read.
     """
 
@@ -89,7 +89,7 @@ class ReplayedLog:
 
     @property
     def is_event_log(self) -> bool:
-        """Whether any line was a record of Spark's."""
+        """Whether any line was one of Spark's records."""
         counts = self.counts
         strange = counts.skipped[NOT_JSON] + counts.skipped[NO_RECORD] + sum(counts.unknown.values())
         return self.application is not None or counts.read > strange
@@ -97,12 +97,12 @@ class ReplayedLog:
 
 @dataclass(slots=True)
 class Delivered:
-    """What became of the events and spans of one reporter, over all logs.
+    """The fate of one reporter's events and spans, over all logs.
 
     Attributes:
         reported: how many it delivered.
-        lost: how many it did not, by cause.
-        waiting: how many its journal still holds.
+        lost: how many it did not deliver, by cause.
+        waiting: how many are still in its journal.
     """
 
     reported: int = 0
@@ -112,14 +112,14 @@ class Delivered:
 
 @dataclass(slots=True)
 class Summary:
-    """What came of all logs together.
+    """The outcome of all logs together.
 
     Attributes:
         logs: how many event logs were read.
         applications: the ids of their applications.
         versions: how many logs each version of Spark wrote.
-        notes: what is to be said of single logs.
-        notes_left_out: how many notes there are beyond those.
+        notes: remarks about single logs.
+        notes_left_out: how many more remarks there are.
         unreadable: how many logs could not be read to their end.
     """
 
@@ -148,7 +148,7 @@ class Summary:
             self.note(f"{log.path}: {note}")
 
     def merge(self, other: Summary) -> None:
-        """Add those of another part of the logs."""
+        """Add the summary of another part of the logs."""
         self.logs += other.logs
         self.applications |= other.applications
         self.versions += other.versions
@@ -160,7 +160,7 @@ class Summary:
         self.unreadable += other.unreadable
 
     def note(self, sentence: str) -> None:
-        """Keep a sentence, of many the first ones."""
+        """Keep a sentence, unless there are too many already."""
         if len(self.notes) < _MOST_NOTES:
             self.notes.append(sentence)
         else:
@@ -168,7 +168,7 @@ class Summary:
 
 
 def lost_sentences(delivered: Mapping[str, Delivered]) -> Iterator[str]:
-    """Say what was lost, a sentence for each reporter and cause."""
+    """Yield a sentence for each reporter and cause of loss."""
     causes = {**LOSS_CAUSES, "failed": "the reporter raised on them"}
     for title, items in delivered.items():
         for cause, count in items.lost.items():
@@ -176,12 +176,12 @@ def lost_sentences(delivered: Mapping[str, Delivered]) -> Iterator[str]:
 
 
 def _failure_sentence(event: Event) -> str:
-    """Return when and in which application something failed, and how."""
+    """Return a sentence saying when, in which application and how something failed."""
     app, body = event.variables.get("app_id", ""), event.body
     kind = event.attributes.get("exception.type")
     return f"{iso_time(event.observed_time_ms)} {app} {body}" + (f" ({kind})" if kind else "")
 
 
 def iso_time(time_ms: int) -> str:
-    """Return a time of ms since the epoch as a person reads it, in UTC."""
+    """Return a time, given in ms since the epoch, in readable form, in UTC."""
     return datetime.fromtimestamp(time_ms / 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -12,22 +12,22 @@ from spark_events.sources.event_log.records import TOO_LONG, RecordReader
 
 
 class LogRewrittenError(Exception):
-    """A log has become shorter than it was: it is another one under the same name."""
+    """The error of a log that has become shorter: it is a different log under the same name."""
 
 
 class LinePosition(NamedTuple):
-    """Up to where a log has been read.
+    """How far a log has been read.
 
     Attributes:
         part: the number of the part that is being read.
-        lines: how many of its lines have gone by.
+        lines: how many of its lines have been read.
     """
 
     part: int
     lines: int
 
     def lines_until(self, end: LinePosition, at_most: int) -> int:
-        """Return how many of the next lines of this part are before another position, of so many at most."""
+        """Return how many of this part's next ``at_most`` lines come before another position."""
         if self.part != end.part:
             return at_most if self.part < end.part else 0
         return min(at_most, max(0, end.lines - self.lines))
@@ -41,12 +41,12 @@ class LogTail:
 
     Args:
         take: takes the records.
-        resume: up to where an earlier process has read; None where there was none.
-        on_resumed: called when that has been reached, before the first record beyond it.
+        resume: how far an earlier process has read; None if there was none.
+        on_resumed: called when that position is reached, before the first record beyond it.
 
     Attributes:
         reader: makes the records, and counts.
-        notes: what there is to say of the log's bytes, a sentence each.
+        notes: remarks about the log's bytes, one sentence each.
     """
 
     def __init__(
@@ -67,23 +67,23 @@ class LogTail:
 
     @property
     def position(self) -> LinePosition:
-        """Up to where the log has been read."""
+        """How far the log has been read."""
         if self._part is None:
             return NOTHING_READ
         return LinePosition(self._part.part.index, self.reader.lines - self._lines_of_earlier_parts)
 
     def read(self, log: EventLog, final: bool) -> Iterator[int]:
-        """Read what has come since the last time, block by block.
+        """Read what was added since the last call, block by block.
 
         Args:
-            log: as it is now.
+            log: the log as it is now.
             final: whether it will not grow any more.
 
         Yields:
-            How many bytes of its files were read.
+            The number of bytes read from its files.
 
         Raises:
-            OSError: a part cannot be read; the next call goes on from there.
+            OSError: a part cannot be read; the next call continues from there.
             LogRewrittenError: it is no longer the same log.
         """
         if self._finished:
@@ -101,13 +101,13 @@ class LogTail:
             self._finished = True
 
     def take_rest_as_new(self) -> None:
-        """Report what comes from now on, even if an earlier process has read farther than this."""
+        """Treat all further records as new, even if an earlier process has read further than this."""
         if self._resume is not None:
             self._resume = None
             self._on_resumed()
 
     def _reader_of(self, part: LogPart) -> _PartReader:
-        """Return the reader of a part; where another part was being read, that one has ended."""
+        """Return the reader of a part, ending the one of another part that was being read."""
         reader = self._part
         if reader is None or (reader.part.index, reader.part.compacted) != (part.index, part.compacted):
             self._end_part()
@@ -116,7 +116,7 @@ class LogTail:
         return reader
 
     def _read_part(self, reader: _PartReader, part: LogPart) -> Iterator[int]:
-        # By the path that it has now: Spark renames a log when it is complete.
+        # Use its current path: Spark renames a log when it is complete.
         for block in self._files.blocks(part, reader.offset):
             try:
                 reader.feed(block)
@@ -149,8 +149,8 @@ class _PartReader:
     Attributes:
         part: the file, as it was when its reading began.
         offset: how many of its bytes have been read.
-        listed_size: its size as the file system listed it then, which may be less than it gave to read.
-        corrupt: whether its rest cannot be read.
+        listed_size: its size as listed by the file system then, which may be less than what was read.
+        corrupt: whether the rest of it cannot be read.
     """
 
     def __init__(self, part: LogPart, take: Lines, reader: RecordReader) -> None:
@@ -179,7 +179,7 @@ class _PartReader:
         self._codec.feed(block)
 
     def end(self) -> None:
-        """Called with the line that has no end as the last one."""
+        """Take the unfinished line at the end as the last one."""
         if self._codec is None:
             self._splitter.feed(self._first_bytes)
         self._reader.take_last(self._splitter.end())

@@ -1,4 +1,4 @@
-"""Analyses manifests in a Spark of the command's own, to say what is wrong and what has changed."""
+"""Analyses manifests in the command's own Spark, to find out what is wrong and what has changed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from spark_events.sql_runner.manifest.manifest import Manifest
 from spark_events.sql_runner.store.deployed import DeployedQuery
 
 _SPARK = {**QUIET, "spark.log.level": "OFF", "spark.master": "local[1]", "spark.eventLog.enabled": "false"}
-# Of the application that will run the queries; here they would report this one.
+# Settings for the application that will run the queries; here, they would report on this one.
 _NOT_HERE = ("spark.submit.deployMode", "spark.extraListeners", "spark.plugins")
 _WAREHOUSE = "spark.sql.warehouse.dir"
 
@@ -29,8 +29,8 @@ class Analysis:
     """A manifest as Spark understands it.
 
     Attributes:
-        without_effect: the properties that a session that runs cannot take.
-        sink_folder: the folder into which Spark's file sink would write; empty where it would not.
+        without_effect: the properties that cannot be set on a running session.
+        sink_folder: the folder into which Spark's file sink would write; empty if it is not used.
     """
 
     fingerprint: str
@@ -39,9 +39,9 @@ class Analysis:
 
 
 class Analyst:
-    """Analyses manifests; nothing is run but the table definitions, and no folder made but those of targets.
+    """Analyses manifests; only the table definitions are run, and only folders of targets are made.
 
-    Each method raises ``ConfigError`` where one of the statements, the table definitions, cannot be run.
+    Each method raises ``ConfigError`` if one of the table definitions cannot be run.
     """
 
     def __init__(self, spark: Any, statements: Sequence[str]) -> None:
@@ -53,7 +53,7 @@ class Analyst:
     @classmethod
     @contextmanager
     def start(cls, conf: Mapping[str, str], statements: Sequence[str]) -> Iterator[Analyst]:
-        """Give an analyst with a local Spark, whose tables in memory end with it.
+        """Yield an analyst with a local Spark, whose in-memory tables disappear with it.
 
         Args:
             conf: Spark's configuration, for the catalogs and the connectors that the queries need.
@@ -62,7 +62,7 @@ class Analyst:
         Raises:
             ConfigError: Spark cannot be started.
         """
-        # PySpark logs each query that cannot be analysed, which is an error of ours, with its file and line.
+        # PySpark would log each query that cannot be analysed; we report that ourselves, with file and line.
         for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         given = {key: value for key, value in conf.items() if key not in _NOT_HERE}
@@ -85,10 +85,10 @@ class Analyst:
         return Analysis(prepared.fingerprint, without_effect, folder)
 
     def analyse_all(self, manifests: Iterable[Manifest]) -> dict[str, Analysis | QueryError]:
-        """Analyse manifests of which one may read what another will write.
+        """Analyse manifests, some of which may read what others will write.
 
-        To Spark a table of files is not there before its folder is, and where all queries are new, the one
-        that makes it has not run yet; so the folder of a target is made here where another query misses it.
+        For Spark, a table of files does not exist before its folder does. If all queries are new, the one
+        that makes the folder has not run yet, so a target's folder is made here if another query needs it.
         """
         results: dict[str, Analysis | QueryError] = {}
         waiting = list(manifests)
@@ -101,7 +101,7 @@ class Analyst:
         return results
 
     def _make_missed(self, folder: str, results: dict[str, Analysis | QueryError]) -> bool:
-        """Make the folder of a target where a query misses it; where that fails, its error says why."""
+        """Make the folder of a target if a query needs it; if that fails, the query's error says why."""
         missed = {
             name: error
             for name, error in results.items()
@@ -129,7 +129,7 @@ class Analyst:
     def is_same_query(self, deployed: DeployedQuery, manifest: Manifest, fingerprint: str) -> bool:
         """Return whether a deployed query computes the same as a manifest with this fingerprint.
 
-        The fingerprint of another Spark says nothing: the deployed query is then analysed by this one.
+        Fingerprints of different Spark versions cannot be compared: the deployed query is then analysed anew.
         """
         if deployed.meta.spark_version == self.spark_version:
             return deployed.meta.plan == fingerprint

@@ -13,20 +13,20 @@ from spark_events.spark.sql_text import quoted
 from spark_events.sql_runner.analysis.jvm import entry_of
 from spark_events.sql_runner.analysis.spark_errors import error_summary
 
-# The tokens in which a semicolon ends no statement, as Spark's own lexer has them.
+# The tokens of Spark's lexer in which a semicolon does not end a statement.
 _TOKEN = re.compile(
     r"""--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:``|[^`])*`|;|[^-/'"`;]+|.""",
     re.DOTALL,
 )
 _BRACKETED = re.compile(r"/\*(?!\+)")
-# Statements that hold in one session only, and have to run in each.
+# Statements that affect only one session, and so have to run in each.
 _OF_SESSION = re.compile(
     r"(SET|USE|RESET|CREATE\s+(OR\s+REPLACE\s+)?(GLOBAL\s+)?TEMP(ORARY)?|DECLARE|CACHE)\b", re.I
 )
 
 
 def split_statements(sql: str) -> list[str]:
-    """Return the statements of a file without their comments; hints stay."""
+    """Return the statements of a file without comments, except hints."""
     statements: list[str] = []
     parts: list[str] = []
     for token in _TOKEN.findall(sql):
@@ -40,7 +40,7 @@ def split_statements(sql: str) -> list[str]:
 
 
 def _is_comment(token: str) -> bool:
-    # Of one that has no end, Spark says so.
+    # If a comment has no end, Spark reports that.
     return token.startswith("--") or (_BRACKETED.match(token) is not None and token.endswith("*/"))
 
 
@@ -60,7 +60,7 @@ def read_definitions(paths: Iterable[Path]) -> tuple[str, ...]:
 
 
 class TableDefinitions:
-    """The definitions that one application has run: each once, but for what holds in one session only."""
+    """The definitions that one application has run: once each, except those that affect only one session."""
 
     def __init__(self) -> None:
         self._statements_run: set[str] = set()
@@ -71,7 +71,7 @@ class TableDefinitions:
         """Run statements in a session.
 
         Raises:
-            ConfigError: one cannot be run; says which, and why.
+            ConfigError: one cannot be run; the message says which, and why.
         """
         with self._lock:
             for statement in statements:
@@ -100,7 +100,7 @@ class TableDefinitions:
             self._statement_of_table[table] = statement
 
     def _drop_outdated(self, session: Any, table: str) -> None:
-        """Forget a table of a catalog in memory whose definition is another one now."""
+        """Drop a table of an in-memory catalog whose definition has changed."""
         if session.conf.get("spark.sql.catalogImplementation") != "in-memory":
             return
         if session.catalog.tableExists(table) and session.catalog.getTable(table).tableType == "MANAGED":

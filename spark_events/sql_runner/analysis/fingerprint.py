@@ -1,4 +1,4 @@
-"""Tells whether a query has changed: by what Spark makes of it, not by its text."""
+"""A fingerprint that shows whether a query has changed, from its plan rather than its text."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from spark_events.sql_runner.analysis.jvm import entry_of
 from spark_events.sql_runner.manifest.manifest import Manifest
 
 _FORMAT = 1
-# What Spark numbers over the whole life of a driver: columns, whose names come before their numbers, the
-# queries of WITH, expressions that are used twice.
+# What Spark numbers throughout the life of a driver: columns, whose numbers follow their names, queries in
+# WITH, and expressions that are used twice.
 _NUMBER = re.compile(
     r"[^\s()\[\],'\"=<>+*/-]*#(?P<column>\d+)L?|\bCTERelation(?:Def|Ref) (?P<cte>\d+)"
     r"|\bCommonExpressionId\((?P<common>\d+)"
 )
 # Spark 4 gives each watermark a UUID.
 _WATERMARK = re.compile(r"(?<=EventTimeWatermark )[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}, ")
-# The options of a source that say which data is read; all others say how.
+# The options of a source that determine which data is read; all others determine how.
 _DATA_OPTIONS = (
     "path",
     "subscribe",
@@ -37,11 +37,11 @@ _DATA_OPTIONS = (
 
 
 def fingerprint(session: Any, manifest: Manifest, data: Any) -> str:
-    """Return a hash that is the same for two queries that compute the same in the same way.
+    """Return a hash that is equal for two queries that compute the same in the same way.
 
-    Comments, white space, upper and lower case, names of what is in between and how fast a source is
-    read change nothing. The sources and their columns, each step, the columns that come out, the target, the
-    output mode and, for ``code``, its syntax tree do.
+    Comments, white space, upper and lower case, the names of intermediate results and the reading speed of
+    a source do not affect it. The sources and their columns, each step, the resulting columns, the target,
+    the output mode and, for ``code``, the syntax tree do.
     """
     plan = data._jdf.queryExecution().analyzed()
     form = orjson.loads(entry_of(session).normalForm(plan))
@@ -59,7 +59,7 @@ def fingerprint(session: Any, manifest: Manifest, data: Any) -> str:
 
 
 def _renumbered(lines: list[str]) -> list[str]:
-    """Number everything anew, in the order in which it comes."""
+    """Return the lines with everything renumbered in the order of occurrence."""
     numbers: dict[tuple[str, str], int] = {}
 
     def renumber(match: re.Match[str]) -> str:
@@ -70,7 +70,7 @@ def _renumbered(lines: list[str]) -> list[str]:
 
 
 def _source(source: Mapping[str, Any], warehouse: str) -> dict[str, Any]:
-    """Return the identity of a source, of which neither the speed of reading nor the brokers are a part."""
+    """Return the identity of a source, which includes neither the reading speed nor the brokers."""
     named = source.get("table")
     return {
         "columns": _columns(source["columns"]),
@@ -87,7 +87,7 @@ def _source(source: Mapping[str, Any], warehouse: str) -> dict[str, Any]:
 
 
 def _without(path: str, warehouse: str) -> str:
-    """Return a path without the warehouse, which is another one where a query is only analysed."""
+    """Return a path without the warehouse, which is a different one when a query is only analysed."""
     return re.sub("^" + re.escape(_plain(warehouse)), "warehouse:", _plain(path))
 
 
@@ -96,7 +96,7 @@ def _plain(path: str) -> str:
 
 
 def _columns(schema: str) -> Any:
-    """Return names and types; whether a column may be null is another question in each Spark."""
+    """Return names and types, without nullability, which differs from one Spark to the next."""
     return _type(orjson.loads(schema))["fields"]
 
 

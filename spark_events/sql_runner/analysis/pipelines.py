@@ -1,4 +1,4 @@
-"""Exports manifests to a spec of Spark Declarative Pipelines, where they can be (PySpark 4.1 and newer)."""
+"""Exports manifests, if possible, to a spec of Spark Declarative Pipelines (PySpark 4.1 and newer)."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ NOT_CARRIED = (
 
 @dataclass
 class PipelineExport:
-    """A pipeline as it was written.
+    """A pipeline that was written.
 
     Attributes:
-        left_out: why manifests cannot be exported, by their names.
+        left_out: by name, why manifests cannot be exported.
     """
 
     files: list[Path] = field(default_factory=list)
@@ -59,7 +59,7 @@ def export_pipeline(analyst: Analyst, manifests: Manifests, folder: Path, storag
     Args:
         analyst: has the table definitions.
         manifests: of the queries.
-        folder: where it is written; what is there under the same names is replaced.
+        folder: where it is written; files with the same names are replaced.
         storage: where the pipeline keeps its checkpoints, as an absolute URL.
 
     Raises:
@@ -85,7 +85,7 @@ def export_pipeline(analyst: Analyst, manifests: Manifests, folder: Path, storag
 def _flows(
     sessions: Mapping[str, Any], manifests: Mapping[str, Manifest], left_out: dict[str, str]
 ) -> tuple[_Sources, dict[str, str]]:
-    """Return the flows of manifests and the views that they read; adds what can be none to ``left_out``."""
+    """Return the flows of manifests and the views they read; add to ``left_out`` what cannot be a flow."""
     names = set(sessions)
     while True:
         sources = _Sources({_table(sessions[name], manifests[name].target_table) for name in names})
@@ -97,11 +97,11 @@ def _flows(
                 left_out[name] = str(error)
         if flows.keys() == names:
             return sources, flows
-        names = set(flows)  # the readers of the target of one that is left out read it from outside
+        names = set(flows)  # the target of a query that is left out is outside the pipeline for its readers
 
 
 def _unfit(manifest: Manifest) -> str:
-    """Return why a manifest that can be analysed cannot be exported; empty where it can."""
+    """Return why a manifest that can be analysed cannot be exported; empty if it can."""
     if manifest.sql is None:
         return "is code, and a flow of a pipeline is SQL or a function of its own"
     if manifest.output_mode != "append":
@@ -166,7 +166,7 @@ def _metadata(manifest: Manifest) -> str:
 
 
 def _with_streams(session: Any, manifest: Manifest, sources: _Sources) -> str:
-    """Return SQL that says STREAM of each table that is one, by the names that the pipeline has for them."""
+    """Return SQL that marks each streaming table with STREAM, using the pipeline's names for tables."""
     entry, sql = entry_of(session), manifest.sql or ""
     relations = entry.relations(entry.parse(sql))
     if list(relations.declared()):
@@ -198,7 +198,7 @@ class _Sources:
         self.texts: dict[str, str] = {}
 
     def name_of(self, session: Any, name: tuple[str, ...], streaming: bool) -> str:
-        """Return the name by which a flow reads a table; empty for what a pipeline finds by itself."""
+        """Return the name by which a flow reads a table; empty if the pipeline finds it by itself."""
         whole_name = table_name(session, name)
         if whole_name is None:
             return ""

@@ -1,4 +1,4 @@
-"""A query that is ready: analysed in a session of its own, with rows that fit its target."""
+"""A query that is ready to start: analysed in its own session, with rows that fit its target."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class PreparedQuery:
     """A query that can be started.
 
     Attributes:
-        rows: as its target takes them.
+        rows: in the form that its target takes.
         target: the table.
-        fingerprint: of the plan of what the manifest asks for.
+        fingerprint: of the plan of the manifest's query.
     """
 
     session: Any
@@ -38,15 +38,15 @@ def prepare(session: Any, manifest: Manifest, meta: Meta | None) -> PreparedQuer
     Args:
         session: from ``open_session``; the same one each time the query is started.
         manifest: the query's.
-        meta: None where it is only analysed, and not started.
+        meta: None if it is only analysed, not started.
 
     Raises:
-        QueryError: the query, or its target, cannot be used; says why.
+        QueryError: the query, or its target, cannot be used; the message says why.
     """
-    # Catalogs such as Delta's ask for the session of their thread.
+    # Catalogs such as Delta's use the session of the current thread.
     jvm = session.sparkContext._gateway.jvm
     jvm.org.apache.spark.sql.SparkSession.setActiveSession(session._jsparkSession)
-    # What files a table has was remembered when the session last looked.
+    # The session has cached which files a table has.
     session._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
     data = query_data(session, manifest)
     target = TargetTable.find(session, manifest.target_table)
@@ -63,7 +63,7 @@ def open_session(
 ) -> tuple[Any, tuple[str, ...]]:
     """Open a session for a query, in which its tables are known.
 
-    A query that is restarted keeps it: Spark never forgets a session's listeners.
+    A restarted query keeps its session, because Spark never forgets a session's listeners.
 
     Args:
         spark: any session of the application.
@@ -72,7 +72,7 @@ def open_session(
         statements: those that the query needs.
 
     Returns:
-        The session, and the properties that it cannot take, for the application runs already.
+        The session, and the properties that it cannot take, because the application already runs.
 
     Raises:
         ConfigError: a table definition cannot be run.

@@ -23,7 +23,7 @@ class QueryError(SparkEventsError):
 
     Args:
         message: what is wrong, and what to do.
-        line: the line of the SQL or the code that it is about, from 1; None where that is not known.
+        line: the line of the SQL or the code that is at fault, from 1; None if unknown.
     """
 
     def __init__(self, message: str, line: int | None = None) -> None:
@@ -60,7 +60,7 @@ def _of_sql(session: Any, manifest: Manifest) -> Any:
         return DataFrame(entry.read(parsed, streams), session)
     except QueryError:
         raise
-    except Exception as error:  # a catalog's and a connector's own, too
+    except Exception as error:  # including those of catalogs and connectors
         raise analysis_error(error) from error
 
 
@@ -75,9 +75,9 @@ def analysis_error(error: Exception) -> QueryError:
 
 
 def streams_of(session: Any, entry: Any, manifest: Manifest, relations: Any) -> list[Any]:
-    """Return the names of the relations of a query that are read as streams, as lists of their parts.
+    """Return the names, as lists of parts, of the relations that a query reads as streams.
 
-    Those are its tables but for ``static-tables``; none, where the query itself says STREAM of some.
+    These are its tables except ``static-tables``; none if the query itself contains STREAM.
     """
     if list(relations.declared()):
         return []
@@ -109,12 +109,12 @@ def _stream(session: Any, entry: Any, parts: list[str]) -> Any:
 
 
 def table_name(session: Any, parts: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the whole name of a table; None for a view, a name of WITH, and what is not there."""
+    """Return the full name of a table; None for a view, a name from WITH, or one that does not exist."""
     from pyspark.errors import PySparkException
 
     try:
         table = session.catalog.getTable(quoted(parts))
-    except PySparkException:  # analysing the query says it better
+    except PySparkException:  # analysing the query gives a better message
         return None
     if table.tableType in ("TEMPORARY", "VIEW"):
         return None
@@ -134,7 +134,7 @@ def _of_code(session: Any, manifest: Manifest) -> Any:
     except Exception as error:
         raise QueryError(f"code: {error_summary(error)}", _line_of(error, manifest)) from error
     data = scope.get(_RESULT)
-    # Spark 3.5 and 4 have other classes of DataFrames, all of this one.
+    # Spark 3.5 and 4 have different DataFrame classes, all derived from this one.
     if not isinstance(data, DataFrame):
         problem = "is not set" if data is None else f"is a {type(data).__name__}"
         raise QueryError(f"code: {_RESULT} {problem}; expected a streaming DataFrame of spark")

@@ -29,11 +29,11 @@ class TargetTable:
     """A table.
 
     Attributes:
-        provider: the format of a table of Spark's session catalog; empty for one of another catalog.
-        location: its folder; empty where it has none.
-        options: of the table, as its definition has them.
-        partitions: the columns that its folders are made of.
-        columns: the type of each column, as Spark's DDL has it, by its name; empty where it takes any.
+        provider: the format, if the table is in Spark's session catalog; empty for other catalogs.
+        location: its folder; empty if it has none.
+        options: of the table, as in its definition.
+        partitions: the columns that its folders are named after.
+        columns: by name, the type of each column in Spark's DDL; empty if it takes any columns.
     """
 
     name: str
@@ -53,7 +53,7 @@ class TargetTable:
         """Look a table up.
 
         Raises:
-            QueryError: it is not there, or it is a view.
+            QueryError: it does not exist, or is a view.
         """
         try:
             entry = entry_of(session)
@@ -81,7 +81,7 @@ def make_folder(session: Any, location: str) -> bool:
     """Make the folder of a table of files, as Hive's catalog does; return whether it was missing.
 
     Raises:
-        Py4JJavaError: its file system does not let us.
+        Py4JJavaError: its file system refuses.
     """
     path = session.sparkContext._gateway.jvm.org.apache.hadoop.fs.Path(location)
     files = path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
@@ -89,7 +89,7 @@ def make_folder(session: Any, location: str) -> bool:
 
 
 def with_metadata(data: Any, manifest: Manifest, meta: Meta | None) -> Any:
-    """Return rows with the metadata columns, which name their query; without a meta it is only analysed."""
+    """Return rows with the metadata columns, which name their query; ``meta`` is None for analysis only."""
     from pyspark.sql import functions as f
 
     if not manifest.include_query_metadata:
@@ -110,7 +110,7 @@ def fitted(data: Any, target: TargetTable) -> Any:
     """Return rows in the order and the types of a table's columns, or packed as messages for Kafka.
 
     Raises:
-        QueryError: a column is missing, or is not known to the table, or has a type that does not fit.
+        QueryError: a column is missing, unknown to the table, or of a type that does not fit.
     """
     if target.provider == _KAFKA:
         return _messages(data)
@@ -148,9 +148,9 @@ def _fields(data: Any) -> dict[str, Any]:
 
 
 def _messages(data: Any) -> Any:
-    """Return rows as Kafka takes them: as JSON in ``value``, unless the query makes a value itself.
+    """Return rows in the form Kafka takes: as JSON in ``value``, unless the query itself makes a value.
 
-    The metadata columns are in the JSON, or in the headers of a value that the query made.
+    The metadata columns are part of the JSON, or in the headers if the query makes the value.
     """
     from pyspark.sql import functions as f
 

@@ -11,7 +11,7 @@ from spark_events.sql_runner.store.savepoints import QueryState
 
 
 class Action(enum.Enum):
-    """All that a deployment can do with a query."""
+    """Everything that a deployment can do with a query."""
 
     START = "start"
     NOTHING = "nothing"
@@ -37,17 +37,17 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A query, deployed and as its manifest has it, with all that a decision depends on.
+    """A query, as deployed and as in its manifest, with everything that a decision depends on.
 
     Attributes:
-        deployed_version: the version that is deployed, or on its way there; None where the query is new.
-        pending: whether its deployment was broken off after the order and before it was written down.
-        running: whether it runs.
+        deployed_version: the version that is, or is being, deployed; None if the query is new.
+        pending: whether its deployment was interrupted after the order but before it was recorded.
+        running: whether it is running.
         query_changed: the changes of the query; empty for none.
         configuration_changed: the changes of its configuration; empty for none.
-        state: from where it would go on; None where there is nothing.
-        next_version: that of a changed query.
-        clean: whether the user wants a clean state.
+        state: the state from which it would resume; None if there is none.
+        next_version: the version that a changed query would get.
+        clean: whether the user wants to start without state.
     """
 
     deployed_version: int | None
@@ -62,7 +62,7 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """An action on a query, the version that runs after it, and the reason, for a person."""
+    """An action on a query, the version that runs afterwards, and the reason, for people to read."""
 
     action: Action
     version: int

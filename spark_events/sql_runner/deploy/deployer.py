@@ -1,4 +1,4 @@
-"""Carries decisions out, step by step; where one is the last, the next deployment goes on from it."""
+"""Carries out decisions step by step; after an interruption, the next deployment continues from there."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class DeployResult:
 
     Attributes:
         action: what was to be done.
-        version: the version that runs, or ran, after it.
-        text: how it went, for a person.
+        version: the version that runs, or ran, afterwards.
+        text: how it went, for people to read.
         failed: whether it could not be done.
-        savepoint: the savepoint that it made; empty for none.
+        savepoint: the savepoint that was made; empty for none.
     """
 
     name: str
@@ -50,14 +50,14 @@ class DeployResult:
 class Deployer:
     """Carries decisions out.
 
-    Each method raises ``StoreError`` where the store cannot be read or written, and ``LeaseLost`` where
-    another deployment has taken over.
+    Each method raises ``StoreError`` if the store cannot be read or written, and ``LeaseLost`` if another
+    deployment has taken over.
 
     Args:
         store: has the orders, the manifests and the history.
-        lease: the lease to deploy, which is held.
+        lease: the deployment lease, which is held.
         placement: where queries run.
-        analyst: has made the fingerprints, and has the table definitions; without one it can only stop.
+        analyst: made the fingerprints, and has the table definitions; without it, only stops are possible.
     """
 
     def __init__(self, store: Store, lease: Lease, placement: Placement, analyst: Analyst | None) -> None:
@@ -69,7 +69,7 @@ class Deployer:
         self._definitions = analyst.statements if analyst else ()
 
     def deploy(self, planned: PlannedQuery) -> DeployResult:
-        """Do what was decided for one query, and write it into its history."""
+        """Do what was decided for one query, and record it in its history."""
         name, decision = planned.name, planned.decision
         try:
             savepoint, text = self._carry_out(planned)
@@ -81,7 +81,7 @@ class Deployer:
         return result
 
     def stop(self, current: QuerySnapshot, savepoint: bool) -> DeployResult:
-        """Stop a query, and write it into its history."""
+        """Stop a query, and record that in its history."""
         name, version = current.name, current.version
         try:
             path = self._stop(current, savepoint)
@@ -100,7 +100,7 @@ class Deployer:
         return HostLink(self._store, host, self._lease.check)
 
     def _carry_out(self, planned: PlannedQuery) -> tuple[str, str]:
-        """Do it, and return the savepoint that was made, and how it went."""
+        """Carry out the decision; return the savepoint that was made, and how it went."""
         action, current = planned.decision.action, planned.current
         if action is Action.FAIL:
             raise DeploymentError(planned.decision.reason)
@@ -110,7 +110,7 @@ class Deployer:
         if action is Action.RECORD and current.deployed is not None and current.order is not None:
             return "", self._await_start(current.deployed, current.order, None)
         if not current.running:
-            # Its application may come back, and must not run it beside the one that is to run it now.
+            # Its old application may come back, and must not run it in addition to the new one.
             self._link(current.host.link.host).give(planned.name, None)
             return "", self._start(self._next_deployed(planned), self._definitions, None)
         savepoint = self._stop(current, savepoint=True)
@@ -119,7 +119,7 @@ class Deployer:
         return savepoint, self._start(self._next_deployed(planned), self._definitions, current)
 
     def _update_text(self, planned: PlannedQuery) -> None:
-        """Let the store have the text that the team has, where only that has changed."""
+        """Update the manifest's text in the store if nothing else has changed."""
         assert planned.manifest is not None
         recorded = planned.current.recorded
         if recorded is not None and recorded.manifest != planned.manifest:
@@ -140,7 +140,7 @@ class Deployer:
         return DeployedQuery(planned.manifest, meta)
 
     def _from_state(self, name: str, meta: Meta) -> Meta:
-        """Return a meta with which a version goes on, as another deployment."""
+        """Return the meta with which a version continues in a new deployment."""
         state = latest_state(self._store, name, meta)
         checkpoint = meta.checkpoint
         if state is not None and state.is_savepoint:
@@ -148,7 +148,7 @@ class Deployer:
         return replace(meta, checkpoint=checkpoint, deployment=new_id())
 
     def _stop(self, current: QuerySnapshot, savepoint: bool) -> str:
-        """Stop a query, and return the path of the savepoint; empty where none was asked for."""
+        """Stop a query, and return the path of the savepoint; empty if none was requested."""
         assert current.deployed is not None
         link = self._link(current.host.link.host)
         order = Order(new_id(), STOP, current.deployed.values(), savepoint=new_id() if savepoint else "")
@@ -162,7 +162,7 @@ class Deployer:
     def _start(
         self, deployed: DeployedQuery, definitions: tuple[str, ...], previous: QuerySnapshot | None
     ) -> str:
-        """Start a query, and return how it went; where it fails, start again what ran before."""
+        """Start a query, and return how it went; if that fails, restart what ran before."""
         name, link = deployed.manifest.name, self._link(deployed.meta.host)
         order = Order(deployed.meta.deployment, RUN, deployed.values(), definitions)
         if link.is_single:
@@ -186,7 +186,7 @@ class Deployer:
             time.sleep(_LOOK_EVERY_S)
 
     def _await_start(self, deployed: DeployedQuery, order: Order, previous: QuerySnapshot | None) -> str:
-        """Wait until a query runs and write that down; where it does not, go back to what ran before."""
+        """Wait until a query runs, and record that; if it does not, go back to what ran before."""
         name, link = deployed.manifest.name, self._link(deployed.meta.host)
         status = link.wait_started(name, order, self._timeout_s)
         if status.has_failed_to_start:
@@ -197,7 +197,7 @@ class Deployer:
         return f"{_DONE}; its first micro-batch still runs" if is_slow else _DONE
 
     def _go_back(self, failed: DeployedQuery, previous: QuerySnapshot | None) -> str:
-        """Take a deployment back that failed, and return what became of the query."""
+        """Undo a failed deployment, and return what became of the query."""
         self._withdraw(failed)
         if previous is None or previous.deployed is None or previous.order is None:
             return "; it is not deployed"

@@ -1,4 +1,4 @@
-"""A deployer's side of an application that hosts queries: gives orders, and waits for what comes of them."""
+"""A deployer's link to an application that hosts queries: gives orders, and waits for their outcome."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class HostLink:
     """One application, by its name in the store.
 
     Args:
-        store: where orders and statuses are.
+        store: holds orders and statuses.
         host: its name.
-        guard: called before each order; raises where this deployer may give none any more.
+        guard: called before each order; raises if this deployer must not give orders any more.
     """
 
     def __init__(self, store: Store, host: str, guard: Callable[[], None] = lambda: None) -> None:
@@ -50,11 +50,11 @@ class HostLink:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it has been heard of lately."""
+        """Whether it has recently given a sign of life."""
         return self._lease.holder() is not None
 
     def snapshot(self) -> HostSnapshot:
-        """Return its orders and its status as they are now."""
+        """Return its current orders and status."""
         orders = read_orders(self._store, self.host)
         alive = self.is_alive
         ended = not alive and self._store.read(layout.ended(self.host)) is not None
@@ -64,7 +64,7 @@ class HostLink:
         return read_status(self._store, self.host)
 
     def give(self, name: str, order: Order | None) -> None:
-        """Give an order for a query; None takes the one away that it has."""
+        """Give an order for a query; None removes the existing order."""
         self._guard()
         orders = read_orders(self._store, self.host)
         before = orders.pop(name, None)
@@ -78,17 +78,17 @@ class HostLink:
         self._store.write(layout.end_request(self.host), b"{}")
 
     def withdraw_end_request(self) -> None:
-        """Take back that it was asked to end."""
+        """Withdraw the request to end."""
         self._store.delete(layout.end_request(self.host))
 
     def wait_started(self, name: str, order: Order, timeout_s: float) -> QueryStatus:
         """Wait until a query has passed its first micro-batch, has nothing to read, or has failed.
 
         Returns:
-            Its status, also where the time is over and its first micro-batch still runs.
+            Its status, even if the time is over and its first micro-batch still runs.
 
         Raises:
-            DeploymentError: the application is gone, or has not begun in time.
+            DeploymentError: the application is gone, or has not started in time.
         """
         until = time.monotonic() + timeout_s
         while True:
@@ -137,12 +137,12 @@ class HostLink:
 
     @property
     def described(self) -> str:
-        """Its name for a person."""
+        """Its name in messages."""
         kind, _, name = self.host.partition("-")
         return f"{kind} {name!r}"
 
     def why_gone(self, status: HostStatus | None) -> str:
-        """Return a sentence on an application that is not alive, with what it has last said."""
+        """Return a sentence about an application that is not alive, with its last status."""
         if status is None:
             return f"{self.described} has never run with store {self._store.url}"
         return (
@@ -163,9 +163,9 @@ class HostSnapshot:
 
     Attributes:
         orders: its orders, by the query's name.
-        is_alive: whether it had been heard of lately.
-        status: its last status; None where it had never written one.
-        ended: whether it is not alive because somebody asked it to end.
+        is_alive: whether it had recently given a sign of life.
+        status: its last status; None if it had never written one.
+        ended: whether it is gone because somebody asked it to end.
     """
 
     link: HostLink
@@ -175,7 +175,7 @@ class HostSnapshot:
     ended: bool = False
 
     def status_of(self, name: str) -> QueryStatus | None:
-        """Return what has become of its order for a query; None where it has none, or has not seen it yet."""
+        """Return the status of its order for a query; None if it has no order, or has not seen it yet."""
         order = self.orders.get(name)
         return status_of(self.status, name, order) if order is not None else None
 
@@ -195,6 +195,6 @@ class HostSnapshot:
 
 
 def status_of(status: HostStatus | None, name: str, order: Order) -> QueryStatus | None:
-    """Return what has become of an order; None where the application has not seen it yet."""
+    """Return the status of an order; None if the application has not seen it yet."""
     query = status.queries.get(name) if status else None
     return query if query is not None and query.order == order.id else None

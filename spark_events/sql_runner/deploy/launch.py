@@ -28,7 +28,7 @@ def submit_command(
         store_url: the store's URL.
         host: the application's name for deployers.
         placement: has spark-submit's options and the application's settings.
-        conf: Spark's properties of this application besides those of the placement.
+        conf: Spark's properties for this application, in addition to those of the placement.
         single: whether it ends with its one query.
 
     Raises:
@@ -50,7 +50,7 @@ def submit_command(
 def submit(
     store_url: str, host: str, placement: Placement, conf: Mapping[str, str], log: Path
 ) -> subprocess.Popen[bytes]:
-    """Start the application of one query so that it goes on when this process ends: see ``submit_command``.
+    """Start the application of one query so that it outlives this process: see ``submit_command``.
 
     Its output is appended to the log.
 

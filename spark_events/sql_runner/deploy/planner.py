@@ -27,8 +27,8 @@ class PlannedQuery:
     """A query with what will be done with it.
 
     Attributes:
-        manifest: what it is to be; None where it is to be stopped.
-        fingerprint: of the plan of that.
+        manifest: the new manifest; None if the query is to be stopped.
+        fingerprint: of the manifest's plan.
         host: the application that is to run it.
         warnings: what is ignored.
     """
@@ -43,7 +43,7 @@ class PlannedQuery:
 
 
 class Planner:
-    """Decides, from what the store has, what an analyst says of manifests, and where queries are to run."""
+    """Decides from the store's content, an analyst's view of manifests, and where queries are to run."""
 
     def __init__(self, store: Store, analyst: Analyst, placement: Placement) -> None:
         self._store = store
@@ -51,12 +51,12 @@ class Planner:
         self._placement = placement
 
     def plan(self, manifests: Manifests, prune: bool, clean: bool) -> list[PlannedQuery]:
-        """Decide for each manifest, and for what is deployed without one.
+        """Decide for each manifest, and for each query deployed without one.
 
         Args:
             manifests: of the folder.
             prune: whether queries without a manifest are stopped.
-            clean: whether all are to begin with a clean state.
+            clean: whether all are to start with a clean state.
 
         Raises:
             ConfigError: a table definition cannot be run, or a manifest in the store cannot be understood.
@@ -138,9 +138,9 @@ def hosts_of(planned: Iterable[PlannedQuery]) -> set[str]:
 
 
 def _analyses(analyst: Analyst, manifests: Manifests) -> dict[str, Analysis | QueryError]:
-    """Analyse manifests; a second query into one folder of Spark's file sink is an error.
+    """Analyse manifests; two queries that write into one folder with Spark's file sink are an error.
 
-    The sink keeps one log for each folder, by batch numbers.
+    The sink keeps one log per folder, keyed by batch number.
     """
     analyses: dict[str, Analysis | QueryError] = dict(analyst.analyse_all(manifests.by_name.values()))
     writers: dict[str, str] = {}
@@ -173,7 +173,7 @@ def _configuration_changes(deployed: DeployedQuery, manifest: Manifest, host: st
 
 
 def _line(place: str, error: QueryError) -> str:
-    """Return ``file:line``, with the line of the query that the error is about where that is known."""
+    """Return ``file:line``, with the line in the query that is at fault, if known."""
     file, _, line = place.rpartition(":")
     return f"{file}:{int(line) + error.line - 1}" if error.line else place
 

@@ -1,4 +1,4 @@
-"""The session application as its command runs and ends it."""
+"""The command that runs and ends the session application."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spark_events.sql_runner.deploy.workspace import Workspace
 def run_session(workspace: Workspace, on_stop: Callable[[], None]) -> int:
     """Run the session application until it ends.
 
-    SIGINT and SIGTERM let it stop its queries and end; a second SIGINT terminates it.
+    SIGINT and SIGTERM make it stop its queries and end; a second SIGINT terminates it.
 
     Args:
         workspace: its store and placement.
@@ -30,16 +30,16 @@ def run_session(workspace: Workspace, on_stop: Callable[[], None]) -> int:
     link = workspace.link(workspace.placement.session_host)
     session = link.snapshot()
     if session.is_alive:
-        # It has taken its lease before it has a status.
+        # It takes its lease before it writes a status.
         application = f": {session.status.application_id}" if session.status else ""
         raise ConfigError(
             f"{link.described} runs already in {workspace.store.url}{application}; give another --session, "
             "or end it with --end"
         )
     command = submit_command(workspace.store.url, link.host, workspace.placement, {}, single=False)
-    # One that nobody was there to take; Ctrl-C while the application comes up is another one.
+    # Withdraw an old request that nobody was there to take; Ctrl-C during start-up makes a new one.
     link.withdraw_end_request()
-    # In a group of its own: Ctrl-C would end the JVM under the queries before their micro-batches have ended.
+    # In its own process group: otherwise Ctrl-C would end the JVM before the queries' micro-batches end.
     process = subprocess.Popen(command, start_new_session=True)
 
     def stop(*_: object) -> None:

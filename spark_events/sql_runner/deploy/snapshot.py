@@ -1,4 +1,4 @@
-"""Queries and their applications as they are at one moment: deployed, ordered, running; and their rows."""
+"""Queries and their applications at one moment: deployed, ordered, running; and their status rows."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class QuerySnapshot:
     """A query as it was at one moment.
 
     Attributes:
-        deployed: what is deployed, or on its way there; None where the query is new.
-        recorded: what the store has as deployed; None where it has nothing.
-        host: the application that has the order for it, or is to have it.
+        deployed: what is, or is being, deployed; None if the query is new.
+        recorded: what the store records as deployed; None if nothing.
+        host: the application that has, or is to get, the order for it.
     """
 
     name: str
@@ -29,7 +29,7 @@ class QuerySnapshot:
 
     @property
     def version(self) -> int:
-        """The version that is deployed, or on its way there; 0 where the query is new."""
+        """The version that is, or is being, deployed; 0 if the query is new."""
         return self.deployed.meta.query_version if self.deployed else 0
 
     @property
@@ -39,30 +39,30 @@ class QuerySnapshot:
 
     @property
     def running(self) -> bool:
-        """Whether it runs, or is about to."""
+        """Whether it is running, or about to."""
         return self.host.is_running(self.name)
 
     @property
     def pending(self) -> bool:
-        """Whether a deployment was broken off before it was written down."""
+        """Whether a deployment was interrupted before it was recorded."""
         return self.deployed is not None and self.deployed is not self.recorded
 
 
 class Snapshot:
-    """All applications that ever were, and the queries, as they are now; all of it raises ``StoreError``."""
+    """All applications that ever existed, and the queries, as of now; everything raises ``StoreError``."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._hosts = {host: HostLink(store, host).snapshot() for host in store.names(layout.HOSTS)}
 
     def query(self, name: str, default_host: str) -> QuerySnapshot:
-        """Return a query; one that is not deployed is taken as one of the default application.
+        """Return a query; one that is not deployed is assigned to the default application.
 
         Raises:
             ConfigError: the manifest in the store, or an order, cannot be understood.
         """
         recorded = read_deployed(self._store, name)
-        # A deployment into any application may have been broken off before it was written down.
+        # A deployment into any application may have been interrupted before it was recorded.
         for host in self._hosts.values():
             order = host.orders.get(name)
             if order and order.action == RUN and (not recorded or order.id != recorded.meta.deployment):
@@ -72,10 +72,10 @@ class Snapshot:
         return QuerySnapshot(name, recorded, recorded, host)
 
     def queries(self, host_of: Callable[[str], str]) -> dict[str, QuerySnapshot]:
-        """Return the queries that are deployed, or on their way there, by their names.
+        """Return, by name, the queries that are, or are being, deployed.
 
         Args:
-            host_of: gives the application of a query for which there is no order, by its name.
+            host_of: given a query's name, returns the application of one without an order.
 
         Raises:
             ConfigError: a manifest in the store, or an order, cannot be understood.
@@ -93,15 +93,15 @@ class QueryRow:
     """One row of ``spark-events sql status``.
 
     Attributes:
-        state: as ``JobStatus``; where it should run and its application does not: ENDED if somebody asked
-            that to end, GONE if not.
+        state: as in ``JobStatus``; if it should run but its application is not running: ENDED if somebody
+            asked the application to end, else GONE.
         wanted: whether it is to run.
-        application: where it runs, for a person.
-        since_ms: since when it is in that state, in ms since the epoch.
-        batch: the last micro-batch that has ended.
-        batch_ms: when it ended, in ms since the epoch.
+        application: where it runs, for people to read.
+        since_ms: when it entered that state, in ms since the epoch.
+        batch: the last finished micro-batch.
+        batch_ms: when that ended, in ms since the epoch.
         restarts: since it was deployed.
-        error: why it failed last.
+        error: why it last failed.
     """
 
     name: str
@@ -142,5 +142,5 @@ class QueryRow:
 
     @property
     def is_well(self) -> bool:
-        """Whether it runs, or has ended as it was asked to."""
+        """Whether it is running, or has ended as requested."""
         return not self.wanted or self.state in ("RUNNING", "FINISHED", "CREATED", "ENDED")

@@ -23,7 +23,7 @@ _DEPLOY_LEASE_MS = 60_000
 class Workspace:
     """A store of queries, and where they run.
 
-    Each method raises ``StoreError`` where the store cannot be read or written, and ``ConfigError`` where a
+    Each method raises ``StoreError`` if the store cannot be read or written, and ``ConfigError`` if a
     manifest in it, or an order, cannot be understood.
 
     Args:
@@ -44,7 +44,7 @@ class Workspace:
         return HostLink(self.store, host)
 
     def queries(self) -> dict[str, QuerySnapshot]:
-        """Return each query that is deployed, or on its way there, as it is now, by its name."""
+        """Return, by name, the current state of each query that is, or is being, deployed."""
         return Snapshot(self.store).queries(self.placement.host_of)
 
     def rows(self) -> list[QueryRow]:
@@ -59,7 +59,7 @@ class Workspace:
 
     @contextmanager
     def deploying(self) -> Iterator[Lease]:
-        """Hold the lease to deploy.
+        """Hold the deployment lease.
 
         Raises:
             ConfigError: somebody else deploys.
@@ -69,14 +69,14 @@ class Workspace:
             yield lease
 
     def deployer(self, lease: Lease, analyst: Analyst | None) -> Deployer:
-        """Return what carries decisions out under a lease; without an analyst it can only stop."""
+        """Return a deployer that works under a lease; without an analyst, it can only stop queries."""
         return Deployer(self.store, lease, self.placement, analyst)
 
     def stop(self, name: str, savepoint: bool) -> DeployResult | None:
-        """Stop a query after the micro-batch that it is in.
+        """Stop a query after its current micro-batch.
 
         Returns:
-            How it went; None where it does not run.
+            How it went; None if it is not running.
 
         Raises:
             ConfigError: there is no such query, or somebody else deploys.
@@ -91,13 +91,13 @@ class Workspace:
             return self.deployer(lease, None).stop(query, savepoint) if query.running else None
 
     def demand_sessions(self, hosts: Iterable[str]) -> None:
-        """Demand that the sessions that are to run queries are there.
+        """Raise if a session that is to run queries is not running.
 
         Args:
-            hosts: applications, by their names; those of one query may be gone.
+            hosts: names of applications; those of single queries may be gone.
 
         Raises:
-            ConfigError: a session is not there; says how to start it.
+            ConfigError: a session is not running; the message says how to start it.
         """
         start = f"spark-events sql session --store {self.store.url} --session {self.placement.session}"
         for link in map(self.link, sorted(hosts)):

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# spark-submit puts this file's folder first, whose modules must not stand for others of their names.
+# spark-submit puts this file's folder first in sys.path; its modules must not shadow others of their names.
 if sys.path and Path(sys.path[0]).resolve() == Path(__file__).resolve().parent:
     del sys.path[0]
 
@@ -22,10 +22,10 @@ from spark_events.sql_runner.store.store import Store, StoreError
 
 
 def host_queries() -> int:
-    """Host queries until somebody asks for the end, and return the exit code."""
+    """Host queries until asked to end, and return the exit code."""
     given = _arguments()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    # Py4J tells of each object that it lets go.
+    # Py4J logs each object that it releases.
     logging.getLogger("py4j").setLevel(logging.WARNING)
     from pyspark.sql import SparkSession
 

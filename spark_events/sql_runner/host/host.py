@@ -1,4 +1,4 @@
-"""Hosts queries: keeps those that run equal to the orders for the application."""
+"""Hosts queries: keeps the running ones in line with the application's orders."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _NOTHING_TO_DO_MS = 60_000
 
 
 class DriverGone(SparkEventsError):  # noqa: N818 - says what happened, and no fault of the caller's
-    """Spark has ended, and this process is left."""
+    """The error of a process that is left after Spark has ended."""
 
 
 class QueryHost:
-    """Reads its orders, carries them out, and writes what has become of them into its status.
+    """Reads its orders, carries them out, and writes the outcome into its status.
 
     Args:
         spark: the application's session.
-        store: where orders and status are.
-        name: the application's, as deployers know it.
-        single: end when the one query is over.
-        poll_s: how often it looks, in seconds.
-        lease_ms: how long it may be silent until it is taken as gone, in ms.
+        store: holds orders and status.
+        name: the application's name for deployers.
+        single: whether to end with the one query.
+        poll_s: how often it checks for orders, in seconds.
+        lease_ms: how long it may be silent before it counts as gone, in ms.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class QueryHost:
         self._lease = Lease(store, layout.host_lease(name), f"application {name}", lease_ms)
         self._definitions = TableDefinitions()
         self._queries: dict[str, HostedQuery] = {}
-        # Of the orders that it could not understand.
+        # The statuses of orders that it could not understand.
         self._refused: dict[str, QueryStatus] = {}
         context = spark.sparkContext
         self._status = HostStatus(context.applicationId, context.master, now_ms(), spark.version)
@@ -64,7 +64,7 @@ class QueryHost:
 
         Raises:
             ConfigError: another application hosts the same queries.
-            LeaseLost: another one has begun to, for this one was silent too long.
+            LeaseLost: another one has taken over, because this one was silent too long.
             DriverGone: Spark has ended.
             StoreError: the store cannot be reached at the start.
         """
@@ -79,7 +79,7 @@ class QueryHost:
                 self._store.write(layout.ended(self._name), b"{}")
             self._store.delete(layout.end_request(self._name))
         except LeaseLost:
-            # Whoever has the lease now runs the queries: a second run of one must not go on.
+            # The new lease holder runs the queries now: they must not run twice.
             self._stop_all(at_once=True)
             raise
         except DriverGone:
@@ -117,7 +117,7 @@ class QueryHost:
         self._write_status(always=renew)
 
     def _live_without_store(self, error: StoreError) -> None:
-        """Let the queries run on, until others may take the application as gone."""
+        """Let the queries run on until others may consider the application gone."""
         if str(error) != self._store_error:
             logger.error("%s", error)
         self._store_error = str(error)
@@ -130,7 +130,7 @@ class QueryHost:
         return self._store.read(layout.end_request(self._name)) is not None
 
     def _check_driver(self) -> None:
-        """Raise where Spark has ended under us: nothing can run any more, and nobody has failed but it."""
+        """Raise if Spark has ended: nothing can run any more, but the queries themselves have not failed."""
         try:
             stopped = self._spark.sparkContext._jsc.sc().isStopped()
         except Exception as error:  # the JVM is gone, or the context has let go of it
@@ -166,13 +166,13 @@ class QueryHost:
             self._queries[name] = HostedQuery(self._spark, self._store, self._definitions, order)
             self._refused.pop(name, None)
         except ConfigError as error:
-            # One order that is not understood, say of another version of spark-events, stops no other query.
+            # An order that cannot be understood, say from another version, must not stop other queries.
             logger.error("query %s: %s", name, error)
             state = JobStatus.FAILED.value
             self._refused[name] = QueryStatus(order.id, state, now_ms(), error=str(error))
 
     def _write_status(self, always: bool) -> None:
-        """Write the status where it has changed; always, where that is to show that the application lives."""
+        """Write the status if it has changed, or, with ``always``, to show that the application is alive."""
         queries = {name: query.status for name, query in self._queries.items()}
         status = replace(self._status, queries={**queries, **self._refused})
         if always or status != self._written_status:
@@ -183,7 +183,7 @@ class QueryHost:
         if not self._single:
             return False
         if not self._queries:
-            # The deployment that has submitted it has given up, or was killed.
+            # The deployment that submitted it gave up, or was killed.
             return now_ms() - self._status.started_ms > max(self._lease_ms, _NOTHING_TO_DO_MS)
         return all(query.is_over for query in self._queries.values())
 

@@ -1,4 +1,4 @@
-"""One query in the application that hosts it: started, watched, restarted and stopped in its own thread."""
+"""One hosted query, which is started, watched, restarted and stopped in its own thread."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _IDLE_LOOKS = 2
 
 
 class HostedQuery:
-    """Carries out the orders for one query, the one after the other.
+    """Carries out the orders for one query, one after the other.
 
-    What its code or its Spark query raises ends here: as its status, never as the application's.
+    Errors of its code or its Spark query end here: they change its status, never the application's.
 
     Args:
         spark: any session of the application.
@@ -72,15 +72,15 @@ class HostedQuery:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing of it runs any more."""
+        """Whether it has completely ended."""
         return not self._thread.is_alive()
 
     def stop(self, order: Order | None = None, at_once: bool = False) -> None:
-        """Ask it to stop; returns at once.
+        """Ask it to stop, and return at once.
 
         Args:
-            order: the order to do so, which may ask for a savepoint; None where the application ends.
-            at_once: break the micro-batch off.
+            order: the order to stop, which may ask for a savepoint; None if the application ends.
+            at_once: interrupt the micro-batch.
         """
         with self._lock:
             if order is not None:
@@ -92,7 +92,7 @@ class HostedQuery:
         self._stopping.set()
 
     def join(self, timeout_s: float) -> None:
-        """Wait until it is over, or the time is."""
+        """Wait until it has ended, or the time is over."""
         self._thread.join(timeout_s)
 
     def _run(self) -> None:
@@ -121,7 +121,7 @@ class HostedQuery:
             self._stopping.wait(settings.restart_delay_ms / 1000)
 
     def _run_once(self) -> str | None:
-        """Run it until it ends; return why it failed, None where it did not."""
+        """Run it until it ends; return why it failed, or None if it did not."""
         try:
             if self._session is None:
                 self._session, _ = open_session(
@@ -134,7 +134,7 @@ class HostedQuery:
         self._update_status(JobStatus.RUNNING, run_id=str(query.runId))
         try:
             return self._watch(query)
-        except Exception as error:  # the JVM is gone, say; where it is not, the query must not run on unseen
+        except Exception as error:  # the JVM may be gone; if not, the query must not run on unobserved
             with suppress(Exception):
                 query.stop()
             return error_summary(error)
@@ -161,19 +161,19 @@ class HostedQuery:
                 self._update_status(None, started=True)
 
     def _stop_query(self, query: Any) -> None:
-        """Let the micro-batch end in which the query is, as long as it may take; then stop it."""
+        """Let the query's current micro-batch end, within the time allowed, and then stop it."""
         trigger = self._deployed.manifest.trigger
         until = time.monotonic() + self._deployed.manifest.settings.stop_timeout_ms / 1000
         graceful = trigger is None or trigger.continuous is None
-        # Spark 4.3 breaks a batch off that has begun and runs no job yet when it is told that it is the last.
+        # Told to stop, Spark 4.3 interrupts a batch that has begun but does not run a job yet.
         if graceful and self._holds(lambda: _is_idle(query) or _runs_job(query, self._spark), 1, until):
             entry_of(self._spark).stopAfterBatch(query._jsq)
-            # Twice, for a trigger that was about to begin is not yet seen the first time.
+            # Twice, because the first look may miss a trigger that was about to begin.
             self._holds(lambda: _is_idle(query), _IDLE_LOOKS, until)
         query.stop()
 
     def _holds(self, condition: Callable[[], bool], looks: int, until: float) -> bool:
-        """Wait until a condition holds so many times in a row; False where the time is over before."""
+        """Wait until a condition holds ``looks`` times in a row; return False if the time is over first."""
         held = 0
         while held < looks:
             if self._at_once or time.monotonic() > until:
@@ -183,7 +183,7 @@ class HostedQuery:
         return True
 
     def _finish_order(self) -> None:
-        """Make the savepoint that was asked for, and say how the query ended."""
+        """Make the requested savepoint, and set the status to how the query ended."""
         if not self._stopping.is_set():
             if not self.status.is_over:
                 self._update_status(JobStatus.FINISHED, started=True)
@@ -197,7 +197,7 @@ class HostedQuery:
         self._update_status(JobStatus.CANCELED, savepoint=savepoint)
 
     def _update_status(self, state: JobStatus | None, **changes: Any) -> None:
-        """Change the status; None keeps the state, as does RUNNING where the query is to stop."""
+        """Change the status; None keeps the state, and so does RUNNING if the query is to stop."""
         with self._lock:
             if state is JobStatus.RUNNING and self._stopping.is_set():
                 state = None
@@ -214,6 +214,6 @@ def _is_idle(query: Any) -> bool:
 
 
 def _runs_job(query: Any, spark: Any) -> bool:
-    """Whether a Spark job of a micro-batch runs; their group is the query's run."""
+    """Return whether a Spark job of a micro-batch runs; the jobs' group is the query's run id."""
     tracker = spark.sparkContext.statusTracker()
     return not set(tracker.getActiveJobsIds()).isdisjoint(tracker.getJobIdsForGroup(str(query.runId)))

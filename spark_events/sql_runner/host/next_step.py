@@ -1,4 +1,4 @@
-"""Decides what an application does next with a query: values in, a value out, nothing is done here."""
+"""Decides what an application does next with a query, without side effects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spark_events.sql_runner.store.host_files import RUN, Order
 
 
 class Step(enum.Enum):
-    """All that the application can do with a query in one turn."""
+    """Everything that the application can do with a query in one turn."""
 
     NOTHING = "nothing"
     BEGIN = "begin to carry out the order"
@@ -21,10 +21,10 @@ class Step(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class HeldOrder:
-    """The order that the application has in hand for a query.
+    """The order that the application is carrying out for a query.
 
     Attributes:
-        is_over: whether nothing of the query runs any more.
+        is_over: whether the query has completely ended.
         is_refused: whether the application could not understand the order.
     """
 
@@ -37,8 +37,8 @@ def next_step(order: Order | None, held: HeldOrder | None) -> Step:
     """Return what to do with a query.
 
     Args:
-        order: the order for it now; None where there is none any more.
-        held: the order in hand; None where the application knows nothing of the query.
+        order: its current order; None if there is none any more.
+        held: the order being carried out; None if the application does not know the query.
     """
     if held is None:
         return Step.NOTHING if order is None else Step.BEGIN
@@ -58,8 +58,8 @@ def state_after_failure(*, stopping: bool, restarts: int, attempts: int) -> JobS
 
     Args:
         stopping: whether it was asked to stop.
-        restarts: how often it was restarted since its order.
-        attempts: how often it may be.
+        restarts: how often it has been restarted since its order.
+        attempts: how often it may be restarted.
     """
     if stopping:
         return JobStatus.CANCELLING

@@ -22,14 +22,14 @@ _POOL = "spark.scheduler.pool"
 def start_query(prepared: PreparedQuery, deployed: DeployedQuery, store: Store) -> Any:
     """Start a query, from its checkpoint.
 
-    Its jobs run in a FAIR pool of its own, where the application has such pools.
+    Its jobs run in their own FAIR pool, if the application uses such pools.
 
     Returns:
         PySpark's StreamingQuery.
     """
     manifest, meta = deployed.manifest, deployed.meta
     begin_checkpoint(store, meta)
-    # The thread of the query inherits what this thread has.
+    # The query's thread inherits this thread's local properties.
     prepared.session.sparkContext.setLocalProperty(_POOL, manifest.name)
     writer = (
         prepared.rows.writeStream.queryName(manifest.name)
@@ -55,9 +55,9 @@ def _start_into(writer: Any, prepared: PreparedQuery, manifest: Manifest, batche
 
 
 def _batches_before(prepared: PreparedQuery, checkpoint: str, store: Store) -> int:
-    """Return how many micro-batches other queries have written into a folder, when this checkpoint began.
+    """Return how many micro-batches other queries had written into a folder when this checkpoint began.
 
-    Spark takes as written what its log of the folder has, by the number of the batch alone.
+    Spark considers a batch written if its number alone is in the folder's log.
     """
     if not prepared.target.has_file_sink:
         return 0

@@ -20,7 +20,7 @@ class Manifests:
     """The manifests of a folder.
 
     Attributes:
-        by_name: the manifests that are right, in the order of their names.
+        by_name: the valid manifests, sorted by name.
         places: ``file:line`` of the first line of each query, for errors in it.
         problems: what is wrong with the others, each with its file and line.
         warnings: what is ignored, each with its file and line.
@@ -32,10 +32,10 @@ class Manifests:
     warnings: list[str]
 
     def or_fail(self) -> Manifests:
-        """Return it, where nothing is wrong.
+        """Return the manifests if nothing is wrong.
 
         Raises:
-            ConfigError: something is; all of it.
+            ConfigError: something is wrong; the error lists all problems.
         """
         if self.problems:
             raise ConfigError.of_all(self.problems)
@@ -43,7 +43,7 @@ class Manifests:
 
 
 def read_folder(folder: Path, template: Path | None) -> Manifests:
-    """Read all manifests of a folder and of those in it, but for the template.
+    """Read all manifests in a folder and its subfolders, except the template.
 
     Raises:
         ConfigError: there is no such folder, no manifest in it, or the template cannot be used.
@@ -104,7 +104,7 @@ def _with_defaults(text: YamlText, defaults: YamlText | None) -> YamlText:
 
 
 def _filled(value: Any, name: str) -> Any:
-    """Put the query's name in place of ``{name}``, and of ``{job_name}`` as flink-sql-runner has it."""
+    """Return a value with the query's name in place of ``{name}`` and flink-sql-runner's ``{job_name}``."""
     if isinstance(value, dict):
         return {key: _filled(inner, name) for key, inner in value.items()}
     if isinstance(value, str):
@@ -114,7 +114,7 @@ def _filled(value: Any, name: str) -> Any:
 
 def _text_of(path: Path) -> str:
     try:
-        if path.stat().st_size > 4 * MOST_BYTES:  # it may have so many bytes a character
+        if path.stat().st_size > 4 * MOST_BYTES:  # a character may take up to four bytes
             raise ConfigError(f"{path}: {path.stat().st_size:,} bytes; a manifest has at most {MOST_BYTES:,}")
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

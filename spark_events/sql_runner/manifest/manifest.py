@@ -1,4 +1,4 @@
-"""A manifest: what one streaming query is, as its team writes it down."""
+"""A manifest: a team's description of one streaming query."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STRICT = ConfigDict(extra="forbid", strict=True, populate_by_name=True, frozen=
 
 
 class Trigger(BaseModel):
-    """When a micro-batch begins: one of its keys."""
+    """When micro-batches begin, given by one of its keys."""
 
     model_config = _STRICT
 
@@ -118,13 +118,13 @@ class Manifest(BaseModel):
         return props.query_settings(self.spark_properties)
 
     def values(self) -> dict[str, Any]:
-        """Return it as its YAML has it, without what has its default."""
+        """Return the values as in YAML, without those that are the defaults."""
         values: dict[str, Any] = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         return values
 
     @property
     def query(self) -> dict[str, Any]:
-        """The keys that make the query another one when they change, besides its SQL or code."""
+        """The keys, besides SQL or code, whose changes make it a different query."""
         return {"target-table": self.target_table, "output-mode": self.output_mode}
 
     @property
@@ -141,7 +141,7 @@ def parse_manifest(text: YamlText) -> tuple[Manifest, list[str]]:
         The manifest and warnings, each with its file and line.
 
     Raises:
-        ConfigError: what is wrong, each with its file, line and key, and what is allowed.
+        ConfigError: lists everything wrong, with file, line and key, and what is allowed.
     """
     values, warnings, problems = _normalised(text)
     try:
@@ -190,7 +190,7 @@ def _plain(schema: Any) -> Any:
 
 
 def _normalised(text: YamlText) -> tuple[dict[str, Any], list[str], list[str]]:
-    """Return the values with texts for properties and Flink's among Spark's, warnings and problems."""
+    """Return the values, with properties as texts and Flink's translated, plus warnings and problems."""
     values = dict(text.values)
     problems: list[str] = []
     given = {key: _texts(text, key, values.pop(key, None), problems) for key in _PROPERTIES}
@@ -208,7 +208,7 @@ def _normalised(text: YamlText) -> tuple[dict[str, Any], list[str], list[str]]:
 
 
 def _texts(text: YamlText, name: str, given: Any, problems: list[str]) -> dict[str, str]:
-    """Return properties as texts, for YAML reads 2 and true as more than that."""
+    """Return properties as texts, because YAML reads values like 2 and true as other types."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):

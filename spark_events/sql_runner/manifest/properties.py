@@ -1,4 +1,4 @@
-"""The properties of a manifest: Spark's, ours, and those of Flink that have a meaning here."""
+"""The properties of a manifest: Spark's, ours, and those of Flink's that have a meaning here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NONE = "none"
 
 @dataclass(frozen=True)
 class QuerySettings:
-    """How a query is restarted (Flink's ``restart-strategy``), and how it is stopped; durations are in ms."""
+    """Settings for restarting (Flink's ``restart-strategy``) and stopping a query; durations are in ms."""
 
     restart_strategy: str = setting(
         _STRATEGY,
@@ -45,7 +45,7 @@ class QuerySettings:
 
     @property
     def most_restarts(self) -> int:
-        """How often it is restarted; 0 for never."""
+        """The maximum number of restarts; 0 for none."""
         return 0 if self.restart_strategy == _NONE else self.restart_attempts
 
 
@@ -74,8 +74,8 @@ class FlinkProperties:
     """Flink's properties, translated for Spark.
 
     Attributes:
-        interval: their checkpoint interval, for a processing-time trigger; empty where there is none.
-        without_meaning: a sentence for each key that has no meaning for Spark, by the key.
+        interval: the checkpoint interval, for a processing-time trigger; empty if there is none.
+        without_meaning: by key, a sentence for each one that has no meaning for Spark.
     """
 
     spark: dict[str, str]
@@ -103,7 +103,7 @@ def from_flink(properties: Mapping[str, str]) -> FlinkProperties:
 
 
 def query_settings(properties: Mapping[str, str]) -> QuerySettings:
-    """Return the settings of a query whose properties ``problems_of`` has found nothing wrong with."""
+    """Return the settings of a query whose properties are valid according to ``problems_of``."""
     values, _ = read_declared(QuerySettings, ReporterConfig("", properties))
     return QuerySettings(**values)
 
@@ -121,5 +121,5 @@ def problems_of(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def of_session(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties that Spark is given, without our own."""
+    """Return the properties to pass to Spark, without our own."""
     return {key: value for key, value in properties.items() if not key.startswith(PREFIX)}

@@ -1,4 +1,4 @@
-"""Reads YAML within bounds, and remembers on which line each key stands."""
+"""Reads YAML within limits, and remembers the line of each key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class YamlText:
     """One YAML document that is a mapping.
 
     Attributes:
-        file: where it was read.
+        file: the file that it was read from.
         values: its keys and values.
         lines: the file and the line, from 1, of each key and each item of a list.
         blocks: the keys whose text is a block, which begins on the line after the key.
@@ -38,7 +38,7 @@ class YamlText:
     blocks: frozenset[Keys] = field(default=frozenset(), repr=False)
 
     def place(self, keys: Keys) -> str:
-        """Return ``file:line`` of a key, or of the nearest one above it that is there."""
+        """Return ``file:line`` of a key, or, if it is absent, of its nearest existing parent."""
         while keys and keys not in self.lines:
             keys = keys[:-1]
         file, line = self.lines.get(keys, (self.file, 1))
@@ -50,7 +50,7 @@ class YamlText:
         return f"{file}:{int(line) + (keys in self.blocks)}"
 
     def over(self, defaults: YamlText) -> YamlText:
-        """Return this document over its defaults; mappings are merged key by key."""
+        """Return this document merged, key by key, over its defaults."""
         kept = {keys: line for keys, line in defaults.lines.items() if not _is_replaced(self.values, keys)}
         values = _merged(defaults.values, self.values)
         return YamlText(self.file, values, kept | dict(self.lines), self.blocks)
@@ -60,8 +60,8 @@ def read_yaml(text: str, file: str) -> YamlText:
     """Read one document of a file, whose name is for errors.
 
     Raises:
-        ConfigError: it is no YAML, no mapping, too large or too deep, or says a key twice; names the file and
-            the line.
+        ConfigError: it is not YAML, not a mapping, too large or too deep, or has a key twice; the message
+            names the file and the line.
     """
     loader = None
     try:
@@ -90,7 +90,7 @@ def read_yaml(text: str, file: str) -> YamlText:
 
 
 def write_yaml(values: Mapping[str, Any]) -> str:
-    """Return values as YAML: texts of several lines as blocks, keys in their order."""
+    """Return values as YAML, with multi-line texts as blocks, and keys in their order."""
     text: str = yaml.dump(dict(values), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
     return text
 
@@ -108,10 +108,10 @@ _Dumper.add_representer(str, _block)
 
 
 def _demand_bounds(text: str, file: str) -> None:
-    """Demand that a text is of a size, a depth and a number of nodes that a manifest may have.
+    """Raise if a text exceeds the size, depth or number of nodes that a manifest may have.
 
-    It is looked at before anything is made of it, for it comes from whoever writes manifests. An alias counts
-    as all that it stands for.
+    This is checked before anything is constructed, because anybody may write manifests. An alias counts as
+    everything it stands for.
     """
     if len(text) > MOST_BYTES:
         raise ConfigError(f"{file}:1: {len(text):,} characters; a manifest has at most {MOST_BYTES:,}")
@@ -161,7 +161,7 @@ def _lines(node: yaml.Node, above: Keys, file: str) -> Iterator[tuple[Keys, int]
 
 
 def _demand_values(node: yaml.Node, loader: yaml.SafeLoader, file: str) -> None:
-    """Demand that each value is one: YAML takes ``2026-13-01`` for a date, and there is none."""
+    """Raise if a value cannot be constructed: YAML takes ``2026-13-01`` for a date, which does not exist."""
     if isinstance(node, yaml.ScalarNode):
         try:
             if node.tag != _MERGE:
@@ -188,7 +188,7 @@ def _merged(defaults: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_replaced(own: Mapping[str, Any], keys: Keys) -> bool:
-    """Return whether a document has a value of its own in place of the default under these keys."""
+    """Return whether a document overrides the default under these keys."""
     value: Any = own
     for key in keys:
         if not isinstance(value, dict):

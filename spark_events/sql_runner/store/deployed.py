@@ -1,6 +1,6 @@
 """Deployed queries: their manifests with their meta, in the store.
 
-All functions raise ``StoreError`` where the store cannot be read or written.
+All functions raise ``StoreError`` if the store cannot be read or written.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Meta:
 
     Attributes:
         query_id: a UUID; Spark's id of the query, too.
-        query_version: from 1; another one for each change of the query.
+        query_version: from 1; increases with each change of the query.
         query_create_timestamp: when the version was made, in UTC.
-        checkpoint: the folder of its checkpoint, from the store's.
+        checkpoint: the folder of its checkpoint, relative to the store.
         host: the application that runs it.
-        deployment: the id of the order by which it does.
+        deployment: the id of the order under which it runs.
         plan: the fingerprint of its plan.
-        spark_version: the Spark that made the fingerprint.
+        spark_version: the version of Spark that made the fingerprint.
     """
 
     query_id: str
@@ -53,13 +53,13 @@ class Meta:
 
 @dataclass(frozen=True, slots=True)
 class DeployedQuery:
-    """A manifest that is deployed, or on its way there."""
+    """A manifest that is, or is being, deployed."""
 
     manifest: Manifest
     meta: Meta
 
     def values(self) -> dict[str, Any]:
-        """Return it as its YAML has it."""
+        """Return the values as in YAML."""
         meta = {key.replace("_", "-"): value for key, value in asdict(self.meta).items()}
         return {**self.manifest.values(), "meta": meta}
 
@@ -69,10 +69,10 @@ class DeployedQuery:
 
         Args:
             values: from its YAML or from an order.
-            where: they are from, for errors.
+            where: their origin, for errors.
 
         Raises:
-            ConfigError: it was changed by hand, or is of another version of spark-events.
+            ConfigError: they were changed by hand, or are from another version of spark-events.
         """
         own = dict(values)
         try:
@@ -84,7 +84,7 @@ class DeployedQuery:
 
 
 def read_deployed(store: Store, name: str) -> DeployedQuery | None:
-    """Return the query that is deployed under a name; None where none ever was.
+    """Return the query that is deployed under a name; None if none ever was.
 
     Raises:
         ConfigError: the manifest in the store cannot be understood.
@@ -104,11 +104,11 @@ def deployed_names(store: Store) -> list[str]:
 
 
 def write_deployed(store: Store, deployed: DeployedQuery) -> None:
-    """Write down that a query is deployed."""
+    """Record that a query is deployed."""
     store.write(layout.manifest(deployed.manifest.name), write_yaml(deployed.values()).encode())
 
 
 def last_version(store: Store, name: str) -> int:
-    """Return the highest version of a query that ever had a checkpoint or a savepoint; 0 where none had."""
+    """Return the highest version of a query that ever had a checkpoint or a savepoint; 0 if none had."""
     versions = store.names(layout.checkpoints(name)) + store.names(layout.savepoints(name))
     return max((int(version) for version in versions if version.isdigit()), default=0)

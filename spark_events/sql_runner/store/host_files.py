@@ -1,7 +1,7 @@
-"""The two files of an application in the store: its orders, by deployers; and its status, by itself.
+"""An application's two files in the store: its orders, written by deployers, and its status, by itself.
 
-All functions raise ``StoreError`` where the store cannot be read or written, or another version of
-spark-events has written the file.
+All functions raise ``StoreError`` if the store cannot be read or written, or the file was written by another
+version of spark-events.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ STOP = "stop"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Says what an application does with one query.
+    """What an application is to do with one query.
 
     Attributes:
-        id: tells it from all other orders; a query that runs under another one is stopped first.
+        id: unique among all orders; a query that runs under a different order is stopped first.
         action: ``run`` or ``stop``.
-        deployed: the manifest with its meta, as ``DeployedQuery.values`` has it.
-        definitions: the statements that define its tables, in their order.
-        savepoint: of a stop, the id of the savepoint that it makes; empty for none.
+        deployed: the manifest with its meta, as in ``DeployedQuery.values``.
+        definitions: the statements that define its tables, in order.
+        savepoint: for a stop, the id of the savepoint to make; empty for none.
     """
 
     id: str
@@ -42,7 +42,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class QueryStatus:
-    """Says what has become of an order.
+    """What has become of an order.
 
     Attributes:
         order: its id.
@@ -50,11 +50,11 @@ class QueryStatus:
         since_ms: since when, in ms since the epoch.
         started: whether the first micro-batch of this order has passed, or there was nothing to read.
         run_id: Spark's run id.
-        batch: the last micro-batch that has ended; None before the first.
+        batch: the last finished micro-batch; None before the first.
         batch_ms: when it ended, in ms since the epoch.
         restarts: how often the query was restarted since the order.
-        error: why it failed last; empty where it did not.
-        savepoint: the path of the savepoint that the stop has made.
+        error: why it last failed; empty if it did not.
+        savepoint: the path of the savepoint that the stop made.
     """
 
     order: str
@@ -70,7 +70,7 @@ class QueryStatus:
 
     @property
     def is_over(self) -> bool:
-        """Whether the query does not run, and will not by itself."""
+        """Whether the query is not running and will not start by itself."""
         return JobStatus(self.state).terminal
 
     @property
@@ -81,7 +81,7 @@ class QueryStatus:
 
 @dataclass(frozen=True, slots=True)
 class HostStatus:
-    """Says how an application and its queries are.
+    """The status of an application and its queries.
 
     Attributes:
         application_id: Spark's.
@@ -112,12 +112,12 @@ def read_orders(store: Store, host: str) -> dict[str, Order]:
 
 
 def write_orders(store: Store, host: str, orders: Mapping[str, Order]) -> None:
-    """Write the orders for an application; one deployer at a time does."""
+    """Write the orders for an application; only one deployer at a time may do so."""
     store.write(layout.orders(host), orjson.dumps({"orders": orders}, option=orjson.OPT_INDENT_2))
 
 
 def read_status(store: Store, host: str) -> HostStatus | None:
-    """Return the last status of an application; None where it has never written one."""
+    """Return the last status of an application; None if it has never written one."""
     path = layout.status(host)
     data = store.read(path)
     if data is None:

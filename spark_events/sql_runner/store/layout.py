@@ -1,4 +1,4 @@
-"""Where everything lies in the store."""
+"""The paths of everything in the store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SAVEPOINT_COMPLETE = "_metadata"
 
 
 def manifest(name: str) -> str:
-    """Return the file of the manifest that is deployed."""
+    """Return the file of the deployed manifest."""
     return f"{MANIFESTS}/{name}.yaml"
 
 
@@ -54,7 +54,7 @@ def status(host: str) -> str:
 
 
 def ended(host: str) -> str:
-    """Return the file that says that an application has ended because somebody asked for it."""
+    """Return the file that marks an application as ended on request."""
     return f"{HOSTS}/{host}/ended.json"
 
 

@@ -1,7 +1,7 @@
-"""A lease in the store: of several processes that want it, one has it, as long as it renews it.
+"""A lease in the store: of several processes that want it, one holds it, for as long as it renews it.
 
-Each taking of the lease is a file with the next number, which only one process can create. Who has created
-the newest has the lease, until that says that it was given back, or has not been renewed for too long.
+To take the lease, a process creates a file with the next number, which only one process can do. Whoever made
+the newest file holds the lease, until the file says that it was given back, or is not renewed for too long.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from spark_events.sql_runner.store.store import Store, StoreError
 
 
 class LeaseLost(SparkEventsError):  # noqa: N818 - says what happened, and no fault of the caller's
-    """Another process has the lease now: this one was silent for too long."""
+    """The error of a process that was silent for too long, so that another one has the lease now."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseHolder:
-    """The process that has a lease, as it is written into the lease's file.
+    """The process that holds a lease, as recorded in the lease's file.
 
     Attributes:
-        who: user, machine and process, for people.
-        owner: the process, by what its own machine knows it by.
+        who: user, machine and process, for people to read.
+        owner: the process, in the form in which its own machine can identify it.
         since_ms: when it was taken, in ms since the epoch.
         beat_ms: when it was last renewed, in ms since the epoch.
         lease_ms: how long it may be silent, in ms.
@@ -48,7 +48,7 @@ class LeaseHolder:
     released: bool = False
 
     def is_over(self, now_ms: int) -> bool:
-        """Whether others may take the lease: at once where it is certain that the process is gone."""
+        """Return whether others may take the lease: immediately if the process is certainly gone."""
         return self.released or now_ms - self.beat_ms > self.lease_ms or self.owner.is_dead
 
     @classmethod
@@ -56,7 +56,7 @@ class LeaseHolder:
         """Return the holder that a lease's file names.
 
         Raises:
-            StoreError: it is not what a holder writes.
+            StoreError: it does not have the form that a holder writes.
         """
         try:
             values = orjson.loads(data)
@@ -66,14 +66,14 @@ class LeaseHolder:
 
 
 class Lease:
-    """One lease; each method raises ``StoreError`` where the store cannot be read or written.
+    """One lease; each method raises ``StoreError`` if the store cannot be read or written.
 
     Args:
         store: where it is kept.
         folder: its own folder there.
         subject: what it is about, for errors.
         lease_ms: how long its holder may be silent, in ms.
-        clock: gives ms since the epoch.
+        clock: returns the current time in ms since the epoch.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Lease:
         self._mine: tuple[int, LeaseHolder] | None = None
 
     def holder(self) -> LeaseHolder | None:
-        """Return who has it; None where nobody has."""
+        """Return its holder; None if nobody holds it."""
         _, holder = self._newest()
         return None if holder is None or holder.is_over(self._clock()) else holder
 
@@ -95,7 +95,7 @@ class Lease:
         """Take the lease.
 
         Raises:
-            ConfigError: somebody else has it; says who, and since when.
+            ConfigError: somebody else has it; the message says who, and since when.
         """
         number, holder = self._newest()
         now = self._clock()
@@ -113,7 +113,7 @@ class Lease:
                 self._store.delete(self._file(other))
 
     def renew(self) -> None:
-        """Write that its holder is alive.
+        """Record that its holder is alive.
 
         Raises:
             LeaseLost: another process has it now.
@@ -125,7 +125,7 @@ class Lease:
         self._store.write(self._file(number), orjson.dumps(self._mine[1]))
 
     def release(self) -> None:
-        """Give it back, where it is held.
+        """Give the lease back if it is held.
 
         Raises:
             StoreError: the store cannot be written; others have to wait until the lease is over.
@@ -139,7 +139,7 @@ class Lease:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Take it, renew it from a thread as long as the block runs, and give it back.
+        """Take the lease, renew it from a thread while the block runs, and give it back.
 
         Raises:
             ConfigError: somebody else has it.
@@ -166,7 +166,7 @@ class Lease:
             self.release()
 
     def check(self) -> None:
-        """Make sure that it is still held, before something is written that only its holder may write.
+        """Check that the lease is still held, before writing something that only its holder may write.
 
         Raises:
             LeaseLost: another process has it now.
@@ -182,7 +182,7 @@ class Lease:
             data = self._store.read(self._file(max(numbers)))
             if data is not None:
                 return max(numbers), LeaseHolder.parse(data)
-            # Its successor has removed it since it was listed: that one is the newest.
+            # The file was removed after it was listed, by a successor, which is now the newest.
         return 0, None
 
     def _numbers(self) -> list[int]:
@@ -194,7 +194,7 @@ class Lease:
 
 
 def this_process() -> str:
-    """Return this process for people: user, machine and number."""
+    """Return a readable description of this process: user, machine and number."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a container's user may have no name

@@ -1,6 +1,6 @@
-"""Savepoints and checkpoints: the state of a query from which it goes on.
+"""Savepoints and checkpoints: the state from which a query resumes.
 
-All functions raise ``StoreError`` where the store cannot be read or written.
+All functions raise ``StoreError`` if the store cannot be read or written.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SPARK_METADATA = "metadata"
 
 
 class SavepointError(SparkEventsError):
-    """Files of a savepoint are missing, or have another size than when it was made."""
+    """The error of a savepoint whose files are missing, or have a different size than when it was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Savepoint:
 
 @dataclass(frozen=True, slots=True)
 class QueryState:
-    """From where a query goes on.
+    """The state from which a query resumes.
 
     Attributes:
         path: the folder of a checkpoint or a savepoint, from the store's.
@@ -63,7 +63,7 @@ class QueryState:
 
 
 def make_savepoint(store: Store, name: str, meta: Meta, savepoint_id: str) -> Savepoint:
-    """Copy the checkpoint of a query that has stopped; a savepoint that is whole is left as it is."""
+    """Copy the checkpoint of a stopped query; a savepoint that is already complete stays unchanged."""
     path = layout.savepoint(name, meta.query_version, savepoint_id)
     if whole := read_savepoint(store, path):
         return whole
@@ -76,7 +76,7 @@ def make_savepoint(store: Store, name: str, meta: Meta, savepoint_id: str) -> Sa
 
 
 def read_savepoint(store: Store, path: str) -> Savepoint | None:
-    """Return a savepoint; None where it is not whole."""
+    """Return a savepoint; None if it is incomplete."""
     data = store.read(f"{path}/{layout.SAVEPOINT_COMPLETE}")
     return Savepoint(**orjson.loads(data)) if data is not None else None
 
@@ -89,9 +89,9 @@ def all_savepoints(store: Store, name: str, version: int) -> list[Savepoint]:
 
 
 def latest_state(store: Store, name: str, meta: Meta) -> QueryState | None:
-    """Return from where a version goes on: its checkpoint, or a savepoint that is further.
+    """Return the state from which a version resumes: its checkpoint, or a savepoint that is ahead of it.
 
-    A checkpoint in which no micro-batch has begun is no state; Spark writes the first before it reads.
+    A checkpoint in which no micro-batch has begun is not a state; Spark records the first before it reads.
     """
     states = [
         QueryState(savepoint.path, savepoint.batch, is_savepoint=True)
@@ -100,15 +100,15 @@ def latest_state(store: Store, name: str, meta: Meta) -> QueryState | None:
     if any(file.isdigit() for file in store.names(f"{meta.checkpoint}/{_OFFSETS}")):
         batch = last_batch(store, meta.checkpoint)
         states.append(QueryState(meta.checkpoint, batch, is_savepoint=False))
-    # Of two that are as far max() returns the first: the checkpoint, which need not be copied.
+    # For two with the same batch, max() returns the first: the checkpoint, which need not be copied.
     return max(reversed(states), key=lambda state: state.batch, default=None)
 
 
 def restore(store: Store, name: str, version: int, savepoint: str) -> str:
-    """Make a checkpoint of a savepoint, and return its folder.
+    """Make a checkpoint from a savepoint, and return its folder.
 
     Raises:
-        SavepointError: files of it are missing, or are not what they were.
+        SavepointError: files of the savepoint are missing or have changed.
     """
     checkpoint = f"{layout.checkpoints(name, version)}/{layout.new_id()}"
     original = read_savepoint(store, savepoint)
@@ -127,7 +127,7 @@ def restore(store: Store, name: str, version: int, savepoint: str) -> str:
 
 
 def begin_checkpoint(store: Store, meta: Meta) -> None:
-    """Give an empty checkpoint its query's id, so that Spark calls the query by it."""
+    """Write the query's id into an empty checkpoint, so that Spark uses it for the query."""
     path = f"{meta.checkpoint}/{_SPARK_METADATA}"
     if store.read(path) is None:
         store.write(path, orjson.dumps({"id": meta.query_id}))

@@ -13,7 +13,7 @@ from spark_events.api import ConfigError, SparkEventsError, needs_extra
 with needs_extra("sql", "fsspec", "the store of queries"):
     from spark_events.spark.file_systems import open_file_system
 
-# No name of a query has a tilde.
+# Names of queries cannot contain a tilde.
 _NEW, _MADE = "~new", "~made"
 _READ_TRIES = 20
 _COPY_TRIES = 5
@@ -26,8 +26,8 @@ class StoreError(SparkEventsError):
 class Store:
     """A folder of any file system.
 
-    A file is written all at once: a reader sees its content before or after. Each method but ``check`` raises
-    ``StoreError`` where the file system does not do it.
+    A file is written atomically: a reader sees the old or the new content. Each method except ``check``
+    raises ``StoreError`` if the file system fails.
 
     Args:
         url: a local folder, or a URL as Spark takes it: ``s3a://bucket/queries``, ``hdfs://name/queries``.
@@ -45,7 +45,7 @@ class Store:
         self._is_local = "file" in protocols
         self._is_webhdfs = "webhdfs" in protocols
         self._is_hdfs = "hdfs" in protocols or self._is_webhdfs
-        # A put into an object store is seen all at once; in a file system a whole file gets its name.
+        # A put into an object store is atomic; in a file system, a complete file is renamed.
         self._by_rename = self._is_local or self._is_hdfs
         if self._is_local and "://" not in self.url:
             self.url = self._root
@@ -70,7 +70,7 @@ class Store:
             raise ConfigError(f"store {self.url}: cannot be reached: {_reason(error)}") from error
 
     def read(self, path: str) -> bytes | None:
-        """Return the content of a file; None where there is none."""
+        """Return the content of a file; None if it does not exist."""
         with self._reporting("read", path):
             for _ in range(_READ_TRIES):
                 name = self._current_name(path)
@@ -83,7 +83,7 @@ class Store:
             raise StoreError(f"store {self.url}: {path} is written all the time, and cannot be read")
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file, whether there is one or not."""
+        """Write a file, replacing any existing one."""
         with self._reporting("written", path):
             if not self._by_rename:
                 self._fs.pipe_file(self._at(path), data)
@@ -92,17 +92,17 @@ class Store:
             if self._is_local:
                 self._move(made, path)
                 return
-            # HDFS renames onto nothing that is there: read() finds the new file by its other name meanwhile.
+            # HDFS does not rename over a file: meanwhile, read() finds the new file under its other name.
             self._remove(path + _NEW)
             self._move(made, path + _NEW)
             self._remove(path)
             self._move(path + _NEW, path)
 
     def create(self, path: str, data: bytes) -> bool:
-        """Write a file that must not be there.
+        """Write a file that must not exist yet.
 
         Returns:
-            Whether it was not: of several that create it at once, one gets True.
+            Whether it was created: if several create it at once, only one gets True.
         """
         with self._reporting("written", path):
             if not self._by_rename:
@@ -118,10 +118,10 @@ class Store:
                 self._remove(made)
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of files and folders in a folder, sorted; none where there is no such folder."""
+        """Return the sorted names of files and folders in a folder; empty if there is no such folder."""
         with self._reporting("listed", folder):
             names = self._listed(folder)
-            if self._is_hdfs:  # whoever wrote it may have been killed before it had its name
+            if self._is_hdfs:  # the writer may have been killed before it renamed the file
                 names = {name.removesuffix(_NEW) for name in names}
             return sorted(name for name in names if not name.endswith(_MADE))
 
@@ -130,7 +130,7 @@ class Store:
         with self._reporting("listed", folder):
             root = self._at(folder)
             try:
-                # Left to itself, fsspec takes a folder that it cannot list for an empty one.
+                # By default, fsspec treats a folder that it cannot list as empty.
                 on_error = {"on_error": _pass_over_removed} if self._by_rename else {}
                 files = self._fs.find(root, detail=True, **on_error)
             except FileNotFoundError:
@@ -140,7 +140,7 @@ class Store:
             return {name: int(size or 0) for name, size in sizes.items() if name and not name.endswith("/")}
 
     def copy(self, source: str, target: str) -> dict[str, int]:
-        """Copy all files of a folder that nobody writes to; one that is cleaned away meanwhile is left out.
+        """Copy all files of a folder that nobody writes to; files removed meanwhile are left out.
 
         Returns:
             The size in bytes of each file of the copy, by its path from there.
@@ -155,12 +155,12 @@ class Store:
         raise StoreError(f"store {self.url}: {source} still changes, or its copy {target} is never whole")
 
     def delete(self, path: str) -> None:
-        """Remove a file or a folder with all that is in it, where it is there."""
+        """Remove a file or a folder with everything in it, if it exists."""
         with self._reporting("removed", path):
             self._remove(path)
 
     def _listed(self, folder: str) -> set[str]:
-        """Return all names in a folder; none where there is no such folder."""
+        """Return all names in a folder; empty if there is no such folder."""
         try:
             paths = {str(path).rstrip("/") for path in self._fs.ls(self._at(folder), detail=False)}
         except FileNotFoundError:
@@ -175,9 +175,9 @@ class Store:
                 self._fs.cp_file(self._at(source), self._at(target))
 
     def _current_name(self, path: str) -> str | None:
-        """Return by which name a file is there; None where it is not.
+        """Return the name under which a file exists; None if it does not.
 
-        What is written anew in HDFS has one name or the other, or both; one listing tells which.
+        While a file is replaced in HDFS, it has one name, the other, or both; a listing shows which.
         """
         if not self._is_hdfs:
             return path
@@ -187,8 +187,8 @@ class Store:
 
     def _content(self, path: str) -> bytes:
         if self._is_webhdfs:
-            # fsspec asks for the size first, and takes an answer that tells of an error for the file's bytes,
-            # should it have been replaced in between. This is one request, and errors are errors.
+            # fsspec asks for the size first and, if the file was replaced in between, takes an error response
+            # for the file's bytes. This is a single request, in which errors are errors.
             answer: bytes = self._fs._call("OPEN", path=path).content
             return answer
         content: bytes = self._fs.cat_file(path)
@@ -201,7 +201,7 @@ class Store:
         return made
 
     def _link(self, made: str, path: str) -> bool:
-        """Give a local file its name, where nothing has it; fsspec's own way looks first, then writes."""
+        """Give a local file its name if that is free; fsspec itself would first look and then write."""
         try:
             os.link(self._at(made), self._at(path))
         except FileExistsError:
@@ -209,7 +209,7 @@ class Store:
         return True
 
     def _rename(self, made: str, path: str) -> bool:
-        """Give a file of HDFS its name, where nothing has it; WebHDFS does not say that a rename failed."""
+        """Give a file in HDFS its name if that is free; WebHDFS does not report a failed rename."""
         failed: OSError | None = None
         try:
             self._move(made, path)
@@ -222,7 +222,7 @@ class Store:
         return False
 
     def _exists(self, path: str) -> bool:
-        """Return whether there is a file or a folder; fsspec's ``exists`` says no where it cannot tell."""
+        """Return whether a file or a folder exists; fsspec's ``exists`` returns False if it cannot tell."""
         try:
             self._fs.info(path)
         except FileNotFoundError:
@@ -254,7 +254,7 @@ class Store:
 
 
 def _pass_over_removed(error: OSError) -> None:
-    """Ignore that a folder was removed since its name was listed; raise any other error."""
+    """Ignore an error for a folder removed since it was listed; raise any other."""
     if not isinstance(error, FileNotFoundError):
         raise error
 

@@ -2,7 +2,7 @@ package io.sparkevents;
 
 import org.apache.spark.scheduler.SparkListenerEvent;
 
-/** Tells Spark's event log how the driver's Python ended, or is about to: Spark itself hears nothing of it. */
+/** Records in Spark's event log how the driver's Python ended, or is about to: Spark itself never learns of it. */
 public class ApplicationExit implements SparkListenerEvent {
     private final Integer exitCode;
     private final String exception;

@@ -10,8 +10,8 @@ import java.io.IOException;
 import java.io.StringWriter;
 
 /**
- * Bounds a record, whatever an exception, a description or a plan says: what is too long is cut in its middle, for
- * the first cause of a Java exception is told last. The event-log source cuts texts alike (long_texts.py).
+ * Bounds a record, however long an exception, a description or a plan is: long texts are cut in the middle, because
+ * the root cause of a Java exception comes last. The event-log source cuts texts in the same way (long_texts.py).
  */
 public class RecordTexts {
     private static final int LONGEST = 65536;
@@ -31,7 +31,7 @@ public class RecordTexts {
         huge = maxBytes / 2;
     }
 
-    /** Returns a record with texts of a bounded length; one of very many parts loses most of them as well. */
+    /** Returns a record with texts of bounded length; a record with very many parts also loses most of them. */
     public String bounded(String json) throws IOException {
         String cut = json.length() <= longest ? json : copy(json, longest, Integer.MAX_VALUE);
         return cut.length() <= huge ? cut : copy(cut, LONGEST_OF_HUGE, MOST_ITEMS_OF_HUGE);

@@ -9,9 +9,9 @@ import org.apache.spark.sql.execution.datasources.DataSource$;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * Writes micro-batches into a folder to which another query has written before. Spark keeps one log for a folder and
- * takes a batch that is in it as written: a query that begins anew, at batch 0, would lose its first rows. Here its
- * batches come after those that are there.
+ * Writes micro-batches into a folder that another query has already written to. Spark keeps one log per folder and
+ * considers a batch in the log as written: a new query, starting at batch 0, would lose its first rows. Here its
+ * batches are numbered after the existing ones.
  */
 public final class LaterFileSink implements VoidFunction2 {
     private final Object sink;

@@ -13,9 +13,9 @@ import scala.Function1;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Writes an analysed plan down without what differs from one analysis of a query to the next, but for Spark's numbers:
- * with what a source is in place of the objects that read it. It is not Spark's canonical form, which orders what is
- * commutative by hashes of numbers.
+ * Writes an analysed plan without anything, except Spark's numbers, that differs from one analysis of a query to the
+ * next; sources appear by identity instead of the objects that read them. This is not Spark's canonical form, which
+ * orders commutative operands by hashes of numbers.
  */
 public final class NormalForm extends AbstractPartialFunction {
     private final Identities identities;
@@ -72,7 +72,7 @@ public final class NormalForm extends AbstractPartialFunction {
         }
     }
 
-    /** Texts are listed apart, for one may look like one of Spark's numbers. */
+    /** Texts are listed separately, because a text may look like one of Spark's numbers. */
     private void addTexts(Object expression) {
         if (Reflect.isA(expression, "Literal") && Reflect.isA(Reflect.get(expression, "value"), "UTF8String")) {
             texts.add(Reflect.text(Reflect.get(expression, "value")));
