@@ -5,6 +5,7 @@ from __future__ import annotations
 from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.models import units
 
+from grafana.source.executors import executors
 from grafana.source.panels import (
     AMBER,
     GREEN,
@@ -43,6 +44,7 @@ def uptime() -> builders.Dashboard:
     place(board, _numbers(), height=6, width=6)
     place(board, [status], height=9, width=24)
     place(board, _over_time(), height=8, width=12)
+    place(board, executors(), height=8, width=8)
     return board
 
 

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from spark_events.api import JobStatus
 from spark_events.history.plausible import DAY_MS, PossibleTimes
 from spark_events.history.stored_events import read_stored_events
+from spark_events.listeners.executor_ends import EXPECTED
 
 STATUS, CHECKPOINT, FAILURE = "status", "checkpoint", "failure"
 OVERDUE, LOSS, SEEN = "overdue", "loss", "seen"
@@ -24,10 +25,12 @@ SCHEMA = (
 )
 """Of the facts. ``time_ms`` is since the epoch, ``date`` its day in UTC, ``full_size`` in bytes."""
 _COLUMNS = [column.split()[0] for column in SCHEMA.split(", ")]
+EXECUTOR_LOST = "ExecutorLostEvent"
 _FACT_OF_EVENT = {
     "JobStatusChangeEvent": STATUS,
     "CheckpointEvent": CHECKPOINT,
     "JobFailureEvent": FAILURE,
+    EXECUTOR_LOST: FAILURE,
     "CheckpointOverdueEvent": OVERDUE,
     "RecordsDroppedEvent": LOSS,
     "AllSubtasksStatusChangeEvent": SEEN,
@@ -169,7 +172,7 @@ def _classified(events: DataFrame, times: PossibleTimes) -> DataFrame:
         "time_ms",
         "file",
         "unreadable",
-        *(attributes[key].alias(name) for name, key in _TEXTS.items()),
+        *(_text(name, key, attributes) for name, key in _TEXTS.items()),
         *(attributes[key].alias(f"{name}_text") for name, (key, *_) in _NUMBERS.items() if name != "owed_ms"),
         F.when(F.col("event_name") == "CheckpointOverdueEvent", attributes["sinceLastMs"])
         .otherwise(attributes["owedMs"])
@@ -179,7 +182,7 @@ def _classified(events: DataFrame, times: PossibleTimes) -> DataFrame:
         F.when(F.col("event_name") == "JobFailureEvent", _labels(attributes))
         .otherwise(attributes["cause"])  # of a RecordsDroppedEvent
         .alias("labels"),
-        _fact_of(F.col("event_name"), attributes["job.kind"]).alias("fact"),
+        _fact_of(F.col("event_name"), attributes["job.kind"], attributes["reason"]).alias("fact"),
         (~F.col("event_name").isin(*_FACT_OF_EVENT)).alias("own"),
     )
     typed = texts.select("*", *(_number(name).alias(name) for name in _NUMBERS))
@@ -195,16 +198,43 @@ def _classified(events: DataFrame, times: PossibleTimes) -> DataFrame:
     ).withColumn("message", F.substring("message", 1, _MESSAGE_CHARACTERS))
 
 
+def _text(name: str, key: str, attributes: Any) -> Any:
+    """Return a text of a fact; the failure of an executor is told by attributes of its own."""
+    of_executor = {"error_class": attributes["reason"], "message": _loss_of_executor(attributes)}
+    if name not in of_executor:
+        return attributes[key].alias(name)
+    lost = F.col("event_name") == EXECUTOR_LOST
+    return F.when(lost, of_executor[name]).otherwise(attributes[key]).alias(name)
+
+
+def _loss_of_executor(attributes: Any) -> Any:
+    """Return which executor was lost, why, and how full its heap was."""
+    heap, limit = (
+        F.expr(f"round(try_cast(attributes['{key}'] as double) / {1 << 20})").cast("bigint")
+        for key in ("heapUsed.highest", "memoryLimit.heap")
+    )
+    return F.concat_ws(
+        "; ",
+        F.concat(F.lit("executor "), attributes["executor_id"], F.lit(" on "), attributes["host"]),
+        attributes["reason.message"],
+        attributes["exitMeaning"],
+        F.when(heap.isNotNull() & limit.isNotNull(), F.format_string("heap %d of %d MiB", heap, limit)),
+    )
+
+
 def _number(name: str) -> Any:
     number = F.expr(f"try_cast({name}_text as bigint)")
     _, least, most = _NUMBERS[name]
     return F.when(number.between(least, most), number)
 
 
-def _fact_of(event_name: Any, job_kind: Any) -> Any:
+def _fact_of(event_name: Any, job_kind: Any, lost_reason: Any) -> Any:
     fact = F.lit(SEEN)  # an event of the users' own code shows that their application lives
     for name, fact_of_event in _FACT_OF_EVENT.items():
         fact = F.when(event_name == name, F.lit(fact_of_event)).otherwise(fact)
+    # An executor that somebody wanted gone is no failure.
+    expected = (event_name == EXECUTOR_LOST) & lost_reason.isin(*EXPECTED)
+    fact = F.when(expected, F.lit(SEEN)).otherwise(fact)
     # Spark jobs and stages have statuses, too, but there are too many: only their failures are kept.
     return F.when((fact == STATUS) & job_kind.isin("job", "stage"), F.lit(SEEN)).otherwise(fact)
 

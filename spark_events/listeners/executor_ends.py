@@ -18,6 +18,8 @@ _REASONS = (
     ("shutdown", re.compile(r"(?i)shut ?down|stopp")),
 )
 OTHER = "other"
+REASONS = (*(name for name, _ in _REASONS), OTHER)
+"""Why an executor may be gone, each in one word."""
 EXPECTED = frozenset(("decommissioned", "preempted", "killed_by_driver", "shutdown"))
 """Reasons that are no failure: somebody wanted the executor gone."""
 _EXIT_CODE = re.compile(r"(?i)\b(?:code|status):? (-?\d{1,4})\b")

@@ -8,7 +8,7 @@ from typing import Any
 
 from spark_events.api import Counter, Gauge
 from spark_events.listeners.context import ListenerContext
-from spark_events.listeners.executor_ends import reason_class
+from spark_events.listeners.executor_ends import REASONS, reason_class
 from spark_events.listeners.executor_losses import ExecutorLosses, LostExecutor
 from spark_events.listeners.executor_metrics import AllExecutorSeries, ExecutorSeries, Values, growth
 from spark_events.listeners.memory_limits import MemoryLimits, memory_limits
@@ -59,7 +59,7 @@ class ExecutorListener:
         self._too_many_said = False
         self._group = context.scopes.application()
         self._all = AllExecutorSeries(self._group, self._last_values)
-        self._removed: dict[str, Counter] = {}
+        self._removed = {reason: self._register_removed(reason) for reason in REASONS}
         self._added = self._register_counts(self._group)
 
     def on_environment(self, record: dict[str, Any], time_ms: int) -> None:
@@ -117,7 +117,7 @@ class ExecutorListener:
         self._shown -= executor.series is not None
         sentence = str(record.get("Removed Reason") or "")
         reason = reason_class(sentence)
-        self._count_removed(reason)
+        self._removed[reason].inc()
         of_it = tasks if tasks.get("Executor ID") == executor.id else {}
         lost = LostExecutor(
             id=executor.id,
@@ -188,9 +188,7 @@ class ExecutorListener:
         group.register("executorCores", cores)
         return group.register("executorsAdded", Counter("{executor}", "Executors that were added."))
 
-    def _count_removed(self, reason: str) -> None:
-        if reason not in self._removed:
-            labelled = self._group.child(components=("removed", reason), variables={"reason": reason})
-            counter = Counter("{executor}", "Executors that are gone, by reason.")
-            self._removed[reason] = labelled.register("executorsRemoved", counter)
-        self._removed[reason].inc()
+    def _register_removed(self, reason: str) -> Counter:
+        labelled = self._group.child(components=("removed", reason), variables={"reason": reason})
+        counter = Counter("{executor}", "Executors that are gone, by reason.")
+        return labelled.register("executorsRemoved", counter)

@@ -274,3 +274,21 @@ def test_events_that_are_not_the_reports(spark: Any, tmp_path: Path) -> None:
 
     assert (reading.problems, reading.own) == ({}, 1)
     assert notes_on([reading], {}) == ["1 events are your own code's: they show only that it ran"]
+
+
+def test_executors_that_were_lost_are_failures(spark: Any, tmp_path: Path) -> None:
+    """With the reason, and how full the heap was; those that somebody wanted gone are not."""
+    attributes = {"job.kind": "executor", "executor_id": "3", "host": "node-7", "exitCode": 137}
+    memory = {"heapUsed.highest": 900 << 20, "memoryLimit.heap": 1 << 30}
+    why = {"reason.message": "Command exited with code 137", "exitMeaning": "killed (SIGKILL)"}
+    story = told()
+    story.event(HOUR, "ExecutorLostEvent", reason="out_of_memory", **attributes, **memory, **why)
+    story.event(HOUR, "ExecutorLostEvent", reason="decommissioned", **attributes)
+    history, reading = read_history(spark, [str(write(tmp_path / "log", story))])
+    (row,) = [row for row in history.tables().failures.collect() if row["kind"] == "executor"]
+
+    assert (reading.problems, reading.own) == ({}, 0)
+    assert (row["app_name"], row["error"], row["count"]) == ("shop", "out_of_memory", 1)
+    assert row["message"] == (
+        "executor 3 on node-7; Command exited with code 137; killed (SIGKILL); heap 900 of 1024 MiB"
+    )

@@ -170,7 +170,6 @@ def test_each_metric_of_the_docs_is_there(live: Live) -> None:
     named = set(re.findall(r"spark_(?:query|application|executor|job|stage|bridge)_[a-z_]+[a-z]", page))
     # Local mode has no container, and no executor goes away; tests/integration/test_executors.py sees one go.
     elsewhere = {
-        "spark_application_executors_removed_total",
         "spark_application_executor_container_limit_bytes",
     }
     served = set(re.findall(r"^(\w+?)(?:_bucket|_sum|_count)?[{ ]", live.metrics, re.MULTILINE))

@@ -1,0 +1,48 @@
+"""Executors: how full they are against what they are given, and how they are lost."""
+
+from __future__ import annotations
+
+from grafana_foundation_sdk.builders import dashboard as builders
+from grafana_foundation_sdk.models import units
+
+from grafana.source.panels import AMBER, APP, GREEN, RED, PromQuery, lines, number
+
+_BY = "by (app_name)"
+
+
+def executors() -> list[builders.Panel]:
+    """Return the panels, each a third of a row."""
+    used = "spark_application_executor_heap_used"
+    limit = _of("spark_application_executor_heap_limit_bytes")
+    lost = f"sum by (reason) (increase(spark_application_executors_removed_total{{{APP}}}[1h]))"
+    return [
+        lines(
+            "Executor heap",
+            "The fullest executor, the median, and the heap that each is given.",
+            [
+                PromQuery(_of(f"{used}_max_bytes"), "{{app_name}} fullest"),
+                PromQuery(_of(f"{used}_median_bytes"), "{{app_name}} median"),
+                PromQuery(limit, "{{app_name}} limit"),
+            ],
+            units.BytesIEC,
+            dashed=".* limit",
+        ),
+        number(
+            "Highest heap so far",
+            "Of any executor of the application, in percent of what it is given.",
+            PromQuery(f"100 * {_of(f'{used}_peak_bytes')} / {limit}", "{{app_name}}"),
+            [(None, GREEN), (80, AMBER), (95, RED)],
+            units.Percent,
+            0,
+        ),
+        lines(
+            "Executors lost within an hour",
+            "By reason. out_of_memory is exit code 137 or 52, or a container's limit; the details are in "
+            "ExecutorLostEvents.",
+            [PromQuery(lost, "{{reason}}")],
+        ),
+    ]
+
+
+def _of(metric: str) -> str:
+    return f"max {_BY} ({metric}{{{APP}}})"
