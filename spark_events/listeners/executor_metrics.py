@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from spark_events.api import Counter, Gauge, MetricGroup
 from spark_events.api.metric_group import M
+from spark_events.listeners.executor_sources import SourceSeries
 
 Values = Mapping[str, int]
 """Measurements by Spark's names (``ExecutorMetricType``), in bytes and ms."""
@@ -137,6 +138,11 @@ class ExecutorSeries:
         self._values: Values = {}
         self._registered: set[tuple[str, ...]] = set()
         self._counters: dict[tuple[str, ...], Counter] = {}
+        self._sources = SourceSeries(group)
+
+    def take_sources(self, values: Mapping[str, float]) -> None:
+        """Show new values of Spark's metrics system."""
+        self._sources.take(values)
 
     def take(self, values: Values, grown: Mapping[Measure, int]) -> None:
         """Show new values.

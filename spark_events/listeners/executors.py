@@ -11,6 +11,7 @@ from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.executor_ends import REASONS, reason_class
 from spark_events.listeners.executor_losses import ExecutorLosses, LostExecutor
 from spark_events.listeners.executor_metrics import AllExecutorSeries, ExecutorSeries, Values, growth
+from spark_events.listeners.executor_sources import AS_HEARTBEAT
 from spark_events.listeners.memory_limits import MemoryLimits, memory_limits
 from spark_events.listeners.passing_series import PassingSeries
 from spark_events.runtime.log_once import logger
@@ -102,6 +103,18 @@ class ExecutorListener:
                 self._raise_peaks(executor, values)
                 if not executor.beats:
                     self._take(executor, values)
+
+    def on_sources(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle what Spark's metrics system has sent, from executors that run no tasks, too."""
+        for executor_id, values in record["Executors"].items():
+            executor = self._known(executor_id)
+            if executor is None:
+                continue
+            if not executor.beats:
+                told = {AS_HEARTBEAT[name]: int(values[name]) for name in AS_HEARTBEAT if name in values}
+                self._take(executor, told)
+            if executor.series is not None:
+                executor.series.take_sources(values)
 
     def on_tasks(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle what an executor was running when it went."""

@@ -111,6 +111,21 @@ class ListenerSettings:
         "How many executors at once have metrics of their own. Those of all executors together always "
         "include each.",
     )
+    sink_ports: range | None = setting(
+        "spark.metrics.executors.sink.port",
+        types.PORTS,
+        None,
+        "A port of the driver, or a range, for what Spark's own metrics system sends: see "
+        "[metrics](metrics.md#sparks-own-metrics-of-executors). Off without it.",
+        example="9270-9279",
+    )
+    sink_token: str | None = setting(
+        "spark.metrics.executors.sink.token",
+        types.STRING,
+        None,
+        "What the names that are sent there begin with; others are dropped.",
+        default_text="a random one, under `spark-events run`",
+    )
     detail_level: str = setting(
         "spark.traces.checkpoint.span-detail-level",
         types.choice(*DETAIL_LEVELS),

@@ -205,6 +205,7 @@ class SparkListeners:
             spark_records.EXECUTOR_ADDED: [executors.on_added],
             spark_records.EXECUTOR_REMOVED: [executors.on_removed],
             spark_records.EXECUTOR_METRICS: [executors.on_metrics],
+            spark_records.EXECUTOR_SOURCES: [executors.on_sources],
             spark_records.EXECUTOR_TASKS: [executors.on_tasks],
             spark_records.ENVIRONMENT_UPDATE: [executors.on_environment],
         }

@@ -8,13 +8,16 @@ exit codes and signals.
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from spark_events.api import ConfigError
+from spark_events.listeners.settings import read_settings
 from spark_events.spark.conf import default_properties_file, read_properties, spark_submit_program
+from spark_events.spark.metrics_sink import DRIVER_SINK, first_free, sink_settings
 from spark_events.submit.driver_python import USERS_PYTHON
 
 DRIVER_PYTHON = "spark.pyspark.driver.python"
@@ -89,6 +92,7 @@ def submit_command(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]
         "--conf",
         f"{DRIVER_PYTHON}={_launcher()}",
         *kept,
+        *_sink_options(options),
         *application,
     ], environment
 
@@ -117,13 +121,31 @@ def _conf_of(option: tuple[str, ...]) -> tuple[str, str]:
     return key, value
 
 
-def _refuse_cluster_mode(options: Sequence[tuple[str, ...]]) -> None:
-    given = [_value_of(option, "--deploy-mode") for option in options]
-    in_conf = [value for key, value in map(_conf_of, options) if key == "spark.submit.deployMode"]
+def _configuration(options: Sequence[tuple[str, ...]]) -> dict[str, str]:
+    """Return the configuration that spark-submit will read from its options and files."""
     files = [Path(path) for option in options if (path := _value_of(option, "--properties-file"))]
     properties = files[-1] if files else default_properties_file()
-    in_file = read_properties(properties).get("spark.submit.deployMode") if properties else None
-    chosen = next(filter(None, (*reversed(given), *reversed(in_conf), in_file)), "client")
+    conf = dict(read_properties(properties)) if properties else {}
+    conf |= {key: value for key, value in map(_conf_of, options) if key}
+    masters = [master for option in options if (master := _value_of(option, "--master"))]
+    return conf | {"spark.master": masters[-1]} if masters else conf
+
+
+def _sink_options(options: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return the options that let Spark's own metrics system send to the driver, if that is asked for."""
+    conf = _configuration(options)
+    settings, _ = read_settings(conf)
+    if settings.sink_ports is None or f"{DRIVER_SINK}port" in conf:
+        return []
+    token = settings.sink_token or secrets.token_hex(8)
+    sink = sink_settings(conf, first_free(settings.sink_ports), token)
+    return [word for key, value in sink.items() for word in ("--conf", f"{key}={value}")]
+
+
+def _refuse_cluster_mode(options: Sequence[tuple[str, ...]]) -> None:
+    given = [_value_of(option, "--deploy-mode") for option in options]
+    configured = _configuration(options).get("spark.submit.deployMode")
+    chosen = next(filter(None, (*reversed(given), configured)), "client")
     if chosen == "cluster":
         raise ConfigError(
             "deploy mode 'cluster': spark-events run works in client mode; in cluster mode, call "

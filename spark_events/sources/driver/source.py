@@ -10,12 +10,13 @@ from typing import Any
 from spark_events.api.event import now_ms
 from spark_events.jobs.plan_records import LINEAGE_ENDED
 from spark_events.lineage.plans import PlanReader
-from spark_events.listeners.spark_records import APPLICATION_END, QUERY_STARTED
+from spark_events.listeners.spark_records import APPLICATION_END, EXECUTOR_REMOVED, QUERY_STARTED
 from spark_events.runtime.kinds import JOB_LISTENERS
 from spark_events.runtime.log_once import logger
 from spark_events.sources.assembly import Assembly
 from spark_events.sources.driver.bridge import DriverBridge
 from spark_events.sources.driver.bridge_metrics import BridgeMetrics
+from spark_events.sources.driver.executor_sources import ExecutorSources, open_executor_sources
 from spark_events.sources.driver.process_exit import PROCESS_EXIT
 from spark_events.sources.driver.state import DriverState, Record
 
@@ -48,6 +49,16 @@ class DriverSource:
         self._lineage: PlanReader | None = None
         if registry.has_reporters(JOB_LISTENERS):
             self._lineage = PlanReader(spark_context, self._bridge.java, settings.lineage_budget_ms)
+        self._sources: ExecutorSources | None = None
+        if settings.sink_ports is not None:
+            self._sources = open_executor_sources(
+                dict(spark_context.getConf().getAll()),
+                str(spark_context.applicationId),
+                settings.sink_ports,
+                settings.sink_token or "",
+                registry,
+                str(spark_context.appName),
+            )
         # An ApplicationEnd that waits, for a limited time, for the plans of the last statements.
         self._held_end: Record | None = None
         self._release_at_s = 0.0
@@ -104,6 +115,8 @@ class DriverSource:
         except Exception:
             logger.exception("the application cannot be followed any longer; it goes on without")
         finally:
+            if self._sources is not None:
+                self._sources.close()
             self._registry.close(self._settings.close_timeout_ms)
             self._listeners.close()
             self._tell_jvm_of_end()
@@ -117,6 +130,8 @@ class DriverSource:
             if self._held_end is not None and time.monotonic() > self._release_at_s:
                 logger.warning("the last statements' plans were not read in time; their lineage misses")
                 self._release_end()
+            if self._sources is not None and (received := self._sources.record()) is not None:
+                self._listeners.on_record(received, now_ms())
             self._listeners.tick(now_ms())
             self._metrics.count()
             self._registry.tick()
@@ -138,6 +153,8 @@ class DriverSource:
                     continue
             elif name == LINEAGE_ENDED:
                 self._release_end()
+            elif name == EXECUTOR_REMOVED and self._sources is not None:
+                self._sources.forget(str(record.get("Executor ID")))
             self._listeners.on_record(record, received_ms)
         self._metrics.update_lag(records[-1][0] if records else None)
 

@@ -1,0 +1,183 @@
+"""Receives what Spark's GraphiteSink sends from the driver and all executors, in the driver's Python."""
+
+from __future__ import annotations
+
+import math
+import selectors
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+
+from spark_events.runtime.log_once import logger
+
+Measurements = dict[str, dict[str, float]]
+"""By executor, and by the name of each metric, such as ``jvm.heap.committed``."""
+CAUSES: Mapping[str, str] = {
+    "other_sender": "their names do not begin with the token and this application",
+    "malformed": "they are not 'name value time'",
+    "too_many": "there are more names than the receiver keeps",
+    "too_long": "a line is longer than 2 KiB; its connection is closed",
+    "too_many_connections": "more connections are open than the receiver keeps; the oldest is closed",
+}
+_LONGEST_LINE = 2_048
+_MOST_CONNECTIONS = 256
+_MOST_NAMES = 200_000
+_RECEIVED = 65_536
+_LOOK_S = 0.5
+
+
+class MetricsReceiver:
+    """Listens for lines ``<token>.<application>.<executor>.<name> <value> <time>``.
+
+    Whatever is sent, it keeps the last value of each of at most 200,000 names, and 2 KiB for each of at most
+    256 connections; what it drops is counted by cause.
+
+    Args:
+        address: to listen on.
+        port: to listen on.
+        prefix: how the names of this application begin, without the dot before the executor.
+
+    Attributes:
+        dropped: lines, or connections, that were dropped, by cause.
+
+    Raises:
+        OSError: it cannot listen there.
+    """
+
+    def __init__(self, address: str, port: int, prefix: str, most_names: int = _MOST_NAMES) -> None:
+        self.dropped: Counter[str] = Counter()
+        self._prefix = f"{prefix}.".encode()
+        self._most_names = most_names
+        # By whole name, which is compared as it came: nothing is taken apart before ``take``.
+        self._names: dict[bytes, tuple[str, str]] = {}
+        self._pending: dict[bytes, bytes] = {}
+        self._lock = threading.Lock()
+        self._rests: dict[socket.socket, bytes] = {}  # of each connection, the beginning of its next line
+        self._close_at = math.inf
+        self._server = socket.create_server((address, port), backlog=_MOST_CONNECTIONS)
+        self._server.setblocking(False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._server, selectors.EVENT_READ)
+        self._thread = threading.Thread(target=self._run, name="spark-events-receiver", daemon=True)
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on."""
+        return int(self._server.getsockname()[1])
+
+    def start(self) -> None:
+        """Begin to receive, on a thread of its own."""
+        self._thread.start()
+
+    def close(self, linger_s: float = 0.0) -> None:
+        """Stop, and close all connections.
+
+        Args:
+            linger_s: how long to go on receiving, in seconds, without waiting for that here: Spark sends once
+                more while it stops, and writes a stack trace to its log if nobody is there.
+        """
+        self._close_at = time.monotonic() + linger_s
+        if not linger_s:
+            self._thread.join(2 * _LOOK_S + 1)
+
+    def take(self) -> Measurements:
+        """Return what was received since the last call."""
+        with self._lock:
+            pending, self._pending = self._pending, {}
+        measurements: Measurements = {}
+        for full_name, rest in pending.items():
+            executor, name = self._names[full_name]
+            try:
+                value = float(rest.split(b" ", 1)[0])
+            except ValueError:
+                self.dropped["malformed"] += 1
+                continue
+            if math.isfinite(value):
+                measurements.setdefault(executor, {})[name] = value
+        return measurements
+
+    def forget(self, executor: str) -> None:
+        """Called when an executor is gone: its names make room for others."""
+        with self._lock:
+            gone = [full_name for full_name, (whose, _) in self._names.items() if whose == executor]
+            for full_name in gone:
+                del self._names[full_name]
+                self._pending.pop(full_name, None)
+
+    # -- on the thread --------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            while time.monotonic() < self._close_at:
+                for key, _ in self._selector.select(_LOOK_S):
+                    if key.fileobj is self._server:
+                        self._accept()
+                    else:
+                        self._receive(key.fileobj)  # type: ignore[arg-type]
+        except Exception:
+            logger.exception("metrics of executors are no longer received; everything else goes on")
+        finally:
+            for connection in [*self._rests]:
+                self._close(connection)
+            self._selector.close()
+            self._server.close()
+
+    def _accept(self) -> None:
+        try:
+            connection, _ = self._server.accept()
+        except OSError:  # it is gone again
+            return
+        if len(self._rests) >= _MOST_CONNECTIONS:
+            self.dropped["too_many_connections"] += 1
+            self._close(next(iter(self._rests)))
+        connection.setblocking(False)
+        self._rests[connection] = b""
+        self._selector.register(connection, selectors.EVENT_READ)
+
+    def _receive(self, connection: socket.socket) -> None:
+        if connection not in self._rests:  # closed to make room, in the same round
+            return
+        try:
+            data = connection.recv(_RECEIVED)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._close(connection)
+            return
+        *lines, rest = (self._rests[connection] + data).split(b"\n")
+        if len(rest) > _LONGEST_LINE:
+            self.dropped["too_long"] += 1
+            self._close(connection)
+        else:
+            self._rests[connection] = rest
+        names = self._names
+        with self._lock:
+            pending = self._pending
+            for line in lines:
+                full_name, _, value = line.partition(b" ")
+                if full_name in names or self._is_new_name(full_name, value):
+                    pending[full_name] = value
+
+    def _is_new_name(self, full_name: bytes, value: bytes) -> bool:
+        """Return whether a name is one of this application's; remember it then."""
+        if not full_name.startswith(self._prefix):
+            self.dropped["other_sender"] += 1
+            return False
+        executor, _, name = full_name[len(self._prefix) :].decode("utf-8", "replace").partition(".")
+        if not name or not value or len(full_name) > _LONGEST_LINE:
+            self.dropped["malformed"] += 1
+            return False
+        if len(self._names) >= self._most_names:
+            self.dropped["too_many"] += 1
+            return False
+        self._names[full_name] = (executor, name)
+        return True
+
+    def _close(self, connection: socket.socket) -> None:
+        del self._rests[connection]
+        self._selector.unregister(connection)
+        connection.close()
