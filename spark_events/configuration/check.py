@@ -14,6 +14,7 @@ from spark_events.listeners.configuration import read_configuration
 from spark_events.runtime.kinds import EVENTS
 from spark_events.runtime.setup import FACTORY, ReporterSetup
 from spark_events.runtime.stats import describe
+from spark_events.spark.metrics_sink import missing_lines
 
 _PROBE_S = 15.0
 
@@ -49,8 +50,12 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
             f"no reporter is configured; set {EVENTS.prefix}<name>.{FACTORY.name}, as the file "
             "conf/spark-defaults.conf does (see spark-events paths)"
         )
+    settings = configuration.settings
+    missing = missing_lines(conf, settings.sink_ports, settings.sink_token)
     return CheckResult(
-        reporters, [configuration.redactor.text(problem) for problem in problems], configuration.warnings
+        reporters,
+        [configuration.redactor.text(problem) for problem in problems],
+        [*configuration.warnings, *filter(None, [missing])],
     )
 
 

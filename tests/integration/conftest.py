@@ -35,6 +35,8 @@ def live(java: str, tmp_path_factory: pytest.TempPathFactory) -> Live:
         "spark.events.checkpoint.sla": "1h",
         "spark.executor.heartbeatInterval": "1s",  # executors measure themselves that often
         "spark.executor.processTreeMetrics.enabled": "true",
+        "spark.metrics.executors.sink.port": str(free_port()),
+        "spark.metrics.conf.driver.sink.sparkEvents.period": "1",
         "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
         "spark.sql.codegen.wholeStage": "true",  # as by default
         "spark.eventLog.enabled": "true",
@@ -46,7 +48,8 @@ def live(java: str, tmp_path_factory: pytest.TempPathFactory) -> Live:
     url = f"http://127.0.0.1:{port}/metrics"
     ended = 'query_name="bounded",status="FINISHED"'
     app.wait_for(lambda: ended in http_get(url), "the bounded query has ended")
-    app.wait_for(lambda: "spark_executor_status" in http_get(url), "the executor has measured itself")
+    for name in ("spark_executor_status_jvm_memory_heap_used", "spark_executor_status_jvm_cpu_time"):
+        app.wait_for(lambda name=name: name in http_get(url), "the executor has measured itself")  # type: ignore[misc]
     metrics = http_get(url)
     openmetrics = http_get(url, {"Accept": "application/openmetrics-text; version=1.0.0"})
     (folder / "go").touch()

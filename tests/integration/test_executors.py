@@ -22,8 +22,9 @@ REMOVED = "spark_application_executors_removed_total"
 
 
 def value(metrics: str, name: str) -> float:
-    """Return the sum of all series of a name, whose labels may begin there."""
-    return sum(float(number) for number in re.findall(rf"^{name}[^ ]* (\S+)$", metrics, re.MULTILINE))
+    """Return the sum of all series of a name, whose labels may begin there; -1 where there are none."""
+    numbers = re.findall(rf"^{name}[^ ]* (\S+)$", metrics, re.MULTILINE)
+    return sum(map(float, numbers)) if numbers else -1
 
 
 class Lost:
@@ -42,13 +43,14 @@ class Lost:
             "spark.executor.memory": "512m",
             "spark.executor.heartbeatInterval": "1s",
             "spark.task.maxFailures": "1",
-            "spark.python.worker.faulthandler.enabled": "false",
+            "spark.metrics.executors.sink.port": str(free_port()),
         }
         command = cli("run", "--master", "local-cluster[2,2,512]", str(APPS / "executors.py"), str(folder))
         app = App(command, conf, folder)
         url = f"http://127.0.0.1:{port}/metrics"
         app.wait_for(lambda: value(http_get(url), REMOVED) == 2, "the loss of two executors is seen")
         app.wait_for(lambda: value(http_get(url), "spark_application_executors{") == 2, "others have come")
+        app.wait_for(lambda: 'executor_id="3"' in http_get(url), "the last of them has sent its metrics")
         self.metrics = http_get(url)
         (folder / "go").touch()
         self.run: AppRun = app.end()
@@ -122,6 +124,26 @@ def test_a_replay_tells_the_same(lost: Lost) -> None:
     ]
     assert accounts[0] == accounts[1]
     assert len(accounts[0]) == 2
+
+
+def test_sparks_own_metrics(lost: Lost) -> None:
+    """Of executors that run nothing as well, and of the driver; what is Flink's has Flink's names."""
+    for name in (
+        "status_jvm_memory_heap_committed_bytes",
+        "status_jvm_memory_heap_max_bytes",
+        "status_jvm_memory_heap_used_bytes",
+        "status_jvm_memory_metaspace_used_bytes",
+        "status_jvm_memory_direct_count",
+        "status_jvm_cpu_time_seconds",
+        "executor_threadpool_active_tasks",
+        "executor_filesystem_file_read_bytes",
+    ):
+        assert value(lost.metrics, rf'spark_executor_{name}{{app_name="executors",executor_id="3",') >= 0, (
+            name
+        )
+    assert value(lost.metrics, 'spark_executor_status_jvm_memory_heap_max_bytes{.*executor_id="driver"') > 0
+    assert value(lost.metrics, "spark_executor_sink_dropped_total") == 0
+    assert "ConnectException" not in lost.run.err
 
 
 def test_executors_have_metrics(lost: Lost) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from spark_events.api import Severity
 from spark_events.listeners.executor_ends import exit_code, exit_meaning, lost_executor, reason_class
+from spark_events.listeners.executor_sources import SourceName, source_name
 from spark_events.listeners.memory_limits import MemoryLimits, memory_limits
 from tests.support import spark_records as r
 from tests.support.spark_records import Feed
@@ -217,3 +218,42 @@ def test_the_executor_that_failed_a_job() -> None:
 )
 def test_what_an_executor_is_given(conf: dict[str, str], expected: tuple[int | None, ...]) -> None:
     assert memory_limits(conf) == MemoryLimits(*expected)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "unit"),
+    [
+        ("jvm.heap.committed", "Status.JVM.Memory.Heap.Committed", "By"),
+        ("jvm.non-heap.max", "Status.JVM.Memory.NonHeap.Max", "By"),
+        ("jvm.pools.Metaspace.used", "Status.JVM.Memory.Metaspace.Used", "By"),
+        ("jvm.pools.G1-Old-Gen.used-after-gc", "Status.JVM.Memory.Pools.G1-Old-Gen.UsedAfterGc", "By"),
+        ("jvm.pools.G1-Old-Gen.usage", "Status.JVM.Memory.Pools.G1-Old-Gen.Usage", "1"),
+        ("jvm.direct.capacity", "Status.JVM.Memory.Direct.TotalCapacity", "By"),
+        ("jvm.G1-Young-Generation.time", "Status.JVM.GarbageCollector.G1-Young-Generation.Time", "ms"),
+        ("JVMCPU.jvmCpuTime", "Status.JVM.CPU.Time", "ns"),
+        ("executor.bytesRead.count", "executor.bytesRead", ""),
+        ("MySource.queue.depth", "MySource.queue.depth", ""),
+        ("ExecutorMetrics.JVMHeapMemory", None, ""),
+        ("jvm.heap.used", None, ""),
+        ("..", None, ""),
+    ],
+)
+def test_names_of_sparks_metrics_system(name: str, place: str | None, unit: str) -> None:
+    """Flink's where Flink has one; heartbeats have said the others."""
+    expected = SourceName(tuple(place.split(".")), unit) if place else None
+    assert source_name(name) == expected
+
+
+def test_an_executor_without_tasks_is_seen() -> None:
+    """It sends no heartbeats with measurements; once it does, these count."""
+    feed = Feed()(r.application_start(), r.executor("Added", 0, "0"))
+    sent = {"jvm.heap.used": 7.0, "jvm.heap.max": 100.0, "jvm.total.used": 9.0}
+    feed({"Event": "SparkEventsExecutorSources", "Executors": {"0": sent, "9": sent}})
+    memory = "app.executor.0.Status.JVM.Memory."
+    assert (feed.gauge(f"{memory}Heap.Used"), feed.gauge(f"{memory}Heap.Max")) == (7, 100)
+    assert feed.gauge("app.executorHeapUsedMax") == 7
+    feed(measured(1_000, {"0": 50}))
+    feed({"Event": "SparkEventsExecutorSources", "Executors": {"0": {**sent, "jvm.heap.max": 90.0}}})
+    assert (feed.gauge(f"{memory}Heap.Used"), feed.gauge(f"{memory}Heap.Max")) == (50, 90)
+    assert not [name for name in feed.names() if ".executor.9." in name]
+    feed.end()

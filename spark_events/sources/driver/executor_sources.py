@@ -12,7 +12,7 @@ from spark_events.listeners.spark_records import EXECUTOR_SOURCES
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 from spark_events.sources.driver.metrics_receiver import CAUSES, MetricsReceiver
-from spark_events.spark.metrics_sink import DRIVER_SINK, NAMESPACE, sink_settings
+from spark_events.spark.metrics_sink import DRIVER_SINK, NAMESPACE, missing_lines
 
 _EVERY_S = 1.0
 _LINGER_S = 10.0
@@ -74,12 +74,7 @@ def open_executor_sources(
     """
     port = conf.get(f"{DRIVER_SINK}port", "")
     if not port.isdigit():
-        lines = "\n".join(f"  {key} {value}" for key, value in sink_settings(conf, ports[0], token).items())
-        logger.warning(
-            "spark.metrics.executors.sink.port is set, but Spark was not told to send its metrics there: "
-            "start the application with spark-events run, or add to spark-defaults.conf\n%s",
-            lines,
-        )
+        logger.warning("%s", missing_lines(conf, ports, token))
         return None
     prefix = ".".join(filter(None, (conf.get(f"{DRIVER_SINK}prefix"), _namespace(conf) or app_id)))
     address = conf.get("spark.driver.bindAddress") or conf.get(f"{DRIVER_SINK}host", "")
