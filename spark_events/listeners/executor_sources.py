@@ -14,7 +14,8 @@ _AREA = re.compile(r"jvm\.(heap|non-heap|total)\.(committed|max|init|used)")
 _POOL = re.compile(r"jvm\.pools\.(.+)\.(used|committed|max|init|usage|used-after-gc)")
 _BUFFERS = re.compile(r"jvm\.(direct|mapped)\.(count|capacity|used)")
 _COLLECTOR = re.compile(r"jvm\.([^.]+)\.(count|time)")
-_OF_BUFFERS = {"count": ("Count", ""), "capacity": ("TotalCapacity", "By"), "used": ("MemoryUsed", "By")}
+# Prometheus reserves the suffix _count.
+_OF_BUFFERS = {"count": ("Number", ""), "capacity": ("TotalCapacity", "By"), "used": ("MemoryUsed", "By")}
 _CPU_TIME = "JVMCPU.jvmCpuTime"
 _TOLD_BY_HEARTBEATS = "ExecutorMetrics."
 AS_HEARTBEAT = {
@@ -52,11 +53,11 @@ def source_name(name: str) -> SourceName | None:
         return SourceName((*_MEMORY, match.group(1).capitalize(), what), unit)
     if match := _COLLECTOR.fullmatch(name):
         collector, what = match.groups()
-        unit = "ms" if what == "time" else ""
-        return SourceName(("Status", "JVM", "GarbageCollector", collector, what.capitalize()), unit)
+        named, unit = ("Time", "ms") if what == "time" else ("Number", "")
+        return SourceName(("Status", "JVM", "GarbageCollector", collector, named), unit)
     if name == _CPU_TIME:
         return SourceName(("Status", "JVM", "CPU", "Time"), "ns")
-    # Prometheus reserves the suffix _count, which Spark's counters have.
+    # Spark's counters have the suffix, too.
     parts = tuple(part for part in name.removesuffix(".count").split(".") if part)
     return SourceName(parts, "") if parts else None
 

@@ -216,6 +216,40 @@ class TestSubmit:
         assert environment[USERS_PYTHON] == "/opt/py"
         assert command[3:] == ["app.py", "z"]
 
+    def test_sparks_metrics_are_sent_to_the_driver(self) -> None:
+        """If a port is configured: Spark is told before it starts; what you configure yourself is kept."""
+        port = free_port()
+        own = "spark.metrics.conf.driver.sink.sparkEvents.period=1"
+        ours = f"spark.metrics.executors.sink.port={port}"
+        options = [
+            "--master",
+            "spark://m:7077",
+            "--conf",
+            own,
+            "--conf",
+            ours,
+            "--conf",
+            "spark.driver.host=d",
+        ]
+        command, _ = submit_command([*options, "app.py"])
+        given = 3 + len(options)
+        assert (command[3:given], command[-1]) == (options, "app.py")
+        added = dict(word.split("=", 1) for word in command[given:-1] if word != "--conf")
+        sinks = [f"spark.metrics.conf.{instance}.sink.sparkEvents." for instance in ("driver", "executor")]
+        assert [added[f"{sink}port"] for sink in sinks] == [str(port)] * 2
+        assert [added[f"{sink}host"] for sink in sinks] == ["d"] * 2
+        assert len({added[f"{sink}prefix"] for sink in sinks}) == 1
+        assert f"{sinks[0]}period" not in added
+        assert added["spark.metrics.conf.executor.source.jvm.class"].endswith("JvmSource")
+
+    def test_of_a_range_of_ports_one_that_is_free(self) -> None:
+        with socket.create_server(("", 0)) as taken:
+            port = taken.getsockname()[1]
+            ours = f"spark.metrics.executors.sink.port={port}-{port + 20}"
+            command, _ = submit_command(["--conf", ours, "app.py"])
+        chosen = next(word for word in command if ".sink.sparkEvents.port=" in word).partition("=")[2]
+        assert port < int(chosen) <= port + 20
+
     @pytest.mark.parametrize("words", [["app.jar"], [], ["--master", "local"], ["--class", "X.py"]])
     def test_only_python(self, words: list[str]) -> None:
         """Anything but a Python file is refused, with the way for the others."""
@@ -335,3 +369,17 @@ def test_check_says_what_the_settings_are_for(tmp_path: Path) -> None:
     done = run("check", "--properties-file", properties(tmp_path, GOOD.format(path=tmp_path)))
 
     assert "spark-events run starts, or that call spark_events.attach(spark)" in done.stdout
+
+
+def test_check_says_what_spark_has_to_be_told(tmp_path: Path) -> None:
+    """For those who attach in their code: the lines with which Spark sends its own metrics."""
+    port = "spark.metrics.executors.sink.port 9270"
+    path = properties(tmp_path, f"{GOOD.format(path=tmp_path)}\n{port}\nspark.driver.host driver-7")
+    done = run("check", "--properties-file", path)
+    assert done.returncode == 0
+    lines = dict(line.split(maxsplit=1) for line in done.stderr.splitlines() if line.startswith("  spark."))
+    assert lines["spark.metrics.conf.executor.sink.sparkEvents.host"] == "driver-7"
+    assert lines["spark.metrics.conf.driver.sink.sparkEvents.port"] == "9270"
+    told = "\n".join(f"{key} {value}" for key, value in lines.items())
+    path = properties(tmp_path, f"{GOOD.format(path=tmp_path)}\n{port}\n{told}")
+    assert "warning" not in run("check", "--properties-file", path).stderr

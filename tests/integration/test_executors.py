@@ -133,7 +133,7 @@ def test_sparks_own_metrics(lost: Lost) -> None:
         "status_jvm_memory_heap_max_bytes",
         "status_jvm_memory_heap_used_bytes",
         "status_jvm_memory_metaspace_used_bytes",
-        "status_jvm_memory_direct_count",
+        "status_jvm_memory_direct_number",
         "status_jvm_cpu_time_seconds",
         "executor_threadpool_active_tasks",
         "executor_filesystem_file_read_bytes",
