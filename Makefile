@@ -86,7 +86,7 @@ docs: $(READY) ## Build the site of docs/ in build/site, and check its links
 settings: $(READY) ## Write the tables of settings into docs/ and conf/spark-defaults.conf
 	$(BIN)/python -m docs.settings_tables
 
-bench: $(READY) ## Measure cost, latency, delivery, scrapes, replay, history, lineage and ctas, and write docs/benchmarks.md
+bench: $(READY) ## Measure cost, latency, delivery, scrapes, replay, history, lineage, executors and ctas, and write docs/benchmarks.md
 	$(BIN)/python -m bench.overhead
 	$(BIN)/python -m bench.latency
 	$(BIN)/python -m bench.delivery
@@ -94,6 +94,7 @@ bench: $(READY) ## Measure cost, latency, delivery, scrapes, replay, history, li
 	$(BIN)/python -m bench.replay
 	$(BIN)/python -m bench.history
 	$(BIN)/python -m bench.lineage
+	$(BIN)/python -m bench.executors
 	$(BIN)/python -m bench.ctas
 
 clean: ## Remove what was made, but for downloads

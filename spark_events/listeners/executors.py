@@ -112,7 +112,8 @@ class ExecutorListener:
                 continue
             if not executor.beats:
                 told = {AS_HEARTBEAT[name]: int(values[name]) for name in AS_HEARTBEAT if name in values}
-                self._take(executor, told)
+                if told:
+                    self._take(executor, {**executor.values, **told})
             if executor.series is not None:
                 executor.series.take_sources(values)
 

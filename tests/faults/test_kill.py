@@ -93,7 +93,7 @@ def replay(log: Path, conf: dict[str, str]) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("kills", [4, pytest.param(50, marks=pytest.mark.soak)])
 @pytest.mark.timeout(900)
 def test_killed_driver(
     own_collector: Callable[..., Collector], tmp_path: Path, java: str, kills: int

@@ -50,9 +50,10 @@ class MetricsReceiver:
         self.dropped: Counter[str] = Counter()
         self._prefix = f"{prefix}.".encode()
         self._most_names = most_names
-        # By whole name, which is compared as it came: nothing is taken apart before ``take``.
-        self._names: dict[bytes, tuple[str, str]] = {}
-        self._pending: dict[bytes, bytes] = {}
+        # What each executor has sent since the last ``take``: values with their times, by name.
+        self._received: dict[str, dict[str, bytes]] = {}
+        # Where the value of each whole name belongs, so that known names are not taken apart again.
+        self._names: dict[bytes, tuple[dict[str, bytes], str]] = {}
         self._lock = threading.Lock()
         self._rests: dict[socket.socket, bytes] = {}  # of each connection, the beginning of its next line
         self._close_at = math.inf
@@ -84,27 +85,32 @@ class MetricsReceiver:
 
     def take(self) -> Measurements:
         """Return what was received since the last call."""
+        received = {}
         with self._lock:
-            pending, self._pending = self._pending, {}
-        measurements: Measurements = {}
-        for full_name, rest in pending.items():
-            executor, name = self._names[full_name]
-            try:
-                value = float(rest.split(b" ", 1)[0])
-            except ValueError:
-                self.dropped["malformed"] += 1
-                continue
-            if math.isfinite(value):
-                measurements.setdefault(executor, {})[name] = value
-        return measurements
+            for executor, values in self._received.items():
+                if values:
+                    received[executor] = values.copy()
+                    values.clear()
+        return {executor: self._numbers(values) for executor, values in received.items()}
 
     def forget(self, executor: str) -> None:
         """Called when an executor is gone: its names make room for others."""
         with self._lock:
-            gone = [full_name for full_name, (whose, _) in self._names.items() if whose == executor]
-            for full_name in gone:
+            values = self._received.pop(executor, None)
+            for full_name in [name for name, (whose, _) in self._names.items() if whose is values]:
                 del self._names[full_name]
-                self._pending.pop(full_name, None)
+
+    def _numbers(self, values: Mapping[str, bytes]) -> dict[str, float]:
+        numbers = {}
+        for name, rest in values.items():
+            try:
+                value = float(rest[: rest.find(b" ")])
+            except ValueError:
+                self.dropped["malformed"] += 1
+                continue
+            if value - value == 0.0:  # neither NaN nor infinite
+                numbers[name] = value
+        return numbers
 
     # -- on the thread --------------------------------------------------------------------------------
 
@@ -156,26 +162,26 @@ class MetricsReceiver:
             self._rests[connection] = rest
         names = self._names
         with self._lock:
-            pending = self._pending
             for line in lines:
-                full_name, _, value = line.partition(b" ")
-                if full_name in names or self._is_new_name(full_name, value):
-                    pending[full_name] = value
+                full_name, _, rest = line.partition(b" ")
+                place = names.get(full_name) or self._place_of_new(full_name, rest)
+                if place is not None:
+                    place[0][place[1]] = rest
 
-    def _is_new_name(self, full_name: bytes, value: bytes) -> bool:
-        """Return whether a name is one of this application's; remember it then."""
+    def _place_of_new(self, full_name: bytes, rest: bytes) -> tuple[dict[str, bytes], str] | None:
+        """Return and remember the place of a name; None if it is not one of this application's."""
         if not full_name.startswith(self._prefix):
             self.dropped["other_sender"] += 1
-            return False
+            return None
         executor, _, name = full_name[len(self._prefix) :].decode("utf-8", "replace").partition(".")
-        if not name or not value or len(full_name) > _LONGEST_LINE:
+        if not name or not rest or len(full_name) > _LONGEST_LINE:
             self.dropped["malformed"] += 1
-            return False
+            return None
         if len(self._names) >= self._most_names:
             self.dropped["too_many"] += 1
-            return False
-        self._names[full_name] = (executor, name)
-        return True
+            return None
+        place = self._names[full_name] = (self._received.setdefault(executor, {}), name)
+        return place
 
     def _close(self, connection: socket.socket) -> None:
         del self._rests[connection]
