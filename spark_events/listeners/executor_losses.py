@@ -9,7 +9,7 @@ from spark_events.api.formatting import duration, size
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.executor_ends import EXPECTED, exit_code, exit_meaning
-from spark_events.listeners.executor_metrics import GAUGES, Measure, Values, measured
+from spark_events.listeners.executor_metrics import GAUGES, Measure, Readings
 from spark_events.listeners.memory_limits import MemoryLimits
 
 CLASS_SCOPE = "spark_events.listeners.ExecutorLost"
@@ -27,7 +27,7 @@ class LostExecutor:
         running_tasks: how many tasks it ran when it went; None where that is not known.
         stages: whose tasks they were.
         shuffle_bytes: what its tasks had written for shuffles; without a shuffle service, that is lost.
-        values: what it measured last.
+        gauges: what it measured last.
         peaks: the highest of each value.
     """
 
@@ -39,8 +39,8 @@ class LostExecutor:
     running_tasks: int | None
     stages: tuple[int, ...]
     shuffle_bytes: int | None
-    values: Values
-    peaks: Values
+    gauges: Readings
+    peaks: Readings
 
     @property
     def exit_code(self) -> int | None:
@@ -78,8 +78,8 @@ class ExecutorLosses:
         )
         for measure in GAUGES:
             name = _attribute(measure)
-            event.set_attribute(f"{name}.last", measured(measure, lost.values))
-            event.set_attribute(f"{name}.highest", measured(measure, lost.peaks))
+            event.set_attribute(f"{name}.last", lost.gauges.get(measure))
+            event.set_attribute(f"{name}.highest", lost.peaks.get(measure))
         if limits is not None:
             event.set_attribute("memoryLimit.heap", limits.heap)
             event.set_attribute("memoryLimit.overhead", limits.overhead)
@@ -107,7 +107,7 @@ def _sentence(lost: LostExecutor, limits: MemoryLimits | None) -> str:
         parts.append(f"it lived for {duration(lost.lifetime_ms)}")
     if lost.running_tasks:
         parts.append(f"it ran {lost.running_tasks} task" + ("s" if lost.running_tasks > 1 else ""))
-    heap = measured(_HEAP, lost.peaks)
+    heap = lost.peaks.get(_HEAP)
     if heap is not None:
         parts.append(f"its heap reached {size(heap)}" + (f" of {size(limits.heap)}" if limits else ""))
     return "; ".join(parts)

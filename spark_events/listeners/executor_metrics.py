@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from spark_events.api import Counter, Gauge, MetricGroup
 from spark_events.api.metric_group import M
@@ -14,13 +14,15 @@ Values = Mapping[str, int]
 """Measurements by Spark's names (``ExecutorMetricType``), in bytes and ms."""
 
 
-class Measure(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Measure:
     """One measurement.
 
     Attributes:
         fields: Spark's names; several are added up.
         path: Flink's groups and name, below the scope of the executor.
         of_all: how the application's metrics of all executors begin; empty for none.
+        unit, description: as those of its metrics.
     """
 
     fields: tuple[str, ...]
@@ -102,28 +104,33 @@ COUNTERS = (
 )
 """Each adds up from the start of the JVM."""
 _OF_PROCESSES = "ProcessTree"
+Readings = Mapping[Measure, int]
+"""What was measured, by what."""
 
 
-def measured(measure: Measure, values: Values) -> int | None:
-    """Return a measurement, or None where it was not made; Spark measures processes only if told to."""
-    present = [values[field] for field in measure.fields if field in values]
-    if not present or (measure.fields[0].startswith(_OF_PROCESSES) and not _has_processes(values)):
-        return None
-    return sum(present)
+def read_gauges(values: Values) -> dict[Measure, int]:
+    """Return those of ``GAUGES`` that were measured; Spark measures processes only if told to."""
+    has_processes = any(value for field, value in values.items() if field.startswith(_OF_PROCESSES))
+    return _read(GAUGES if has_processes else _OF_THE_JVM, values)
 
 
-def _has_processes(values: Values) -> bool:
-    return any(value for field, value in values.items() if field.startswith(_OF_PROCESSES))
+def read_totals(values: Values) -> dict[Measure, int]:
+    """Return those of ``COUNTERS`` that were measured."""
+    return _read(COUNTERS, values)
 
 
-def growth(before: Values, now: Values) -> dict[Measure, int]:
-    """Return by how much each of ``COUNTERS`` has grown."""
-    grown = {}
-    for measure in COUNTERS:
-        value = measured(measure, now)
-        if value is not None:
-            grown[measure] = max(0, value - (measured(measure, before) or 0))
-    return grown
+def _read(measures: tuple[Measure, ...], values: Values) -> dict[Measure, int]:
+    readings = {}
+    for measure in measures:
+        total = values.get(measure.fields[0])
+        if total is not None:
+            for field in measure.fields[1:]:
+                total += values.get(field, 0)
+            readings[measure] = total
+    return readings
+
+
+_OF_THE_JVM = tuple(measure for measure in GAUGES if not measure.fields[0].startswith(_OF_PROCESSES))
 
 
 class ExecutorSeries:
@@ -135,35 +142,35 @@ class ExecutorSeries:
 
     def __init__(self, group: MetricGroup) -> None:
         self.group = group
-        self._values: Values = {}
-        self._registered: set[tuple[str, ...]] = set()
-        self._counters: dict[tuple[str, ...], Counter] = {}
+        self._gauges: Readings = {}
+        self._registered: set[Measure] = set()
+        self._counters: dict[Measure, Counter] = {}
         self._sources = SourceSeries(group)
 
     def take_sources(self, values: Mapping[str, float]) -> None:
         """Show new values of Spark's metrics system."""
         self._sources.take(values)
 
-    def take(self, values: Values, grown: Mapping[Measure, int]) -> None:
+    def take(self, gauges: Readings, grown: Readings) -> None:
         """Show new values.
 
         Args:
-            values: what it has now.
-            grown: by how much each of ``COUNTERS`` has grown.
+            gauges: its ``GAUGES`` now.
+            grown: by how much each of its ``COUNTERS`` has grown.
         """
-        self._values = values
-        for measure in GAUGES:
-            if measure.path not in self._registered and measured(measure, values) is not None:
-                self._registered.add(measure.path)
+        self._gauges = gauges
+        for measure in gauges:
+            if measure not in self._registered:
+                self._registered.add(measure)
                 self._register(measure, Gauge(self._reading(measure), measure.unit, measure.description))
         for measure, by in grown.items():
-            if measure.path not in self._counters:
+            if measure not in self._counters:
                 counter = Counter(measure.unit, measure.description)
-                self._counters[measure.path] = self._register(measure, counter)
-            self._counters[measure.path].inc(by)
+                self._counters[measure] = self._register(measure, counter)
+            self._counters[measure].inc(by)
 
     def _reading(self, measure: Measure) -> Callable[[], int | None]:
-        return lambda: measured(measure, self._values)
+        return lambda: self._gauges.get(measure)
 
     def _register(self, measure: Measure, metric: M) -> M:
         group = self.group
@@ -177,30 +184,29 @@ class AllExecutorSeries:
 
     Args:
         group: of the application.
-        values: returns what each executor that lives has measured last.
+        gauges: returns the ``GAUGES`` of each executor that lives.
     """
 
-    def __init__(self, group: MetricGroup, values: Callable[[], Iterable[Values]]) -> None:
+    def __init__(self, group: MetricGroup, gauges: Callable[[], Iterable[Readings]]) -> None:
         self._group = group
-        self._values = values
+        self._gauges = gauges
         self._peaks: dict[Measure, int] = {}
         self._counters: dict[Measure, Counter] = {}
 
-    def take(self, values: Values, grown: Mapping[Measure, int]) -> None:
-        """Called with what one executor has measured, and by how much its ``COUNTERS`` have grown."""
-        for measure in GAUGES:
-            value = measured(measure, values)
-            if value is not None:
+    def take(self, gauges: Readings, grown: Readings) -> None:
+        """Called with the ``GAUGES`` of one executor, and by how much its ``COUNTERS`` have grown."""
+        peaks = self._peaks
+        for measure, value in gauges.items():
+            if measure not in peaks:
+                peaks[measure] = 0
                 self._show(measure)
-                self._peaks[measure] = max(value, self._peaks[measure])
+            if value > peaks[measure]:
+                peaks[measure] = value
         for measure, by in grown.items():
-            if measure.of_all:
+            if by and measure.of_all:
                 self._counter(measure).inc(by)
 
     def _show(self, measure: Measure) -> None:
-        if measure in self._peaks:
-            return
-        self._peaks[measure] = 0
         statistic: Mapping[str, tuple[Callable[[list[int]], float], str]] = {
             "Sum": (sum, "all executors together"),
             "Max": (max, "the executor with most"),
@@ -218,7 +224,7 @@ class AllExecutorSeries:
 
     def _reading(self, measure: Measure, of: Callable[[list[int]], float]) -> Callable[[], float | None]:
         def read() -> float | None:
-            values = [value for each in self._values() if (value := measured(measure, each)) is not None]
+            values = [gauges[measure] for gauges in self._gauges() if measure in gauges]
             return of(values) if values else None
 
         return read

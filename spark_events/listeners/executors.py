@@ -10,7 +10,14 @@ from spark_events.api import Counter, Gauge
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.executor_ends import REASONS, reason_class
 from spark_events.listeners.executor_losses import ExecutorLosses, LostExecutor
-from spark_events.listeners.executor_metrics import AllExecutorSeries, ExecutorSeries, Values, growth
+from spark_events.listeners.executor_metrics import (
+    AllExecutorSeries,
+    ExecutorSeries,
+    Measure,
+    Readings,
+    read_gauges,
+    read_totals,
+)
 from spark_events.listeners.executor_sources import AS_HEARTBEAT
 from spark_events.listeners.memory_limits import MemoryLimits, memory_limits
 from spark_events.listeners.passing_series import PassingSeries
@@ -27,8 +34,9 @@ class Executor:
 
     Attributes:
         added_ms: when it was added, in ms since the epoch; None for a driver that runs no tasks.
-        values: what it measured last.
-        peaks: the highest of each value so far.
+        gauges: what it measured last.
+        peaks: the highest of each so far.
+        totals: what has added up since its start.
         beats: whether it tells of itself with heartbeats, and not only at the ends of tasks.
         series: its metrics; None where there are none (yet).
     """
@@ -37,8 +45,9 @@ class Executor:
     host: str
     cores: int
     added_ms: int | None
-    values: Values = field(default_factory=dict)
-    peaks: Values = field(default_factory=dict)
+    gauges: Readings = field(default_factory=dict)
+    peaks: dict[Measure, int] = field(default_factory=dict)
+    totals: Readings = field(default_factory=dict)
     beats: bool = False
     series: ExecutorSeries | None = None
 
@@ -59,7 +68,7 @@ class ExecutorListener:
         self._shown = 0
         self._too_many_said = False
         self._group = context.scopes.application()
-        self._all = AllExecutorSeries(self._group, self._last_values)
+        self._all = AllExecutorSeries(self._group, self._last_gauges)
         self._removed = {reason: self._register_removed(reason) for reason in REASONS}
         self._added = self._register_counts(self._group)
 
@@ -96,13 +105,14 @@ class ExecutorListener:
             executor = self._known(executor_id)
             if executor is not None:
                 executor.beats = True
-                self._take(executor, values)
+                self._take(executor, read_gauges(values), read_totals(values))
         for executor_id, values in (record.get("Task Peaks") or {}).items():
             executor = self._known(executor_id)
             if executor is not None:
-                self._raise_peaks(executor, values)
+                gauges = read_gauges(values)
+                _raise_peaks(executor, gauges)
                 if not executor.beats:
-                    self._take(executor, values)
+                    self._take(executor, gauges, read_totals(values))
 
     def on_sources(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle what Spark's metrics system has sent, from executors that run no tasks, too."""
@@ -113,7 +123,7 @@ class ExecutorListener:
             if not executor.beats:
                 told = {AS_HEARTBEAT[name]: int(values[name]) for name in AS_HEARTBEAT if name in values}
                 if told:
-                    self._take(executor, {**executor.values, **told})
+                    self._take(executor, {**executor.gauges, **read_gauges(told)}, executor.totals)
             if executor.series is not None:
                 executor.series.take_sources(values)
 
@@ -142,7 +152,7 @@ class ExecutorListener:
             running_tasks=of_it.get("Running Tasks"),
             stages=tuple(of_it.get("Stage IDs") or ()),
             shuffle_bytes=of_it.get("Shuffle Bytes Written"),
-            values=executor.values,
+            gauges=executor.gauges,
             peaks=executor.peaks,
         )
         self._losses.report(lost, self._limits, time_ms)
@@ -161,22 +171,20 @@ class ExecutorListener:
             return self._driver
         return self._executors.get(executor_id)
 
-    def _take(self, executor: Executor, values: Values) -> None:
-        grown = growth(executor.values, values)
-        executor.values = values
-        self._raise_peaks(executor, values)
+    def _take(self, executor: Executor, gauges: Readings, totals: Readings) -> None:
+        grown = {
+            measure: max(0, total - executor.totals.get(measure, 0)) for measure, total in totals.items()
+        }
+        executor.gauges, executor.totals = gauges, totals
+        _raise_peaks(executor, gauges)
         if executor is not self._driver:
-            self._all.take(values, grown)
+            self._all.take(gauges, grown)
         if executor.series is None and self._has_room():
             executor.series = series = ExecutorSeries(self._group_of(executor))
             self._shown += 1
             self._series.begun(executor.id, 0, lambda: series.group)
         if executor.series is not None:
-            executor.series.take(values, grown)
-
-    def _raise_peaks(self, executor: Executor, values: Values) -> None:
-        before = executor.peaks
-        executor.peaks = {name: max(value, before.get(name, 0)) for name, value in values.items()}
+            executor.series.take(gauges, grown)
 
     def _has_room(self) -> bool:
         most = self._context.settings.executor_series
@@ -192,8 +200,8 @@ class ExecutorListener:
     def _group_of(self, executor: Executor) -> ScopeGroup:
         return self._context.scopes.executor_series(executor.id, executor.host)
 
-    def _last_values(self) -> Iterable[Values]:
-        return [executor.values for executor in list(self._executors.values()) if executor.values]
+    def _last_gauges(self) -> Iterable[Readings]:
+        return [executor.gauges for executor in list(self._executors.values())]
 
     def _register_counts(self, group: ScopeGroup) -> Counter:
         group.register("executors", Gauge(lambda: len(self._executors), "{executor}", "Executors that live."))
@@ -206,3 +214,10 @@ class ExecutorListener:
         labelled = self._group.child(components=("removed", reason), variables={"reason": reason})
         counter = Counter("{executor}", "Executors that are gone, by reason.")
         return labelled.register("executorsRemoved", counter)
+
+
+def _raise_peaks(executor: Executor, gauges: Readings) -> None:
+    peaks = executor.peaks
+    for measure, value in gauges.items():
+        if value > peaks.get(measure, -1):
+            peaks[measure] = value

@@ -37,7 +37,11 @@ public class ExecutorStates {
         ArrayList keys = new ArrayList();
         scala.collection.Iterator metrics = ExecutorMetricType$.MODULE$.metricToOffset().keysIterator();
         while (metrics.hasNext()) {
-            keys.add((String) metrics.next());
+            String name = (String) metrics.next();
+            // Sums of others, and address space, which nobody runs out of.
+            if (name.indexOf("Unified") < 0 && !name.endsWith("VMemory")) {
+                keys.add(name);
+            }
         }
         names = (String[]) keys.toArray(new String[keys.size()]);
     }
