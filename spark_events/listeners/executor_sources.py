@@ -16,6 +16,8 @@ _BUFFERS = re.compile(r"jvm\.(direct|mapped)\.(count|capacity|used)")
 _COLLECTOR = re.compile(r"jvm\.([^.]+)\.(count|time)")
 # Prometheus reserves the suffix _count.
 _OF_BUFFERS = {"count": ("Number", ""), "capacity": ("TotalCapacity", "By"), "used": ("MemoryUsed", "By")}
+_COUNT = re.compile(r"Count$")
+_MEBIBYTES = "_MB"
 _CPU_TIME = "JVMCPU.jvmCpuTime"
 _TOLD_BY_HEARTBEATS = "ExecutorMetrics."
 AS_HEARTBEAT = {
@@ -57,9 +59,11 @@ def source_name(name: str) -> SourceName | None:
         return SourceName(("Status", "JVM", "GarbageCollector", collector, named), unit)
     if name == _CPU_TIME:
         return SourceName(("Status", "JVM", "CPU", "Time"), "ns")
-    # Spark's counters have the suffix, too.
-    parts = tuple(part for part in name.removesuffix(".count").split(".") if part)
-    return SourceName(parts, "") if parts else None
+    unit = "MiBy" if name.endswith(_MEBIBYTES) else ""
+    # Spark's counters have that suffix, too.
+    name = _COUNT.sub("Number", name.removesuffix(".count").removesuffix(_MEBIBYTES))
+    parts = tuple(part for part in name.split(".") if part)
+    return SourceName(parts, unit) if parts else None
 
 
 class SourceSeries:

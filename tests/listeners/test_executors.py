@@ -232,6 +232,8 @@ def test_what_an_executor_is_given(conf: dict[str, str], expected: tuple[int | N
         ("jvm.G1-Young-Generation.time", "Status.JVM.GarbageCollector.G1-Young-Generation.Time", "ms"),
         ("JVMCPU.jvmCpuTime", "Status.JVM.CPU.Time", "ns"),
         ("executor.bytesRead.count", "executor.bytesRead", ""),
+        ("executor.shuffleMergedFetchFallbackCount.count", "executor.shuffleMergedFetchFallbackNumber", ""),
+        ("BlockManager.memory.memUsed_MB", "BlockManager.memory.memUsed", "MiBy"),
         ("MySource.queue.depth", "MySource.queue.depth", ""),
         ("ExecutorMetrics.JVMHeapMemory", None, ""),
         ("jvm.heap.used", None, ""),
