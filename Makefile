@@ -53,6 +53,7 @@ smoke35: setup35 ## Run the live tests on PySpark 3.5 (9 min)
 	@$(MAKE) --no-print-directory archive VENV=.venv-3.5
 	.venv-3.5/bin/python -m pytest tests/integration/test_live.py \
 	  tests/integration/test_process_end.py tests/integration/test_same_events.py \
+	  tests/integration/test_executors.py \
 	  tests/history/test_store.py::test_another_sla_and_a_window \
 	  tests/lineage/test_job_events.py \
 	  tests/ctas/test_session_tables.py tests/ctas/test_hive.py \

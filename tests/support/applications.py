@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -89,12 +90,21 @@ class App:
             raise AssertionError(
                 f"it did not end within {timeout_s} s:\n{self._err.read_text()[-3000:]}"
             ) from None
-        return AppRun(self.process.returncode, self._out.read_text(), self._err.read_text())
+        err = self._err.read_text()
+        _check_form_of_messages(err)
+        return AppRun(self.process.returncode, self._out.read_text(), err)
 
     def kill(self) -> None:
         """End it and all its children by force."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+
+
+def _check_form_of_messages(err: str) -> None:
+    """Each line with which the framework speaks up says who speaks, how serious it is, and a sentence."""
+    ours = [line for line in err.splitlines() if re.match(r"\W*spark[-_]events\b", line, re.IGNORECASE)]
+    odd = [line for line in ours if not re.match(r"spark-events: (WARNING|ERROR|CRITICAL): \S", line)]
+    assert odd == []
 
 
 def cli(*arguments: str) -> list[str]:

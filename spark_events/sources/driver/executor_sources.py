@@ -12,7 +12,7 @@ from spark_events.listeners.spark_records import EXECUTOR_SOURCES
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 from spark_events.sources.driver.metrics_receiver import CAUSES, MetricsReceiver
-from spark_events.spark.metrics_sink import DRIVER_SINK, NAMESPACE, missing_lines
+from spark_events.spark.metrics_sink import DRIVER_SINK, NAMESPACE
 
 _EVERY_S = 1.0
 _LINGER_S = 10.0
@@ -62,19 +62,21 @@ class ExecutorSources:
 
 
 def open_executor_sources(
-    conf: Mapping[str, str], app_id: str, ports: range, token: str, registry: Registry, app_name: str
+    conf: Mapping[str, str], app_id: str, app_name: str, registry: Registry
 ) -> ExecutorSources | None:
     """Return what receives the metrics that Spark has been told to send; None if it has not, or not to us.
 
     Args:
         conf: of the SparkContext; Spark read it before anybody could attach.
-        app_id: of the application.
-        ports: as configured for the receiver.
-        token: as configured.
+        app_id, app_name: of the application.
+        registry: has the counters of what is dropped.
     """
     port = conf.get(f"{DRIVER_SINK}port", "")
     if not port.isdigit():
-        logger.warning("%s", missing_lines(conf, ports, token))
+        logger.warning(
+            "spark.metrics.executors.sink.port: Spark has not been told to send its metrics there; start the "
+            "application with spark-events run, or add the lines that spark-events check prints"
+        )
         return None
     prefix = ".".join(filter(None, (conf.get(f"{DRIVER_SINK}prefix"), _namespace(conf) or app_id)))
     address = conf.get("spark.driver.bindAddress") or conf.get(f"{DRIVER_SINK}host", "")

@@ -54,10 +54,8 @@ class DriverSource:
             self._sources = open_executor_sources(
                 dict(spark_context.getConf().getAll()),
                 str(spark_context.applicationId),
-                settings.sink_ports,
-                settings.sink_token or "",
-                registry,
                 str(spark_context.appName),
+                registry,
             )
         # An ApplicationEnd that waits, for a limited time, for the plans of the last statements.
         self._held_end: Record | None = None
