@@ -53,10 +53,16 @@ class Executor:
 
 
 class ExecutorListener:
-    """Follows the executors of one application."""
+    """Follows the executors of one application.
 
-    def __init__(self, context: ListenerContext) -> None:
+    Args:
+        context: shared by the listeners.
+        has_metrics: whether anybody reports metrics; a replay has none.
+    """
+
+    def __init__(self, context: ListenerContext, has_metrics: bool) -> None:
         self._context = context
+        self._has_metrics = has_metrics
         self._executors: dict[str, Executor] = {}
         self._driver: Executor | None = None
         self._driver_host = ""
@@ -179,7 +185,7 @@ class ExecutorListener:
         _raise_peaks(executor, gauges)
         if executor is not self._driver:
             self._all.take(gauges, grown)
-        if executor.series is None and self._has_room():
+        if executor.series is None and self._has_metrics and self._has_room():
             executor.series = series = ExecutorSeries(self._group_of(executor))
             self._shown += 1
             self._series.begun(executor.id, 0, lambda: series.group)

@@ -184,7 +184,10 @@ class SparkListeners:
             return place if of_query else executions.place_of_job(properties) or context.traces.application
 
         jobs = SparkJobListener(context, place_of_job)
-        stages, executors = StageListener(context, jobs), ExecutorListener(context)
+        stages, executors = (
+            StageListener(context, jobs),
+            ExecutorListener(context, self._registry.has_reporters(METRICS)),
+        )
         tables = TableTransactionListener(context)
         self._tickers = (queries.tick, jobs.tick, stages.tick, executors.tick)
         ends = (queries.on_application_end, executions.on_application_end, self._application.on_end)
