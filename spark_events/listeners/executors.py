@@ -127,9 +127,9 @@ class ExecutorListener:
             if executor is None:
                 continue
             if not executor.beats:
-                told = {AS_HEARTBEAT[name]: int(values[name]) for name in AS_HEARTBEAT if name in values}
-                if told:
-                    self._take(executor, {**executor.gauges, **read_gauges(told)}, executor.totals)
+                memory = {AS_HEARTBEAT[name]: int(values[name]) for name in AS_HEARTBEAT if name in values}
+                if memory:
+                    self._take(executor, {**executor.gauges, **read_gauges(memory)}, executor.totals)
             if executor.series is not None:
                 executor.series.take_sources(values)
 

@@ -37,6 +37,7 @@ OF_TYPE = {
     "map": "a:b",
     "choice": "newest",
     "scope format": "<app_name>.x",
+    "ports": "9270-9279",
 }
 
 
