@@ -49,7 +49,7 @@ test: check archive ## Run all checks and tests (about 20 min on two cores); wha
 soak: archive ## Run what guards against rarities (over an hour): long outages, fifty killed drivers, all races and TPC queries
 	$(BIN)/python $(PYTEST) -m 'soak or thorough' $(PYTEST_ARGS)
 
-smoke35: setup35 ## Run the live tests on PySpark 3.5 (9 min)
+smoke35: setup35 ## Run the live tests on PySpark 3.5 (10 min)
 	@$(MAKE) --no-print-directory archive VENV=.venv-3.5
 	.venv-3.5/bin/python -m pytest tests/integration/test_live.py \
 	  tests/integration/test_process_end.py tests/integration/test_same_events.py \
