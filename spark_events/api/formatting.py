@@ -30,11 +30,13 @@ def size(size_bytes: float | None) -> str:
     """Return ``512 bytes``, ``1.5 MiB`` or ``2 GiB``; an empty text for None."""
     if size_bytes is None:
         return ""
-    for exponent, unit in reversed(list(enumerate(("bytes", "KiB", "MiB", "GiB", "TiB")))):
-        if size_bytes >= 1 << 10 * exponent or exponent == 0:
-            number = round(size_bytes / (1 << 10 * exponent), 1)
-            return f"{number:.0f} {unit}" if number.is_integer() else f"{number} {unit}"
-    raise AssertionError("unreachable")
+    number, unit = float(size_bytes), "bytes"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if number < 1 << 10:
+            break
+        number, unit = number / (1 << 10), larger
+    rounded = round(number, 1)
+    return f"{rounded:.0f} {unit}" if rounded.is_integer() else f"{rounded} {unit}"
 
 
 def moment(ms: int | None) -> str:

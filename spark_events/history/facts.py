@@ -200,11 +200,13 @@ def _classified(events: DataFrame, times: PossibleTimes) -> DataFrame:
 
 def _text(name: str, key: str, attributes: Any) -> Any:
     """Return a text of a fact; the failure of an executor is told by attributes of its own."""
-    of_executor = {"error_class": attributes["reason"], "message": _loss_of_executor(attributes)}
-    if name not in of_executor:
-        return attributes[key].alias(name)
+    text = attributes[key]
     lost = F.col("event_name") == EXECUTOR_LOST
-    return F.when(lost, of_executor[name]).otherwise(attributes[key]).alias(name)
+    if name == "error_class":
+        text = F.when(lost, attributes["reason"]).otherwise(text)
+    elif name == "message":
+        text = F.when(lost, _loss_of_executor(attributes)).otherwise(text)
+    return text.alias(name)
 
 
 def _loss_of_executor(attributes: Any) -> Any:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from spark_events.api import Counter, Gauge, MetricGroup
-from spark_events.api.metric_group import M
 from spark_events.listeners.executor_sources import SourceSeries
+from spark_events.runtime.scope import register_below
 
 Values = Mapping[str, int]
 """Measurements by Spark's names (``ExecutorMetricType``), in bytes and ms."""
@@ -162,21 +162,16 @@ class ExecutorSeries:
         for measure in gauges:
             if measure not in self._registered:
                 self._registered.add(measure)
-                self._register(measure, Gauge(self._reading(measure), measure.unit, measure.description))
+                gauge = Gauge(self._reading(measure), measure.unit, measure.description)
+                register_below(self.group, measure.path, gauge)
         for measure, by in grown.items():
             if measure not in self._counters:
                 counter = Counter(measure.unit, measure.description)
-                self._counters[measure] = self._register(measure, counter)
+                self._counters[measure] = register_below(self.group, measure.path, counter)
             self._counters[measure].inc(by)
 
     def _reading(self, measure: Measure) -> Callable[[], int | None]:
         return lambda: self._gauges.get(measure)
-
-    def _register(self, measure: Measure, metric: M) -> M:
-        group = self.group
-        for name in measure.path[:-1]:
-            group = group.add_group(name)
-        return group.register(measure.path[-1], metric)
 
 
 class AllExecutorSeries:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from spark_events.api import Gauge, MetricGroup
+from spark_events.runtime.scope import register_below
 
 _MEMORY = ("Status", "JVM", "Memory")
 _MEANT = {"heap": "Heap", "non-heap": "NonHeap", "total": "Total"}
@@ -89,8 +90,5 @@ class SourceSeries:
                 self._register(name, place)
 
     def _register(self, name: str, place: SourceName) -> None:
-        group = self._group
-        for part in place.path[:-1]:
-            group = group.add_group(part)
         described = f"{name} of Spark's metrics system."
-        group.register(place.path[-1], Gauge(lambda: self._values[name], place.unit, described))
+        register_below(self._group, place.path, Gauge(lambda: self._values[name], place.unit, described))

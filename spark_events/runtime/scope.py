@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from spark_events.api import EventBuilder, Gauge, Metric, MetricGroup, SpanBuilder
@@ -173,6 +173,13 @@ def register_gauges(group: MetricGroup, readings: Mapping[str, Reading]) -> None
     """Register a gauge of each name."""
     for name, (read, unit, description) in readings.items():
         group.register(name, Gauge(read, unit, description))
+
+
+def register_below(group: MetricGroup, path: Sequence[str], metric: M) -> M:
+    """Register a metric under the last name of a path, in the groups that the others name."""
+    for name in path[:-1]:
+        group = group.add_group(name)
+    return group.register(path[-1], metric)
 
 
 class ReporterGroupView(ReadOnlyGroup):

@@ -39,8 +39,9 @@ class StartUp:
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """Everything that handles the records of one application."""
+    """Everything that handles the records of one application, and the configuration it was made from."""
 
+    conf: Mapping[str, str]
     registry: Registry
     listeners: SparkListeners
     settings: ListenerSettings
@@ -105,7 +106,7 @@ def assemble(
         start_up.spark_version,
         job_handlers(conf, registry, start_up.with_plans),
     )
-    return Assembly(registry, listeners, settings)
+    return Assembly(conf, registry, listeners, settings)
 
 
 def start_reporters(registry: Registry, open_within_ms: int | None, close_within_ms: int) -> None:

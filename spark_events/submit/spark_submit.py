@@ -11,7 +11,7 @@ import os
 import secrets
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from spark_events.api import ConfigError
@@ -78,7 +78,8 @@ def submit_command(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]
     """
     options, application = _split(arguments)
     _refuse_other_languages(options, application)
-    _refuse_cluster_mode(options)
+    conf = _configuration(options)
+    _refuse_cluster_mode(options, conf)
     environment = dict(os.environ)
     # The user's interpreter would replace ours; the launcher continues in it later.
     theirs = [option for option in options if _conf_of(option)[0] == DRIVER_PYTHON]
@@ -92,7 +93,7 @@ def submit_command(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]
         "--conf",
         f"{DRIVER_PYTHON}={_launcher()}",
         *kept,
-        *_sink_options(options),
+        *_sink_options(conf),
         *application,
     ], environment
 
@@ -131,9 +132,8 @@ def _configuration(options: Sequence[tuple[str, ...]]) -> dict[str, str]:
     return conf | {"spark.master": masters[-1]} if masters else conf
 
 
-def _sink_options(options: Sequence[tuple[str, ...]]) -> list[str]:
+def _sink_options(conf: Mapping[str, str]) -> list[str]:
     """Return the options that let Spark's own metrics system send to the driver, if that is asked for."""
-    conf = _configuration(options)
     settings, _ = read_settings(conf)
     if settings.sink_ports is None or f"{DRIVER_SINK}port" in conf:
         return []
@@ -142,10 +142,9 @@ def _sink_options(options: Sequence[tuple[str, ...]]) -> list[str]:
     return [word for key, value in sink.items() for word in ("--conf", f"{key}={value}")]
 
 
-def _refuse_cluster_mode(options: Sequence[tuple[str, ...]]) -> None:
+def _refuse_cluster_mode(options: Sequence[tuple[str, ...]], conf: Mapping[str, str]) -> None:
     given = [_value_of(option, "--deploy-mode") for option in options]
-    configured = _configuration(options).get("spark.submit.deployMode")
-    chosen = next(filter(None, (*reversed(given), configured)), "client")
+    chosen = next(filter(None, (*reversed(given), conf.get("spark.submit.deployMode"))), "client")
     if chosen == "cluster":
         raise ConfigError(
             "deploy mode 'cluster': spark-events run works in client mode; in cluster mode, call "

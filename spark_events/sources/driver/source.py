@@ -18,7 +18,7 @@ from spark_events.sources.driver.bridge import DriverBridge
 from spark_events.sources.driver.bridge_metrics import BridgeMetrics
 from spark_events.sources.driver.executor_sources import ExecutorSources, open_executor_sources
 from spark_events.sources.driver.process_exit import PROCESS_EXIT
-from spark_events.sources.driver.state import DriverState, Record
+from spark_events.sources.driver.state import DriverState, Record, environment_of
 
 _BATCH = 1_000
 _WAIT_MS = 500
@@ -42,6 +42,7 @@ class DriverSource:
         self._registry = registry = assembly.registry
         self._listeners = assembly.listeners
         self._settings = settings = assembly.settings
+        self._conf = assembly.conf
         self._driver = DriverState(spark_context)
         self._bridge = DriverBridge(
             spark_context, settings.bridge_queue_bytes, settings.bridge_drop_oldest, settings.close_timeout_ms
@@ -52,7 +53,7 @@ class DriverSource:
         self._sources: ExecutorSources | None = None
         if settings.sink_ports is not None:
             self._sources = open_executor_sources(
-                dict(spark_context.getConf().getAll()),
+                assembly.conf,
                 str(spark_context.applicationId),
                 str(spark_context.appName),
                 registry,
@@ -72,7 +73,7 @@ class DriverSource:
         now = now_ms()
         self._listeners.on_record(self._driver.application_start())
         driver = self._driver
-        self._listeners.on_record(driver.environment(), now)
+        self._listeners.on_record(environment_of(self._conf), now)
         for record in chain(driver.executors(), driver.running_queries(now), driver.running_jobs()):
             self._listeners.on_record(record, now)
         self._thread.start()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from spark_events.listeners import memory_limits
@@ -25,6 +25,12 @@ def attempt_id(scala_context: Any) -> str:
     """Return YARN's attempt id of a (Scala) SparkContext's application; empty without YARN."""
     attempt = scala_context.applicationAttemptId()
     return str(attempt.get()) if attempt.isDefined() else ""
+
+
+def environment_of(conf: Mapping[str, str]) -> Record:
+    """Return the EnvironmentUpdate that was posted before anybody could attach: what executors are given."""
+    keys = (*memory_limits.KEYS, DRIVER_HOST)
+    return {"Event": ENVIRONMENT_UPDATE, "Spark Properties": {key: conf[key] for key in keys if key in conf}}
 
 
 class DriverState:
@@ -51,13 +57,6 @@ class DriverState:
             "User": self._scala_context.sparkUser(),
             "App Attempt ID": attempt_id(self._scala_context),
         }
-
-    def environment(self) -> Record:
-        """Return the EnvironmentUpdate that was posted then, with what is configured for memory."""
-        configured = self._scala_context.conf()
-        keys = (*memory_limits.KEYS, DRIVER_HOST)
-        given = {key: configured.get(key) for key in keys if configured.contains(key)}
-        return {"Event": ENVIRONMENT_UPDATE, "Spark Properties": given}
 
     def executors(self) -> Iterator[Record]:
         """Yield an ExecutorAdded for each executor that lives already, from Spark's status store."""
