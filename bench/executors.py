@@ -7,7 +7,6 @@ measured in turn, and subtracted.
 
 from __future__ import annotations
 
-import os
 import resource
 import socket
 import statistics
@@ -15,9 +14,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
+from bench.process_cpu import process_cpu_s
 from bench.table import machine, write
 from spark_events.api import ApplicationInfo
 from spark_events.listeners import spark_records
@@ -63,11 +62,6 @@ def _listeners() -> tuple[Registry, SparkListeners]:
     return registry, listeners
 
 
-def _cpu_of_jvm_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def _heartbeats(context: Any) -> list[Any]:
     """Return a heartbeat of each executor, with measurements for each of its stages."""
     jvm, gateway = context._jvm, context._gateway
@@ -99,14 +93,14 @@ def _rounds_of_heartbeats() -> Iterator[float]:
     pid = int(session.sparkContext._jvm.java.lang.ProcessHandle.current().pid())
 
     def cpu_s(call: Callable[[Any], object]) -> float:
-        began = _cpu_of_jvm_s(pid) + time.process_time()
+        began = process_cpu_s(pid) + time.process_time()
         for number, beat in enumerate(beats):
             call(beat)
             if number % (_EXECUTORS // _WITHIN_S) == 0:
                 time.sleep(1.0)  # as in a driver, where Python asks for records once a second
                 for received_ms, record in bridge.drain(1_000, 0):
                     listeners.on_record(record, received_ms)
-        return _cpu_of_jvm_s(pid) + time.process_time() - began
+        return process_cpu_s(pid) + time.process_time() - began
 
     for _ in range(_ROUNDS + _WARM_UP):
         yield -cpu_s(bridge.java.equals) + cpu_s(bridge.java.onExecutorMetricsUpdate)

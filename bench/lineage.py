@@ -8,7 +8,6 @@ alone.
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bench.process_cpu import process_cpu_s
 from bench.table import ROOT, machine, write
 from tests.support.tpc import load
 
@@ -143,12 +143,7 @@ def _measure(spark: Any, queries: list[str], folder: str, attached: bool) -> dic
     spark.stop()
     if attached:
         attachment.wait_closed()
-    return {"wall_s": wall, "cpu_s": _cpu_s(jvm) + time.process_time()}
-
-
-def _cpu_s(process: int) -> float:
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return {"wall_s": wall, "cpu_s": process_cpu_s(jvm) + time.process_time()}
 
 
 def _large_plan() -> str:

@@ -9,7 +9,6 @@ looked for, and whole processes one after the other would show the drift alone.
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import statistics
 import sys
@@ -17,10 +16,10 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from bench import table
+from bench.process_cpu import process_cpu_s
 from bench.sink import Sink
 
 WAYS = ("none", "all three", "callback listener")
@@ -111,10 +110,9 @@ class Driver:
         return {way: [sum(values) for values in zip(*(s[way] for s in slices), strict=True)] for way in ways}
 
     def _clocks(self) -> list[float]:
-        fields = Path(f"/proc/{self.jvm_pid}/stat").read_text().rsplit(")", 1)[1].split()
-        jvm = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
         usage = resource.getrusage(resource.RUSAGE_SELF)
-        return [jvm, usage.ru_utime + usage.ru_stime, time.monotonic(), self._bridge_cpu_s()]
+        python_s = usage.ru_utime + usage.ru_stime
+        return [process_cpu_s(self.jvm_pid), python_s, time.monotonic(), self._bridge_cpu_s()]
 
     def _bridge_cpu_s(self) -> float:
         threads = self.context._jvm.java.lang.management.ManagementFactory.getThreadMXBean()
