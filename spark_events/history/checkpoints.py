@@ -1,4 +1,4 @@
-"""The checkpoints of each query, in time or late according to the SLA.
+"""The checkpoints of a query, in time or late according to the SLA.
 
 A checkpoint is late by its duration if its micro-batch took longer than the SLA. It is late by its gap if it
 was owed for longer than the SLA: since the last one, even while the query was down, but not while it was idle
@@ -8,187 +8,298 @@ was owed within its own application (``owedMs``); across applications, this modu
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from spark_events.history.facts import CHECKPOINT, OVERDUE, date_of
-from spark_events.history.sla import Sla as Sla  # where docs/history.md imports it from
-from spark_events.history.timeline import DOWN, STOPPED, transitions
+from spark_events.history.dialect import sql_text
+from spark_events.history.facts import CHECKPOINT, OVERDUE, Fact, day_of
+from spark_events.history.plausible import DAY_MS
+from spark_events.history.sla import Sla
+from spark_events.history.timeline import DOWN, STOPPED, Interval, Transition
 
-QUERY = ("app_name", "query_name")
-_COUNTS = ("completed", "failed", "late_by_duration", "late_by_gap", "late")
+SUMS = {
+    "day": "BIGINT",
+    "app_name": "STRING",
+    "query_name": "STRING",
+    "app_id": "STRING",
+    "completed": "BIGINT",
+    "failed": "BIGINT",
+    "late_by_duration": "BIGINT",
+    "late_by_gap": "BIGINT",
+    "late": "BIGINT",
+    "worst_duration_ms": "BIGINT",
+    "worst_gap_ms": "BIGINT",
+    "duration_sum_ms": "BIGINT",
+    "first_ms": "BIGINT",
+    "first_owed_ms": "BIGINT",
+    "first_duration_ms": "BIGINT",
+    "last_ms": "BIGINT",
+    "heard_ms": "BIGINT",
+}
+"""The sums of the checkpoints of a query on a day within one application, and their types."""
+FIGURES = {
+    "sla_ms": "BIGINT",
+    "completed": "BIGINT",
+    "failed": "BIGINT",
+    "late_by_duration": "BIGINT",
+    "late_by_gap": "BIGINT",
+    "overdue": "BOOLEAN",
+    "met": "BIGINT",
+    "met_percent": "DOUBLE",
+    "worst_duration_ms": "BIGINT",
+    "worst_gap_ms": "BIGINT",
+    "mean_duration_ms": "DOUBLE",
+}
+"""The columns of the checkpoints of a query, and of its days, and their types."""
+Row = dict[str, Any]
+_MOST_OWED_MS = 10**11
+_FIRST, _LAST, _STOP = range(3)
+"""Within one ms, a checkpoint comes before that of another application, and before the query's end."""
 
 
-def checkpoint_days(facts: DataFrame, sla: Sla, since_ms: int | None = None) -> DataFrame:
-    """Sum up the checkpoints of each day, as far as that day's facts allow.
+class DaySums(NamedTuple):
+    """``SUMS``, and whether they count.
+
+    Attributes:
+        day: in UTC, in days since the epoch.
+        app_id: of the application; empty where its events said none.
+        completed, failed, late_by_duration, late_by_gap, late: counts; the last is late by either.
+        worst_duration_ms, worst_gap_ms, duration_sum_ms: of the completed ones; None where there are none.
+        first_ms, first_owed_ms, first_duration_ms: of the first one that was completed.
+        last_ms: when the last was completed.
+        heard_ms: when the last of all was.
+        counted: whether they are within the period of the history.
+        overdue: whether they stand for a checkpoint that is overdue at the end.
+    """
+
+    day: int
+    app_name: str
+    query_name: str
+    app_id: str
+    completed: int = 0
+    failed: int = 0
+    late_by_duration: int = 0
+    late_by_gap: int = 0
+    late: int = 0
+    worst_duration_ms: int | None = None
+    worst_gap_ms: int | None = None
+    duration_sum_ms: int | None = None
+    first_ms: int | None = None
+    first_owed_ms: int | None = None
+    first_duration_ms: int | None = None
+    last_ms: int | None = None
+    heard_ms: int = 0
+    counted: bool = True
+    overdue: bool = False
+
+
+def day_sums(facts: str, sla: Sla, since_ms: int = 0) -> str:
+    """Return the SQL that adds up the checkpoints of each day, as far as that day's facts allow.
 
     Args:
-        facts: of ``facts.SCHEMA``, each once; whole days.
+        facts: a relation of ``facts.COLUMNS``, each once; whole days.
         sla: the limit.
-        since_ms: in ms since the epoch; a day that begins before it is summed up in two parts.
+        since_ms: in ms since the epoch; a day that begins before it is added up in two parts.
 
     Returns:
-        ``date``, ``app_name``, ``query_name``, ``app_id``; ``counted``: whether it is not before
-        ``since_ms``; ``completed``, ``failed``, ``late_by_duration``, ``late_by_gap``, ``late`` (by either):
-        counts; ``worst_duration_ms``, ``worst_gap_ms``, ``duration_sum_ms``; ``first``: of the completed
-        ones, with ``time_ms``, ``owed_ms``, ``duration_ms``; ``last_ms``: when the last was completed;
-        ``heard_ms``: when the last of all was.
+        A query for the columns of ``DaySums``.
     """
-    checkpoints = (
-        facts.where(F.col("fact") == CHECKPOINT)
-        # If an event does not say how long a checkpoint was owed, take its duration.
-        .withColumn("owed_ms", F.coalesce("owed_ms", "duration_ms"))
-        .withColumn("sla_ms", _sla_ms(sla))
-        .withColumn("counted", F.col("time_ms") >= (since_ms or 0))
-        .withColumn("app_id", F.coalesce("app_id", F.lit("")))
-    )
-    completed = F.col("status") == "COMPLETED"
-    slow, gap = F.col("duration_ms") > F.col("sla_ms"), F.col("owed_ms") > F.col("sla_ms")
-    return checkpoints.groupBy("date", *QUERY, "counted", "app_id").agg(
-        F.count_if(completed).alias("completed"),
-        F.count_if(~completed).alias("failed"),
-        F.count_if(completed & slow).alias("late_by_duration"),
-        F.count_if(completed & gap).alias("late_by_gap"),
-        F.count_if(completed & (slow | gap)).alias("late"),
-        F.max(F.when(completed, F.col("duration_ms"))).alias("worst_duration_ms"),
-        F.max(F.when(completed, F.col("owed_ms"))).alias("worst_gap_ms"),
-        F.sum(F.when(completed, F.col("duration_ms"))).alias("duration_sum_ms"),
-        F.min(F.when(completed, F.struct("time_ms", "owed_ms", "duration_ms"))).alias("first"),
-        F.max(F.when(completed, F.col("time_ms"))).alias("last_ms"),
-        F.max("time_ms").alias("heard_ms"),
-    )
+    # By time; of two in the same ms, the one that was owed for less.
+    order = f"(time_ms - day * {DAY_MS}) * {_MOST_OWED_MS} + least(owed_ms, {_MOST_OWED_MS - 1})"
+    first = f"CASE WHEN done THEN {order} END"
+    return f"""
+        WITH checkpoints AS (
+            SELECT {day_of("time_ms")} AS day, app_name, query_name, coalesce(app_id, '') AS app_id,
+                time_ms >= {since_ms} AS counted, time_ms, duration_ms, status = 'COMPLETED' AS done,
+                -- If an event does not say how long a checkpoint was owed, take its duration.
+                coalesce(owed_ms, duration_ms) AS owed_ms, {_sla_sql(sla)} AS sla_ms
+            FROM {facts} WHERE fact = '{CHECKPOINT}')
+        SELECT day, app_name, query_name, app_id,
+            count(CASE WHEN done THEN 1 END) AS completed,
+            count(CASE WHEN NOT done THEN 1 END) AS failed,
+            count(CASE WHEN done AND duration_ms > sla_ms THEN 1 END) AS late_by_duration,
+            count(CASE WHEN done AND owed_ms > sla_ms THEN 1 END) AS late_by_gap,
+            count(CASE WHEN done AND (duration_ms > sla_ms OR owed_ms > sla_ms) THEN 1 END) AS late,
+            max(CASE WHEN done THEN duration_ms END) AS worst_duration_ms,
+            max(CASE WHEN done THEN owed_ms END) AS worst_gap_ms,
+            CAST(sum(CASE WHEN done THEN duration_ms END) AS BIGINT) AS duration_sum_ms,
+            min(CASE WHEN done THEN time_ms END) AS first_ms,
+            min_by(owed_ms, {first}) AS first_owed_ms,
+            min_by(duration_ms, {first}) AS first_duration_ms,
+            max(CASE WHEN done THEN time_ms END) AS last_ms,
+            max(time_ms) AS heard_ms,
+            counted
+        FROM checkpoints GROUP BY day, app_name, query_name, app_id, counted"""
 
 
-def checkpoint_sums(
-    days: DataFrame, facts: DataFrame, intervals: DataFrame, sla: Sla, until_ms: int
-) -> DataFrame:
-    """Return the sums of each day and application that count, including late gaps between applications.
+def worst_checkpoints(facts: str, queries: Sequence[tuple[str, str]], since_ms: int, bin_ms: int) -> str:
+    """Return the SQL of the worst checkpoint in each part of the time.
 
     Args:
-        days: as of ``checkpoint_days``, of all days.
-        facts: of ``facts.SCHEMA``; those of checkpoints are not needed.
+        facts: a relation of ``facts.COLUMNS``, each once.
+        queries: their application's name and their own.
+        since_ms: the beginning, in ms since the epoch.
+        bin_ms: the length of a part.
+
+    Returns:
+        A query for ``app_name``, ``query_name``, ``time_ms``, ``duration_ms``: of the one that took longest;
+        ``gap_ms``: the longest time that one was owed.
+    """
+    names = ", ".join(f"({sql_text(app)}, {sql_text(query)})" for app, query in queries)
+    return f"""
+        SELECT app_name, query_name, max_by(time_ms, duration_ms) AS time_ms,
+            max(duration_ms) AS duration_ms, max(owed_ms) AS gap_ms
+        FROM {facts} JOIN (VALUES {names}) AS drawn (drawn_app, drawn_query)
+            ON app_name = drawn_app AND query_name = drawn_query
+        WHERE fact = '{CHECKPOINT}' AND status = 'COMPLETED' AND time_ms >= {since_ms}
+        GROUP BY app_name, query_name, floor((time_ms - {since_ms}) / {bin_ms})"""
+
+
+def sums_of_query(
+    days: Iterable[DaySums],
+    facts: Iterable[Fact],
+    intervals: Sequence[Interval],
+    transitions: Iterable[Transition],
+    sla_ms: int,
+    until_ms: int,
+) -> list[DaySums]:
+    """Return the sums of a query that count, with the gaps between its applications.
+
+    Args:
+        days: of the query, of all days.
+        facts: of the query; those of checkpoints are not needed.
         intervals: as of ``timeline.status_intervals``.
-        sla: as given to ``checkpoint_days``.
+        transitions: of the query.
+        sla_ms: the limit.
         until_ms: the end of the known period, in ms since the epoch.
 
     Returns:
-        ``date``, ``app_name``, ``query_name``; the counts, worst values and sum of ``checkpoint_days``;
-        ``overdue``: 1 in the row that stands for a checkpoint that is overdue at the end, else 0.
+        The sums of each day and application; where a checkpoint is overdue at the end, one more that
+        stands for it, of the last day.
     """
-    counted = _over_applications(days, facts, sla).where("counted").withColumn("overdue", F.lit(0))
-    overdue = _overdue(days, facts, intervals, sla, until_ms)
-    return counted.select(*overdue.columns).unionByName(overdue)
+    days = sorted(days, key=lambda sums: (sums.first_ms is None, sums.first_ms, sums.day))
+    owed_since_ms = _owed_since(days, transitions)
+    counted = [_with_gap(sums, owed_since_ms.get(index), sla_ms) for index, sums in enumerate(days)]
+    counted = [sums for sums in counted if sums.counted]
+    last_ms = max((sums.last_ms for sums in days if sums.last_ms is not None), default=None)
+    gap_ms = _overdue_ms(facts, intervals, last_ms, until_ms)
+    if gap_ms is not None and gap_ms > sla_ms:
+        day = until_ms // DAY_MS
+        counted.append(DaySums(day, "", "", "", late_by_gap=1, worst_gap_ms=gap_ms, overdue=True))
+    return counted
 
 
-def checkpoint_sla(sums: DataFrame, sla: Sla, *key: str) -> DataFrame:
-    """Return a row for each ``key``: ``QUERY``, or ``date``, a day in UTC, and ``QUERY``.
+def figures(sums: Sequence[DaySums], sla_ms: int) -> Row:
+    """Return the figures of a query, or of one of its days.
 
     Args:
-        sums: as of ``checkpoint_sums``.
-        sla: as given to it.
-        key: columns of it.
+        sums: as of ``sums_of_query``, or those of a day.
+        sla_ms: as given to it.
 
     Returns:
-        The key; ``sla_ms``; ``completed``, ``failed``, ``late_by_duration``, ``late_by_gap``: counts, the
-        last with the checkpoint that is overdue at the end; ``overdue``: whether one is; ``met``: completed
-        and not late; ``met_percent``: of those completed and the one overdue, null where there is none;
+        ``sla_ms``; ``completed``, ``failed``, ``late_by_duration``, ``late_by_gap``: counts, the last with
+        the checkpoint that is overdue at the end; ``overdue``: whether one is; ``met``: completed and not
+        late; ``met_percent``: of those completed and the one overdue, None where there is none;
         ``worst_duration_ms``, ``worst_gap_ms``, ``mean_duration_ms``.
     """
-    summed = sums.groupBy(*key).agg(
-        *(F.sum(name).alias(name) for name in (*_COUNTS, "duration_sum_ms")),
-        *(F.max(name).alias(name) for name in ("worst_duration_ms", "worst_gap_ms", "overdue")),
-    )
-    owed = F.col("completed") + F.col("overdue")
-    met = F.col("completed") - F.col("late")
-    mean = F.col("duration_sum_ms") / F.when(F.col("completed") > 0, F.col("completed"))
-    return summed.select(
-        *key,
-        _sla_ms(sla).alias("sla_ms"),
-        "completed",
-        "failed",
-        "late_by_duration",
-        "late_by_gap",
-        (F.col("overdue") > 0).alias("overdue"),
-        met.alias("met"),
-        (100 * met / F.when(owed > 0, owed)).alias("met_percent"),
-        "worst_duration_ms",
-        "worst_gap_ms",
-        mean.alias("mean_duration_ms"),
-    )
+    completed = sum(day.completed for day in sums)
+    overdue = any(day.overdue for day in sums)
+    met = completed - sum(day.late for day in sums)
+    duration_ms = sum(day.duration_sum_ms or 0 for day in sums)
+    return {
+        "sla_ms": sla_ms,
+        "completed": completed,
+        "failed": sum(day.failed for day in sums),
+        "late_by_duration": sum(day.late_by_duration for day in sums),
+        "late_by_gap": sum(day.late_by_gap for day in sums),
+        "overdue": overdue,
+        "met": met,
+        "met_percent": 100 * met / (completed + overdue) if completed + overdue else None,
+        "worst_duration_ms": _largest(day.worst_duration_ms for day in sums),
+        "worst_gap_ms": _largest(day.worst_gap_ms for day in sums),
+        "mean_duration_ms": duration_ms / completed if completed else None,
+    }
 
 
-def _sla_ms(sla: Sla) -> Column:
-    """Return the SLA of the query that ``query_name`` names, in ms."""
-    sla_ms = F.lit(sla.default_ms).cast("bigint")
-    for query_name, query_sla_ms in sla.by_query.items():
-        sla_ms = F.when(F.col("query_name") == query_name, F.lit(query_sla_ms)).otherwise(sla_ms)
-    return sla_ms
+def _owed_since(days: Sequence[DaySums], transitions: Iterable[Transition]) -> dict[int, int]:
+    """Return, for the first checkpoint of each application, since when it was owed.
 
-
-def _over_applications(days: DataFrame, facts: DataFrame, sla: Sla) -> DataFrame:
-    """Compute how long an application's first checkpoint was owed, if the previous one failed or died."""
-    of_application = Window.partitionBy(*QUERY, "app_id")
-    is_first = F.col("first.time_ms") == F.min("first.time_ms").over(of_application)
-    days = days.withColumn("is_first", F.coalesce(is_first, F.lit(False)))
-    days = days.join(_owed_since(days, facts), [*QUERY, "app_id"], "left").withColumn("sla_ms", _sla_ms(sla))
-    first, sla_ms = F.col("first"), F.col("sla_ms")
-    gap_ms = first["time_ms"] - F.col("owed_since_ms")
-    late_by_its_event = first["owed_ms"] > sla_ms
-    late_by_duration = first["duration_ms"] > sla_ms
-    newly_late = F.coalesce(F.col("is_first") & (gap_ms > sla_ms) & ~late_by_its_event, F.lit(False))
-    return (
-        days.withColumn("late_by_gap", F.col("late_by_gap") + newly_late.cast("int"))
-        .withColumn("late", F.col("late") + (newly_late & ~late_by_duration).cast("int"))
-        .withColumn("worst_gap_ms", F.greatest("worst_gap_ms", F.when(F.col("is_first"), gap_ms)))
-    )
-
-
-def _owed_since(days: DataFrame, facts: DataFrame) -> DataFrame:
-    """Return the time from which the first checkpoint of each application was owed.
+    Args:
+        days: in the order of their first checkpoints.
 
     Returns:
-        ``app_name``, ``query_name``, ``app_id``; ``owed_since_ms``: the last checkpoint of the application
-        before; null where there is none, or the query was stopped on purpose since.
+        By the index of the sums that have the checkpoint: when the last one of the application before was
+        completed; without those before which there was none, or the query was stopped on purpose.
     """
+    moments = [
+        (change.time_ms, _STOP, 0) for change in transitions if change.status in ("FINISHED", "CANCELED")
+    ]
+    applications: set[str] = set()
+    for index, sums in enumerate(days):
+        if sums.first_ms is None or sums.last_ms is None:
+            continue
+        moments.append((sums.last_ms, _LAST, index))
+        if sums.app_id not in applications:
+            applications.add(sums.app_id)
+            moments.append((sums.first_ms, _FIRST, index))
+    owed_since_ms: dict[int, int] = {}
+    before_ms: int | None = None
+    for time_ms, moment, index in sorted(moments):
+        if moment != _FIRST:
+            before_ms = time_ms if moment == _LAST else None
+        elif before_ms is not None:
+            owed_since_ms[index] = before_ms
+    return owed_since_ms
 
-    def moments(frame: DataFrame, time: str, moment: str) -> DataFrame:
-        return frame.select(*QUERY, "app_id", F.col(time).alias("time_ms"), F.lit(moment).alias("moment"))
 
-    firsts = moments(days.where("is_first"), "first.time_ms", "first")
-    lasts = moments(days.where("last_ms is not null"), "last_ms", "last")
-    stopped = transitions(facts).where("kind = 'query' and status in ('FINISHED', 'CANCELED')")
-    all_moments = firsts.unionByName(lasts).unionByName(moments(stopped, "time_ms", "stop"))
-    # Within one ms, a checkpoint comes before that of another application, and before the query's end.
-    order = F.when(F.col("moment") == "first", 0).when(F.col("moment") == "last", 1).otherwise(2)
-    earlier = Window.partitionBy(*QUERY).orderBy("time_ms", order).rowsBetween(Window.unboundedPreceding, -1)
-    last_or_stop = F.when(F.col("moment") != "first", F.struct("moment", "time_ms"))
-    with_before = all_moments.withColumn("before", F.last(last_or_stop, ignorenulls=True).over(earlier))
-    since_ms = F.when(F.col("before.moment") == "last", F.col("before.time_ms"))
-    return with_before.where("moment = 'first'").select(*QUERY, "app_id", since_ms.alias("owed_since_ms"))
+def _with_gap(sums: DaySums, owed_since_ms: int | None, sla_ms: int) -> DaySums:
+    """Count how long an application's first checkpoint was owed, if the previous one failed or died."""
+    if owed_since_ms is None or sums.first_ms is None:
+        return sums
+    assert sums.first_owed_ms is not None
+    assert sums.first_duration_ms is not None
+    gap_ms = sums.first_ms - owed_since_ms
+    newly_late = gap_ms > sla_ms >= sums.first_owed_ms
+    return sums._replace(
+        late_by_gap=sums.late_by_gap + newly_late,
+        late=sums.late + (newly_late and sums.first_duration_ms <= sla_ms),
+        worst_gap_ms=_largest((sums.worst_gap_ms, gap_ms)),
+    )
 
 
-def _overdue(days: DataFrame, facts: DataFrame, intervals: DataFrame, sla: Sla, until_ms: int) -> DataFrame:
-    """Return the queries whose next checkpoint is overdue at the end, as rows of the last day."""
-    of_queries = intervals.where("kind = 'query'").groupBy(*QUERY)
-    states = of_queries.agg(F.max_by("state", "start_ms").alias("state"))
-    last = days.groupBy(*QUERY).agg(F.max("last_ms").alias("last_ms"))
+def _overdue_ms(
+    facts: Iterable[Fact], intervals: Sequence[Interval], last_ms: int | None, until_ms: int
+) -> int | None:
+    """Return for how long a query's next checkpoint is owed at the end; None if it is not known to be."""
+    state = intervals[-1].state if intervals else STOPPED
+    if state == STOPPED:
+        return None
     # Reported live, as owed for longer than the SLA set at that time.
-    reported = facts.where(F.col("fact") == OVERDUE).groupBy(*QUERY)
-    reported = reported.agg(F.max(F.struct("time_ms", "owed_ms")).alias("reported"))
-    queries = states.where(F.col("state") != STOPPED)
-    queries = queries.join(last, [*QUERY], "left").join(reported, [*QUERY], "left")
-    still_owed = F.coalesce(F.col("reported.time_ms") > F.col("last_ms"), F.col("reported").isNotNull())
-    since_ms = F.when(still_owed, F.col("reported.time_ms") - F.col("reported.owed_ms")).when(
-        F.col("state") == DOWN, F.col("last_ms")
+    reports = [
+        (fact.time_ms, fact.owed_ms) for fact in facts if fact.fact == OVERDUE and fact.owed_ms is not None
+    ]
+    reported_ms, owed_ms = max(reports, default=(0, 0))
+    if reports and (last_ms is None or reported_ms > last_ms):
+        return until_ms - (reported_ms - owed_ms)
+    return until_ms - last_ms if state == DOWN and last_ms is not None else None
+
+
+def by_day(sums: Iterable[DaySums]) -> Iterator[tuple[int, list[DaySums]]]:
+    """Yield the days of some sums, in order, each with its own."""
+    days: dict[int, list[DaySums]] = defaultdict(list)
+    for of_day in sums:
+        days[of_day.day].append(of_day)
+    yield from sorted(days.items())
+
+
+def _largest(numbers: Iterable[int | None]) -> int | None:
+    return max((number for number in numbers if number is not None), default=None)
+
+
+def _sla_sql(sla: Sla) -> str:
+    """Return the SQL of the SLA of the query that ``query_name`` names, in ms."""
+    cases = "".join(
+        f" WHEN query_name = {sql_text(name)} THEN {sla_ms}" for name, sla_ms in sla.by_query.items()
     )
-    overdue = queries.withColumn("worst_gap_ms", F.lit(until_ms) - since_ms)
-    none = F.lit(None).cast("bigint")
-    return overdue.where(F.col("worst_gap_ms") > _sla_ms(sla)).select(
-        date_of(F.lit(until_ms)).alias("date"),
-        *QUERY,
-        *(F.lit(int(name == "late_by_gap")).alias(name) for name in _COUNTS),
-        none.alias("worst_duration_ms"),
-        "worst_gap_ms",
-        none.alias("duration_sum_ms"),
-        F.lit(1).alias("overdue"),
-    )
+    return f"CASE{cases} ELSE {sla.default_ms} END" if cases else str(sla.default_ms)

@@ -1,36 +1,67 @@
-"""The facts of a history, made from stored events: typed, without duplicates; the rest is counted."""
+"""The facts of a history: the SQL that makes them from stored events, and why an event is none."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-from pyspark.sql import DataFrame, Observation, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
+from typing import NamedTuple
 
 from spark_events.api import JobStatus
+from spark_events.history.dialect import Dialect
 from spark_events.history.plausible import DAY_MS, PossibleTimes
-from spark_events.history.stored_events import read_stored_events
 from spark_events.listeners.executor_ends import EXPECTED
 
 STATUS, CHECKPOINT, FAILURE = "status", "checkpoint", "failure"
-OVERDUE, LOSS, SEEN = "overdue", "loss", "seen"
-"""The kinds of facts; ``seen`` says no more than that an application lived."""
-SCHEMA = (
-    "fact string, date date, event_id string, time_ms bigint, kind string, app_name string, app_id string, "
-    "attempt string, query_name string, run_id string, status string, checkpoint_id bigint, "
-    "duration_ms bigint, owed_ms bigint, full_size bigint, rows bigint, error_class string, "
-    "exception_type string, message string, labels string, count bigint"
-)
-"""Of the facts. ``time_ms`` is since the epoch, ``date`` its day in UTC, ``full_size`` in bytes."""
-_COLUMNS = [column.split()[0] for column in SCHEMA.split(", ")]
-EXECUTOR_LOST = "ExecutorLostEvent"
+EXECUTOR, OVERDUE, LOSS, ISSUE, SEEN = "executor", "overdue", "loss", "issue", "seen"
+"""The kinds of facts.
+
+``failure`` includes executors that were lost, ``executor`` is one that somebody wanted gone, ``seen`` says no
+more than that an application lived.
+"""
+COLUMNS = {
+    "fact": "STRING",
+    "event_id": "STRING",
+    "time_ms": "BIGINT",
+    "kind": "STRING",
+    "app_name": "STRING",
+    "app_id": "STRING",
+    "attempt": "STRING",
+    "query_name": "STRING",
+    "run_id": "STRING",
+    "status": "STRING",
+    "checkpoint_id": "BIGINT",
+    "duration_ms": "BIGINT",
+    "owed_ms": "BIGINT",
+    "full_size": "BIGINT",
+    "input_rows": "BIGINT",
+    "error_class": "STRING",
+    "exception_type": "STRING",
+    "message": "STRING",
+    "labels": "STRING",
+    "dropped": "BIGINT",
+    "executor_id": "STRING",
+    "host": "STRING",
+    "lifetime_ms": "BIGINT",
+    "heap_highest": "BIGINT",
+    "heap_limit": "BIGINT",
+    "issue": "STRING",
+    "subject": "STRING",
+    "advice": "STRING",
+    "lost_ms": "BIGINT",
+    "lost_bytes": "BIGINT",
+}
+"""Of the facts, and their types. ``time_ms`` is since the epoch; ``full_size``, and of the heap, in bytes."""
+_OF_SEEN = ("fact", "time_ms", "app_name", "app_id", "attempt", "query_name")
+_EXECUTOR_LOST = "ExecutorLostEvent"
+_IS_EXECUTOR = f"event_name = '{_EXECUTOR_LOST}'"
+_PERFORMANCE_ISSUE = "PerformanceIssueEvent"
+_IS_ISSUE = f"event_name = '{_PERFORMANCE_ISSUE}'"
 _FACT_OF_EVENT = {
     "JobStatusChangeEvent": STATUS,
     "CheckpointEvent": CHECKPOINT,
     "JobFailureEvent": FAILURE,
-    EXECUTOR_LOST: FAILURE,
+    _EXECUTOR_LOST: FAILURE,
+    _PERFORMANCE_ISSUE: ISSUE,
     "CheckpointOverdueEvent": OVERDUE,
     "RecordsDroppedEvent": LOSS,
     "AllSubtasksStatusChangeEvent": SEEN,
@@ -42,8 +73,13 @@ _NUMBERS = {
     "duration_ms": ("durationMs", 0, _MOST_MS),
     "owed_ms": ("owedMs", 0, _MOST_MS),
     "full_size": ("fullSize", -1, _MOST),
-    "rows": ("numInputRows", 0, _MOST),
-    "count": ("count", 0, _MOST),
+    "input_rows": ("numInputRows", 0, _MOST),
+    "dropped": ("count", 0, _MOST),
+    "lifetime_ms": ("lifetimeMs", 0, _MOST_MS),
+    "heap_highest": ("heapUsed.highest", 0, _MOST),
+    "heap_limit": ("memoryLimit.heap", 0, _MOST),
+    "lost_ms": ("lostMs", 0, _MOST_MS),
+    "lost_bytes": ("lostBytes", 0, _MOST),
 }
 """The attribute of each number, and the least and the most that it may be, so that no sum is too large."""
 _TEXTS = {
@@ -53,11 +89,17 @@ _TEXTS = {
     "attempt": "app_attempt_id",
     "query_name": "query_name",
     "run_id": "run_id",
-    "error_class": "errorClass",
     "exception_type": "exception.type",
-    "message": "exception.message",
+    "executor_id": "executor_id",
+    "host": "host",
+    "issue": "issue",
+    "subject": "subject",
+    "advice": "advice",
 }
-_LABEL = "failureLabel."
+_OF_EXECUTORS = ("executor_id", "host", "lifetime_ms", "heap_highest", "heap_limit")
+"""The columns that executors have alone."""
+_OF_ISSUES = ("issue", "subject", "advice", "lost_ms", "lost_bytes")
+"""The columns that performance issues have alone."""
 _MESSAGE_CHARACTERS = 500
 PROBLEMS = {
     "unreadable": "lines that are no JSON, or not such as events are",
@@ -69,6 +111,36 @@ PROBLEMS = {
     "duration": "checkpoints without a status or a duration",
 }
 """Why a record is not used."""
+
+
+class Fact(NamedTuple):
+    """A fact as the tables need it, but for single checkpoints; see ``COLUMNS``."""
+
+    app_name: str
+    fact: str
+    kind: str | None
+    query_name: str | None
+    app_id: str | None
+    attempt: str | None
+    run_id: str | None
+    status: str | None
+    time_ms: int
+    event_id: str
+    owed_ms: int | None
+    error_class: str | None
+    exception_type: str | None
+    labels: str | None
+    message: str | None
+    executor_id: str | None
+    host: str | None
+    lifetime_ms: int | None
+    heap_highest: int | None
+    heap_limit: int | None
+    issue: str | None
+    subject: str | None
+    advice: str | None
+    lost_ms: int | None
+    lost_bytes: int | None
 
 
 @dataclass
@@ -96,179 +168,149 @@ class Reading:
     times: PossibleTimes = field(default_factory=PossibleTimes)
 
 
-class FactReader:
-    """Reads the facts at some paths; the outcome is known once an action has read them.
+def classified(events: str, dialect: Dialect, times: PossibleTimes) -> str:
+    """Return the SQL that gives all records as facts.
 
     Args:
-        paths: as ``read_stored_events`` takes them.
+        events: a relation with ``event_id``, ``event_name``: texts, null where the record lacks them;
+            ``time_ms``: since the epoch; ``attributes``: map of texts; ``file``: that has the record;
+            ``unreadable``: whether it is not such as events are; ``other``: whether it is of another kind, a
+            span or a metric.
+        dialect: of the database.
+        times: the possible ones.
 
-    Attributes:
-        facts: of ``SCHEMA``, not yet each once.
-
-    Raises:
-        ConfigError: there is nothing at a path.
+    Returns:
+        A query for ``COLUMNS``, and ``file``; ``problem``: a key of ``PROBLEMS`` where the record cannot be
+        used; ``odd_numbers``: how many of its values are no numbers; ``own``: whether it is a user's event.
     """
-
-    def __init__(self, spark: SparkSession, paths: Sequence[str], times: PossibleTimes) -> None:
-        self._times = times
-        self._observed = Observation("reading")
-        rows = _classified(read_stored_events(spark, paths), times)
-        metrics = [
-            F.count(F.lit(1)).alias("records"),
-            F.count(F.when(F.col("problem").isNull() & (F.col("fact") != SEEN), True)).alias("facts"),
-            F.coalesce(F.sum("odd_numbers"), F.lit(0)).alias("odd_numbers"),
-            F.count(F.when(F.col("problem").isNull() & F.col("own"), True)).alias("own"),
-        ]
-        for problem in PROBLEMS:
-            file = F.when(F.col("problem") == problem, F.col("file"))
-            metrics.append(F.count(file).alias(f"count_{problem}"))
-            metrics.append(F.min(file).alias(f"file_{problem}"))
-        usable = rows.observe(self._observed, *metrics).where("problem is null")
-        self.facts: DataFrame = usable.select(*_COLUMNS)
-
-    def reading(self) -> Reading:
-        """Wait for the first action on ``facts``, and return how reading went."""
-        metrics = self._observed.get
-        counts = {problem: metrics[f"count_{problem}"] for problem in PROBLEMS}
-        problems = {problem: count for problem, count in counts.items() if count}
-        return Reading(
-            records=metrics["records"],
-            facts=metrics["facts"],
-            problems=problems,
-            examples={problem: metrics[f"file_{problem}"] for problem in problems},
-            odd_numbers=metrics["odd_numbers"],
-            own=metrics["own"],
-            times=self._times,
-        )
-
-
-def each_once(facts: DataFrame) -> DataFrame:
-    """Return the facts without repeated ids; of ``seen`` facts, only the last of each run and day.
-
-    If two records with one id differ, the one that sorts last is kept, so their order does not matter.
-    """
-    # A ``seen`` fact is identified by its day and application instead of its own id.
-    day_id = F.concat_ws(" ", F.lit(SEEN), "date", "app_name", "app_id", "attempt")
-    event_id = F.when(F.col("fact") == SEEN, day_id).otherwise(F.col("event_id"))
-    # Status first: FINISHED wins over CANCELED, because its source knew that the query's trigger was bounded.
-    order = ["status", *(name for name in _COLUMNS if name not in ("status", "event_id"))]
-    once = facts.groupBy(event_id.alias("event_id")).agg(F.max(F.struct(*order)).alias("kept"))
-    return once.select("kept.*", "event_id").select(*_COLUMNS)
-
-
-def date_of(time_ms: Any) -> Any:
-    """Return the day in UTC of a column of ms since the epoch, whatever the session's time zone."""
-    return F.date_from_unix_date(F.floor(time_ms / DAY_MS).cast("int"))
-
-
-def _classified(events: DataFrame, times: PossibleTimes) -> DataFrame:
-    """Return all records as facts, with the ``problem`` of those that cannot be used."""
-    attributes = F.col("attributes")
-    status = F.coalesce(attributes["newJobStatus"], attributes["checkpointStatus"])
+    texts = ", ".join(f"{_text(name, key)} AS {name}" for name, key in _TEXTS.items())
+    number_texts = ", ".join(
+        f"{_number_text(name, key)} AS {name}_text" for name, (key, *_) in _NUMBERS.items()
+    )
+    numbers = ", ".join(f"{_number(name, dialect)} AS {name}" for name in _NUMBERS)
+    odd = " + ".join(
+        f"CASE WHEN {name} IS NULL AND {name}_text IS NOT NULL THEN 1 ELSE 0 END" for name in _NUMBERS
+    )
     # In two steps, because otherwise each use of a number would parse it again.
-    texts = events.where("not other").select(
-        "event_id",
-        "event_name",
-        "time_ms",
-        "file",
-        "unreadable",
-        *(_text(name, key, attributes) for name, key in _TEXTS.items()),
-        *(attributes[key].alias(f"{name}_text") for name, (key, *_) in _NUMBERS.items() if name != "owed_ms"),
-        F.when(F.col("event_name") == "CheckpointOverdueEvent", attributes["sinceLastMs"])
-        .otherwise(attributes["owedMs"])
-        .alias("owed_ms_text"),
-        # Not for Spark jobs and stages, where only the time matters.
-        F.when(attributes["job.kind"].isin("application", "query"), status).alias("status"),
-        F.when(F.col("event_name") == "JobFailureEvent", _labels(attributes))
-        .otherwise(attributes["cause"])  # of a RecordsDroppedEvent
-        .alias("labels"),
-        _fact_of(F.col("event_name"), attributes["job.kind"], attributes["reason"]).alias("fact"),
-        (~F.col("event_name").isin(*_FACT_OF_EVENT)).alias("own"),
-    )
-    typed = texts.select("*", *(_number(name).alias(name) for name in _NUMBERS))
-    odd_numbers = sum(
-        (F.col(name).isNull() & F.col(f"{name}_text").isNotNull()).cast("int") for name in _NUMBERS
-    )
-    return typed.select(
-        "*",
-        odd_numbers.alias("odd_numbers"),
-        _problem(times).alias("problem"),
-        # An impossible time may not even have a day.
-        date_of(F.when(_is_possible(times), F.col("time_ms"))).alias("date"),
-    ).withColumn("message", F.substring("message", 1, _MESSAGE_CHARACTERS))
+    return f"""
+        WITH texts AS (
+            SELECT event_id, event_name, time_ms, file, unreadable, {texts}, {number_texts},
+                {_error_class()} AS error_class, {_message()} AS message,
+                -- Not for Spark jobs and stages, where only the time matters.
+                CASE WHEN attributes['job.kind'] IN ('application', 'query')
+                    THEN coalesce(attributes['newJobStatus'], attributes['checkpointStatus']) END AS status,
+                CASE WHEN event_name = 'JobFailureEvent' THEN {dialect.labels}
+                    ELSE attributes['cause'] END AS labels,
+                {_fact()} AS fact,
+                coalesce(event_name NOT IN ({_list(_FACT_OF_EVENT)}), false) AS own
+            FROM {events} WHERE NOT other),
+        typed AS (SELECT *, {numbers} FROM texts),
+        judged AS (SELECT *, CASE WHEN fact <> '{SEEN}' THEN {odd} ELSE 0 END AS odd_numbers,
+            {_problem(times)} AS problem FROM typed)
+        SELECT {", ".join(f"{_column(name)} AS {name}" for name in COLUMNS)}, file, problem, odd_numbers, own
+        FROM judged"""
 
 
-def _text(name: str, key: str, attributes: Any) -> Any:
-    """Return a text of a fact; the failure of an executor is told by attributes of its own."""
-    text = attributes[key]
-    lost = F.col("event_name") == EXECUTOR_LOST
-    if name == "error_class":
-        text = F.when(lost, attributes["reason"]).otherwise(text)
-    elif name == "message":
-        text = F.when(lost, _loss_of_executor(attributes)).otherwise(text)
-    return text.alias(name)
+def together(relations: Sequence[str]) -> str:
+    """Return the SQL of the facts of some relations."""
+    columns = ", ".join(COLUMNS)
+    return " UNION ALL ".join(f"SELECT {columns} FROM {relation}" for relation in relations)
 
 
-def _loss_of_executor(attributes: Any) -> Any:
-    """Return which executor was lost, why, and how full its heap was."""
-    heap, limit = (
-        F.expr(f"round(try_cast(attributes['{key}'] as double) / {1 << 20})").cast("bigint")
-        for key in ("heapUsed.highest", "memoryLimit.heap")
-    )
-    return F.concat_ws(
-        "; ",
-        F.concat(F.lit("executor "), attributes["executor_id"], F.lit(" on "), attributes["host"]),
-        attributes["reason.message"],
-        attributes["exitMeaning"],
-        F.when(heap.isNotNull() & limit.isNotNull(), F.format_string("heap %d of %d MiB", heap, limit)),
-    )
+def order_of_repeated() -> str:
+    """Return the ``ORDER BY`` that puts first, of several facts with one id, the one that counts.
+
+    It does not depend on the order of reading.
+    """
+    # Status first: FINISHED wins over CANCELED, because its source knew that the query's trigger was bounded.
+    return ", ".join(f"{name} DESC NULLS LAST" for name in columns_of_repeated())
 
 
-def _number(name: str) -> Any:
-    number = F.expr(f"try_cast({name}_text as bigint)")
-    _, least, most = _NUMBERS[name]
-    return F.when(number.between(least, most), number)
+def columns_of_repeated() -> list[str]:
+    """Return the columns by which facts with one id are compared, in this order."""
+    return ["status", *(name for name in COLUMNS if name not in ("status", "event_id"))]
 
 
-def _fact_of(event_name: Any, job_kind: Any, lost_reason: Any) -> Any:
-    fact = F.lit(SEEN)  # an event of the users' own code shows that their application lives
-    for name, fact_of_event in _FACT_OF_EVENT.items():
-        fact = F.when(event_name == name, F.lit(fact_of_event)).otherwise(fact)
-    # An executor that somebody wanted gone is no failure.
-    expected = (event_name == EXECUTOR_LOST) & lost_reason.isin(*EXPECTED)
-    fact = F.when(expected, F.lit(SEEN)).otherwise(fact)
-    # Spark jobs and stages have statuses, too, but there are too many: only their failures are kept.
-    return F.when((fact == STATUS) & job_kind.isin("job", "stage"), F.lit(SEEN)).otherwise(fact)
+def day_of(time_ms: str) -> str:
+    """Return the SQL of the UTC day of a column of ms since the epoch, in days since the epoch."""
+    return f"CAST(floor({time_ms} / {DAY_MS}) AS BIGINT)"
 
 
-def _labels(attributes: Any) -> Any:
-    """Return the labels of a failure as one text, in order: ``team=payments, type=USER``."""
-    pairs = F.map_entries(F.map_filter(attributes, lambda key, _: key.startswith(_LABEL)))
-    labels = F.transform(
-        pairs,
-        lambda pair: F.concat(F.substring(pair["key"], len(_LABEL) + 1, 1_000), F.lit("="), pair["value"]),
-    )
-    return F.array_join(F.array_sort(labels), ", ")
+def _column(name: str) -> str:
+    if name == "event_id":
+        # The ``seen`` facts of a day and application are one.
+        day = f"concat_ws(' ', '{SEEN}', {day_of('time_ms')}, app_name, app_id, attempt, query_name)"
+        return f"CASE WHEN fact = '{SEEN}' AND problem IS NULL THEN {day} ELSE event_id END"
+    column = f"substring(message, 1, {_MESSAGE_CHARACTERS})" if name == "message" else name
+    return column if name in _OF_SEEN else f"CASE WHEN fact <> '{SEEN}' THEN {column} END"
 
 
-def _is_possible(times: PossibleTimes) -> Any:
-    return F.col("time_ms").between(times.earliest_ms, times.latest_ms)
+def _text(name: str, key: str) -> str:
+    attribute = f"attributes['{key}']"
+    if name in _OF_EXECUTORS:
+        return f"CASE WHEN {_IS_EXECUTOR} THEN {attribute} END"
+    return f"CASE WHEN {_IS_ISSUE} THEN {attribute} END" if name in _OF_ISSUES else attribute
 
 
-def _problem(times: PossibleTimes) -> Any:
-    nameless_query = (F.col("kind") == "query") & F.col("query_name").isNull()
-    without_kind = F.col("kind").isNull() & ~F.col("fact").isin(LOSS, SEEN)
-    bad_checkpoint = F.col("duration_ms").isNull() | ~F.coalesce(
-        F.col("status").isin("COMPLETED", "FAILED"), F.lit(False)
-    )
-    bad_status = ~F.coalesce(F.col("status").isin(*(status.value for status in JobStatus)), F.lit(False))
+def _number_text(name: str, key: str) -> str:
+    if name != "owed_ms":
+        return _text(name, key)
     return (
-        F.when(F.col("unreadable"), "unreadable")
-        .when(F.col("event_name").isNull() & F.col("event_id").isNull(), "unreadable")
-        .when(F.col("event_id").isNull(), "no_id")
-        .when(F.col("time_ms").isNull(), "no_time")
-        .when(~_is_possible(times), "time")
-        .when(F.col("app_name").isNull() | without_kind | nameless_query, "no_job")
-        .when((F.col("fact") == STATUS) & bad_status, "status")
-        .when((F.col("fact") == CHECKPOINT) & bad_checkpoint, "duration")
+        "CASE WHEN event_name = 'CheckpointOverdueEvent' THEN attributes['sinceLastMs'] "
+        f"ELSE attributes['{key}'] END"
     )
+
+
+def _number(name: str, dialect: Dialect) -> str:
+    _, least, most = _NUMBERS[name]
+    number = dialect.integer.format(text=f"{name}_text")
+    return f"CASE WHEN {number} BETWEEN {least} AND {most} THEN {number} END"
+
+
+def _error_class() -> str:
+    """Return the SQL of the error; an executor has attributes of its own."""
+    return f"CASE WHEN {_IS_EXECUTOR} THEN attributes['reason'] ELSE attributes['errorClass'] END"
+
+
+def _message() -> str:
+    """Return the SQL of the message: of an executor, Spark's sentence and what its exit code means."""
+    of_executor = "concat_ws('; ', attributes['reason.message'], attributes['exitMeaning'])"
+    return (
+        f"CASE WHEN {_IS_EXECUTOR} THEN {of_executor} WHEN {_IS_ISSUE} THEN attributes['summary'] "
+        "ELSE attributes['exception.message'] END"
+    )
+
+
+def _fact() -> str:
+    kinds = " ".join(f"WHEN event_name = '{name}' THEN '{fact}'" for name, fact in _FACT_OF_EVENT.items())
+    return (
+        # Spark jobs and stages have statuses, too, but there are too many: only their failures are kept.
+        f"CASE WHEN event_name = 'JobStatusChangeEvent' AND attributes['job.kind'] IN ('job', 'stage') "
+        f"THEN '{SEEN}' "
+        # An executor that somebody wanted gone is no failure.
+        f"WHEN {_IS_EXECUTOR} AND attributes['reason'] IN ({_list(sorted(EXPECTED))}) "
+        f"THEN '{EXECUTOR}' "
+        # A warning; what it was about, the stage's end says.
+        f"WHEN {_IS_ISSUE} AND attributes['live'] = 'true' THEN '{SEEN}' {kinds} "
+        # An event of the users' own code shows that their application lives.
+        f"ELSE '{SEEN}' END"
+    )
+
+
+def _problem(times: PossibleTimes) -> str:
+    statuses = _list(status.value for status in JobStatus)
+    return f"""CASE
+        WHEN unreadable OR event_name IS NULL AND event_id IS NULL THEN 'unreadable'
+        WHEN event_id IS NULL THEN 'no_id'
+        WHEN time_ms IS NULL THEN 'no_time'
+        WHEN time_ms NOT BETWEEN {times.earliest_ms} AND {times.latest_ms} THEN 'time'
+        WHEN app_name IS NULL OR kind IS NULL AND fact NOT IN ('{LOSS}', '{SEEN}')
+            OR kind = 'query' AND query_name IS NULL THEN 'no_job'
+        WHEN fact = '{STATUS}' AND coalesce(status NOT IN ({statuses}), true) THEN 'status'
+        WHEN fact = '{CHECKPOINT}'
+            AND (duration_ms IS NULL OR coalesce(status NOT IN ('COMPLETED', 'FAILED'), true)) THEN 'duration'
+        END"""
+
+
+def _list(texts: Iterable[str]) -> str:
+    return ", ".join(f"'{text}'" for text in texts)

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from spark_events.api import printable
-from spark_events.api.formatting import duration, moment, percent
+from spark_events.api.formatting import cost, duration, moment, percent, size
 from spark_events.history.plausible import DAY_MS
-from spark_events.history.report import MOST_SHOWN, Report, Row, job_name
-from spark_events.history.timeline import JOB
+from spark_events.history.report import MOST_SHOWN, Report, job_name
+from spark_events.history.tables import JOB, Row
 
 WIDTH, LEFT, RIGHT = 1000, 220, 12
 """Of a drawing, in its own units: all of it, of the names on its left, of the margin on its right."""
@@ -82,19 +82,10 @@ class Tick(NamedTuple):
 
 def page(report: Report) -> str:
     """Return a report as HTML, with all its texts escaped."""
-    environment = Environment(
-        loader=PackageLoader("spark_events.history"),
-        autoescape=select_autoescape(default=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(duration=duration, moment=moment, percent=percent)
-    # Remove control characters from all texts.
-    environment.finalize = lambda value: printable(value) if type(value) is str else value
     scale = _Scale(report)
     lanes = list(_lanes(report, scale))
-    return environment.get_template("page.html.j2").render(
+    template = environment("spark_events.history").get_template("page.html.j2")
+    return template.render(
         report=report,
         job_name=job_name,
         most_shown=MOST_SHOWN,
@@ -110,6 +101,20 @@ def page(report: Report) -> str:
         days=_days(report),
         size={"width": WIDTH, "left": LEFT, "right": RIGHT, "row": _ROW, "axis": _AXIS, "chart": _CHART},
     )
+
+
+def environment(package: str) -> Environment:
+    """Return the environment of a package's templates, in which all texts are escaped and printable."""
+    made = Environment(
+        loader=PackageLoader(package),
+        autoescape=select_autoescape(default=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(cost=cost, duration=duration, moment=moment, percent=percent, size=size)
+    made.finalize = lambda value: printable(value) if type(value) is str else value
+    return made
 
 
 class _Scale:
@@ -205,7 +210,7 @@ def _totals(report: Report) -> dict[str, Any]:
 def _days(report: Report) -> list[tuple[str, list[Row]]]:
     """Return the days with their rows of uptime and checkpoints joined, if there are several days.
 
-    If there are very many rows, only the last days keep theirs.
+    If there are too many rows, only the last days keep theirs.
     """
     uptime = report.uptime_per_day
     if len({row["date"] for row in uptime}) < 2:

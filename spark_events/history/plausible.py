@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
 
 DAY_MS = 86_400_000
+_EPOCH = date(1970, 1, 1).toordinal()
 EARLIEST_MS = 1_230_768_000_000
 """The year 2009, in which Spark began."""
 
@@ -38,4 +39,9 @@ class PossibleTimes:
 
 def iso_day(time_ms: int) -> str:
     """Return a time's day in UTC, as ``2026-11-21``."""
-    return datetime.fromtimestamp(time_ms / 1_000, timezone.utc).date().isoformat()
+    return iso_date(time_ms // DAY_MS)
+
+
+def iso_date(day: int) -> str:
+    """Return a day, in days since the epoch, as ``2026-11-21``."""
+    return date.fromordinal(_EPOCH + day).isoformat()

@@ -1,28 +1,25 @@
-"""The figures of a report, collected from the tables: rows for the terminal, the page and the JSON."""
+"""The figures of a report, from the tables: rows for the terminal, the page and the JSON."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from heapq import nlargest
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812
-
-from spark_events.history.checkpoints import QUERY
 from spark_events.history.facts import PROBLEMS, Reading
-from spark_events.history.history import MOST_DAYS, History, Tables
-from spark_events.history.timeline import JOB
+from spark_events.history.history import MOST_DAYS, History
+from spark_events.history.tables import JOB, Row, Tables
 
-Row = dict[str, Any]
 MOST_SHOWN = 50
 """How many jobs a page draws, the worst first; its tables and the JSON have all."""
 MOST_FAILURES = 10_000
 """How many errors of a day a report has, the latest ones."""
+MOST_EXECUTORS = 10_000
+"""How many executors that ended a report has, the last ones."""
+MOST_ISSUES = 10_000
 _MOST_INTERVALS = 400
 _BINS = 240
-_AT_ONCE = 3
 
 
 @dataclass
@@ -35,6 +32,8 @@ class Report:
         sla_by_query: the SLAs of some queries, by name.
         uptime, checkpoint_sla: rows of these ``Tables``, the worst first.
         uptime_per_day, checkpoint_sla_per_day, failures: rows of these ``Tables``, by day.
+        executors: rows of this table, by their ends.
+        issues: rows of this table, the dearest first.
         intervals: rows of ``Tables.status_intervals`` of the ``MOST_SHOWN`` worst.
         durations: the worst checkpoint in each 240th of the time, of the ``MOST_SHOWN`` worst queries: with
             ``app_name``, ``query_name``, ``time_ms``, ``duration_ms``, ``gap_ms``.
@@ -51,6 +50,8 @@ class Report:
     checkpoint_sla: list[Row]
     checkpoint_sla_per_day: list[Row]
     failures: list[Row]
+    executors: list[Row]
+    issues: list[Row]
     intervals: list[Row]
     durations: list[Row]
     notes: list[str] = field(default_factory=list)
@@ -58,38 +59,38 @@ class Report:
 
 
 def collect(history: History, tables: Tables, readings: list[Reading]) -> Report:
-    """Compute the tables and return the report.
+    """Return the report of some tables.
 
     Args:
+        history: that has the tables.
+        tables: as of ``History.tables``.
         readings: how reading went; empty if nothing new was read.
     """
-    latest = tables.failures.orderBy(F.desc("last_ms"), "app_name", "query_name", "error", "labels")
-    frames = (tables.uptime, tables.checkpoint_sla, tables.uptime_per_day, tables.checkpoint_sla_per_day)
-    # With little data, Spark mostly spends its time planning, so plan several tables in parallel.
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        uptime, sla, uptime_per_day, sla_per_day, failures = pool.map(
-            _rows, (*frames, latest.limit(MOST_FAILURES))
-        )
-        # First those that are down, then by downtime, then by name.
-        uptime.sort(key=lambda row: (row["state"] != "down", -row["down_ms"], _name(row)))
-        sla.sort(
-            key=lambda row: (not row["overdue"], row["met_percent"] is None, row["met_percent"], _name(row))
-        )
-        drawn = (_longest_intervals(tables.status_intervals, uptime), _worst_checkpoints(history, sla))
-        intervals, durations = pool.map(_rows, drawn)
+    # First those that are down, then by downtime, then by name.
+    uptime = sorted(tables.uptime, key=lambda row: (row["state"] != "down", -row["down_ms"], _name(row)))
+    sla = sorted(
+        tables.checkpoint_sla,
+        key=lambda row: (not row["overdue"], row["met_percent"] is None, row["met_percent"], _name(row)),
+    )
+    failures = nlargest(MOST_FAILURES, tables.failures, key=lambda row: (row["last_ms"], _name(row)))
+    drawn = [(row["app_name"], row["query_name"]) for row in sla[:MOST_SHOWN]]
     return Report(
         since_ms=history.period.since_ms,
         until_ms=history.period.until_ms,
         sla_ms=history.sla.default_ms,
         sla_by_query=dict(history.sla.by_query),
         uptime=uptime,
-        uptime_per_day=sorted(uptime_per_day, key=lambda row: (row["date"], _name(row))),
+        uptime_per_day=sorted(tables.uptime_per_day, key=lambda row: (row["date"], _name(row))),
         checkpoint_sla=sla,
-        checkpoint_sla_per_day=sorted(sla_per_day, key=lambda row: (row["date"], _name(row))),
+        checkpoint_sla_per_day=sorted(
+            tables.checkpoint_sla_per_day, key=lambda row: (row["date"], _name(row))
+        ),
         failures=sorted(failures, key=lambda row: (row["date"], row["last_ms"], _name(row))),
-        intervals=sorted(intervals, key=lambda row: row["start_ms"]),
-        durations=sorted(durations, key=lambda row: row["time_ms"]),
-        notes=[*notes_on(readings, history.losses()), *_notes_on_limits(history, failures)],
+        executors=nlargest(MOST_EXECUTORS, tables.executors, key=lambda row: row["end_ms"])[::-1],
+        issues=nlargest(MOST_ISSUES, tables.issues, key=_cost),
+        intervals=_longest_intervals(tables.status_intervals, uptime),
+        durations=sorted(history.worst_checkpoints(drawn, _BINS), key=lambda row: row["time_ms"]),
+        notes=[*notes_on(readings, history.losses()), *_notes_on_limits(history, tables, failures)],
         records=sum(reading.records for reading in readings),
     )
 
@@ -125,49 +126,37 @@ def notes_on(readings: list[Reading], losses: dict[str, int]) -> list[str]:
     return notes
 
 
-def _notes_on_limits(history: History, failures: list[Row]) -> list[str]:
+def _notes_on_limits(history: History, tables: Tables, failures: list[Row]) -> list[str]:
     notes = []
-    if history.days_since_ms > history.period.since_ms:
+    if history.period.days_since_ms > history.period.since_ms:
         notes.append(f"by day, there are the last {MOST_DAYS} days alone")
     if len(failures) == MOST_FAILURES:
         notes.append(f"of the failures, there are the last {MOST_FAILURES:,} alone")
+    if len(tables.executors) > MOST_EXECUTORS:
+        notes.append(f"of the executors that ended, there are the last {MOST_EXECUTORS:,} alone")
+    if len(tables.issues) > MOST_ISSUES:
+        notes.append(f"of the performance issues, there are the dearest {MOST_ISSUES:,} alone")
     return notes
 
 
-def _rows(frame: DataFrame) -> list[Row]:
-    rows = [row.asDict() for row in frame.collect()]
-    for row in rows:
-        if "date" in row:
-            row["date"] = row["date"].isoformat()
-    return rows
+def _cost(issue: Row) -> tuple[int, int, int]:
+    return issue["lost_ms"] or 0, issue["lost_bytes"] or 0, -issue["time_ms"]
 
 
 def _name(row: Row) -> tuple[str, str]:
     return row["app_name"], row["query_name"]
 
 
-def _longest_intervals(intervals: DataFrame, uptime: list[Row]) -> DataFrame:
-    """Return the intervals of the jobs that a page draws; if there are very many, only the longest."""
-    drawn = intervals.where(_is_one_of(uptime[:MOST_SHOWN], JOB))
-    longest_first = Window.partitionBy(*JOB).orderBy((F.col("end_ms") - F.col("start_ms")).desc(), "start_ms")
-    numbered = drawn.withColumn("number", F.row_number().over(longest_first))
-    return numbered.where(F.col("number") <= _MOST_INTERVALS).drop("number")
-
-
-def _worst_checkpoints(history: History, sla: list[Row]) -> DataFrame:
-    """Return the worst checkpoint in each part of the time, of the queries that a page draws."""
-    since_ms, until_ms = history.period
-    drawn = _is_one_of(sla[:MOST_SHOWN], QUERY)
-    completed = history.checkpoints.where(drawn & (F.col("status") == "COMPLETED"))
-    bin_ms = max(1, -(-(until_ms - since_ms) // _BINS))
-    number = F.floor((F.col("time_ms") - since_ms) / bin_ms)
-    return completed.groupBy(*QUERY, number.alias("bin")).agg(
-        F.max_by("time_ms", "duration_ms").alias("time_ms"),
-        F.max("duration_ms").alias("duration_ms"),
-        F.max("owed_ms").alias("gap_ms"),
+def _longest_intervals(intervals: list[Row], uptime: list[Row]) -> list[Row]:
+    """Return the intervals of the jobs that a page draws; if there are too many, only the longest."""
+    drawn = {tuple(row[name] for name in JOB) for row in uptime[:MOST_SHOWN]}
+    by_job: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+    for row in intervals:
+        job = tuple(row[name] for name in JOB)
+        if job in drawn:
+            by_job[job].append(row)
+    longest = (
+        nlargest(_MOST_INTERVALS, rows, key=lambda row: (row["end_ms"] - row["start_ms"], -row["start_ms"]))
+        for rows in by_job.values()
     )
-
-
-def _is_one_of(rows: list[Row], key: tuple[str, ...]) -> Column:
-    """Return a condition: whether a row of a frame has the same key as one of these rows."""
-    return F.concat_ws("\0", *key).isin(["\0".join(row[name] for name in key) for row in rows])
+    return sorted((row for rows in longest for row in rows), key=lambda row: row["start_ms"])

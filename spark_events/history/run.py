@@ -1,9 +1,10 @@
-"""Makes a report: checks the options, starts Spark, reads, computes, writes files."""
+"""Makes a report: checks the options, chooses the database, reads, computes, writes files."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,13 +12,15 @@ from typing import TYPE_CHECKING
 import orjson
 
 from spark_events.api import ConfigError
+from spark_events.history.engine import Engine
 from spark_events.history.plausible import PossibleTimes
 from spark_events.history.sla import Sla
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from collections.abc import Iterator
 
+    from spark_events.history.database import Database
     from spark_events.history.facts import Reading
     from spark_events.history.history import History
     from spark_events.history.report import Report
@@ -38,6 +41,7 @@ class ReportOptions:
         store: the folder that keeps the facts.
         until_now: whether the last known statuses hold until now.
         times: the possible ones; from 2009 to a day from now by default.
+        engine: where it is computed.
         conf: Spark's configuration.
     """
 
@@ -50,16 +54,42 @@ class ReportOptions:
     store: str | None = None
     until_now: bool = False
     times: PossibleTimes | None = None
+    engine: Engine = Engine.AUTO
     conf: Mapping[str, str] = field(default_factory=dict)
 
 
-def start_spark(options: ReportOptions) -> SparkSession:
-    """Check the options, and start the report's own Spark.
+def check_outputs(options: ReportOptions) -> None:
+    """Check what is written, before events are read for hours.
 
     Raises:
-        ConfigError: there is no PySpark, no Java or no Jinja, or a file cannot be written.
+        ConfigError: there is no Jinja, or a file cannot be written.
     """
-    _check(options)
+    for path in filter(None, (options.html, options.json)):
+        if path.is_dir() or not os.access(path.absolute().parent, os.W_OK):
+            raise ConfigError(f"{path}: cannot be written; give a file in a folder that exists")
+    if options.html:
+        try:
+            import jinja2  # noqa: F401
+        except ModuleNotFoundError as error:
+            raise ConfigError("--html needs Jinja: pip install 'spark-events[report]'") from error
+
+
+@contextmanager
+def open_database(options: ReportOptions, engine: Engine) -> Iterator[Database]:
+    """Give the database of a report, and close it afterwards.
+
+    Raises:
+        ConfigError: there is no PySpark or no Java; or DuckDB is not installed.
+    """
+    if engine is Engine.LOCAL:
+        from spark_events.history.on_duckdb import DuckDb
+
+        database = DuckDb()
+        try:
+            yield database
+        finally:
+            database.close()
+        return
     # Leave out reporters: they belong to the applications that the report is about.
     given = {key: value for key, value in options.conf.items() if ".reporter." not in key}
     conf = {**_SPARK, **given}
@@ -68,24 +98,30 @@ def start_spark(options: ReportOptions) -> SparkSession:
         conf.setdefault("spark.sql.shuffle.partitions", str(2 * (os.cpu_count() or 1)))
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         conf = {**LOOPBACK, **conf}
-    return start_session("report", conf)
+    session = start_session("report", conf)
+    from spark_events.history.on_spark import Spark
+
+    try:
+        yield Spark(session)
+    finally:
+        session.stop()
 
 
-def make_report(session: SparkSession, options: ReportOptions) -> Report:
+def make_report(database: Database, options: ReportOptions) -> Report:
     """Return the report of stored events, and write the tables if ``options.parquet`` says so.
 
     Raises:
         ConfigError: there is nothing at a path.
     """
     from spark_events.history.report import collect
+    from spark_events.history.tables import COLUMNS
 
-    history, readings = _read(session, options)
+    history, readings = _read(database, options)
     tables = history.tables()
-    report = collect(history, tables, readings)
     if options.parquet:
-        for name, frame in tables._asdict().items():
-            frame.coalesce(1).write.mode("overwrite").parquet(f"{options.parquet.rstrip('/')}/{name}")
-    return report
+        for name, rows in tables._asdict().items():
+            database.rows_to_parquet(rows, COLUMNS[name], f"{options.parquet.rstrip('/')}/{name}")
+    return collect(history, tables, readings)
 
 
 def write_files(report: Report, options: ReportOptions) -> list[Path]:
@@ -102,28 +138,16 @@ def write_files(report: Report, options: ReportOptions) -> list[Path]:
     return written
 
 
-def _read(session: SparkSession, options: ReportOptions) -> tuple[History, list[Reading]]:
+def _read(database: Database, options: ReportOptions) -> tuple[History, list[Reading]]:
     """Return the history of the paths, or of the store with the paths added, and how reading went."""
     from spark_events.history.history import read_history
     from spark_events.history.store import HistoryStore
 
     if options.store is None:
         history, reading = read_history(
-            session, options.paths, options.sla, options.span_ms, options.until_now, options.times
+            database, options.paths, options.sla, options.span_ms, options.until_now, options.times
         )
         return history, [reading]
-    store = HistoryStore(session, options.store, options.times)
+    store = HistoryStore(database, options.store, options.times)
     readings = [store.add(options.paths, options.sla)] if options.paths else []
     return store.history(options.sla, options.span_ms, options.until_now), readings
-
-
-def _check(options: ReportOptions) -> None:
-    """Raise for problems with the outputs before Spark is started and events are read for hours."""
-    for path in filter(None, (options.html, options.json)):
-        if path.is_dir() or not os.access(path.absolute().parent, os.W_OK):
-            raise ConfigError(f"{path}: cannot be written; give a file in a folder that exists")
-    if options.html:
-        try:
-            import jinja2  # noqa: F401
-        except ModuleNotFoundError as error:
-            raise ConfigError("--html needs Jinja: pip install 'spark-events[report]'") from error

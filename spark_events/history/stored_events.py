@@ -1,4 +1,4 @@
-"""Reads stored events into one DataFrame, whatever wrote them.
+"""Reads stored events into one DataFrame of Spark, whatever wrote them.
 
 Three things write events: the reporter ``file_log`` (a JSON object a line), ``spark-events replay
 --on-spark`` (Parquet, or JSON lines), and the file exporter of an OpenTelemetry Collector (an OTLP request a
@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from spark_events.api import ConfigError
+from spark_events.history.stored_forms import NOTHING, SPANS
 
 _VALUE = "struct<stringValue:string,intValue:string,doubleValue:string,boolValue:string>"
 _LOG_RECORD = (
@@ -27,7 +28,6 @@ _JSON = (
 )
 _PARQUET = "eventId string, eventName string, time timestamp, attributes map<string,string>"
 _JSON_FILES = "*.{json,jsonl,json.*,jsonl.*}"
-_SPANS = r"\.spans\.\d+\.jsonl"
 _PEEKED_FILES = 1_000
 
 
@@ -69,10 +69,7 @@ def _file_names(spark: SparkSession, path: str) -> list[str]:
     except Py4JJavaError as error:
         raise ConfigError(f"{path}: cannot be read: {error.java_exception.toString()}") from error
     if not names:
-        raise ConfigError(
-            f"{path}: there are no stored events; give files or folders of a file log, of "
-            "replay --on-spark or of a collector's file exporter"
-        )
+        raise ConfigError(f"{path}: {NOTHING}")
     return names
 
 
@@ -92,7 +89,7 @@ def _from_json(spark: SparkSession, paths: list[str], mixed: bool) -> DataFrame:
     reader = spark.read.schema(_JSON).option("recursiveFileLookup", True)
     if mixed:
         reader = reader.option("pathGlobFilter", _JSON_FILES)
-    lines = reader.json(paths).where(~F.col("_metadata.file_name").rlike(_SPANS))
+    lines = reader.json(paths).where(~F.col("_metadata.file_name").rlike(SPANS))
     lines = lines.select("*", F.col("_metadata.file_path").alias("file"))
     requests = F.flatten(F.transform(F.flatten("resourceLogs.scopeLogs"), lambda scope: scope["logRecords"]))
     records = lines.select("*", F.explode_outer(requests).alias("record"))
@@ -106,7 +103,7 @@ def _from_json(spark: SparkSession, paths: list[str], mixed: bool) -> DataFrame:
         F.expr(f"coalesce({nanos} div 1000000, unix_millis(try_cast(time as timestamp)))").alias("time_ms"),
         attributes.alias("attributes"),
         "file",
-        F.col("_corrupt_record").isNotNull().alias("unreadable"),
+        (F.col("_corrupt_record").isNotNull() | attributes.isNull()).alias("unreadable"),
         (other & F.coalesce("eventName", "eventId").isNull()).alias("other"),
     )
     # In OTLP, the id is one of the attributes; so is the name, where a collector's filelog receiver read it.
@@ -137,7 +134,7 @@ def _from_parquet(spark: SparkSession, paths: list[str]) -> DataFrame:
             F.unix_millis("time").alias("time_ms"),
             "attributes",
             F.col("_metadata.file_path").alias("file"),
-            F.lit(False).alias("unreadable"),
+            F.col("attributes").isNull().alias("unreadable"),
             F.lit(False).alias("other"),
         )
     )

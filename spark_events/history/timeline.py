@@ -1,18 +1,17 @@
-"""The status of each application and query over time.
+"""The status of one application or query over time.
 
-It is computed in three steps: the statuses of each run on its own; the times at which any run of a job
-changes, with the number of runs in each status from then on; and, from these, the status of the job.
+It is computed in three steps: the statuses of each run on its own; the times at which any run changes, with
+the number of runs in each status from then on; and, from these, the status of the job.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
-from spark_events.history.facts import STATUS
-
-JOB = ("kind", "app_name", "query_name")
-"""The key of a job: names, which outlive a restart; ``query_name`` is empty for an application."""
 UP, DOWN, STARTING, STOPPED = "up", "down", "starting", "stopped"
 LOST = "LOST"
 """The status of a job whose end nobody reported, and of which another run began later."""
@@ -28,175 +27,139 @@ _CHRONOLOGY = (
 """In which order a run comes to several statuses in the same ms."""
 
 
-def last_heard(facts: DataFrame, days: DataFrame) -> DataFrame:
-    """Return when each run of an application, and each query in it, was last heard of.
+class Transition(NamedTuple):
+    """A change of the status of one run of a job.
 
-    Args:
-        facts: of ``facts.SCHEMA``; of the checkpoints among them none are needed.
-        days: as of ``checkpoints.checkpoint_days``.
-
-    Returns:
-        ``app_name``, ``app_id``, ``query_name`` (null where it was no query's event), ``heard_ms``.
+    Attributes:
+        run: of the job; ids of different runs differ.
+        app_id: of the application that reported it; empty where it said none.
+        time_ms: since the epoch.
+        status: from then on.
+        event_id: of the event.
     """
-    key = ("app_name", "app_id", "query_name")
-    of_facts = facts.select(*key, F.col("time_ms").alias("heard_ms"))
-    of_checkpoints = days.select(*key, "heard_ms")
-    return of_facts.unionByName(of_checkpoints).groupBy(*key).agg(F.max("heard_ms").alias("heard_ms"))
+
+    run: str
+    app_id: str
+    time_ms: int
+    status: str
+    event_id: str
 
 
-def status_intervals(facts: DataFrame, heard: DataFrame, until_ms: int) -> DataFrame:
-    """Return the status intervals of all applications and queries.
+class Interval(NamedTuple):
+    """A period in which a job has one status.
 
-    Overlapping runs of a job (two drivers with one name) form one line, RUNNING while any of them is.
-    A run whose end was not reported counts as ended when its application was last heard of (LOST), once
-    another run has begun; the latest run counts as going on.
+    Attributes:
+        status: of the job, or LOST.
+        state: ``up`` (RUNNING), ``down`` (FAILED or LOST, and from there on until it is RUNNING again),
+            ``starting`` (not yet RUNNING, and no failure before), ``stopped`` (on purpose: FINISHED,
+            CANCELED).
+        start_ms, end_ms: since the epoch; an interval is empty only where it begins at the end of all.
+    """
+
+    status: str
+    state: str
+    start_ms: int
+    end_ms: int
+
+
+class Outage(NamedTuple):
+    """A period in which a job was down without interruption.
+
+    Attributes:
+        start_ms, end_ms: since the epoch.
+        over: whether the job was up again, or stopped, after that.
+    """
+
+    start_ms: int
+    end_ms: int
+    over: bool
+
+
+def status_intervals(
+    transitions: Iterable[Transition], heard_ms: Mapping[str, int], until_ms: int
+) -> list[Interval]:
+    """Return the status intervals of a job, in order.
+
+    Overlapping runs (two drivers with one name) form one line, RUNNING while any of them is. A run whose end
+    was not reported counts as ended when its application was last heard of (LOST), once another run has
+    begun; the latest run counts as going on.
 
     Args:
-        facts: of ``facts.SCHEMA``, each once.
-        heard: as of ``last_heard``.
+        transitions: of the job, in any order.
+        heard_ms: by ``app_id``, when the application was last heard of, in ms since the epoch.
         until_ms: the end of what is known, in ms since the epoch.
-
-    Returns:
-        ``kind``, ``app_name``, ``query_name`` (empty for an application); ``status``; ``state``: ``up``
-        (RUNNING), ``down`` (FAILED or LOST, and from there on until it is RUNNING again), ``starting`` (not
-        yet RUNNING, and no failure before), ``stopped`` (on purpose: FINISHED, CANCELED); ``start_ms``,
-        ``end_ms``: ms since the epoch; an interval is empty only where it begins at the very end.
     """
-    by_job = Window.partitionBy(*JOB).orderBy("time_ms")
-    so_far = by_job.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    runs_in = {status: F.sum(_runs_column(status)).over(so_far) for status in _ACTIVE}
-    statuses = _changes(_run_intervals(facts, heard)).select(
-        *JOB,
-        F.coalesce(*(F.when(runs > 0, F.lit(status)) for status, runs in runs_in.items())).alias("active"),
-        F.last("ended_as", ignorenulls=True).over(so_far).alias("ended_as"),
-        F.col("time_ms").alias("start_ms"),
-        F.coalesce(F.lead("time_ms").over(by_job), F.lit(until_ms)).alias("end_ms"),
-    )
-    intervals = statuses.select(
-        *JOB,
-        F.coalesce("active", "ended_as").alias("status"),
-        _state().alias("state"),
-        "start_ms",
-        "end_ms",
-    )
-    lasting = (F.col("end_ms") > F.col("start_ms")) | (F.col("start_ms") == until_ms)
-    return _merged(intervals.where(F.col("status").isNotNull() & lasting), "status", "state")
+    runs_at: dict[int, Counter[str]] = defaultdict(Counter)
+    ended_at: dict[int, list[str]] = defaultdict(list)
+    for of_run, begin_ms, over_ms, lost in _statuses_of_runs(transitions, heard_ms):
+        runs_at[begin_ms][of_run] += 1
+        if of_run in _ENDS:
+            ended_at[begin_ms].append(of_run)
+        if over_ms is not None:
+            runs_at[over_ms][of_run] -= 1
+            if lost:
+                ended_at[over_ms].append(LOST)
+    intervals: list[Interval] = []
+    runs: Counter[str] = Counter()
+    ended_as: str | None = None
+    times = sorted(runs_at)
+    for start_ms, end_ms in pairwise((*times, until_ms)):
+        runs.update(runs_at[start_ms])
+        ended_as = max(ended_at[start_ms], key=_ENDS.index, default=ended_as)
+        active = next((status for status in _ACTIVE if runs[status] > 0), None)
+        status = active or ended_as
+        if status is not None and (end_ms > start_ms or start_ms == until_ms):
+            _append(intervals, Interval(status, _state(active, ended_as), start_ms, end_ms))
+    return intervals
 
 
-def outages(intervals: DataFrame) -> DataFrame:
-    """Return the periods in which a job was down without interruption.
-
-    Args:
-        intervals: as of ``status_intervals``.
-
-    Returns:
-        ``kind``, ``app_name``, ``query_name``, ``state`` (``down``), ``start_ms``, ``end_ms``; ``over``:
-        whether it was up again, or stopped, after that.
-    """
-    by_job = Window.partitionBy(*JOB).orderBy("start_ms")
-    over = F.lead("start_ms").over(by_job).isNotNull()
-    return _merged(intervals, "state").withColumn("over", over).where(F.col("state") == DOWN)
+def outages(intervals: Sequence[Interval]) -> Iterator[Outage]:
+    """Yield the outages of a job, from its intervals as of ``status_intervals``."""
+    start_ms: int | None = None
+    for interval, after in zip(intervals, (*intervals[1:], None), strict=True):
+        if interval.state != DOWN:
+            continue
+        start_ms = interval.start_ms if start_ms is None else start_ms
+        if after is None or after.state != DOWN:
+            yield Outage(start_ms, interval.end_ms, after is not None)
+            start_ms = None
 
 
-def transitions(facts: DataFrame) -> DataFrame:
-    """Return the status changes of applications and queries, with ``JOB`` and the ``run`` they are of."""
-    of_query = F.col("kind") == "query"
-    application = F.concat_ws("/", "app_id", "attempt")
-    return facts.where(F.col("fact") == STATUS).select(
-        "kind",
-        "app_name",
-        F.when(of_query, F.col("query_name")).otherwise("").alias("query_name"),
-        F.when(of_query, F.coalesce("run_id", application)).otherwise(application).alias("run"),
-        F.coalesce("app_id", F.lit("")).alias("app_id"),
-        "time_ms",
-        "status",
-        "event_id",
-    )
+def _statuses_of_runs(
+    transitions: Iterable[Transition], heard_ms: Mapping[str, int]
+) -> Iterator[tuple[str, int, int | None, bool]]:
+    """Yield the statuses of each run on its own: with begin, end (None: goes on), and whether it was lost."""
+    runs: dict[str, list[Transition]] = defaultdict(list)
+    for transition in transitions:
+        runs[transition.run].append(transition)
+    for changes in runs.values():
+        changes.sort(key=lambda change: (change.time_ms, _CHRONOLOGY.index(change.status), change.event_id))
+    begins_ms = sorted(changes[0].time_ms for changes in runs.values())
+    for changes in runs.values():
+        for change, after in pairwise(changes):
+            yield change.status, change.time_ms, after.time_ms, False
+        last = changes[-1]
+        # Runs that began in the same ms are none that came after it.
+        later = bisect_right(begins_ms, changes[0].time_ms)
+        if last.status in _ENDS or later == len(begins_ms):
+            yield last.status, last.time_ms, None, False
+        else:
+            lost_ms = min(heard_ms.get(last.app_id, last.time_ms), begins_ms[later])
+            yield last.status, last.time_ms, max(last.time_ms, lost_ms), True
 
 
-def _run_intervals(facts: DataFrame, heard: DataFrame) -> DataFrame:
-    """Return the statuses of each run on its own.
-
-    Returns:
-        ``JOB``; ``status``; ``start_ms``; ``end_ms``: null where it goes on; ``lost``: whether it ends
-        without a report.
-    """
-    run = Window.partitionBy(*JOB, "run")
-    in_order = run.orderBy("time_ms", _place_in(_CHRONOLOGY, "status"), "event_id")
-    # A range that excludes runs that began in the same ms.
-    later_runs = Window.partitionBy(*JOB).orderBy("began_ms").rangeBetween(1, Window.unboundedFollowing)
-    heard_of_application = heard.groupBy("app_name", "app_id").agg(F.max("heard_ms").alias("heard_ms"))
-    changes = (
-        transitions(facts)
-        .withColumn("next_status_ms", F.lead("time_ms").over(in_order))
-        .withColumn("began_ms", F.min("time_ms").over(run))
-        .withColumn("next_run_ms", F.min("began_ms").over(later_runs))
-        .join(heard_of_application, ["app_name", "app_id"], "left")
-    )
-    is_last = F.col("next_status_ms").isNull()
-    lost = F.col("status").isin(*_ACTIVE) & is_last & F.col("next_run_ms").isNotNull()
-    lost_ms = F.greatest("time_ms", F.least(F.coalesce("heard_ms", "time_ms"), "next_run_ms"))
-    end_ms = F.coalesce("next_status_ms", F.when(lost, lost_ms))
-    return changes.select(
-        *JOB, "status", F.col("time_ms").alias("start_ms"), end_ms.alias("end_ms"), lost.alias("lost")
-    )
+def _append(intervals: list[Interval], interval: Interval) -> None:
+    """Append an interval, or let the last one go on if it is of the same status and state."""
+    if intervals and intervals[-1][:2] == interval[:2] and intervals[-1].end_ms == interval.start_ms:
+        intervals[-1] = intervals[-1]._replace(end_ms=interval.end_ms)
+    else:
+        intervals.append(interval)
 
 
-def _changes(run_intervals: DataFrame) -> DataFrame:
-    """Return the changes in a job's runs, and their times.
-
-    Returns:
-        ``JOB``; ``time_ms``; for each active status, ``_runs_column``: how many more runs are in it from
-        then on; ``ended_as``: the status that a run ended with, null where none ended.
-    """
-    begin = F.struct(
-        F.col("start_ms").alias("time_ms"),
-        F.lit(1).alias("runs"),
-        F.when(F.col("status").isin(*_ENDS), F.col("status")).alias("ended_as"),
-    )
-    end = F.struct(
-        F.col("end_ms").alias("time_ms"),
-        F.lit(-1).alias("runs"),
-        F.when(F.col("lost"), F.lit(LOST)).alias("ended_as"),
-    )
-    both = run_intervals.select(*JOB, "status", F.inline(F.array(begin, end)))
-    more_runs = (
-        F.sum(F.when(F.col("status") == status, F.col("runs")).otherwise(0)).alias(_runs_column(status))
-        for status in _ACTIVE
-    )
-    ended_as = F.max_by("ended_as", _place_in(_ENDS, "ended_as")).alias("ended_as")
-    return both.where(F.col("time_ms").isNotNull()).groupBy(*JOB, "time_ms").agg(*more_runs, ended_as)
-
-
-def _runs_column(status: str) -> str:
-    return f"runs_{status.lower()}"
-
-
-def _state() -> Column:
-    """Return a job's state from ``active``, its status while a run goes on, and its last ``ended_as``."""
-    active = F.col("active")
-    failed = F.coalesce(F.col("ended_as").isin(*_DOWN_AFTER), F.lit(False))
-    return (
-        F.when(active.isin(*_UP_IN), UP)
-        .when(failed, DOWN)
-        .when(active.isNotNull(), STARTING)
-        .otherwise(STOPPED)
-    )
-
-
-def _place_in(order: tuple[str, ...], status: str) -> Column:
-    """Return the position of a column's status in an order; null if it is not in it."""
-    return F.coalesce(*(F.when(F.col(status) == name, F.lit(place)) for place, name in enumerate(order)))
-
-
-def _merged(intervals: DataFrame, *values: str) -> DataFrame:
-    """Return the intervals with adjacent ones of a job joined if their values are the same."""
-    by_job = Window.partitionBy(*JOB).orderBy("start_ms")
-    previous_end_ms = F.lag("end_ms").over(by_job)
-    changed = previous_end_ms.isNull() | (previous_end_ms != F.col("start_ms"))
-    for name in values:
-        changed = changed | (F.lag(name).over(by_job) != F.col(name))
-    numbered = intervals.withColumn("changed", changed.cast("int"))
-    numbered = numbered.withColumn("number", F.sum("changed").over(by_job))
-    merged = numbered.groupBy(*JOB, "number", *values)
-    return merged.agg(F.min("start_ms").alias("start_ms"), F.max("end_ms").alias("end_ms")).drop("number")
+def _state(active: str | None, ended_as: str | None) -> str:
+    """Return a job's state from its status while a run goes on, and from how its last one ended."""
+    if active in _UP_IN:
+        return UP
+    if ended_as in _DOWN_AFTER:
+        return DOWN
+    return STARTING if active else STOPPED

@@ -1,4 +1,4 @@
-"""One Spark session for all tests of histories."""
+"""The databases that read a history: DuckDB for all tests, one Spark session for those that hold both."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from spark_events.history.database import Database
+from spark_events.history.on_duckdb import DuckDb
 from tests.support.history_story import write
 from tests.support.spark import INTERPRETED, local_spark
 from tests.support.story_told import read, told
@@ -25,9 +27,33 @@ def spark(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield session
 
 
+@pytest.fixture
+def duckdb() -> Iterator[DuckDb]:
+    database = DuckDb()
+    yield database
+    database.close()
+
+
+@pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
+def database(request: pytest.FixtureRequest) -> Iterator[Database]:
+    """Each of the two."""
+    if request.param == "duckdb":
+        yield request.getfixturevalue("duckdb")
+        return
+    from spark_events.history.on_spark import Spark
+
+    on_spark = Spark(request.getfixturevalue("spark"))
+    yield on_spark
+    on_spark.close()
+
+
 @pytest.fixture(scope="package")
-def facts(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def facts(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The facts of the story, as a file log tells it; ``test_file_log`` holds what is made of them."""
-    facts, duplicates, problems = read(spark, write(tmp_path_factory.mktemp("told") / "log", told()))
+    database = DuckDb()
+    try:
+        facts, duplicates, problems = read(database, write(tmp_path_factory.mktemp("told") / "log", told()))
+    finally:
+        database.close()
     assert (duplicates, problems) == (0, {})
     return facts

@@ -13,13 +13,14 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from spark_events.history.history import Tables, read_history
+from spark_events.history.history import read_history
+from spark_events.history.on_duckdb import DuckDb
 from spark_events.history.sla import Sla
 from spark_events.history.store import HistoryStore
+from spark_events.history.tables import COLUMNS, Tables
 from tests.support.history_oracle import Oracle, time
 from tests.support.history_story import DAY, Story, write
 
-pytestmark = pytest.mark.spark
 STEP = 3_600_000
 SLA = 4 * STEP
 STATUSES = ("CREATED", "RUNNING", "RESTARTING", "FAILED", "CANCELED", "FINISHED")
@@ -62,7 +63,7 @@ def of_uptime(tables: Tables) -> dict[Any, dict[str, int]]:
             "failures": row["failures"],
             "longest": row["longest_outage_ms"],
         }
-        for row in tables.uptime.collect()
+        for row in tables.uptime
     }
 
 
@@ -75,14 +76,14 @@ def of_checkpoints(tables: Tables) -> dict[Any, dict[str, int]]:
             "late": row["completed"] - row["met"],
             "overdue": int(row["overdue"]),
         }
-        for row in tables.checkpoint_sla.collect()
+        for row in tables.checkpoint_sla
     }
 
 
 def assert_tables(tables: Tables, oracle: Oracle) -> None:
     steps = {
         (row["kind"], row["app_name"], row["query_name"], now): (row["status"], row["state"])
-        for row in tables.status_intervals.collect()
+        for row in tables.status_intervals
         for now in range(row["start_ms"], row["end_ms"] + (row["end_ms"] == oracle.until_ms), STEP)
     }
     assert steps == {
@@ -91,7 +92,7 @@ def assert_tables(tables: Tables, oracle: Oracle) -> None:
     expected = oracle.uptime()
     repaired = {job: sums.pop("repaired") for job, sums in expected.items()}
     assert of_uptime(tables) == expected
-    restarts = {(r["kind"], r["app_name"], r["query_name"]): r["restarts"] for r in tables.uptime.collect()}
+    restarts = {(r["kind"], r["app_name"], r["query_name"]): r["restarts"] for r in tables.uptime}
     told = Counter(
         ("query", e["attributes"]["app_name"], e["attributes"]["query_name"])
         for e in oracle.events
@@ -104,7 +105,7 @@ def assert_tables(tables: Tables, oracle: Oracle) -> None:
         for e in oracle.events
         if e["eventName"] == "JobFailureEvent"
     )
-    rows = tables.failures.collect()
+    rows = tables.failures
     assert Counter({(r["app_name"], r["error"], r["first_ms"] // DAY): r["count"] for r in rows}) == failures
 
 
@@ -117,24 +118,19 @@ def assert_days_add_up(tables: Tables) -> None:
         names = [
             n
             for n in ("up_ms", "down_ms", "starting_ms", "failures", "restarts", "completed")
-            if n in days.columns
+            if n in days[0]
         ]
-        names += [n for n in ("met", "late_by_gap") if n in days.columns]
-        key = [n for n in ("kind", "app_name", "query_name") if n in days.columns]
+        names += [n for n in ("met", "late_by_gap") if n in days[0]]
+        key = [n for n in ("kind", "app_name", "query_name") if n in days[0]]
         sums: dict[Any, Counter[str]] = {}
-        for row in days.collect():
+        for row in days:
             sums.setdefault(tuple(row[n] for n in key), Counter()).update({n: row[n] for n in names})
-        expected = {
-            tuple(row[n] for n in key): Counter({n: row[n] for n in names}) for row in whole.collect()
-        }
+        expected = {tuple(row[n] for n in key): Counter({n: row[n] for n in names}) for row in whole}
         assert sums == expected
 
 
 def rows_of(tables: Tables) -> dict[str, list[str]]:
-    return {
-        name: sorted(str(sorted(row.asDict().items())) for row in frame.collect())
-        for name, frame in tables._asdict().items()
-    }
+    return {name: sorted(str(sorted(row.items())) for row in rows) for name, rows in tables._asdict().items()}
 
 
 @settings(
@@ -144,7 +140,7 @@ def rows_of(tables: Tables) -> dict[str, list[str]]:
     suppress_health_check=list(HealthCheck),
 )
 @given(seed=st.integers(0, 2**32))
-def test_random_histories(spark: Any, tmp_path: Path, seed: int) -> None:
+def test_random_histories(duckdb: DuckDb, tmp_path: Path, seed: int) -> None:
     """Sixty histories at a time, read at once, and in parts, late and repeated."""
     rng = random.Random(seed)
     folder = tmp_path / uuid.uuid4().hex
@@ -161,7 +157,7 @@ def test_random_histories(spark: Any, tmp_path: Path, seed: int) -> None:
     for number, part in enumerate(parts):
         write(folder / f"part-{number}", part)
 
-    history, reading = read_history(spark, [str(folder)], Sla(SLA))
+    history, reading = read_history(duckdb, [str(folder)], Sla(SLA))
     whole = history.tables()
     # Events of Spark jobs are not kept one by one.
     kept = [event["eventId"] for event in shuffled if event["attributes"]["job.kind"] != "job"]
@@ -169,8 +165,40 @@ def test_random_histories(spark: Any, tmp_path: Path, seed: int) -> None:
     assert_tables(whole, oracle)
     assert_days_add_up(whole)
 
-    store = HistoryStore(spark, str(folder / "store"))
+    store = HistoryStore(duckdb, str(folder / "store"))
     for number in rng.sample(range(3), 3):
         if parts[number].events:
             store.add([str(folder / f"part-{number}")], Sla(SLA))
-    assert rows_of(HistoryStore(spark, str(folder / "store")).history(Sla(SLA)).tables()) == rows_of(whole)
+    assert rows_of(HistoryStore(duckdb, str(folder / "store")).history(Sla(SLA)).tables()) == rows_of(whole)
+
+
+@pytest.mark.spark
+def test_spark_and_duckdb_make_the_same_tables(duckdb: DuckDb, spark: Any, tmp_path: Path) -> None:
+    """At once, and by a store to which both add."""
+    from pyarrow import parquet
+
+    from spark_events.history.on_spark import Spark
+
+    rng = random.Random(7)
+    stories = [random_story(number, rng) for number in range(60)]
+    folders = [str(write(tmp_path / f"part-{n}", *stories[20 * n : 20 * n + 20])) for n in range(3)]
+    on_spark = Spark(spark)
+    of_duckdb, of_spark = (
+        rows_of(read_history(database, folders, Sla(SLA))[0].tables()) for database in (duckdb, on_spark)
+    )
+    assert of_spark == of_duckdb
+
+    rows = read_history(duckdb, folders, Sla(SLA))[0].tables().checkpoint_sla_per_day
+    for database, name in ((duckdb, "duckdb"), (on_spark, "spark")):
+        database.rows_to_parquet(rows, COLUMNS["checkpoint_sla_per_day"], str(tmp_path / name))
+    written = [parquet.read_table(tmp_path / name) for name in ("duckdb", "spark")]
+    assert written[0].schema.equals(written[1].schema)
+    assert written[0].to_pylist() == written[1].to_pylist()
+
+    for folder, database in zip(folders, (on_spark, duckdb, on_spark), strict=True):
+        HistoryStore(database, str(tmp_path / "store")).add([folder], Sla(SLA))
+    for database in (duckdb, on_spark):
+        assert (
+            rows_of(HistoryStore(database, str(tmp_path / "store")).history(Sla(SLA)).tables()) == of_duckdb
+        )
+    on_spark.close()

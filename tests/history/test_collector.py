@@ -5,11 +5,11 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from spark_events.history.history import read_history
+from spark_events.history.on_duckdb import DuckDb
 from tests.support.applications import cli
 from tests.support.collector import Collector
 from tests.support.file_log import of_name
@@ -17,11 +17,11 @@ from tests.support.history_story import Story, write
 from tests.support.story_told import read, told
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.spark, pytest.mark.collector]
+pytestmark = pytest.mark.collector
 
 
 def test_file_log_by_the_collector(
-    spark: Any, facts: list[str], own_collector: Callable[..., Collector]
+    duckdb: DuckDb, facts: list[str], own_collector: Callable[..., Collector]
 ) -> None:
     """The filelog receiver takes a file log, and gives log records with the same ids, names and times."""
     collector = own_collector()
@@ -40,11 +40,11 @@ def test_file_log_by_the_collector(
         "event.name": "JobFailureEvent",
         "log.file.name": "shop__app-1.events.000001.jsonl",
     }
-    assert read(spark, collector.folder / "logs.jsonl") == (facts, 0, {})
+    assert read(duckdb, collector.folder / "logs.jsonl") == (facts, 0, {})
 
 
 def test_otlp_by_the_collector(
-    spark: Any, own_collector: Callable[..., Collector], event_logs: Path, tmp_path: Path
+    duckdb: DuckDb, own_collector: Callable[..., Collector], event_logs: Path, tmp_path: Path
 ) -> None:
     """What the OTLP reporter sent and the collector wrote is the history that the file log has."""
     collector = own_collector()
@@ -58,9 +58,9 @@ def test_otlp_by_the_collector(
     options = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
     log = str(event_logs / "local-1596020211915")
     subprocess.run(cli("replay", log, *options), check=True, capture_output=True, timeout=120)
-    by_otlp, by_file = (read(spark, path) for path in (collector.folder / "logs.jsonl", tmp_path / "events"))
+    by_otlp, by_file = (read(duckdb, path) for path in (collector.folder / "logs.jsonl", tmp_path / "events"))
     assert by_otlp == by_file
-    (sla,) = read_history(spark, [str(tmp_path / "events")])[0].tables().checkpoint_sla.collect()
+    (sla,) = read_history(duckdb, [str(tmp_path / "events")])[0].tables().checkpoint_sla
     assert sla["completed"] == 8
 
 

@@ -9,29 +9,31 @@ from typing import Any
 import pytest
 
 from spark_events.api import ConfigError
+from spark_events.history.database import Database
 from spark_events.history.history import MOST_DAYS, read_history
+from spark_events.history.on_duckdb import DuckDb
 from spark_events.history.plausible import EARLIEST_MS
 from spark_events.history.sla import Sla
+from spark_events.history.tables import COLUMNS
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write, write_otlp
 from tests.support.hostile_texts import TIMES_MS
-from tests.support.story_told import EXPECTED, figures, read, told
+from tests.support.s3_server import running_s3
+from tests.support.story_told import EXPECTED, figures, read, read_texts, told
 
-pytestmark = pytest.mark.spark
 
-
-def test_file_log(spark: Any, tmp_path: Path) -> None:
+def test_file_log(database: Database, tmp_path: Path) -> None:
     """Its spans lie in the same folder, and are not read."""
     folder = write(tmp_path / "log", told())
     (folder / "shop__app-1.spans.000001.jsonl").write_text("no JSON, but nobody looks\n")
-    assert figures(spark, folder) == EXPECTED
+    assert figures(database, folder) == EXPECTED
 
 
-def test_collector(spark: Any, facts: list[str], tmp_path: Path) -> None:
+def test_collector(database: Database, facts: list[str], tmp_path: Path) -> None:
     """Requests with many records a line; metrics beside them are passed over."""
-    assert read(spark, write_otlp(tmp_path / "otlp", told())) == (facts, 0, {})
+    assert read(database, write_otlp(tmp_path / "otlp", told())) == (facts, 0, {})
 
 
-def test_compressed(spark: Any, facts: list[str], tmp_path: Path) -> None:
+def test_compressed(duckdb: DuckDb, facts: list[str], tmp_path: Path) -> None:
     """Files that somebody compressed, below folders, by a glob."""
     import gzip
 
@@ -39,11 +41,11 @@ def test_compressed(spark: Any, facts: list[str], tmp_path: Path) -> None:
     (file,) = folder.glob("*.jsonl")
     (folder / f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
     file.unlink()
-    assert read(spark, tmp_path / "l*") == (facts, 0, {})
+    assert read(duckdb, tmp_path / "l*") == (facts, 0, {})
 
 
 @pytest.mark.parametrize("form", ["parquet", "json"])
-def test_replay_on_spark(spark: Any, facts: list[str], tmp_path: Path, form: str) -> None:
+def test_replay_on_spark(spark: Any, database: Database, facts: list[str], tmp_path: Path, form: str) -> None:
     """What ``replay --on-spark`` writes: rows, partitioned by day."""
     from datetime import datetime, timezone
 
@@ -57,16 +59,16 @@ def test_replay_on_spark(spark: Any, facts: list[str], tmp_path: Path, form: str
         rows.append((event["eventId"], event["eventName"], time, *names[1:], attributes, time.date()))
     frame = spark.createDataFrame(rows, SCHEMA)
     frame.write.partitionBy("date").format(form).save(str(tmp_path / "fleet"))
-    assert read(spark, tmp_path / "fleet") == (facts, 0, {})
+    assert read(database, tmp_path / "fleet") == (facts, 0, {})
 
 
-def test_all_forms_at_once(spark: Any, facts: list[str], tmp_path: Path) -> None:
+def test_all_forms_at_once(duckdb: DuckDb, facts: list[str], tmp_path: Path) -> None:
     """The same events from two places count once."""
     both = write(tmp_path / "log", told()), write_otlp(tmp_path / "otlp", told())
-    assert read(spark, *both) == (facts, 10, {})
+    assert read(duckdb, *both) == (facts, 10, {})
 
 
-def test_what_does_not_fit(spark: Any, tmp_path: Path) -> None:
+def test_what_does_not_fit(database: Database, tmp_path: Path) -> None:
     """It is left out and counted, with a file as an example; the rest stays right."""
     folder = write(tmp_path / "log", told())
     event = json.dumps(told().events[0])
@@ -97,7 +99,7 @@ def test_what_does_not_fit(spark: Any, tmp_path: Path) -> None:
         "\n".join([*bad, json.dumps(checkpoint), json.dumps(kept)])
     )
 
-    history, reading = read_history(spark, [str(folder)])
+    history, reading = read_history(database, [str(folder)])
     assert reading.problems == {
         "unreadable": 5,
         "no_id": 1,
@@ -109,81 +111,102 @@ def test_what_does_not_fit(spark: Any, tmp_path: Path) -> None:
     assert all(path.endswith("bad.events.000001.jsonl") for path in reading.examples.values())
     assert reading.records == len(told().events) + len(bad) + 2
     assert (reading.odd_numbers, reading.own) == (2, 1)
-    (sla,) = history.tables().checkpoint_sla.collect()
+    (sla,) = history.tables().checkpoint_sla
     assert sla["completed"] == 3
 
 
-def test_losses_are_told(spark: Any, tmp_path: Path) -> None:
+def test_losses_are_told(duckdb: DuckDb, tmp_path: Path) -> None:
     """What reporters dropped is missing in the history, and it says so."""
     from spark_events.history.report import notes_on
 
     story = told().event(HOUR, "RecordsDroppedEvent", cause="queue_full", count=7, total=7)
-    history, reading = read_history(spark, [str(write(tmp_path / "log", story))])
+    history, reading = read_history(duckdb, [str(write(tmp_path / "log", story))])
     assert notes_on([reading], history.losses()) == [
         "7 events were dropped by reporters (queue_full): the history may lack them"
     ]
 
 
-@pytest.mark.parametrize("what", ["missing", "empty", "no events"])
-def test_nothing_there(spark: Any, tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("scheme", ["s3", "s3a"])
+def test_s3(duckdb: DuckDb, facts: list[str], tmp_path: Path, scheme: str) -> None:
+    """Without Hadoop; the name that Hadoop has for it is understood, too."""
+    import s3fs
+
+    (log,) = write(tmp_path / "log", told()).iterdir()
+    with running_s3("history"):
+        s3fs.S3FileSystem(skip_instance_cache=True).put(str(log), f"history/{scheme}/day/{log.name}")
+        url = f"{scheme}://history/{scheme}"
+        assert read_texts(duckdb, url) == (facts, 0, {})
+        assert read_texts(duckdb, f"{url}/*/*.jsonl") == (facts, 0, {})
+
+
+def test_names_that_look_like_patterns(duckdb: DuckDb, facts: list[str], tmp_path: Path) -> None:
+    """A folder may be called ``[prod]``, a file ``a*b``."""
+    folder = write(tmp_path / "[prod]", told(), name="a*b?.events.000001.jsonl")
+    assert read(duckdb, folder) == (facts, 0, {})
+
+
+@pytest.mark.parametrize("what", ["missing", "empty", "spans alone", "no events"])
+def test_nothing_there(duckdb: DuckDb, tmp_path: Path, what: str) -> None:
     """A path without events is an error that names it."""
     folder = tmp_path / "log"
     if what != "missing":
         folder.mkdir()
+    if what == "spans alone":
+        (folder / "a.spans.000001.jsonl").write_text("{}\n")
     if what == "no events":
         (folder / "a.jsonl").write_text("nothing\n")
     with pytest.raises(
         ConfigError, match=r"there are no stored events|there is no event that could be used"
     ) as error:
-        read_history(spark, [str(folder)])
+        read_history(duckdb, [str(folder)])
     assert str(folder) in str(error.value)
 
 
-def test_bad_file_system(spark: Any, tmp_path: Path) -> None:
+def test_bad_file_system(duckdb: DuckDb, tmp_path: Path) -> None:
     """So is one on a file system that nobody knows."""
-    with pytest.raises(ConfigError, match=r"nofs://x/y: cannot be read: .*nofs"):
-        read_history(spark, ["nofs://x/y"])
+    with pytest.raises(ConfigError, match=r"nofs://x/y: its file system cannot be used: .*nofs"):
+        read_history(duckdb, ["nofs://x/y"])
 
 
-def test_since(spark: Any, tmp_path: Path) -> None:
+def test_since(duckdb: DuckDb, tmp_path: Path) -> None:
     """A window shows what fell into it; the status that a job came into it with is known."""
     folder = write(tmp_path / "log", told())
-    history, _ = read_history(spark, [str(folder)], Sla(), span_ms=DAY - 16 * MIN)
+    history, _ = read_history(duckdb, [str(folder)], Sla(), span_ms=DAY - 16 * MIN)
     tables = history.tables()
-    (query,) = tables.uptime.where("kind = 'query'").collect()
+    (query,) = [row for row in tables.uptime if row["kind"] == "query"]
     assert (query["up_ms"], query["down_ms"]) == (DAY - 17 * MIN, MIN)
     assert (query["failures"], query["restarts"], query["longest_outage_ms"]) == (0, 0, MIN)
-    (sla,) = tables.checkpoint_sla.collect()
+    (sla,) = tables.checkpoint_sla
     assert (sla["completed"], sla["late_by_gap"]) == (1, 1)
-    assert tables.failures.count() == 0
-    assert {row["start_ms"] for row in tables.status_intervals.collect()} >= {T0 + 16 * MIN}
+    assert tables.failures == []
+    assert {row["start_ms"] for row in tables.status_intervals} >= {T0 + 16 * MIN}
 
 
-def test_until_now(spark: Any, tmp_path: Path) -> None:
+def test_until_now(duckdb: DuckDb, tmp_path: Path) -> None:
     """What was heard last holds until now, where that is asked for."""
     story = Story().application(0, "CREATED", "RUNNING").query(0, "CREATED", "RUNNING").checkpoint(0, 1)
     story.query(MIN, "FAILED")
     for event in story.events:  # a year earlier: now is later, whatever the clock of this machine says
         event["timeUnixNano"] = str(int(event["timeUnixNano"]) - 365 * DAY * 1_000_000)
-    history, _ = read_history(spark, [str(write(tmp_path / "log", story))], until_now=True)
+    history, _ = read_history(duckdb, [str(write(tmp_path / "log", story))], until_now=True)
     tables = history.tables()
-    (query,) = tables.uptime.where("kind = 'query'").collect()
-    (sla,) = tables.checkpoint_sla.collect()
+    (query,) = [row for row in tables.uptime if row["kind"] == "query"]
+    (sla,) = tables.checkpoint_sla
     assert query["down_ms"] == history.period.until_ms - (T0 - 365 * DAY + MIN)
     assert query["longest_outage_ms"] == query["down_ms"] > 300 * DAY
     assert sla["overdue"]
     assert sla["late_by_gap"] == 1
 
 
-def test_killed_driver(spark: Any, tmp_path: Path) -> None:
+def test_killed_driver(duckdb: DuckDb, tmp_path: Path) -> None:
     """A driver that was killed said nothing: it was down from its last event until the next one's query ran."""
     story = Story().application(0, "CREATED", "RUNNING").query(0, "CREATED").checkpoint(MIN, 1_000, MIN)
     story.query(MIN, "RUNNING").checkpoint(2 * MIN, 1_000, MIN).job(3 * MIN)
     story.driver("app-2").application(HOUR, "CREATED", "RUNNING").query(HOUR, "CREATED", "RESTARTING")
     story.checkpoint(HOUR + 2 * MIN, 1_000, 2 * MIN).query(HOUR + 2 * MIN, "RUNNING")
-    history, _ = read_history(spark, [str(write(tmp_path / "log", story))], Sla(30 * MIN))
+    history, _ = read_history(duckdb, [str(write(tmp_path / "log", story))], Sla(30 * MIN))
     tables = history.tables()
-    rows = tables.status_intervals.where("kind = 'query'").orderBy("start_ms").collect()
+    rows = [row for row in tables.status_intervals if row["kind"] == "query"]
     assert [(row["status"], row["state"], (row["start_ms"] - T0) // MIN) for row in rows] == [
         ("CREATED", "starting", 0),
         ("RUNNING", "up", 1),
@@ -191,28 +214,30 @@ def test_killed_driver(spark: Any, tmp_path: Path) -> None:
         ("RESTARTING", "down", 60),
         ("RUNNING", "up", 62),
     ]
-    (sla,) = tables.checkpoint_sla.collect()
+    (sla,) = tables.checkpoint_sla
     # The event of the second driver knows of two minutes only.
     assert (sla["late_by_gap"], sla["worst_gap_ms"], sla["met"]) == (1, HOUR, 2)
 
 
-def test_columns_are_those_of_the_docs(spark: Any, tmp_path: Path) -> None:
+def test_columns_are_those_of_the_docs(duckdb: DuckDb, tmp_path: Path) -> None:
     """docs/history.md names the columns of each table, in order."""
     import re
 
     from tests.support.paths import REPO
 
-    history, _ = read_history(spark, [str(write(tmp_path / "log", told()))])
+    history, _ = read_history(duckdb, [str(write(tmp_path / "log", told()))])
     text = (REPO / "docs" / "history.md").read_text()
     listed = dict(re.findall(r"^\| (\w+) \|[^|]*\| ([^|]+) \|$", text, re.MULTILINE))
     listed["checkpoint_sla_per_day"] = f"date, {listed['checkpoint_sla']}"
     tables = history.tables()
-    assert {name: ", ".join(table.columns) for name, table in tables._asdict().items()} == {
+    assert {name: ", ".join(columns) for name, columns in COLUMNS.items()} == {
         name: listed[name] for name in tables._fields
     }
+    for name, rows in tables._asdict().items():
+        assert all(list(row) == list(COLUMNS[name]) for row in rows), name
 
 
-def test_clocks_that_are_wrong(spark: Any, tmp_path: Path) -> None:
+def test_clocks_that_are_wrong(duckdb: DuckDb, tmp_path: Path) -> None:
     """41 events whose times cannot be take no place: they are counted, with a file, and the page is small."""
     from spark_events.history.page import page
     from spark_events.history.report import collect
@@ -224,7 +249,7 @@ def test_clocks_that_are_wrong(spark: Any, tmp_path: Path) -> None:
     odd.events.append({**odd.events[0], "eventId": "last ns", "timeUnixNano": str(2**63 - 1)})
     (folder / "odd.events.000001.jsonl").write_text("\n".join(odd.lines()))
 
-    history, reading = read_history(spark, [str(folder)])
+    history, reading = read_history(duckdb, [str(folder)])
     assert reading.problems.keys() <= {"time", "no_time"}
     assert sum(reading.problems.values()) == len(odd.events)
     assert reading.examples["time"].endswith("odd.events.000001.jsonl")
@@ -234,14 +259,14 @@ def test_clocks_that_are_wrong(spark: Any, tmp_path: Path) -> None:
     assert len(page(report)) < 60_000
 
 
-def test_very_many_days(spark: Any, tmp_path: Path) -> None:
+def test_very_many_days(duckdb: DuckDb, tmp_path: Path) -> None:
     """A clock that is wrong and could be right makes a long history: by day, there are its last days."""
     from spark_events.history.page import page
     from spark_events.history.report import collect
 
     early = Story("early").application(EARLIEST_MS - T0, "CREATED", "RUNNING")
     folder = write(tmp_path / "log", told(), early)
-    history, reading = read_history(spark, [str(folder)])
+    history, reading = read_history(duckdb, [str(folder)])
     report = collect(history, history.tables(), [reading])
 
     assert MOST_DAYS - 1 <= len({row["date"] for row in report.uptime_per_day}) <= MOST_DAYS
@@ -249,46 +274,86 @@ def test_very_many_days(spark: Any, tmp_path: Path) -> None:
     assert len(page(report)) < 1_500_000
 
 
-def test_numbers_that_cannot_be(spark: Any, tmp_path: Path) -> None:
+def test_numbers_that_cannot_be(duckdb: DuckDb, tmp_path: Path) -> None:
     """Their sum would be too large for any table; they are taken as missing."""
     story = told()
     for number in range(3):
         story.checkpoint(HOUR + number, 1, 2**63 - 1, rows=2**63 - 1, fullSize=-5)
     story.event(HOUR, "RecordsDroppedEvent", cause="queue_full", count=2**63 - 1, total=7)
-    found = figures(spark, write(tmp_path / "log", story))
-    history, reading = read_history(spark, [str(tmp_path / "log")])
+    found = figures(duckdb, write(tmp_path / "log", story))
+    history, reading = read_history(duckdb, [str(tmp_path / "log")])
 
     assert found
     assert history.losses() == {}
     assert reading.odd_numbers == 7
 
 
-def test_events_that_are_not_the_reports(spark: Any, tmp_path: Path) -> None:
+def test_events_that_are_not_the_reports(duckdb: DuckDb, tmp_path: Path) -> None:
     """Tables' transactions are the framework's own; what a user's code reports is counted as theirs."""
     from spark_events.history.report import notes_on
 
     story = (
         told().event(HOUR, "TableTransactionEvent", transactionStatus="COMMITTED").event(HOUR, "PricesStale")
     )
-    _, reading = read_history(spark, [str(write(tmp_path / "log", story))])
+    _, reading = read_history(duckdb, [str(write(tmp_path / "log", story))])
 
     assert (reading.problems, reading.own) == ({}, 1)
     assert notes_on([reading], {}) == ["1 events are your own code's: they show only that it ran"]
 
 
-def test_executors_that_were_lost_are_failures(spark: Any, tmp_path: Path) -> None:
+def test_performance_issues(database: Database, tmp_path: Path) -> None:
+    """What was slow, what it cost and what to do, the dearest first; they are nobody's own events."""
+    story = told()
+    for number, lost_ms in enumerate((40_000, 90_000)):
+        about = {"issue": "skew", "subject": f"stage {number}.0", "summary": "task 3 reads", "advice": "salt"}
+        story.event(HOUR + number, "PerformanceIssueEvent", job__kind="stage", lostMs=lost_ms, **about)
+    bytes_lost = {"issue": "spill", "lostBytes": 5 << 30}
+    story.event(HOUR, "PerformanceIssueEvent", job__kind="query", query_name="orders", **bytes_lost)
+    history, reading = read_history(database, [str(write(tmp_path / "log", story))])
+    first, second, third = history.tables().issues
+
+    assert (reading.problems, reading.own) == ({}, 0)
+    assert first == {
+        "time_ms": T0 + HOUR + 1,
+        "app_name": "shop",
+        "query_name": "",
+        "issue": "skew",
+        "subject": "stage 1.0",
+        "message": "task 3 reads",
+        "advice": "salt",
+        "lost_ms": 90_000,
+        "lost_bytes": None,
+    }
+    assert (second["lost_ms"], second["subject"]) == (40_000, "stage 0.0")
+    assert (third["issue"], third["query_name"], third["lost_bytes"]) == ("spill", "orders", 5 << 30)
+
+
+def test_executors_that_were_lost_are_failures(database: Database, tmp_path: Path) -> None:
     """With the reason, and how full the heap was; those that somebody wanted gone are not."""
-    attributes = {"job.kind": "executor", "executor_id": "3", "host": "node-7", "exitCode": 137}
+    attributes = {"job.kind": "executor", "executor_id": "3", "host": "node-7", "lifetimeMs": 5 * MIN}
     memory = {"heapUsed.highest": 900 << 20, "memoryLimit.heap": 1 << 30}
     why = {"reason.message": "Command exited with code 137", "exitMeaning": "killed (SIGKILL)"}
     story = told()
     story.event(HOUR, "ExecutorLostEvent", reason="out_of_memory", **attributes, **memory, **why)
-    story.event(HOUR, "ExecutorLostEvent", reason="decommissioned", **attributes)
-    history, reading = read_history(spark, [str(write(tmp_path / "log", story))])
-    (row,) = [row for row in history.tables().failures.collect() if row["kind"] == "executor"]
+    story.event(HOUR + 1, "ExecutorLostEvent", reason="decommissioned", **attributes)
+    history, reading = read_history(database, [str(write(tmp_path / "log", story))])
+    (row,) = [row for row in history.tables().failures if row["kind"] == "executor"]
 
     assert (reading.problems, reading.own) == ({}, 0)
     assert (row["app_name"], row["error"], row["count"]) == ("shop", "out_of_memory", 1)
     assert row["message"] == (
-        "executor 3 on node-7; Command exited with code 137; killed (SIGKILL); heap 900 of 1024 MiB"
+        "executor 3 on node-7; Command exited with code 137; killed (SIGKILL); heap 900 MiB of 1 GiB"
     )
+    lost, wanted = history.tables().executors
+    assert lost == {
+        "app_name": "shop",
+        "executor_id": "3",
+        "host": "node-7",
+        "start_ms": T0 + HOUR - 5 * MIN,
+        "end_ms": T0 + HOUR,
+        "reason": "out_of_memory",
+        "expected": False,
+        "heap_highest": 900 << 20,
+        "heap_limit": 1 << 30,
+    }
+    assert (wanted["reason"], wanted["expected"], wanted["heap_highest"]) == ("decommissioned", True, None)

@@ -7,19 +7,20 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.applications import cli
+from tests.support.browser import browser
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write
-from tests.support.requirements import need
 from tests.support.waiting import wait_until
-from tests.support.warm_commands import WarmCommands, run_command
+from tests.support.warm_commands import run_command
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 MARKUP = "<b>bold</b> <script>document.title='caught'</script>"
 
 
@@ -32,27 +33,23 @@ def fleet() -> tuple[Story, Story]:
     orders.run("run-2").query(24 * HOUR, "RESTARTING").checkpoint(25 * HOUR, 40_000, 6 * HOUR)
     orders.query(25 * HOUR, "RUNNING").failure(30 * HOUR, "KAFKA_GONE").query(30 * HOUR, "FAILED")
     nightly = Story("nightly").application(2 * HOUR, "CREATED", "RUNNING").application(3 * HOUR, "FINISHED")
+    ended = {"job.kind": "executor", "executor_id": "7", "host": "node-1", "lifetimeMs": 30 * MIN}
+    heap = {"heapUsed.highest": 512 << 20, "memoryLimit.heap": 1 << 30}
+    nightly.event(2 * HOUR + 40 * MIN, "ExecutorLostEvent", reason="decommissioned", **ended, **heap)
     nightly.driver("app-2").application(26 * HOUR, "CREATED", "RUNNING").application(31 * HOUR, "FINISHED")
     return orders, nightly
 
 
 class Run:
-    """A report that has been made; with ``warm``, in a process that is there."""
+    """A report that has been made."""
 
-    def __init__(
-        self,
-        folder: Path,
-        *arguments: str,
-        paths: tuple[str, ...] = ("log",),
-        warm: WarmCommands | None = None,
-    ) -> None:
-        environment = {"COLUMNS": "120"}
-        done = run_command("report", *paths, *arguments, cwd=folder, environment=environment, warm=warm)
+    def __init__(self, folder: Path, *arguments: str, paths: tuple[str, ...] = ("log",)) -> None:
+        done = run_command("report", *paths, *arguments, cwd=folder, environment={"COLUMNS": "120"})
         self.folder, self.code, self.out, self.err = folder, done.returncode, done.stdout, done.stderr
 
 
 @pytest.fixture(scope="module")
-def made(java: str, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("report")
     write(folder / "log", *fleet())
     outputs = ("--html", "page.html", "--json", "report.json", "--parquet", "tables", "--store", "store")
@@ -104,18 +101,50 @@ def test_tables(made: Run) -> None:
         "checkpoint_sla",
         "checkpoint_sla_per_day",
         "failures",
+        "executors",
+        "issues",
     }
     rows = parquet.read_table(made.folder / "tables" / "uptime").to_pylist()
     assert {row["app_name"]: row["up_ms"] for row in rows if row["kind"] == "application"} == {
         "shop": 31 * HOUR,
         "nightly": 6 * HOUR,
     }
+    days = parquet.read_table(made.folder / "tables" / "uptime_per_day").to_pylist()
+    assert min(row["date"] for row in days) == date(2026, 11, 20)
 
 
-def test_store_alone(made: Run, warm: WarmCommands) -> None:
+@pytest.mark.spark
+def test_spark_makes_the_same(made: Run, java: str) -> None:
+    """The same JSON."""
+    options = ("--sla", "1h", "--sla", "orders=30s", "--json", "spark.json")
+    run = Run(made.folder, "--engine", "spark", *options)
+    assert run.code == 0, run.err
+    by_spark, by_duckdb = (
+        json.loads((made.folder / name).read_text()) for name in ("spark.json", "report.json")
+    )
+    assert by_spark == by_duckdb
+
+
+def test_no_java_and_no_pyspark(made: Run) -> None:
+    """Neither is touched: what Python would import is an error."""
+    code = (
+        "import sys; sys.modules['pyspark'] = sys.modules['py4j'] = None; sys.argv = ['spark-events', 'report', "
+        "'log']; from spark_events.cli.main import main; main()"
+    )
+    environment = {"PATH": "", "COLUMNS": "120"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, cwd=made.folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "KAFKA_GONE" in done.stdout
+
+
+def test_store_alone(made: Run) -> None:
     """The next report needs no events: the store has them."""
-    store = str(made.folder / "store")  # a JVM that is there has another working directory
-    run = Run(made.folder, "--store", store, "--since", "6h", "--sla", "30s", paths=(), warm=warm)
+    run = Run(
+        made.folder, "--store", (made.folder / "store").as_uri(), "--since", "6h", "--sla", "30s", paths=()
+    )
     assert run.code == 0, run.err
     assert "2026-11-21 01:00:00 to 2026-11-21 07:00:00 UTC (6 h)" in run.out
     assert "83.33 %" in run.out
@@ -131,23 +160,59 @@ def test_store_alone(made: Run, warm: WarmCommands) -> None:
         (("--since", "x"), ("log",), "--since x: is not allowed; expected a duration"),
         (("--html", "no/folder/page.html"), ("log",), "no/folder/page.html: cannot be written"),
         (("--json", "log"), ("log",), "log: cannot be written"),
-        (("--master", "nonsense"), ("log",), "Spark could not be started"),
+        (("--engine", "flink"), ("log",), "'flink' is not one of"),
+        (
+            ("--engine", "local", "--store", "s3://b/x"),
+            ("log",),
+            "s3://b/x: --engine local writes to this machine",
+        ),
+        pytest.param(
+            ("--master", "nonsense"), ("log",), "Spark could not be started", marks=pytest.mark.spark
+        ),
     ],
 )
-def test_wrong(
-    made: Run, arguments: tuple[str, ...], paths: tuple[str, ...], said: str, warm: WarmCommands
-) -> None:
+def test_wrong(made: Run, arguments: tuple[str, ...], paths: tuple[str, ...], said: str) -> None:
     """One message and exit code 2; no traceback."""
-    starts = "--master" in arguments  # a JVM that is there has its master already
-    run = Run(made.folder, *arguments, paths=paths, warm=None if starts else warm)
+    run = Run(made.folder, *arguments, paths=paths)
     assert run.code == 2, run.err
     assert said in run.err
     assert "Traceback" not in run.err
     assert run.out == ""
 
 
-def test_ctrl_c(made: Run, tmp_path: Path) -> None:
+def write_large(folder: Path) -> None:
+    """Write events that take seconds to read."""
+    (log,) = write(folder, *fleet()).iterdir()
+    log.write_text(log.read_text() * 10_000)
+
+
+def test_ctrl_c(tmp_path: Path) -> None:
+    """Ctrl-C in the middle is one word and exit code 130; nothing is written, and nothing is left."""
+    write_large(tmp_path / "log")
+    (tmp_path / "temporary").mkdir()
+    process = subprocess.Popen(
+        cli("report", "log", "--html", "page.html"),
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    wait_until(lambda: list((tmp_path / "temporary").glob("spark-events-report-*")), "it has begun", 60)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+
+    assert (process.returncode, said.strip()) == (130, "interrupted")
+    assert not (tmp_path / "page.html").exists()
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+@pytest.mark.spark
+@pytest.mark.thorough
+def test_ctrl_c_with_spark(java: str, tmp_path: Path) -> None:
     """Ctrl-C in the middle, which reaches the JVM as well, is one word and exit code 130; nothing is written."""
+    write_large(tmp_path / "log")
     out = tmp_path / "out.txt"
     # By the event log of the report itself, one sees when it is in the middle.
     logs = tmp_path / "logs"
@@ -160,8 +225,8 @@ def test_ctrl_c(made: Run, tmp_path: Path) -> None:
     (tmp_path / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in conf.items()))
     with out.open("w") as file:
         process = subprocess.Popen(
-            cli("report", "log", "--html", str(tmp_path / "page.html")),
-            cwd=made.folder,
+            cli("report", "log", "--engine", "spark", "--html", str(tmp_path / "page.html")),
+            cwd=tmp_path,
             env={**os.environ, "SPARK_CONF_DIR": str(tmp_path)},
             stdout=file,
             stderr=file,
@@ -187,26 +252,9 @@ def test_ctrl_c(made: Run, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def show(made: Run) -> Iterator[Callable[[str], Any]]:
-    """Open the page in Debian's Chromium, in light or dark, with no way out."""
-    browser_path = need("chromium", "chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
-
-        def open_page(scheme: str) -> Any:
-            page = browser.new_page(
-                color_scheme=scheme, offline=True, viewport={"width": 1320, "height": 900}
-            )
-            page.complaints = []
-            page.on("console", lambda message: page.complaints.append(message.text))
-            page.on("request", lambda request: page.complaints.append(request.url))
-            page.goto((made.folder / "page.html").as_uri())
-            page.complaints = [text for text in page.complaints if not text.endswith("page.html")]
-            return page
-
-        yield open_page
-        browser.close()
+    """Open the page in light or dark."""
+    with browser() as open_page:
+        yield lambda scheme: open_page(made.folder / "page.html", scheme)
 
 
 @pytest.fixture(scope="module")
@@ -227,6 +275,15 @@ def test_page_numbers(page: Any) -> None:
     checkpoints = page.inner_text("#checkpoints tr:nth-child(2)").split("\t")
     assert checkpoints[1:] == ["30.0 s", "90.47 %", "20", "1", "2", "0", "40.0 s", "11.5 s", "6 h"]
     assert page.inner_text("#failed tr:nth-child(3)").split("\t")[-1] == MARKUP
+
+
+def test_page_executors(page: Any) -> None:
+    """One that ended, with how full it was."""
+    executor = page.inner_text("#executors tr:nth-child(2)").split("\t")
+    assert executor == [
+        "nightly", "7", "node-1", "11-20 02:10:00", "11-20 02:40:00", "30 min", "decommissioned",
+        "512 MiB", "1 GiB", "50.00 %",
+    ]  # fmt: skip
 
 
 def test_page_is_text_and_alone(page: Any) -> None:

@@ -1,0 +1,69 @@
+"""What a history needs of the database that reads events and adds them up: DuckDB's, or Spark's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from spark_events.history.facts import Reading
+from spark_events.history.plausible import PossibleTimes
+
+
+class Database(Protocol):
+    """Runs the SQL of a history, which is the same everywhere; the relations it makes are named by it."""
+
+    def read_facts(self, paths: Sequence[str], times: PossibleTimes) -> tuple[str, Reading]:
+        """Read stored events.
+
+        Args:
+            paths: files, folders with all that is below, and globs.
+            times: the possible ones.
+
+        Returns:
+            A relation of ``facts.COLUMNS``, each fact once, and how reading went.
+
+        Raises:
+            ConfigError: there is nothing at a path, or it cannot be read.
+        """
+
+    def each_once(self, relations: Sequence[str]) -> str:
+        """Return a relation of the facts of some relations, each once, judging by their ids."""
+
+    def rows(self, sql: str) -> Iterator[tuple[Any, ...]]:
+        """Run a query, and yield its rows in order."""
+
+    def from_parquet(self, folders: Sequence[str], columns: Mapping[str, str]) -> str:
+        """Return what to select from for the rows of those of the folders that exist."""
+
+    def to_parquet(self, sql: str, folder: str, partition_by: Sequence[str] = ()) -> None:
+        """Write the rows of a query into a folder that is not there yet, a folder for each partition."""
+
+    def rows_to_parquet(
+        self, rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str], folder: str
+    ) -> None:
+        """Write rows into a folder; what was in it is replaced."""
+
+    def files(self, folder: str) -> Files:
+        """Return the access to the files in a folder."""
+
+    def close(self) -> None:
+        """Release what it holds."""
+
+
+class Files(Protocol):
+    """The files in a folder, by names relative to it."""
+
+    def names(self) -> list[str]:
+        """Return the names in the folder itself; none if it does not exist."""
+
+    def exists(self, name: str) -> bool:
+        """Return whether there is such a file or folder."""
+
+    def read(self, name: str) -> bytes:
+        """Return what is in a file."""
+
+    def replace(self, name: str, content: bytes) -> None:
+        """Write a file in one step: readers see the old one or the new one."""
+
+    def remove(self, name: str) -> None:
+        """Remove a folder with all that is in it."""

@@ -1,0 +1,130 @@
+"""Finds the files of stored events without Hadoop: on this machine, or on any file system of fsspec."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from spark_events.api import ConfigError
+from spark_events.api.errors import needs_extra
+from spark_events.history.stored_forms import NOTHING, SPANS
+
+with needs_extra("report", "fsspec", "reading stored events without Spark"):
+    import fsspec
+
+    from spark_events.spark.file_systems import open_file_system
+
+_SPANS = re.compile(SPANS)
+_FILE_URL = re.compile(r"^file:(//)?")
+_COMPRESSED = re.compile(r"\.(bz2|lz4|snappy|xz|deflate|lzo)$")
+"""What Hadoop decompresses, and DuckDB does not."""
+
+
+class StoredFiles(NamedTuple):
+    """The files at some paths.
+
+    Attributes:
+        json: those with a JSON object a line.
+        parquet: those of rows.
+        file_systems: those of fsspec that they lie on, but for the local one.
+        size: of all, in bytes.
+        compressed: one that DuckDB cannot decompress, if there is any.
+    """
+
+    json: list[str]
+    parquet: list[str]
+    file_systems: list[Any]
+    size: int
+    compressed: str | None
+
+
+def stored_files(paths: Sequence[str]) -> StoredFiles:
+    """Return the files at some paths: files, folders with all that is below, and globs.
+
+    Raises:
+        ConfigError: there is nothing at a path, or its file system cannot be used.
+    """
+    json: list[str] = []
+    parquet: list[str] = []
+    file_systems: list[Any] = []
+    size, compressed = 0, None
+    for path in paths:
+        file_system, root = open_file_system(path, path)
+        is_local = "file" in file_system.protocol
+        if not is_local:
+            file_systems.append(file_system)
+        files = [info for info in _files_at(file_system, root, path) if not _SPANS.search(info["name"])]
+        if not files:
+            raise ConfigError(f"{path}: {NOTHING}")
+        for info in files:
+            name = info["name"] if is_local else file_system.unstrip_protocol(info["name"])
+            (parquet if name.endswith(".parquet") else json).append(name)
+            size += info["size"] or 0
+            compressed = name if _COMPRESSED.search(name) else compressed
+    return StoredFiles(json, parquet, file_systems, size, compressed)
+
+
+def _files_at(file_system: Any, root: str, path: str) -> Iterator[dict[str, Any]]:
+    try:
+        if fsspec.core.has_magic(root) and not file_system.exists(root):
+            matches = file_system.glob(root, detail=True).values()
+        else:
+            matches = [file_system.info(root)]
+        for info in matches:
+            below = [info]
+            if info["type"] == "directory":
+                below = list(file_system.find(info["name"], detail=True).values())
+            for file in below:
+                # As Spark does: what is hidden, or not finished.
+                inside = file["name"].removeprefix(info["name"])
+                if not any(part.startswith((".", "_")) for part in inside.split("/")):
+                    yield file
+    except FileNotFoundError:
+        return
+    except Exception as error:  # each file system has errors of its own
+        raise ConfigError(f"{path}: cannot be read: {type(error).__name__}: {error}") from error
+
+
+def local_path(url: str) -> str:
+    """Return the path of a folder of this machine, which may be given as ``file:///folder``."""
+    return _FILE_URL.sub("", url)
+
+
+class LocalFiles:
+    """The files in a folder of this machine; see ``database.Files``."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = Path(local_path(folder))
+
+    def names(self) -> list[str]:
+        """Return the names in the folder; none if it does not exist."""
+        return sorted(os.listdir(self._folder)) if self._folder.is_dir() else []
+
+    def exists(self, name: str) -> bool:
+        """Return whether there is such a file or folder."""
+        return (self._folder / name).exists()
+
+    def read(self, name: str) -> bytes:
+        """Return what is in a file."""
+        return (self._folder / name).read_bytes()
+
+    def replace(self, name: str, content: bytes) -> None:
+        """Write a file in one step."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        new = self._folder / f"_{name}.{uuid.uuid4().hex}.new"
+        with new.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        # Hadoop's checksum of the file that was there.
+        (self._folder / f".{name}.crc").unlink(missing_ok=True)
+        new.replace(self._folder / name)
+
+    def remove(self, name: str) -> None:
+        """Remove a folder with all that is in it."""
+        shutil.rmtree(self._folder / name)

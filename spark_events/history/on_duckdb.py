@@ -1,0 +1,333 @@
+"""Reads stored events without Spark: DuckDB, in this process, over files that fsspec reaches."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from spark_events.api import ConfigError
+from spark_events.api.errors import needs_extra
+from spark_events.history.dialect import DUCKDB, no_rows
+from spark_events.history.facts import (
+    COLUMNS,
+    PROBLEMS,
+    SEEN,
+    Reading,
+    classified,
+    order_of_repeated,
+    together,
+)
+from spark_events.history.local_files import LocalFiles, StoredFiles, local_path, stored_files
+from spark_events.history.plausible import PossibleTimes
+
+with needs_extra("report", "duckdb", "reading stored events without Spark"):
+    import duckdb
+
+_MEMORY = "600MB"
+"""What DuckDB may hold; what is beyond it goes to a temporary folder."""
+_ROWS_AT_ONCE = 10_000
+_LINE = 16 << 20
+"""The longest line, in bytes, that is read within this memory."""
+_LONG_LINE, _MEMORY_FOR_LONG_LINES = 256 << 20, "3GB"
+_PATTERN = re.compile(r"([*?[])")
+_ATTRIBUTES = "MAP(VARCHAR, VARCHAR)"
+_VALUE = "STRUCT(stringValue VARCHAR, intValue VARCHAR, doubleValue VARCHAR, boolValue VARCHAR)"
+_LOG_RECORD = (
+    "STRUCT(timeUnixNano VARCHAR, eventName VARCHAR, severityText VARCHAR, "
+    f'attributes STRUCT("key" VARCHAR, "value" {_VALUE})[])'
+)
+_JSON = {
+    "eventName": "VARCHAR",
+    "eventId": "VARCHAR",
+    "timeUnixNano": "VARCHAR",
+    "time": "VARCHAR",
+    "attributes": _ATTRIBUTES,
+    "resourceLogs": f"STRUCT(scopeLogs STRUCT(logRecords {_LOG_RECORD}[])[])[]",
+    "resourceSpans": "VARCHAR",
+    "resourceMetrics": "VARCHAR",
+    "traceId": "VARCHAR",
+}
+
+
+class DuckDb:
+    """A database in a temporary folder; see ``Database`` for its methods.
+
+    Raises:
+        MissingExtraError: DuckDB is not installed.
+    """
+
+    def __init__(self) -> None:
+        self._folder = tempfile.mkdtemp(prefix="spark-events-report-")
+        self._numbers = itertools.count()
+        self._protocols: set[Any] = set()
+        try:
+            self._connection = duckdb.connect(
+                ":memory:",
+                config={
+                    "memory_limit": _MEMORY,
+                    "temp_directory": f"{self._folder}/spilled",
+                    "preserve_insertion_order": "false",
+                    # It has what it needs, and fetches nothing.
+                    "autoinstall_known_extensions": "false",
+                    "autoload_known_extensions": "false",
+                },
+            )
+            self._run("SET TimeZone = 'UTC'")
+        except BaseException:
+            shutil.rmtree(self._folder)
+            raise
+
+    def close(self) -> None:
+        """Close the database, and remove its folder."""
+        self._connection.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def read_facts(self, paths: Sequence[str], times: PossibleTimes) -> tuple[str, Reading]:
+        """Read stored events; see ``Database.read_facts``."""
+        files = self._files(paths)
+        try:
+            try:
+                facts, seen = self._read(self._events(files, _LINE), times)
+            except duckdb.InvalidInputException as error:
+                if "maximum_object_size" not in str(error):
+                    raise
+                self._run(f"SET memory_limit = '{_MEMORY_FOR_LONG_LINES}'")
+                facts, seen = self._read(self._events(files, _LONG_LINE), times)
+        except duckdb.Error as error:
+            raise ConfigError(f"{', '.join(paths)}: cannot be read: {error}") from error
+        reading = self._reading(facts, seen, times)
+        once = self.each_once([f"(SELECT {', '.join(COLUMNS)} FROM {facts} WHERE problem IS NULL)"])
+        reading.duplicates = reading.facts - self._number(f"SELECT count(*) FROM {once}")
+        both = self._name("both")
+        self._run(
+            f"CREATE VIEW {both} AS SELECT {', '.join(COLUMNS)} FROM {once} UNION ALL BY NAME "
+            f"SELECT '{SEEN}' AS fact, event_id, time_ms, app_name, app_id, attempt, query_name "
+            f"FROM {seen} WHERE problem IS NULL"
+        )
+        return both, reading
+
+    def events_of_name(
+        self, paths: Sequence[str], name: str
+    ) -> Iterator[tuple[str, int, dict[str, str | None]]]:
+        """Yield the id, the time in ms since the epoch, and the attributes of each stored event of a name.
+
+        Raises:
+            ConfigError: there is nothing to read at a path, or it cannot be read.
+        """
+        files = self._files(paths)
+        try:
+            yield from self.rows(
+                f"SELECT event_id, time_ms, attributes FROM {self._events(files, _LINE)} "
+                f"WHERE event_name = {_text(name)} AND event_id IS NOT NULL AND time_ms IS NOT NULL "
+                "ORDER BY time_ms, event_id"
+            )
+        except duckdb.Error as error:
+            raise ConfigError(f"{', '.join(paths)}: cannot be read: {error}") from error
+
+    def each_once(self, relations: Sequence[str]) -> str:
+        """Keep one fact of each id; see ``Database.each_once``."""
+        columns, facts = ", ".join(COLUMNS), together(relations)
+        repeated = self._name("repeated")
+        self._run(
+            f"CREATE TABLE {repeated} AS SELECT event_id FROM ({facts}) GROUP BY event_id HAVING count(*) > 1"
+        )
+        if len(relations) == 1 and not self._number(f"SELECT count(*) FROM {repeated}"):
+            return relations[0]
+        once = self._name("once")
+        # Few facts are there twice, and only those have to be compared.
+        self._run(
+            f"CREATE TABLE {once} AS SELECT * FROM ({facts}) ANTI JOIN {repeated} USING (event_id) "
+            f"UNION ALL BY NAME SELECT * EXCLUDE (place) FROM (SELECT {columns}, row_number() OVER "
+            f"(PARTITION BY event_id ORDER BY {order_of_repeated()}) AS place "
+            f"FROM ({facts}) SEMI JOIN {repeated} USING (event_id)) WHERE place = 1"
+        )
+        return once
+
+    def rows(self, sql: str) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query."""
+        with _interruptible():
+            cursor = self._connection.cursor().execute(sql)
+            while rows := cursor.fetchmany(_ROWS_AT_ONCE):
+                yield from rows
+
+    def from_parquet(self, folders: Sequence[str], columns: Mapping[str, str]) -> str:
+        """Return the rows of those folders that exist; see ``Database.from_parquet``."""
+        paths = [Path(local_path(folder)) for folder in folders]
+        files = [str(file) for path in paths for file in sorted(path.glob("*.parquet"))]
+        if not files:
+            return no_rows(columns)
+        return (
+            f"(SELECT {', '.join(columns)} FROM read_parquet({_file_list(files)}, hive_partitioning = false))"
+        )
+
+    def to_parquet(self, sql: str, folder: str, partition_by: Sequence[str] = ()) -> None:
+        """Write the rows of a query; see ``Database.to_parquet``."""
+        folder = local_path(folder)
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        if partition_by:
+            self._run(
+                f"COPY ({sql}) TO {_text(folder)} (FORMAT parquet, PARTITION_BY ({', '.join(partition_by)}))"
+            )
+        else:
+            self._run(f"COPY ({sql}) TO {_text(f'{folder}/part-0.parquet')} (FORMAT parquet)")
+
+    def rows_to_parquet(
+        self, rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str], folder: str
+    ) -> None:
+        """Write rows into a folder; what was in it is replaced."""
+        shutil.rmtree(local_path(folder), ignore_errors=True)
+        lines = Path(self._folder) / "rows.jsonl"
+        with lines.open("wb") as file:
+            file.writelines(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
+        types = ", ".join(f"{_text(name)}: {_text(of_type)}" for name, of_type in columns.items())
+        self.to_parquet(f"SELECT * FROM read_ndjson({_text(str(lines))}, columns = {{{types}}})", folder)
+        lines.unlink()
+
+    def files(self, folder: str) -> LocalFiles:
+        """Return the access to the files in a folder."""
+        return LocalFiles(folder)
+
+    def _read(self, events: str, times: PossibleTimes) -> tuple[str, str]:
+        """Return a table of the facts, not yet each once, and one of what all other records amount to."""
+        records = f"({classified(events, DUCKDB, times)})"
+        facts, seen = self._name("facts"), self._name("seen")
+        columns = ", ".join((*COLUMNS, "file", "problem", "odd_numbers", "own"))
+        self._run(f"CREATE TABLE {facts} AS SELECT {columns} FROM {records} WHERE fact <> '{SEEN}'")
+        # Most records only show that an application lived. Reading them again costs less than keeping them.
+        apart = ", ".join(
+            f"CASE WHEN problem IS NULL THEN {name} END AS {name}"
+            for name in ("event_id", "app_name", "app_id", "attempt", "query_name")
+        )
+        self._run(
+            f"CREATE TABLE {seen} AS SELECT problem, {apart}, max(time_ms) AS time_ms, count(*) AS records, "
+            "min(file) AS file, count(CASE WHEN problem IS NULL AND own THEN 1 END) AS own "
+            f"FROM {records} WHERE fact = '{SEEN}' GROUP BY ALL"
+        )
+        return facts, seen
+
+    def _files(self, paths: Sequence[str]) -> StoredFiles:
+        files = stored_files(paths)
+        for file_system in files.file_systems:
+            if file_system.protocol not in self._protocols:
+                self._protocols.add(file_system.protocol)
+                self._connection.register_filesystem(file_system)
+        return files
+
+    def _events(self, files: StoredFiles, longest_line: int) -> str:
+        """Return the events of some files; see ``facts.classified`` for the columns."""
+        sources = []
+        if files.json:
+            types = ", ".join(f"{name}: {_text(of_type)}" for name, of_type in _JSON.items())
+            options = f"ignore_errors = true, filename = true, maximum_object_size = {longest_line}"
+            rows = f"read_ndjson({_file_list(files.json)}, columns = {{{types}}}, {options})"
+            sources.append(_events_of_lines(f"(SELECT *, filename AS file FROM {rows})"))
+        if files.parquet:
+            sources.append(_events_of_parquet(_file_list(files.parquet)))
+        return f"({' UNION ALL BY NAME '.join(sources)})"
+
+    def _reading(self, facts: str, seen: str, times: PossibleTimes) -> Reading:
+        """Return how reading went, from the two tables of ``_read``."""
+        reading = Reading(times=times)
+        problems: dict[str, tuple[int, str]] = {}
+        both = (
+            "SELECT problem, 1 AS records, 1 AS kept, odd_numbers, "
+            f"CAST(own AND problem IS NULL AS INT) AS own, file FROM {facts} "
+            f"UNION ALL SELECT problem, records, 0, 0, own, file FROM {seen}"
+        )
+        for problem, records, kept, odd_numbers, own, file in self.rows(
+            "SELECT problem, sum(records), sum(kept), sum(odd_numbers), sum(own), min(file) "
+            f"FROM ({both}) GROUP BY problem"
+        ):
+            reading.records += int(records)
+            reading.odd_numbers += int(odd_numbers)
+            reading.own += int(own)
+            if problem is None:
+                reading.facts = int(kept)
+            else:
+                problems[problem] = int(records), file
+        for problem in PROBLEMS:
+            if problem in problems:
+                reading.problems[problem], reading.examples[problem] = problems[problem]
+        return reading
+
+    def _run(self, sql: str) -> None:
+        with _interruptible():
+            self._connection.execute(sql)
+
+    def _number(self, sql: str) -> int:
+        ((number,),) = self.rows(sql)
+        return int(number)
+
+    def _name(self, what: str) -> str:
+        return f"{what}_{next(self._numbers)}"
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Raise KeyboardInterrupt for DuckDB's own error after Ctrl-C."""
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":
+            raise KeyboardInterrupt from None
+        raise
+
+
+def _events_of_lines(lines: str) -> str:
+    """Return the SQL of lines: an event of a file log each, or an OTLP request with many log records."""
+    other = (
+        "coalesce(resourceSpans, resourceMetrics, traceId) IS NOT NULL "
+        "AND coalesce(eventName, eventId) IS NULL"
+    )
+    records = (
+        "flatten(list_transform(flatten(list_transform(resourceLogs, "
+        "lambda of_resource: of_resource.scopeLogs)), lambda of_scope: of_scope.logRecords))"
+    )
+    # A line of a file log has one record, which is null.
+    each = f"unnest(CASE WHEN resourceLogs IS NULL THEN [NULL] ELSE {records} END)"
+    event_attributes = f"CASE WHEN record IS NULL THEN attributes ELSE {_attributes_of('record')} END"
+    nanos = "try_cast(coalesce(record.timeUnixNano, timeUnixNano) AS BIGINT)"
+    # In OTLP, the id is one of the attributes; so is the name, where a collector's filelog receiver read it.
+    return (
+        "SELECT coalesce(eventId, of_event['event.id']) AS event_id, "
+        "coalesce(record.eventName, eventName, of_event['event.name']) AS event_name, "
+        f"coalesce({nanos} // 1000000, epoch_ms(try_cast(time AS TIMESTAMPTZ))) AS time_ms, "
+        f"of_event AS attributes, file, of_event IS NULL AS unreadable, {other} AS other "
+        f"FROM (SELECT *, {event_attributes} AS of_event FROM (SELECT *, {each} AS record FROM {lines}))"
+    )
+
+
+def _attributes_of(record: str) -> str:
+    """Return the SQL of OTLP's list of attributes as a map; of two with one key, the first counts."""
+    keys = f"list_transform({record}.attributes, lambda pair: pair.key)"
+    value = f"{record}.attributes[list_position({keys}, of_key)].value"
+    texts = f"coalesce({value}.stringValue, {value}.intValue, {value}.doubleValue, {value}.boolValue)"
+    return f"map(list_distinct({keys}), list_transform(list_distinct({keys}), lambda of_key: {texts}))"
+
+
+def _events_of_parquet(files: str) -> str:
+    """Return the SQL of Parquet that ``replay --on-spark`` wrote."""
+    return (
+        "SELECT eventId AS event_id, eventName AS event_name, epoch_ms(time) AS time_ms, attributes, "
+        "filename AS file, attributes IS NULL AS unreadable, false AS other "
+        f"FROM read_parquet({files}, filename = true, hive_partitioning = false)"
+    )
+
+
+def _file_list(names: Iterable[str]) -> str:
+    """Return the SQL of a list of files, whose names DuckDB would take for patterns."""
+    literal_names = (_PATTERN.sub(r"[\1]", name) for name in names)
+    return f"[{', '.join(map(_text, literal_names))}]"
+
+
+def _text(text: str) -> str:
+    quoted = text.replace("'", "''")
+    return f"'{quoted}'"
