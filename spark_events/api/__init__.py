@@ -66,7 +66,7 @@ from spark_events.api.reporter import (
 )
 from spark_events.api.sending import JOURNAL_OPTIONS, Outbox, SendingReporter
 from spark_events.api.span import Span, SpanBuilder, SpanEvent, SpanLink
-from spark_events.api.units import BaseUnit, base_unit, snake_case
+from spark_events.api.units import BaseUnit, base_unit, own_unit, snake_case
 
 __all__ = [
     "JOURNAL_OPTIONS",
@@ -149,6 +149,7 @@ __all__ = [
     "job_event_json",
     "needs_extra",
     "option_types",
+    "own_unit",
     "printable",
     "probe_folder",
     "snake_case",

@@ -119,7 +119,7 @@ class ReporterConfig:
         given = [option.name for option in (first, second) if option.name in self.values]
         if len(given) == 1:
             (missing,) = {first.name, second.name} - set(given)
-            raise ConfigError(f"{self.key(missing)}: missing; {self.key(given[0])} is of no use without it")
+            raise ConfigError(f"{self.key(missing)}: missing; {self.key(given[0])} has no effect without it")
 
     def get_string(self, name: str, default: str) -> str:
         """Return the text of an option."""

@@ -1,4 +1,4 @@
-"""Calls of code that may block for ever: on threads that never keep a process from ending."""
+"""Calls of code that may block forever: on threads that never keep a process from ending."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class DaemonExecutor(Executor):
         future: Future[_Result] = Future()
         with self._lock:
             if self._closed:
-                raise RuntimeError("the executor has been shut down, with its listener")
+                raise RuntimeError("the executor is shut down, because its listener is closed")
             self._waiting.put((future, lambda: fn(*args, **kwargs)))  # type: ignore[arg-type]
             self._unfinished += 1
             if len(self._threads) < min(self._unfinished, self._max_workers):

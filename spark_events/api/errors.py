@@ -82,7 +82,7 @@ class RetryLater(SparkEventsError):  # noqa: N818 - says what to do, as StopIter
         reason: what stands in the way, for the log; never a secret.
         after_ms: the pause that the destination asked for, in ms; None leaves it to the worker.
         tries: how many failed tries in a row make the records given to ``send`` count as refused; None
-            tries for ever.
+            tries forever.
         smaller: whether fewer records at once may get through, because the destination is slow.
     """
 

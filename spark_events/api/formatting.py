@@ -39,6 +39,11 @@ def size(size_bytes: float | None) -> str:
     return f"{rounded:.0f} {unit}" if rounded.is_integer() else f"{rounded} {unit}"
 
 
+def cost(ms: float | None, size_bytes: float | None) -> str:
+    """Return what something cost: its time, or else its bytes."""
+    return size(size_bytes) if ms is None else duration(ms)
+
+
 def moment(ms: int | None) -> str:
     """Return ``2026-11-21 04:38:42`` in UTC; an empty text for None."""
     if ms is None:

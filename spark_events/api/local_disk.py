@@ -22,8 +22,8 @@ def probe_folder(folder: Path) -> str:
         with tempfile.TemporaryDirectory(prefix=".spark-events-probe-", dir=existing) as made:
             Path(made, "probe").write_bytes(b"probe")
     except OSError as error:
-        raise PermissionError(f"{existing} is no folder that can be written: {error.strerror}") from error
-    return f"{folder} can be written"
+        raise PermissionError(f"cannot write to folder {existing}: {error.strerror}") from error
+    return f"{folder} is writable"
 
 
 def append_whole(fd: int, data: bytes, end: int, path: Path) -> None:

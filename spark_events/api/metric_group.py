@@ -88,20 +88,20 @@ class ReadOnlyGroup(MetricGroup):
 
     def add_group(self, key: str, value: str | None = None) -> MetricGroup:
         """Not for reporters."""
-        raise TypeError("a reporter adds nothing to the scope tree")
+        raise TypeError("a reporter cannot add to the scope tree")
 
     def register(self, name: str, metric: M) -> M:
         """Not for reporters."""
-        raise TypeError("a reporter adds nothing to the scope tree")
+        raise TypeError("a reporter cannot add to the scope tree")
 
     def add_event(self, event: EventBuilder) -> None:
         """Not for reporters."""
-        raise TypeError("a reporter adds nothing to the scope tree")
+        raise TypeError("a reporter cannot add to the scope tree")
 
     def add_span(self, span: SpanBuilder) -> None:
         """Not for reporters."""
-        raise TypeError("a reporter adds nothing to the scope tree")
+        raise TypeError("a reporter cannot add to the scope tree")
 
     def close(self) -> None:
         """Not for reporters."""
-        raise TypeError("a reporter closes nothing of the scope tree")
+        raise TypeError("a reporter cannot close a group of the scope tree")

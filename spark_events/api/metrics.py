@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from spark_events.api.exponential import ExponentialBuckets, ExponentialSnapshot
-from spark_events.api.units import base_unit
+from spark_events.api.units import BaseUnit, base_unit
 
 
 class MetricType(enum.Enum):
@@ -31,13 +31,16 @@ class Metric:
         unit: a UCUM unit (``ms``, ``By``, ``{row}``), from which each reporter makes its own; empty where
             the value has none.
         description: one sentence for the person who reads the chart.
+        shown_in: the unit in which reporters show it: the base unit, unless its name is defined with another.
     """
 
     type: MetricType
+    shown_in: BaseUnit
 
     def __init__(self, unit: str = "", description: str = "") -> None:
         self.unit = unit
         self.description = description
+        self.shown_in = base_unit(unit)
 
 
 class Counter(Metric):
@@ -57,7 +60,7 @@ class Counter(Metric):
             ValueError: the amount is negative.
         """
         if amount < 0:
-            raise ValueError(f"a counter only grows, and {amount} is negative: use a gauge")
+            raise ValueError(f"a counter only grows, but {amount} is negative: use a gauge")
         with self._lock:
             self._count += amount
 
@@ -189,7 +192,7 @@ class Meter(Metric):
             ValueError: the amount is negative.
         """
         if amount < 0:
-            raise ValueError(f"a meter only grows, and {amount} is negative: use a gauge")
+            raise ValueError(f"a meter only grows, but {amount} is negative: use a gauge")
         second = int(self._clock())
         with self._lock:
             self._count += amount

@@ -164,11 +164,11 @@ def _parse_local_path(text: str) -> Path:
         return Path(text)
     url = urlsplit(text)
     if url.scheme != "file" or url.netloc not in ("", "localhost") or not url.path:
-        raise ValueError(f"{url.scheme}: is no local file system")
+        raise ValueError(f"{url.scheme}: is not a local file system")
     return Path(unquote(url.path))
 
 
-STRING: OptionType[str] = OptionType("string", "a text", str)
+STRING: OptionType[str] = OptionType("string", "a string", str)
 BOOL = OptionType("bool", "true or false", _parse_bool)
 INT = OptionType("int", "a whole number", _parse_int)
 RATIO = OptionType("ratio", "a number from 0 to 1", _parse_ratio)
@@ -185,7 +185,7 @@ LOCAL_PATH = OptionType(
 )
 SECRET = OptionType(
     "secret",
-    "env:NAME of a variable that is set, file:/path of a file that can be read, or the value itself",
+    "env:NAME of a variable that is set, file:/path of a readable file, or the value itself",
     _parse_secret,
     secret=True,
 )
@@ -223,7 +223,7 @@ def some_of(*values: str) -> OptionType[tuple[str, ...]]:
         words = _parse_list(text)
         wrong = [word for word in words if word not in values]
         if wrong:
-            raise ValueError(f"{wrong[0]!r} is none of them")
+            raise ValueError(f"{wrong[0]!r} is not one of them")
         return words
 
     return OptionType("list", f"a list of some of {', '.join(values)}", parse)
@@ -235,7 +235,7 @@ def at_least(least: int, of: OptionType[int]) -> OptionType[int]:
     def parse(text: str) -> int:
         value = of.parse(text)
         if value < least:
-            raise ValueError(f"the least is {least}")
+            raise ValueError(f"the minimum is {least}")
         return value
 
     return OptionType(of.name, of.allowed, parse)

@@ -28,7 +28,7 @@ class Reporter(abc.ABC):
        is left behind.
 
     All calls come from one thread, the reporter's own, so that nothing here needs a lock, nothing here can
-    hold up Spark or another reporter, and a call that blocks for ever affects only this reporter. Whatever
+    hold up Spark or another reporter, and a call that blocks forever affects only this reporter. Whatever
     is raised is logged once for each kind of error, counted, and not propagated.
     """
 
@@ -127,7 +127,7 @@ class ReporterFactory(abc.ABC):
             reporter.open()
         finally:
             reporter.close()
-        return f"{reporter.destination or 'it'} was opened and closed"
+        return f"opened and closed {reporter.destination or 'the reporter'}"
 
 
 class EventReporterFactory(ReporterFactory):

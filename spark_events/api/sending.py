@@ -14,21 +14,21 @@ from spark_events.api.reporter import Reporter
 JOURNAL_DIR = Option.optional(
     "journal.dir",
     types.LOCAL_PATH,
-    "a local folder that keeps what is not delivered yet; in memory by default",
+    "local folder for records that are not delivered yet; without it they wait in memory",
 )
 JOURNAL_MAX_BYTES = Option(
-    "journal.max.bytes", types.at_least(65_536, types.SIZE), 256 << 20, "how much the journal may hold"
+    "journal.max.bytes", types.at_least(65_536, types.SIZE), 256 << 20, "maximum size of the journal"
 )
 JOURNAL_MAX_AGE = Option.optional(
     "journal.max.age",
     types.at_least(1_000, types.DURATION),
-    "what is older is dropped and counted; no limit by default",
+    "older records are dropped and counted; no limit by default",
 )
 JOURNAL_FSYNC = Option(
     "journal.fsync",
     types.FSYNC,
     "interval",
-    "when the disk has to have it, for a crash of the machine: never, each second, or always",
+    "when to sync to disk, in case the machine crashes: never, interval (every second) or always",
 )
 JOURNAL_OPTIONS: tuple[Option[Any], ...] = (JOURNAL_DIR, JOURNAL_MAX_BYTES, JOURNAL_MAX_AGE, JOURNAL_FSYNC)
 """What the factory of a ``SendingReporter`` adds to its ``options``; the runtime reads them."""

@@ -46,7 +46,7 @@ _T0 = 1_700_000_000_000
 ODD_VALUES: Mapping[str, Any] = {
     "empty": "",
     "unicode": "Grüße, 世界 🚀",
-    "no UTF-8": "\ud800",
+    "not UTF-8": "\ud800",
     "control": "a\0b\nc",
     "too long": _MEGABYTE,
     "huge number": 2**70,
@@ -96,7 +96,7 @@ class RecordingOutbox:
 
     def put(self, record: bytes) -> None:
         """Add one record."""
-        assert isinstance(record, bytes), f"a record has to be bytes, and not {type(record).__name__}"
+        assert isinstance(record, bytes), f"a record must be bytes, not {type(record).__name__}"
         self.records.append(record)
 
 
@@ -121,7 +121,7 @@ class ReporterConformance:
         application = ApplicationInfo("conformance", "app-1")
         config = ReporterConfig("spark.kind.reporter.mine.", dict(self.make_options()), application)
         reporter = self.factory().create(config)
-        assert isinstance(reporter, self.kind), f"the factory made a {type(reporter)}, no {self.kind}"
+        assert isinstance(reporter, self.kind), f"the factory created {type(reporter)}; expected {self.kind}"
         if isinstance(reporter, SendingReporter):
             reporter.outbox = RecordingOutbox()
         return reporter
@@ -133,13 +133,15 @@ class ReporterConformance:
         declared = self.factory().options
         if declared is None:
             return
-        assert all(isinstance(option, Option) for option in declared), "options has to hold Options"
+        assert all(isinstance(option, Option) for option in declared), (
+            "options must contain only Option objects"
+        )
         names = [option.name for option in declared]
         assert len(set(names)) == len(names), f"an option is declared twice: {sorted(names)}"
         silent = [option.name for option in declared if not option.doc]
-        assert not silent, f"options without a sentence for spark-events plugins: {silent}"
+        assert not silent, f"options without a doc for spark-events plugins: {silent}"
         unknown = set(self.make_options()) - set(names) - _COMMON
-        assert not unknown, f"options that are given and not declared: {sorted(unknown)}"
+        assert not unknown, f"options that are given but not declared: {sorted(unknown)}"
 
     # -- of its life -----------------------------------------------------------------------------------
 
@@ -164,7 +166,7 @@ class ReporterConformance:
         deadline = time.monotonic() + _SOON_S
         while (left := set(threading.enumerate()) - before) and time.monotonic() < deadline:
             next(iter(left)).join(_SOON_S / 100)
-        assert not left, f"threads that live on after close: {left}"
+        assert not left, f"threads still alive after close: {left}"
 
     def test_two_at_once(self) -> None:
         """Two reporters of one type, with two names in the configuration, live side by side."""
@@ -385,7 +387,7 @@ def on_its_thread(call: Callable[[], None]) -> None:
     try:
         call_within(_PATIENCE_S, run)
     except TimeoutError:
-        message = f"the reporter hangs: it has not come to an end within {_PATIENCE_S:g} s"
+        message = f"the reporter hangs: it has not finished within {_PATIENCE_S:g} s"
         raise AssertionError(message) from None
     if raised:
         raise raised[0]

@@ -41,6 +41,15 @@ def base_unit(unit: str) -> BaseUnit:
     return _BASE.get(unit) or BaseUnit(unit, "per_second" if unit.endswith("/s") else "", 1)
 
 
+_LONG_NAMES = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds"}
+
+
+def own_unit(unit: str) -> BaseUnit:
+    """Return a unit that values stay in, with the suffix that the OpenTelemetry Collector gives it."""
+    suffix = "" if "{" in unit else _LONG_NAMES.get(unit) or base_unit(unit).suffix or unit
+    return BaseUnit(unit, suffix, 1)
+
+
 def snake_case(name: str) -> str:
     """Return ``lastCheckpointSize`` as ``last_checkpoint_size``; invalid characters become ``_``."""
     words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()

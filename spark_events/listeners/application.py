@@ -36,7 +36,7 @@ class ApplicationListener:
             "spark_version": spark_version,
         }
         series.child(components=("info",), variables=ids).register(
-            "info", Gauge(lambda: 1, description="1; its labels tell which run of the application this is.")
+            "info", Gauge(lambda: 1, description="Always 1; its labels identify the run of the application.")
         )
 
     def on_start(self, record: dict[str, Any], time_ms: int) -> None:

@@ -9,15 +9,15 @@ from spark_events.api.event import now_ms
 
 _DURATION_BOUNDS_MS = (100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 120_000, 300_000, 900_000)
 _GAUGES = {
-    "totalNumberOfCheckpoints": ("{checkpoint}", "Checkpoints that completed, failed, or are on their way."),
-    "numberOfInProgressCheckpoints": ("{checkpoint}", "Micro-batches that are on their way."),
+    "totalNumberOfCheckpoints": ("{checkpoint}", "Checkpoints that completed, failed, or are in progress."),
+    "numberOfInProgressCheckpoints": ("{checkpoint}", "Micro-batches in progress."),
     "lastCompletedCheckpointId": ("", "The batch id of the last completed checkpoint."),
     "lastCheckpointCompletedTimestamp": ("ms", "When the last checkpoint completed."),
-    "lastCheckpointRestoreTimestamp": ("ms", "When the query last went on from a checkpoint."),
+    "lastCheckpointRestoreTimestamp": ("ms", "When the query last resumed from a checkpoint."),
     "lastCheckpointAge": ("ms", "How long ago the last checkpoint completed."),
     "lastCheckpointDuration": ("ms", "How long the last completed checkpoint took."),
-    "lastCheckpointFullSize": ("By", "All state at the last completed checkpoint."),
-    "lastCheckpointSize": ("By", "What was written for the last completed checkpoint."),
+    "lastCheckpointFullSize": ("By", "Size of all state at the last completed checkpoint."),
+    "lastCheckpointSize": ("By", "Size of the state written for the last completed checkpoint."),
 }
 
 

@@ -72,6 +72,6 @@ def _secrets_in_clear(setup: ReporterSetup, keys: re.Pattern[str]) -> Iterator[s
         key = setup.config.key(option.name)
         if in_clear(option.type, setup.config.values.get(option.name, "")) and not keys.search(key):
             yield (
-                f"{key} has a secret in the clear, and Spark shows this key in its UI and its event log: "
-                f"write env:NAME or file:/path in place of the value, or let {KEY_REGEX} match the key"
+                f"{key} has a secret in plain text, and Spark shows this key in its UI and its event log: "
+                f"write env:NAME or file:/path instead of the value, or make {KEY_REGEX} match the key"
             )

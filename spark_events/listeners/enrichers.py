@@ -58,7 +58,7 @@ class Enrichers:
             except TimeoutError:
                 self._asked.remove(enricher)
                 enricher.close()
-                message = "failure enricher %s took over %s s: it is not asked again"
+                message = "failure enricher %s took more than %s s: it is not called again"
                 logger.error(message, enricher.name, _TIMEOUT_S)
                 continue
             for key, value in given.items():

@@ -9,6 +9,8 @@ import signal
 _REASONS = (
     ("decommissioned", re.compile(r"(?i)decommission")),
     ("preempted", re.compile(r"(?i)preempt")),
+    # What a master says of it has in it how it noticed: "worker lost: 10.0.0.7:7078 got disassociated".
+    ("worker_lost", re.compile(r"(?i)worker lost")),
     ("out_of_memory", re.compile(r"(?i)\boom|out ?of ?memory|memory limit|(code|status):? (137|52)\b")),
     ("heartbeat_timeout", re.compile(r"(?i)heartbeat")),
     ("killed_by_driver", re.compile(r"(?i)killed by driver|idle|request(ed)? by (the )?driver")),
@@ -18,7 +20,7 @@ _REASONS = (
     ("shutdown", re.compile(r"(?i)shut ?down|stopp")),
 )
 OTHER = "other"
-REASONS = (*(name for name, _ in _REASONS), OTHER)
+REASONS = (*dict.fromkeys(name for name, _ in _REASONS), OTHER)
 """Why an executor may be gone, each in one word."""
 EXPECTED = frozenset(("decommissioned", "preempted", "killed_by_driver", "shutdown"))
 """Reasons that are no failure: somebody wanted the executor gone."""

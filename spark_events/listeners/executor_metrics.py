@@ -204,8 +204,8 @@ class AllExecutorSeries:
     def _show(self, measure: Measure) -> None:
         statistic: Mapping[str, tuple[Callable[[list[int]], float], str]] = {
             "Sum": (sum, "all executors together"),
-            "Max": (max, "the executor with most"),
-            "Median": (statistics.median, "the executor in the middle"),
+            "Max": (max, "the executor with the most"),
+            "Median": (statistics.median, "the median executor"),
         }
         for name, (of, whose) in statistic.items():
             described = f"{measure.description} Of {whose}."

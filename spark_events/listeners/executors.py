@@ -197,8 +197,8 @@ class ExecutorListener:
         if self._shown >= most and not self._too_many_said:
             self._too_many_said = True
             logger.warning(
-                "more than %d executors at once: further ones have no metrics of their own "
-                "(spark.metrics.executors.max); those of all executors together include them",
+                "more than %d executors at once: further ones get no metrics of their own "
+                "(spark.metrics.executors.max); the metrics of all executors together include them",
                 most,
             )
         return self._shown < most
@@ -210,15 +210,15 @@ class ExecutorListener:
         return [executor.gauges for executor in list(self._executors.values())]
 
     def _register_counts(self, group: ScopeGroup) -> Counter:
-        group.register("executors", Gauge(lambda: len(self._executors), "{executor}", "Executors that live."))
-        described = "Cores of all executors that live."
+        group.register("executors", Gauge(lambda: len(self._executors), "{executor}", "Live executors."))
+        described = "Cores of all live executors."
         cores = Gauge(lambda: sum(each.cores for each in list(self._executors.values())), "{core}", described)
         group.register("executorCores", cores)
         return group.register("executorsAdded", Counter("{executor}", "Executors that were added."))
 
     def _register_removed(self, reason: str) -> Counter:
         labelled = self._group.child(components=("removed", reason), variables={"reason": reason})
-        counter = Counter("{executor}", "Executors that are gone, by reason.")
+        counter = Counter("{executor}", "Lost executors, by reason.")
         return labelled.register("executorsRemoved", counter)
 
 

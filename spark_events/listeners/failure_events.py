@@ -47,7 +47,7 @@ class FailureMetrics:
             self._lasts.pop(whose).close()
 
     def _error(self, failure: Failure, whose: tuple[str, str]) -> str:
-        """Return the error's condition or class, or the overflow label after very many different ones."""
+        """Return the error's condition or class, or the overflow label after too many different ones."""
         thrown = failure.error_class or (failure.exception_type or "").rsplit(".", 1)[-1]
         known = {key[2] for key in self._counters if key[:2] == whose}
         return thrown if thrown in known or len(known) < _MOST_ERRORS else _OTHER

@@ -51,7 +51,7 @@ class SparkJobListener:
         self._running: dict[int, RunningJob] = {}
         self._jobs_of_stage: dict[int, list[int]] = {}
         self._series = PassingSeries(context.settings.job_after_ms, context.settings.grace_ms)
-        active = Gauge(lambda: len(self._running), "{job}", "Spark jobs that run now.")
+        active = Gauge(lambda: len(self._running), "{job}", "Running Spark jobs.")
         context.scopes.application().register("activeJobs", active)
 
     def of_stage(self, stage: int) -> RunningJob | None:

@@ -16,11 +16,13 @@ class PassingSeries:
     Args:
         after_ms: what ends sooner than this gets no series: nobody would have time to read them.
         grace_ms: how long the series stay after the end.
+        most: how many may have series at once, those that ended not long ago included; further ones wait.
     """
 
-    def __init__(self, after_ms: int, grace_ms: int) -> None:
+    def __init__(self, after_ms: int, grace_ms: int, most: int | None = None) -> None:
         self._after_ms = after_ms
         self._grace_ms = grace_ms
+        self._most = most
         # Ordered by time, because all wait equally long.
         self._waiting: dict[Hashable, tuple[int, Make]] = {}
         self._shown: dict[Hashable, MetricGroup] = {}
@@ -28,10 +30,20 @@ class PassingSeries:
 
     def begun(self, key: Hashable, time_ms: int, make: Make) -> None:
         """Called when something begins, at a time in ms since the epoch; ``make`` registers its series."""
-        if self._after_ms == 0:
+        if self._after_ms == 0 and not self.full:
             self._shown[key] = make()
         else:
             self._waiting[key] = (time_ms + self._after_ms, make)
+
+    @property
+    def full(self) -> bool:
+        """Whether no more may have series now."""
+        return self._most is not None and len(self._shown) + len(self._leaving) >= self._most
+
+    @property
+    def waiting(self) -> int:
+        """How many have no series yet."""
+        return len(self._waiting)
 
     def ended(self, key: Hashable, time_ms: int) -> None:
         """Called when something has ended."""
@@ -42,10 +54,10 @@ class PassingSeries:
 
     def tick(self, now_ms: int) -> None:
         """Add the series of what has run long enough, and remove those of what ended long enough ago."""
+        while self._leaving and self._leaving[0][0] <= now_ms:
+            self._leaving.popleft()[1].close()
         for key, (due_ms, make) in list(self._waiting.items()):
-            if due_ms > now_ms:
+            if due_ms > now_ms or self.full:
                 break
             del self._waiting[key]
             self._shown[key] = make()
-        while self._leaving and self._leaving[0][0] <= now_ms:
-            self._leaving.popleft()[1].close()

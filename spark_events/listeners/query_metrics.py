@@ -19,12 +19,12 @@ Progress = Mapping[str, Any]
 _COUNTERS = {
     "inputRows": ("{row}", "Rows that were read."),
     "outputRows": ("{row}", "Rows that were written, where the sink says."),
-    "droppedLateRows": ("{row}", "Rows that came behind the watermark."),
-    "stateRowsUpdated": ("{row}", "Rows that were added to the state or changed in it."),
-    "stateRowsRemoved": ("{row}", "Rows that were removed from the state."),
+    "droppedLateRows": ("{row}", "Rows that arrived later than the watermark."),
+    "stateRowsUpdated": ("{row}", "Rows added to or updated in the state."),
+    "stateRowsRemoved": ("{row}", "Rows removed from the state."),
     "batchesOverInterval": ("{batch}", "Batches that took longer than the trigger's interval."),
 }
-_TRIGGER_INTERVAL = "How long there is from one trigger to the next; none where each follows at once."
+_TRIGGER_INTERVAL = "The trigger's interval; absent where triggers follow each other at once."
 _GAUGES = {
     "inputRate": ("{row}/s", "Rows a second that arrived, by the last progress."),
     "processingRate": ("{row}/s", "Rows a second that were processed, by the last progress."),
@@ -33,8 +33,8 @@ _GAUGES = {
     "batchDuration": ("ms", "How long the last trigger took."),
     "triggerInterval": ("ms", _TRIGGER_INTERVAL),
     "stateRows": ("{row}", "Rows in the state of all operators."),
-    "stateCommitTime": ("ms", "How long all tasks took to commit state, in sum."),
-    "stateMemory": ("By", "Memory that the state of all operators takes."),
+    "stateCommitTime": ("ms", "Total time that all tasks took to commit state."),
+    "stateMemory": ("By", "Memory used by the state of all operators."),
 }
 
 
@@ -113,7 +113,9 @@ class QueryMetrics:
         if number not in self._sources:
             # The description of a source may change from run to run; its position in the query does not.
             labelled = self._group.child(components=("source", number), variables={"source": number})
-            described = "What the source has and the query has not read: latest offsets less end offsets."
+            described = (
+                "What the source has and the query has not read yet: latest offsets minus end offsets."
+            )
             labelled.register("sourceBacklog", Gauge(lambda: backlog(self._sources[number]), "", described))
         self._sources[number] = source
 

@@ -10,6 +10,7 @@ from spark_events.listeners.emitter import Entity
 from spark_events.listeners.job_status import JobStatusTracker
 from spark_events.listeners.long_texts import LONGEST_NAME, cut
 from spark_events.listeners.query_spans import QuerySpans
+from spark_events.listeners.spark_records import FOUND_RUNNING
 
 
 class QueryRun:
@@ -25,7 +26,8 @@ class QueryRun:
         query_id: the query's id, which is the same in all its runs.
         location: where the checkpoints are; None if unknown.
         bounded: whether it ends by itself; any other run ends only when somebody stops it.
-        first_batch: the id of the batch that it began with; None before that batch.
+        was_running: whether it ran already when somebody began to listen.
+        first_batch: the id of the batch that it began with; None before that batch, or if it was found.
         batch: the id of the running batch, and when it began, in ms since the epoch.
     """
 
@@ -43,6 +45,7 @@ class QueryRun:
         self.tracker: JobStatusTracker = JobStatusTracker(
             context.emitter, self.entity, self.group, before.tracker if before is not None else None
         )
+        self.was_running = bool(started.get(FOUND_RUNNING))
         self.first_batch: int | None = None
         self.batch: tuple[int, int] | None = None
         self._initialized = False

@@ -29,7 +29,9 @@ class QuerySeries:
         sla_ms = context.settings.sla_ms_for(name)
         self.sla = None if sla_ms is None else SlaMetrics(group, sla_ms)
         self.restarts = 0
-        group.register("numRestarts", Gauge(lambda: self.restarts, description="How often it was restarted."))
+        group.register(
+            "numRestarts", Gauge(lambda: self.restarts, description="How often the query was restarted.")
+        )
 
     def follow(self, run: QueryRun, trigger_interval_ms: int | None) -> None:
         """Show the status of the newest run, and name only that run in the metric ``info``.
@@ -44,7 +46,7 @@ class QuerySeries:
             self._info.close()
         ids = {"query_id": run.query_id, "run_id": run.run_id}
         self._info = info = self._group.detached("", ("info",), ids, {})
-        described = "1; its labels tell which run of the query this is."
+        described = "Always 1; its labels identify the run of the query."
         info.register("info", Gauge(lambda: 1, description=described))
 
     def close(self) -> None:

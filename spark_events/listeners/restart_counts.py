@@ -55,7 +55,7 @@ class RestartCounts:
             counts = orjson.loads(self._path.read_bytes())
             return {str(key): int(value) for key, value in counts.items()}
         except (OSError, ValueError, AttributeError) as error:
-            logger.error("%s cannot be read, restarts are counted from 0: %s", self._path, error)
+            logger.error("cannot read %s, so restarts are counted from 0: %s", self._path, error)
             return {}
 
     def _save(self) -> None:
@@ -67,5 +67,5 @@ class RestartCounts:
             written.write_bytes(orjson.dumps(self._counts))
             written.replace(self._path)
         except OSError as error:
-            logger.error("spark.events.state.dir: %s cannot be written: %s", self._path, error)
+            logger.error("spark.events.state.dir: cannot write %s: %s", self._path, error)
             self._path = None

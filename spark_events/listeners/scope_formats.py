@@ -35,14 +35,16 @@ def _scope(scope: str, default: str, doc: str, *own: str) -> Any:
     def parse(text: str) -> ScopeFormat:
         unknown = [name for name in _VARIABLE.findall(text) if name not in allowed]
         if unknown:
-            raise ValueError(f"<{unknown[0]}> is none of them")
+            raise ValueError(f"<{unknown[0]}> is not one of them")
         parts = text.split(".")
         if not all(parts):
-            raise ValueError("there is nothing between two dots, or at an end")
+            raise ValueError("a part before, between or after dots is empty")
         return ScopeFormat(parts)
 
     variables = ", ".join(f"<{name}>" for name in allowed)
-    option_type = OptionType("scope format", f"texts and variables between dots, of {variables}", parse)
+    option_type = OptionType(
+        "scope format", f"text and variables separated by dots; variables: {variables}", parse
+    )
     return setting(f"spark.metrics.scope.{scope}", option_type, parse(default), doc)
 
 
@@ -53,7 +55,7 @@ class ScopeFormats:
     driver: ScopeFormat = _scope(
         "driver",
         "<app_name>.driver",
-        "Prefix of dotted names of the framework's own metrics. Variables here and below: `<host>`, "
+        "Prefix of the dotted names of the framework's own metrics. Variables here and below: `<host>`, "
         "`<app_name>`, `<app_id>`, `<app_attempt_id>`.",
     )
     application: ScopeFormat = _scope("application", "<app_name>", "The same for an application's metrics.")

@@ -21,6 +21,10 @@ class Scopes:
         self._root = root
         self._formats = formats
         self._name = application.name
+        self._of_receiver = {
+            "spark.application.id": application.id,
+            "spark.application.name": application.name,
+        }
         self._everywhere = variables_of(application)
         self._instance = {"app_id": application.id}
         if application.attempt_id:
@@ -81,6 +85,31 @@ class Scopes:
         """Return the group of an SQL execution's spans."""
         instance = {"sql_execution_id": str(execution)}
         return self._events("sql_execution", self._formats.application, {}, instance)
+
+    def receiver_driver(self) -> ScopeGroup:
+        """Return the driver's series under the names of the collector's receiver."""
+        components = (*self._render(self._formats.application), "driver")
+        return self._root.detached("driver", components, self._of_receiver, {})
+
+    def receiver_executor(self, executor: str, host: str) -> ScopeGroup:
+        """Return an executor's series under the receiver's names."""
+        components = self._render(self._formats.executor, {"executor_id": executor, "host": host})
+        return self._receiver("executor", components, {"spark.executor.id": executor})
+
+    def receiver_job(self, job_id: str) -> ScopeGroup:
+        """Return a Spark job's series under the receiver's names."""
+        components = self._render(self._formats.job, {"job_id": job_id})
+        return self._receiver("job", components, {"spark.job.id": job_id})
+
+    def receiver_stage(self, stage_id: str, attempt: str) -> ScopeGroup:
+        """Return a stage attempt's series under the receiver's names."""
+        components = self._render(self._formats.stage, {"stage_id": stage_id, "stage_attempt": attempt})
+        return self._receiver(
+            "stage", components, {"spark.stage.id": stage_id, "spark.stage.attempt.id": attempt}
+        )
+
+    def _receiver(self, name: str, components: tuple[str, ...], ids: Mapping[str, str]) -> ScopeGroup:
+        return self._root.detached(name, components, {**self._of_receiver, **ids}, {})
 
     def _render(self, scope: ScopeFormat, variables: Mapping[str, str] | None = None) -> tuple[str, ...]:
         return scope.render({**self._everywhere, **(variables or {})})

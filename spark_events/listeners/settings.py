@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from spark_events.api import ConfigError, ReporterConfig
 from spark_events.api import option_types as types
+from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.listeners.scope_formats import ScopeFormats
 from spark_events.listeners.trace_context import ENVIRONMENT, TRACEPARENT, TraceParent, parse_traceparent
 from spark_events.runtime.log_once import logger
@@ -58,7 +59,7 @@ class ListenerSettings:
         "spark.events.state.dir",
         types.STRING,
         None,
-        "A local folder that keeps the number of restarts across drivers.",
+        "Local folder that stores the number of restarts, so that it survives the driver.",
         example="/var/lib/spark-events",
     )
     dead_after_ms: int = setting(
@@ -108,8 +109,8 @@ class ListenerSettings:
         "spark.metrics.executors.max",
         types.at_least(0, types.INT),
         200,
-        "How many executors at once have metrics of their own. Those of all executors together always "
-        "include each.",
+        "How many executors at once have metrics of their own. The metrics of all executors together "
+        "always include every executor.",
     )
     sink_ports: range | None = setting(
         "spark.metrics.executors.sink.port",
@@ -123,8 +124,15 @@ class ListenerSettings:
         "spark.metrics.executors.sink.token",
         types.STRING,
         None,
-        "What the names that are sent there begin with; others are dropped.",
+        "Prefix that the names of received metrics must have; others are dropped.",
         default_text="a random one, under `spark-events run`",
+    )
+    receiver_names: bool = setting(
+        "spark.metrics.names.apachesparkreceiver",
+        types.BOOL,
+        False,
+        "Also report the metrics of the OpenTelemetry Collector's apachesparkreceiver, under its names: see "
+        "[metrics](metrics.md#the-names-of-the-collectors-receiver).",
     )
     detail_level: str = setting(
         "spark.traces.checkpoint.span-detail-level",
@@ -137,7 +145,7 @@ class ListenerSettings:
         TRACEPARENT,
         None,
         "A W3C `traceparent`, to make the application part of that trace.",
-        default_text="`TRACEPARENT` of the environment",
+        default_text="environment variable `TRACEPARENT`",
         example="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
     )
     sampling_ratio: float = setting(
@@ -157,6 +165,7 @@ class ListenerSettings:
         "beginning or an end.",
     )
     scopes: ScopeFormats = ScopeFormats()
+    thresholds: Thresholds = field(default_factory=Thresholds)
 
     @property
     def bridge_drop_oldest(self) -> bool:
@@ -174,7 +183,7 @@ class ListenerSettings:
 
 def declared_settings() -> Iterator[Declared]:
     """Return the declarations of all settings of the listeners."""
-    for settings_class in (ListenerSettings, ScopeFormats):
+    for settings_class in (ListenerSettings, ScopeFormats, Thresholds):
         yield from declared_in(settings_class).values()
 
 
@@ -187,8 +196,10 @@ def read_settings(conf: Mapping[str, str]) -> tuple[ListenerSettings, list[Confi
     config = ReporterConfig("", conf)
     values, errors = read_declared(ListenerSettings, config)
     scopes, wrong_scopes = read_declared(ScopeFormats, config)
+    thresholds, wrong_thresholds = read_declared(Thresholds, config)
     values["trace_parent"] = values["trace_parent"] or _parent_of_environment()
-    return ListenerSettings(**values, scopes=ScopeFormats(**scopes)), errors + wrong_scopes
+    settings = ListenerSettings(**values, scopes=ScopeFormats(**scopes), thresholds=Thresholds(**thresholds))
+    return settings, errors + wrong_scopes + wrong_thresholds
 
 
 def _parent_of_environment() -> TraceParent | None:
@@ -197,5 +208,5 @@ def _parent_of_environment() -> TraceParent | None:
     try:
         return parse_traceparent(text) if text else None
     except ValueError as error:
-        logger.warning("%s in the environment: %r is no traceparent (%s)", ENVIRONMENT, text, error)
+        logger.warning("environment variable %s: %r is not a traceparent (%s)", ENVIRONMENT, text, error)
         return None

@@ -152,7 +152,7 @@ class StageListener:
             .set_attribute("finishedTasks", attempt.work.finished)
             .set_attribute("failedTasks", attempt.work.failed)
         )
-        for name, value in attempt.work.sums.items():
+        for name, value in (*attempt.work.sums.items(), *attempt.work.spreads.items()):
             span.set_attribute(name, value)
         entity = self._entity(key, attempt.of_query)
         place = self._context.traces.below(parent, "Stage", entity)

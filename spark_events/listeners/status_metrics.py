@@ -63,10 +63,10 @@ def register_stays(
         gauge = Gauge(lambda: stays.is_in(state), description=f"1 while {described_as}, 0 otherwise.")
         group.register(f"{base}State", gauge)
     if CURRENT_TIME in enabled:
-        described = f"How long {described_as}; 0 while that is not so."
+        described = f"How long {described_as}; 0 otherwise."
         group.register(f"{base}Time", Gauge(lambda: stays.time_ms(state), "ms", described))
     if TOTAL_TIME in enabled:
-        described = f"How long {described_as}, in sum."
+        described = f"How long {described_as}, in total."
         group.register(f"{base}TimeTotal", Gauge(lambda: stays.total_ms(state), "ms", described))
 
 

@@ -104,6 +104,8 @@ class StreamingQuery:
 
     def _restart_if_resumed(self, run: QueryRun, batch: int, time_ms: int) -> None:
         """Keep the run's first batch; if it is not 0, the run resumes an earlier driver's checkpoint."""
+        if run.was_running:
+            return
         run.first_batch = batch if run.first_batch is None else run.first_batch
         if batch > 0 and run.tracker.status is JobStatus.CREATED:
             self._restart(run, time_ms)

@@ -25,7 +25,7 @@ def record_time_ms(record: dict[str, Any]) -> int | None:
     """
     time_ms = _written_time_ms(record)
     if time_ms is not None and not 0 <= time_ms <= LATEST_MS:
-        raise ValueError(f"a time of {time_ms} ms since the epoch cannot be")
+        raise ValueError(f"a time of {time_ms} ms since the epoch is out of range")
     return time_ms
 
 

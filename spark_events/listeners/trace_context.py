@@ -37,9 +37,9 @@ def parse_traceparent(text: str) -> TraceParent:
     """
     match = _FORM.fullmatch(text.strip())
     if match is None or match["version"] == "ff" or (match["version"] == "00" and match["more"]):
-        raise ValueError("not of that form")
+        raise ValueError("wrong form")
     if not int(match["trace"], 16) or not int(match["span"], 16):
-        raise ValueError("an id of zeros is none")
+        raise ValueError("an id of only zeros is invalid")
     return TraceParent(match["trace"], match["span"], bool(int(match["flags"], 16) & 1))
 
 

@@ -14,8 +14,10 @@ from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.enrichers import Enrichers
 from spark_events.listeners.executors import ExecutorListener
 from spark_events.listeners.failure_events import FailureEvents
+from spark_events.listeners.issues import IssueListener
 from spark_events.listeners.job import SparkJobListener
 from spark_events.listeners.query import QueryListener
+from spark_events.listeners.receiver_series import ReceiverListener
 from spark_events.listeners.scopes import Scopes
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.sql_execution import SqlExecutionListener
@@ -86,6 +88,11 @@ class SparkListeners:
         return self._registry.has_reporters(SPANS) or self._registry.has_reporters(METRICS)
 
     @property
+    def statistics_from_ms(self) -> int:
+        """How long a stage lasts at least that may have an issue, in ms; its tasks' statistics are needed."""
+        return self._settings.thresholds.min_time_ms
+
+    @property
     def clock_ms(self) -> int:
         """The latest time in any record so far, in ms since the epoch."""
         return self._clock_ms
@@ -114,11 +121,13 @@ class SparkListeners:
         if handlers := self._handlers.get(name):
             time_ms = self._time_of(name, record) or received_ms or self._clock_ms
             self._clock_ms = max(self._clock_ms, time_ms)
+            stumbled = self.stumbled
             for handler in handlers:
                 try:
                     handler(record, time_ms)
                 except Exception as error:
                     self._stumble(name, error)
+            self.stumbled = min(self.stumbled, stumbled + 1)  # a record counts once
 
     def close(self) -> None:
         """Release what the listeners hold besides memory; no record may come afterwards."""
@@ -140,7 +149,7 @@ class SparkListeners:
     def _stumble(self, name: str, error: Exception) -> None:
         self.stumbled += 1
         kind_of_error = ("listener", name, type(error).__name__)
-        self._registry.log.error(kind_of_error, f"a {name} record is skipped: {error!r}", error)
+        self._registry.log.error(kind_of_error, f"skipped a {name} record: {error!r}", error)
 
     def _begin(self, record: dict[str, Any]) -> None:
         application = application_info(
@@ -188,30 +197,54 @@ class SparkListeners:
             StageListener(context, jobs),
             ExecutorListener(context, self._registry.has_reporters(METRICS)),
         )
-        tables = TableTransactionListener(context)
+        issues, tables = IssueListener(context), TableTransactionListener(context)
+        of_application = issues.application
         self._tickers = (queries.tick, jobs.tick, stages.tick, executors.tick)
-        ends = (queries.on_application_end, executions.on_application_end, self._application.on_end)
+        ends = (
+            of_application.on_application_end,
+            queries.on_application_end,
+            executions.on_application_end,
+            self._application.on_end,
+        )
+        started, terminated = spark_records.QUERY_STARTED, spark_records.QUERY_TERMINATED
         self._handlers = {
             **self._handlers,
-            spark_records.APPLICATION_START: [self._application.on_start],
+            spark_records.APPLICATION_START: [
+                self._application.on_start,
+                of_application.on_application_start,
+            ],
             spark_records.APPLICATION_END: ends,
             spark_records.APPLICATION_DEAD: [queries.on_application_dead, self._application.on_dead],
             spark_records.APPLICATION_ALIVE: [self._application.on_alive, queries.on_application_alive],
-            spark_records.JOB_START: [jobs.on_start],
-            spark_records.JOB_END: [jobs.on_end, stages.on_job_end],
-            spark_records.STAGE_SUBMITTED: [stages.on_submitted],
-            spark_records.STAGE_COMPLETED: [stages.on_completed],
-            spark_records.STAGE_TASKS: [stages.on_tasks],
-            spark_records.SQL_EXECUTION_START: [queries.on_sql_execution_start, executions.on_start],
-            spark_records.SQL_EXECUTION_END: [executions.on_end],
+            started: [*self._handlers[started], issues.on_query_started, of_application.on_query_started],
+            terminated: [
+                issues.on_query_terminated,
+                of_application.on_query_terminated,
+                *self._handlers[terminated],
+            ],
+            spark_records.JOB_START: [issues.on_job_start, jobs.on_start],
+            spark_records.JOB_END: [issues.on_job_end, jobs.on_end, stages.on_job_end],
+            spark_records.STAGE_SUBMITTED: [stages.on_submitted, issues.on_stage_submitted],
+            spark_records.STAGE_COMPLETED: [stages.on_completed, issues.on_stage_completed],
+            spark_records.STAGE_TASKS: [stages.on_tasks, issues.on_stage_tasks],
+            spark_records.SQL_EXECUTION_START: [
+                queries.on_sql_execution_start,
+                executions.on_start,
+                issues.on_execution_start,
+            ],
+            spark_records.SQL_EXECUTION_END: [executions.on_end, issues.on_execution_end],
             spark_records.TABLE_TRANSITION: [tables.on_transition],
-            spark_records.EXECUTOR_ADDED: [executors.on_added],
-            spark_records.EXECUTOR_REMOVED: [executors.on_removed],
-            spark_records.EXECUTOR_METRICS: [executors.on_metrics],
+            spark_records.EXECUTOR_ADDED: [executors.on_added, of_application.on_executor_added],
+            spark_records.EXECUTOR_REMOVED: [executors.on_removed, of_application.on_executor_removed],
+            spark_records.EXECUTOR_METRICS: [executors.on_metrics, of_application.on_executor_metrics],
             spark_records.EXECUTOR_SOURCES: [executors.on_sources],
             spark_records.EXECUTOR_TASKS: [executors.on_tasks],
-            spark_records.ENVIRONMENT_UPDATE: [executors.on_environment],
+            spark_records.ENVIRONMENT_UPDATE: [executors.on_environment, of_application.on_environment],
         }
+        if context.settings.receiver_names:
+            receiver = ReceiverListener(context)
+            self._handlers = {**self._handlers, spark_records.SPARK_STATUS: [receiver.on_status]}
+            self._tickers = (*self._tickers, receiver.tick)
 
     def _context(self, application: ApplicationInfo) -> ListenerContext:
         scopes = Scopes(self._registry.root, application, self._settings.scopes)

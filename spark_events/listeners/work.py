@@ -20,16 +20,36 @@ class Sum(NamedTuple):
 
 
 SUMS = (
-    Sum("executorRunTime", "Executor Run Time", "ms", "Time that tasks ran."),
-    Sum("executorCpuTime", "Executor CPU Time", "ns", "CPU time that tasks took."),
-    Sum("jvmGcTime", "JVM GC Time", "ms", "Time that JVMs collected garbage while tasks ran."),
-    Sum("inputBytes", "Input Bytes", "By", "What tasks read from sources."),
-    Sum("outputBytes", "Output Bytes", "By", "What tasks wrote to sinks."),
-    Sum("shuffleReadBytes", "Shuffle Read Bytes", "By", "What tasks read from shuffles."),
-    Sum("shuffleWriteBytes", "Shuffle Write Bytes", "By", "What tasks wrote for shuffles."),
-    Sum("memorySpilledBytes", "Memory Bytes Spilled", "By", "What tasks spilled, by its size in memory."),
-    Sum("diskSpilledBytes", "Disk Bytes Spilled", "By", "What tasks spilled, by its size on disk."),
+    Sum("executorRunTime", "Executor Run Time", "ms", "Run time of tasks."),
+    Sum("executorCpuTime", "Executor CPU Time", "ns", "CPU time of tasks."),
+    Sum("jvmGcTime", "JVM GC Time", "ms", "Time that JVMs spent in garbage collection while tasks ran."),
+    Sum("inputBytes", "Input Bytes", "By", "Bytes that tasks read from sources."),
+    Sum("outputBytes", "Output Bytes", "By", "Bytes that tasks wrote to sinks."),
+    Sum("shuffleReadBytes", "Shuffle Read Bytes", "By", "Bytes that tasks read from shuffles."),
+    Sum("shuffleWriteBytes", "Shuffle Write Bytes", "By", "Bytes that tasks wrote for shuffles."),
+    Sum(
+        "memorySpilledBytes",
+        "Memory Bytes Spilled",
+        "By",
+        "Bytes that tasks spilled, as their size in memory.",
+    ),
+    Sum("diskSpilledBytes", "Disk Bytes Spilled", "By", "Bytes that tasks spilled, as their size on disk."),
 )
+
+
+SPREADS = {
+    "Duration": "taskDuration",
+    "Executor Run Time": "executorRunTime",
+    "JVM GC Time": "jvmGcTime",
+    "Executor Deserialize Time": "executorDeserializeTime",
+    "Scheduler Delay": "schedulerDelay",
+    "Fetch Wait Time": "fetchWaitTime",
+    "Bytes Read": "readBytes",
+    "Records Read": "readRecords",
+    "Bytes Written": "writtenBytes",
+    "Disk Bytes Spilled": "diskSpilledBytes",
+}
+"""How quantities are distributed over a stage's tasks: the record's names, and the attributes of spans."""
 
 
 class StageWork:
@@ -41,12 +61,15 @@ class StageWork:
         finished: how many have finished.
         failed: how many task attempts failed.
         sums: the sums over all tasks that have ended, by name.
+        spreads: the median, the 95th percentile and the highest value of each of the ``SPREADS``, by
+            attribute; known at the end.
     """
 
     def __init__(self, tasks: int) -> None:
         self.tasks = tasks
         self.active = self.finished = self.failed = 0
         self.sums: dict[str, int] = {}
+        self.spreads: dict[str, int] = {}
 
     def take(self, record: Mapping[str, Any]) -> dict[str, int]:
         """Read the bridge's record of the attempt, and return by how much each sum and count has grown."""
@@ -62,15 +85,19 @@ class StageWork:
             now = int(record.get(summed.field) or 0)
             grown[summed.name] = max(0, now - self.sums.get(summed.name, 0))
             self.sums[summed.name] = now
+        measured = record.get("Task Statistics") or {}
+        for field, name in SPREADS.items():
+            for of, value in zip(("median", "p95", "max"), measured.get(field) or (), strict=False):
+                self.spreads[f"{name}.{of}"] = value
         return grown
 
     def register(self, group: MetricGroup) -> None:
         """Register its metrics."""
         readings: dict[str, Reading] = {
-            "activeTasks": (lambda: self.active, "{task}", "Tasks that run now."),
+            "activeTasks": (lambda: self.active, "{task}", "Running tasks."),
             "finishedTasks": (lambda: self.finished, "{task}", "Tasks that have finished."),
             "failedTasks": (lambda: self.failed, "{task}", "Tasks that failed."),
-            "numTasks": (lambda: self.tasks, "{task}", "Tasks that there are to run."),
+            "numTasks": (lambda: self.tasks, "{task}", "Tasks to run in total."),
         }
         for summed in SUMS:
             readings[summed.name] = (partial(self.sums.get, summed.name), summed.unit, summed.description)
@@ -99,12 +126,12 @@ class JobWork:
     def register(self, group: MetricGroup) -> None:
         """Register its metrics."""
         readings: dict[str, Reading] = {
-            "numStages": (lambda: self._stages, "{stage}", "Stages that there are to run."),
-            "activeStages": (lambda: self.active_stages, "{stage}", "Stages that run now."),
+            "numStages": (lambda: self._stages, "{stage}", "Stages to run in total."),
+            "activeStages": (lambda: self.active_stages, "{stage}", "Running stages."),
             "finishedStages": (lambda: self.finished_stages, "{stage}", "Stages that have finished."),
             "failedStages": (lambda: self.failed_stages, "{stage}", "Stage attempts that failed."),
-            "numTasks": (lambda: self._tasks, "{task}", "Tasks that there are to run."),
-            "activeTasks": (lambda: self._sum("active"), "{task}", "Tasks that run now."),
+            "numTasks": (lambda: self._tasks, "{task}", "Tasks to run in total."),
+            "activeTasks": (lambda: self._sum("active"), "{task}", "Running tasks."),
             "finishedTasks": (lambda: self._sum("finished"), "{task}", "Tasks that have finished."),
             "failedTasks": (lambda: self._sum("failed"), "{task}", "Tasks that failed."),
         }
@@ -138,8 +165,8 @@ class ApplicationWork:
         for name, counter in self._counters.items():
             group.register(name, counter)
         readings: dict[str, Reading] = {
-            "activeStages": (lambda: len(self._running), "{stage}", "Stages that run now."),
-            "activeTasks": (self._active_tasks, "{task}", "Tasks that run now."),
+            "activeStages": (lambda: len(self._running), "{stage}", "Running stages."),
+            "activeTasks": (self._active_tasks, "{task}", "Running tasks."),
         }
         register_gauges(group, readings)
 

@@ -42,7 +42,7 @@ class Delivery:
     def start(self) -> None:
         """Start sending."""
         if left := self.spool.pending:
-            logger.info("%s sends %d item(s) first that an earlier run left behind", self._title, left)
+            logger.info("%s first sends %d item(s) that an earlier run left behind", self._title, left)
         self._sender.start()
 
     def finish(self, deadline: float) -> bool:
@@ -79,15 +79,17 @@ class Delivery:
                 journal.open()
                 journals.append(journal)
                 if journal.torn:
-                    self._warn(f"{journal.torn} byte(s) at the end of {lock.folder} were no whole record")
+                    self._warn(
+                        f"cut off {journal.torn} byte(s) of an incomplete record at the end of {lock.folder}"
+                    )
         except OSError as error:
             for journal in journals:
                 journal.close()
             for lock in self._locks:
                 lock.release()
             logger.error(
-                "%s: '%s' cannot be used (%s); give a folder in which the user that runs Spark may write. "
-                "Until then records wait in memory, and are lost with this process",
+                "%s: '%s' cannot be used (%s); give a folder that the user who runs Spark can write to. "
+                "Until then records wait in memory, and are lost if this process dies",
                 key,
                 self._setup.journal_dir,
                 error,

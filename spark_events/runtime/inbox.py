@@ -76,7 +76,7 @@ class Inbox:
 
         Args:
             most: how many at the most.
-            timeout_s: how long to wait for one, in s; None waits for ever.
+            timeout_s: how long to wait for one, in s; None waits forever.
 
         Returns:
             The items; an empty list if the inbox is closed and empty; None if nothing came in time.

@@ -64,7 +64,7 @@ class Losses:
 
     def _report_cause(self, place: Watched, cause: str, count: int, total: int, at_the_end: bool) -> None:
         why = place.causes.get(cause, cause)
-        logger.warning("%s: %d item(s) were dropped, %d in all, because %s", place.title, count, total, why)
+        logger.warning("%s dropped %d item(s), %d in total, because %s", place.title, count, total, why)
         if at_the_end:
             return
         body = f"{place.title} dropped {count} item(s) because {why}"

@@ -51,11 +51,11 @@ class PeriodicReports:
             return
         stats.succeed(0)
         if self._missed:
-            logger.warning("%s reports again, after %d missed", title, self._missed)
+            logger.warning("%s reports again, after %d missed report(s)", title, self._missed)
             self._missed = 0
 
     def _miss(self, later: RetryLater) -> None:
         self._account.stats.retries.inc()
         self._missed += 1
         if self._missed == 1:
-            logger.warning("%s cannot report, and tries again each interval: %s", self._account.title, later)
+            logger.warning("%s cannot report, and tries again every interval: %s", self._account.title, later)

@@ -62,7 +62,7 @@ def load_class(target: str, base: type[T], key: str) -> type[T]:
             f"{key}: {target!r} cannot be imported ({type(error).__name__}: {error})"
         ) from error
     if not (isinstance(loaded, type) and issubclass(loaded, base)):
-        raise ConfigError(f"{key}: {target!r} is no subclass of {base.__module__}.{base.__qualname__}")
+        raise ConfigError(f"{key}: {target!r} is not a subclass of {base.__module__}.{base.__qualname__}")
     return loaded
 
 
@@ -88,6 +88,6 @@ def _unknown_factory(kind: Kind, name: str, key: str) -> str:
     others = [other for other in KINDS if name in installed(other.entry_points)]
     if others:
         keys = " or ".join(f"{other.prefix}<name>.factory.class" for other in others)
-        return f"{key}: {name!r} is no {kind.title}; configure it as {keys}"
+        return f"{key}: {name!r} is not one of the {kind.title}s; configure it as {keys}"
     known = ", ".join(installed(kind.entry_points)) or "none"
     return f"{key}: unknown {kind.title} {name!r}; installed: {known}; or give module:Class"

@@ -82,7 +82,7 @@ def read_patterns(
         try:
             return re.compile(given) if given else None
         except re.error as error:
-            allowed = f"a regular expression that Python understands as well ({error})"
+            allowed = f"a regular expression that is also valid in Python ({error})"
             errors.append(ConfigError.of_value(key, str(given), allowed))
             return re.compile(default) if default else None
 

@@ -101,7 +101,7 @@ class Registry:
         problems = []
         for worker in self.workers:
             if not worker.wait_opened(max(0.0, deadline - time.monotonic())):
-                problems.append(f"{worker.title} has not opened within {timeout_ms} ms")
+                problems.append(f"{worker.title} did not open within {timeout_ms} ms")
             elif worker.error is not None:
                 problems.append(f"{worker.title}: {worker.error}")
         return problems
@@ -220,17 +220,17 @@ class Registry:
         group.register("retries", stats.retries)
         for cause, counter in stats.dropped_by_cause.items():
             group.child(components=(cause,), variables={"cause": cause}).register("dropped", counter)
-        age = "Age of the oldest record that is not delivered."
+        age = "Age of the oldest undelivered record."
         readings: dict[str, Reading] = {
-            "queueDepth": (lambda: worker.depth, "", "Items that wait."),
-            "queueBytes": (lambda: worker.queue_bytes, "By", "Memory of items that wait, roughly."),
+            "queueDepth": (lambda: worker.depth, "", "Items waiting to be sent."),
+            "queueBytes": (lambda: worker.queue_bytes, "By", "Approximate memory of waiting items."),
             "lastSuccessTimestamp": (lambda: stats.last_success_ms, "ms", "When it last succeeded."),
-            "journalBytes": (lambda: worker.journal_bytes, "By", "What the journal holds."),
+            "journalBytes": (lambda: worker.journal_bytes, "By", "Size of the journal."),
             "journalAge": (lambda: worker.oldest_age_ms, "ms", age),
         }
         if limit := self._limits.get(worker):
-            above = "Series that it was not told of, by max.series and max.series.per.metric."
-            readings["series"] = (lambda: limit.count, "{series}", "Series that it was told of.")
+            above = "Series left out because of max.series and max.series.per.metric."
+            readings["series"] = (lambda: limit.count, "{series}", "Series that it reports.")
             readings["seriesAboveLimit"] = (lambda: limit.above, "{series}", above)
         register_gauges(group, readings)
         self.losses.watch(worker.title, group, stats.dropped_here, LOSS_CAUSES)

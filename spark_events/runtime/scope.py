@@ -124,7 +124,7 @@ class ScopeGroup(MetricGroup):
         if name not in self._clashed:
             self._clashed.add(name)
             scope = ".".join(self._components or self._logical)
-            logger.warning("metric %r is not reported: %s has one of that name already", name, scope)
+            logger.warning("metric %r is not reported: %s already has a metric of that name", name, scope)
 
     def add_event(self, event: EventBuilder) -> None:
         """Report an event; see ``MetricGroup``."""

@@ -74,8 +74,8 @@ class Sender:
             try:
                 later = self._deliver(batch)
             except Exception as error:  # a bug of ours; nothing that was not delivered is acknowledged
-                logger.exception("%s stumbled, and tries again", self._title)
-                later = RetryLater(f"it stumbled: {error!r}")
+                logger.exception("%s failed unexpectedly, and tries again", self._title)
+                later = RetryLater(f"unexpected error: {error!r}")
             with self._lock:
                 if self._abandoned:
                     return
@@ -117,7 +117,7 @@ class Sender:
             return _Answer(len(part), str(refused), whole=True)
         except PartlyRefused as partly:
             return _Answer(min(partly.count, len(part)), str(partly))
-        except Exception as error:  # a plugin's: retrying may help, but must not go on for ever
+        except Exception as error:  # a plugin's: retrying may help, but must not go on forever
             message = f"{self._title} raised in send: {type(error).__name__}: {error}"
             self._log.error((self._title, "send", type(error).__name__), message, error)
             return RetryLater(message, tries=_TRIES_AFTER_BUG)
@@ -164,7 +164,7 @@ class Sender:
         count = f"{answer.refused} of {len(records)}"
         self._log.error(
             (self._title, "refused", answer.reason[:60], place),
-            f"{self._title}: {count} item(s) were refused for good ({place}): {answer.reason}",
+            f"{self._title}: the destination refused {count} item(s) for good ({place}): {answer.reason}",
         )
 
     def _try_again(self, later: RetryLater) -> bool:

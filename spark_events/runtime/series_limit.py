@@ -171,12 +171,13 @@ class SeriesLimit:
             make = _OVERFLOWS.get(metric.type)  # none for gauges, whose values have no sum
             self._overflows[key] = overflow = make(metric) if make else None
             logger.warning(
-                "%s has as many series as it may (max.series, max.series.per.metric): more of %s %s",
+                "%s has reached max.series or max.series.per.metric: further series of %s %s",
                 self._title,
                 ".".join((*group.logical_scope, name)),
-                "are left out" if overflow is None else "go into one with otel.metric.overflow=true",
+                "are left out" if overflow is None else "share one with otel.metric.overflow=true",
             )
             if isinstance(overflow, Metric):
+                overflow.shown_in = metric.shown_in
                 self._tell(ADDED, overflow, name, OverflowGroup(group, OVERFLOW, "."))
         overflow = self._overflows[key]
         if overflow is not None:

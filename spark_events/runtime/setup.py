@@ -31,7 +31,10 @@ class ReporterSettings:
         example="file_log",
     )
     interval_ms: int = setting(
-        "interval", types.at_least(1, types.DURATION), 10_000, "For reporters that push metrics: how often."
+        "interval",
+        types.at_least(1, types.DURATION),
+        10_000,
+        "For reporters that push metrics: how often they report.",
     )
     delimiter: str = setting(
         "scope.delimiter",
@@ -43,7 +46,7 @@ class ReporterSettings:
         "scope.variables.additional",
         types.MAP,
         {},
-        "`key:value,key:value`, added to everything.",
+        "`key:value,key:value`, added to all events, spans and metrics.",
     )
     excluded_variables: tuple[str, ...] = setting(
         "scope.variables.excludes", types.LIST, (), "Names of variables to leave out, separated by `;`."
@@ -71,7 +74,7 @@ class ReporterSettings:
         "queue.bytes",
         types.at_least(65_536, types.SIZE),
         16 << 20,
-        "How much memory they may take, approximately, before some are dropped and counted.",
+        "Approximate memory that waiting items may take before some are dropped and counted.",
     )
     drop_policy: str = setting(
         "drop.policy",
@@ -205,7 +208,7 @@ def _chosen(
             if name and dot and option:
                 by_name.setdefault(name, {})[option] = value
             else:
-                errors.append(ConfigError(f"{key}: no option; expected {kind.prefix}<name>.<option>"))
+                errors.append(ConfigError(f"{key}: not an option; expected {kind.prefix}<name>.<option>"))
     listed = conf.get(kind.names_key, conf.get(kind.flinks_names_key))
     if listed is None:
         return by_name

@@ -12,7 +12,7 @@ from spark_events.runtime.journal import Batch, DeliveryJournal, Dropped
 
 _SYNC_S = 1.0
 _DISK_AGAIN_S = 1.0
-_TAKES_NOTHING = "the journal takes nothing, records wait in memory"
+_TAKES_NOTHING = "cannot write to the journal, so records wait in memory"
 Warn = Callable[[str], None]
 
 
@@ -178,7 +178,7 @@ class Spool:
                 if self._in_flight is not None and count:
                     self._in_flight.acknowledge(batch, count)
             except OSError as error:
-                self._warn_once("the cursor cannot be written, the last records will be sent again", error)
+                self._warn_once("cannot write the cursor, so the last records will be sent again", error)
 
     def release(self, batch: Batch) -> None:
         """Declare a batch no longer in flight."""
@@ -244,7 +244,7 @@ class Spool:
             try:
                 batch = journal.peek(max_records, max_bytes)
             except OSError as error:
-                self._warn_once("the journal cannot be read", error)
+                self._warn_once("cannot read the journal", error)
                 batch = None
             if batch is not None:
                 self._in_flight = journal
@@ -261,7 +261,7 @@ class Spool:
         try:
             journal.close()
         except OSError as error:
-            self._warn_once("the journal cannot be closed", error)
+            self._warn_once("cannot close the journal", error)
 
     def _append(self, records: list[bytes]) -> int:
         """Append records to the journal, and return how many it took."""
@@ -276,7 +276,7 @@ class Spool:
             self._warn_once(_TAKES_NOTHING, error)
         else:
             if records and self._troubles.pop(_TAKES_NOTHING, ""):
-                self._warn("the journal takes records again")
+                self._warn("the journal accepts records again")
         return stored
 
     def _try_disk_again(self) -> None:
@@ -296,7 +296,7 @@ class Spool:
         try:
             own.sync()
         except OSError as error:
-            self._warn_once("the disk does not confirm what it has", error)
+            self._warn_once("cannot sync the journal to disk", error)
 
     def _warn_once(self, trouble: str, error: OSError) -> None:
         """Log trouble with the disk, once for as long as its cause stays the same."""

@@ -12,7 +12,7 @@ from spark_events.runtime.log_once import OnceLog
 DROP_CAUSES: Mapping[str, str] = {
     "queue_full": "the queue in memory was full (queue.size, queue.bytes)",
     "not_open": "the reporter could not be opened",
-    "close": "the end came before they were delivered (spark.events.close.timeout)",
+    "close": "they were not delivered before the end (spark.events.close.timeout)",
     "journal_full": "the journal was full (journal.max.bytes)",
     "journal_age": "they were older than journal.max.age",
     "journal_damaged": "the journal was damaged; each damaged place counts as one",
@@ -20,7 +20,7 @@ DROP_CAUSES: Mapping[str, str] = {
 }
 LOSS_CAUSES: Mapping[str, str] = {
     **DROP_CAUSES,
-    "refused": "the destination refused them for good (they are beside the journal, with the reason)",
+    "refused": "the destination refused them for good (refused.jsonl beside the journal has the reasons)",
 }
 _DROPPED = "dropped."
 
@@ -42,12 +42,12 @@ class ReporterStats:
 
     def __init__(self) -> None:
         self.reported = Counter(description="Items that the reporter delivered.")
-        self.failed = Counter(description="Items on which the reporter raised.")
-        self.refused = Counter(description="Items that the destination will never take.")
+        self.failed = Counter(description="Items for which the reporter raised an error.")
+        self.refused = Counter(description="Items that the destination refused for good.")
         self.dropped_by_cause: Mapping[str, Counter] = {
             cause: Counter(description="Items that never reached their destination.") for cause in DROP_CAUSES
         }
-        self.retries = Counter(description="Requests that have to be sent again.")
+        self.retries = Counter(description="Requests to send again.")
         self.last_success_ms: int | None = None
         self._lasting = {"reported": self.reported, "failed": self.failed, "refused": self.refused}
         self._lasting |= {_DROPPED + cause: counter for cause, counter in self.dropped_by_cause.items()}

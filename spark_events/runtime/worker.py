@@ -25,7 +25,7 @@ _QUIET_S = 1.0
 class Worker:
     """Creates, opens, feeds and closes one reporter, on a daemon thread.
 
-    It is a daemon thread so that a reporter that blocks for ever cannot keep the user's process alive.
+    It is a daemon thread so that a reporter that blocks forever cannot keep the user's process alive.
 
     The rules of its threads:
 
@@ -153,15 +153,18 @@ class Worker:
         reporter: Reporter | None = None
         try:
             reporter = self.setup.factory.create(self.setup.config)
-            if not isinstance(reporter, self.setup.kind.reporter):
-                raise ConfigError(f"its factory made a {type(reporter).__name__}, no {self.setup.kind.title}")
+            wanted = self.setup.kind.reporter
+            if not isinstance(reporter, wanted):
+                raise ConfigError(
+                    f"its factory created {type(reporter).__name__}; expected {wanted.__name__}"
+                )
             if isinstance(reporter, SendingReporter):
                 self.delivery = Delivery(reporter, self.setup, self._account)
             reporter.open()
             if self.delivery is not None:
                 self.delivery.start()
             self.destination = reporter.destination
-            logger.info("%s reports to %s", self.title, self.destination or "its own place")
+            logger.info("%s reports to %s", self.title, self.destination or "its destination")
         except BaseException as error:
             self.error = error
             shown = None if isinstance(error, ConfigError) else error

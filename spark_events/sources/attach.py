@@ -23,8 +23,8 @@ from spark_events.sources.driver.state import attempt_id
 Source = DriverSource | ConnectSource
 _OPEN_WAIT_MS = 10_000
 _NO_REPORTER = (
-    "no reporter is configured: set spark.events.reporter.<name>.factory.class, file_log for example, in "
-    "spark-defaults.conf or by attach(spark, conf=…)"
+    "no reporter is configured: set spark.events.reporter.<name>.factory.class (to file_log, for example) in "
+    "spark-defaults.conf or with attach(spark, conf=…)"
 )
 _lock = threading.Lock()
 _attachments: dict[str, Attachment] = {}
@@ -87,8 +87,8 @@ class Attachment:
         problems = []
         if different:
             problems.append(
-                f"{', '.join(different)}: this application is attached already, with another configuration; "
-                "close() that attachment (attach(spark).close()) and attach again"
+                f"{', '.join(different)}: this application is already attached with another configuration; "
+                "call attach(spark).close() and attach again"
             )
         if strict:
             problems += self._problems or self.registry.wait_opened(_OPEN_WAIT_MS)
@@ -133,7 +133,7 @@ def attach(spark: Any, *, strict: bool = False, conf: Mapping[str, str] | None =
         except Exception:
             if strict:
                 raise
-            logger.exception("spark-events could not attach; the application goes on without it")
+            logger.exception("spark-events could not attach; the application continues without it")
             return Attachment(Registry(()), None)
         if not attachment.registry.workers:
             return attachment

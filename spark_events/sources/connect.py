@@ -63,7 +63,7 @@ class ConnectSource:
         self._records: queue.Queue[tuple[int, Record]] = queue.Queue(_MOST_WAITING)
         self._dropped = 0
         self._listener = _listener(self._enqueue)
-        causes = {"queue_full": "records of streaming queries came faster than they were taken"}
+        causes = {"queue_full": "records of streaming queries arrived faster than they were processed"}
         registry.losses.watch(
             "Spark Connect source", registry.driver, lambda: {"queue_full": self._dropped}, causes
         )
@@ -115,7 +115,7 @@ class ConnectSource:
             self._subscribed.set()
             self._follow()
         except Exception:
-            logger.exception("the session cannot be followed any longer; it goes on without")
+            logger.exception("spark-events can no longer follow the session, which continues without it")
         finally:
             self._subscribed.set()
             self._registry.close(self._close_timeout_ms)
@@ -146,7 +146,7 @@ class ConnectSource:
 
     def _add_running_queries(self) -> None:
         for query in self._session.streams.active:
-            fields = {**_ids(query), "name": query.name, "time": now_ms()}
+            fields = {**_ids(query), "name": query.name, "time": now_ms(), spark_records.FOUND_RUNNING: True}
             self._listeners.on_record({"Event": spark_records.QUERY_STARTED, **fields})
 
     def _subscribe_again_if_lost(self) -> None:
@@ -154,12 +154,12 @@ class ConnectSource:
         bus = getattr(self._session.streams, "_sqlb", None)
         if bus is None or self._listener in getattr(bus, "_listener_bus", (self._listener,)):
             return
-        logger.warning("the connection was lost; what streaming queries did meanwhile may be missing")
+        logger.warning("the connection was lost; events of streaming queries from that time may be missing")
         try:
             self._session.streams.addListener(self._listener)
             self._add_running_queries()
         except Exception as error:  # gRPC's, PySpark's: the next round tries again
-            logger.warning("the listener could not be added again: %r", error)
+            logger.warning("could not add the listener again: %r", error)
 
 
 def _listener(put: Callable[[str, Record], None]) -> Any:

@@ -31,7 +31,7 @@ def load(line: bytes | str) -> dict[str, Any]:
             raise
         record = _load_with_halves(line, error)
     if type(record) is not dict:
-        raise NoRecordError(f"a {type(record).__name__}, no object")
+        raise NoRecordError(f"a {type(record).__name__}, not an object")
     return record
 
 
@@ -53,4 +53,4 @@ def _with_whole_characters(value: Any) -> Any:
 
 
 def _reject_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")

@@ -54,7 +54,7 @@ def test_list_map_bool_int() -> None:
 def test_absent_key_is_the_default() -> None:
     """An absent key is the default, an absent required one an error."""
     assert config().get_int("n", 7) == 7
-    with pytest.raises(ConfigError, match=r"^spark\.events\.reporter\.x\.path: missing; expected a text$"):
+    with pytest.raises(ConfigError, match=r"^spark\.events\.reporter\.x\.path: missing; expected a string$"):
         config().get(Option.must("path", option_types.STRING))
 
 
@@ -71,7 +71,7 @@ def test_absent_key_is_the_default() -> None:
         (option_types.PORTS, "9249-9240", "a port from 0 to 65535 or a range"),
         (option_types.PORTS, "70000", "a port from 0 to 65535 or a range"),
         (option_types.choice("grpc", "http"), "htpp", "grpc or http"),
-        (option_types.at_least(1, option_types.INT), "0", "the least is 1"),
+        (option_types.at_least(1, option_types.INT), "0", "the minimum is 1"),
     ],
 )
 def test_wrong_value(option_type: option_types.OptionType[object], text: str, allowed: str) -> None:

@@ -30,7 +30,7 @@ def test_application_that_fails_by_exit_code() -> None:
 
 
 def test_open_queries_end_with_the_application() -> None:
-    """Nothing stays RUNNING for ever in a history because Spark stopped first."""
+    """Nothing stays RUNNING forever in a history because Spark stopped first."""
     for end, status in ((r.application_end(900), "CANCELED"), (r.application_end(900, ExitCode=1), "FAILED")):
         feed = Feed()(r.application_start(), r.query_started(1), r.progress(2, 0), end)
         assert new_statuses(feed.end(), "query") == ["CREATED", "RUNNING", status]
@@ -143,7 +143,7 @@ def test_odd_records_cost_nothing_but_themselves(caplog: pytest.LogCaptureFixtur
     )
 
     assert new_statuses(feed.end(), "job") == ["RUNNING", "FINISHED"]
-    assert "a SparkListenerJobStart record is skipped" in caplog.text
+    assert "skipped a SparkListenerJobStart record" in caplog.text
 
 
 def test_counts_and_gauges() -> None:

@@ -62,7 +62,8 @@ def test_executors() -> None:
         ("Executor killed by driver.", "killed_by_driver"),
         ("Executor decommission: spark scale down", "decommissioned"),
         ("Container preempted by scheduler", "preempted"),
-        ("worker lost: Not receiving heartbeat for 60 seconds", "heartbeat_timeout"),
+        ("worker lost: Not receiving heartbeat for 60 seconds", "worker_lost"),
+        ("worker lost: 127.0.0.2:38261 got disassociated", "worker_lost"),
         ("Worker shutting down", "worker_lost"),
         ("Remote RPC client disassociated. Likely due to containers exceeding thresholds", "connection_lost"),
         ("", "other"),
@@ -123,8 +124,8 @@ def test_of_very_many_only_some_have_metrics_of_their_own(caplog: pytest.LogCapt
     assert [
         record.message for record in caplog.records if "spark.metrics.executors.max" in record.message
     ] == [
-        "more than 2 executors at once: further ones have no metrics of their own "
-        "(spark.metrics.executors.max); those of all executors together include them"
+        "more than 2 executors at once: further ones get no metrics of their own "
+        "(spark.metrics.executors.max); the metrics of all executors together include them"
     ]
     feed(lost(3_000, "0", "Command exited with code 1"), measured(4_000, {"3": 1}))
     assert f"app.executor.3.{HEAP}" in feed.names()

@@ -133,7 +133,7 @@ def test_type_label(failure: Failure, label: str) -> None:
 
 
 def test_enrichers_that_misbehave(caplog: pytest.LogCaptureFixture) -> None:
-    """One that raises or blocks costs its own labels; one that blocks is not asked again."""
+    """One that raises or blocks costs its own labels; one that blocks is not called again."""
     parts: list[FailureEnricher] = [RaisingEnricher(), BlockingEnricher(), OddEnricher()]
     enrichers = Enrichers(parts, OnceLog())
     expected = {"null": "<null>", "empty": "<empty>", "kind": "job"}
@@ -142,7 +142,7 @@ def test_enrichers_that_misbehave(caplog: pytest.LogCaptureFixture) -> None:
     started = time.monotonic()
     assert enrichers.labels(Failure("x"), FailureContext("job", {})) == expected
     assert time.monotonic() - started < 0.9
-    assert caplog.text.count("is not asked again") == 1
+    assert caplog.text.count("is not called again") == 1
 
 
 def test_unknown_enricher() -> None:
@@ -150,7 +150,7 @@ def test_unknown_enricher() -> None:
     _, errors = load_enrichers(["typ", "tests.support.plugins:Collecting"])
 
     assert "'typ' is not allowed; expected one of type, or module:Class" in str(errors[0])
-    assert "is no subclass of spark_events.api.failure.FailureEnricher" in str(errors[1])
+    assert "is not a subclass of spark_events.api.failure.FailureEnricher" in str(errors[1])
 
 
 def test_enrichers_are_asked_while_python_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,7 +126,7 @@ def test_a_wrong_choice_is_an_error() -> None:
 
     assert str(error) == (
         "spark.metrics.job.status.enable: 'STATE,TIMES' is not allowed; expected a list of some of STATE, "
-        "CURRENT_TIME, TOTAL_TIME ('TIMES' is none of them)"
+        "CURRENT_TIME, TOTAL_TIME ('TIMES' is not one of them)"
     )
 
 

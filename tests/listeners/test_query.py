@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from spark_events.listeners.spark_records import FOUND_RUNNING
 from tests.support import spark_records as r
 from tests.support.spark_records import T0, Feed, new_statuses, seen
 
@@ -69,6 +70,15 @@ def test_resumed_from_another_drivers_checkpoint() -> None:
     assert feed.gauge("app.query.orders.numRestarts") == 1
 
 
+def test_found_running() -> None:
+    """A query that ran already at attach is at some batch: that is no restart."""
+    started = r.query_started(0, **{FOUND_RUNNING: True})
+    feed = Feed()(r.application_start(), started, r.batch_begins(50, 7), r.progress(40, 7))
+
+    assert new_statuses(feed.end(), "query") == ["CREATED", "RUNNING"]
+    assert feed.gauge("app.query.orders.numRestarts") == 0
+
+
 def test_restarts_are_counted_across_drivers(tmp_path: Path) -> None:
     """With a folder to remember, a third driver knows of the two before."""
     for run, expected in enumerate(([], ["RESTARTING"], ["RESTARTING"])):
@@ -85,7 +95,7 @@ def test_state_that_cannot_be_read_or_written(tmp_path: Path, caplog: pytest.Log
     feed = Feed(state__dir=str(tmp_path))(r.application_start(), r.query_started(0))
 
     assert new_statuses(feed.end(), "query") == ["CREATED"]
-    assert "app.json cannot be read, restarts are counted from 0" in caplog.text
+    assert "app.json, so restarts are counted from 0" in caplog.text
 
 
 def test_checkpoint_attributes() -> None:

@@ -252,7 +252,7 @@ def test_a_wrong_traceparent(
     monkeypatch.setenv("TRACEPARENT", text)
     settings, errors = read_settings({})
     assert (settings.trace_parent, errors) == (None, [])
-    assert ("TRACEPARENT in the environment" in caplog.text) == bool(text)
+    assert ("environment variable TRACEPARENT" in caplog.text) == bool(text)
 
 
 def test_a_later_version_of_the_header_may_have_more() -> None:

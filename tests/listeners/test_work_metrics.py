@@ -262,16 +262,16 @@ def test_scope_formats_of_the_driver_know_the_host(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("<host>.<job_id>", "<job_id> is none of them"),
-        ("a..b", "there is nothing between two dots, or at an end"),
-        ("", "there is nothing between two dots, or at an end"),
+        ("<host>.<job_id>", "<job_id> is not one of them"),
+        ("a..b", "a part before, between or after dots is empty"),
+        ("", "a part before, between or after dots is empty"),
     ],
 )
 def test_wrong_scope_formats(text: str, wrong: str) -> None:
     """The error names the key, the value, what is allowed and what is wrong."""
     settings, (error,) = read_settings({"spark.metrics.scope.query": text})
 
-    assert str(error).startswith(f"spark.metrics.scope.query: {text!r} is not allowed; expected texts and")
+    assert str(error).startswith(f"spark.metrics.scope.query: {text!r} is not allowed; expected text and")
     assert wrong in str(error)
     assert settings.scopes.query == ScopeFormats().query
 

@@ -120,7 +120,7 @@ def test_secret_in_the_clear(conf: dict[str, str], warned: bool) -> None:
     assert not result.problems
     assert len(result.warnings) == warned
     if warned:
-        assert result.warnings[0].startswith(OTEL + "exporter.headers has a secret in the clear")
+        assert result.warnings[0].startswith(OTEL + "exporter.headers has a secret in plain text")
         assert "env:NAME or file:/path" in result.warnings[0]
         assert SECRET not in result.warnings[0]
 

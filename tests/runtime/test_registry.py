@@ -131,9 +131,9 @@ def test_a_full_queue_drops_the_oldest_and_says_so(caplog: pytest.LogCaptureFixt
     assert events[0].variables == {"reporter": "bad", "reporter_kind": "events"}
     # The rest is said at the end: six events, and the one about events.
     assert said == [
-        "event reporter 'bad': 7 item(s) were dropped, 7 in all, because the queue in memory was full "
+        "event reporter 'bad' dropped 7 item(s), 7 in total, because the queue in memory was full "
         "(queue.size, queue.bytes)",
-        "event reporter 'bad': 7 item(s) were dropped, 14 in all, because the queue in memory was full "
+        "event reporter 'bad' dropped 7 item(s), 14 in total, because the queue in memory was full "
         "(queue.size, queue.bytes)",
     ]
 
@@ -222,7 +222,7 @@ def test_wrong_kind_of_reporter(caplog: pytest.LogCaptureFixture) -> None:
     made.wait_opened(5_000)
     made.close(1_000)
 
-    assert "its factory made a CollectingSpans, no event reporter" in caplog.text
+    assert "its factory created CollectingSpans; expected EventReporter" in caplog.text
 
 
 def test_spans_go_the_same_way() -> None:
@@ -361,7 +361,7 @@ def test_a_clash_of_names_is_one_warning(caplog: pytest.LogCaptureFixture) -> No
     made.close(5_000)
 
     assert made.root._metrics["rows"] is first
-    assert caplog.text.count("metric 'rows' is not reported: spark has one of that name already") == 1
+    assert caplog.text.count("metric 'rows' is not reported: spark already has a metric of that name") == 1
 
 
 def test_a_closed_group_takes_nothing_and_is_forgotten() -> None:

@@ -57,7 +57,7 @@ def test_counters_above_the_limit_go_into_one(caplog: pytest.LogCaptureFixture) 
     assert len(reported(registry, "rows")) == 9  # the new one has the place of the first
     registry.close(5_000)
 
-    assert caplog.text.count("go into one with otel.metric.overflow=true") == 1
+    assert caplog.text.count("share one with otel.metric.overflow=true") == 1
 
 
 def test_meters_and_histograms_as_well() -> None:
@@ -92,7 +92,7 @@ def test_gauges_above_the_limit_are_counted(caplog: pytest.LogCaptureFixture) ->
     assert len(found) == 8
     assert isinstance(above[0], Gauge)
     assert above[0].value == 7
-    assert "more of spark.query.age are left out" in caplog.text
+    assert "further series of spark.query.age are left out" in caplog.text
 
 
 def test_all_metrics_together_have_a_limit() -> None:

@@ -59,7 +59,7 @@ def test_the_three_kinds_are_read_alike(kind: Kind) -> None:
     lines = sorted(problems.splitlines())
     assert lines[0].startswith(f"{kind.prefix}a.factory.class: unknown {kind.title} 'nothing'")
     assert lines[1].startswith(f"{kind.prefix}b.factory.class: missing; set it to one of ")
-    assert lines[2] == f"{kind.prefix}c: no option; expected {kind.prefix}<name>.<option>"
+    assert lines[2] == f"{kind.prefix}c: not an option; expected {kind.prefix}<name>.<option>"
 
 
 def test_a_factory_of_another_kind_is_told_where_it_belongs() -> None:
@@ -67,7 +67,7 @@ def test_a_factory_of_another_kind_is_told_where_it_belongs() -> None:
     _, problems = read({"spark.events.reporter.prom.factory.class": "prometheus"})
 
     assert problems == (
-        "spark.events.reporter.prom.factory.class: 'prometheus' is no event reporter; "
+        "spark.events.reporter.prom.factory.class: 'prometheus' is not one of the event reporters; "
         "configure it as spark.metrics.reporter.<name>.factory.class"
     )
 
@@ -118,7 +118,7 @@ def test_settings_around_a_reporter() -> None:
         ("tests.nowhere:Factory", "cannot be imported (ModuleNotFoundError"),
         (
             "tests.support.plugins:Collecting",
-            "is no subclass of spark_events.api.reporter.EventReporterFactory",
+            "is not a subclass of spark_events.api.reporter.EventReporterFactory",
         ),
         ("tests.support.plugins:RaisesInConstructor", "raised RuntimeError: no constructor today"),
     ],

@@ -103,7 +103,7 @@ def test_a_disk_that_does_not_confirm(tmp_path: Path, monkeypatch: pytest.Monkey
         made.put(b"a")
         made.put(b"b")
 
-    assert made.said == ["the disk does not confirm what it has: Input/output error (journal.dir)"]
+    assert made.said == ["cannot sync the journal to disk: Input/output error (journal.dir)"]
     assert made.spool.durable
     assert made.drain() == [b"a", b"b"]
 
@@ -126,7 +126,7 @@ def test_memory_waits_behind_the_journal(tmp_path: Path, monkeypatch: pytest.Mon
     made.spool.keep()
 
     assert made.spool.in_memory == 0
-    assert made.said[-1] == "the journal takes records again"
+    assert made.said[-1] == "the journal accepts records again"
     made.put(b"d")
     assert made.drain() == [b"a", b"b", b"c", b"d"]
     assert made.lost == {}

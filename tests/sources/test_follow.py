@@ -263,7 +263,7 @@ def test_a_log_that_is_written_anew(following: Following, caplog: pytest.LogCapt
     following.poll()
     (following.logs / "app-1.inprogress").write_bytes(b"".join(SampleLog("app-2").begin()))
     following.poll()
-    assert "read from its beginning" in caplog.text
+    assert "reading it again from its beginning" in caplog.text
     assert following.events[-1].variables["app_id"] == "app-2"
 
 
@@ -288,7 +288,7 @@ def test_a_log_that_goes_away(following: Following, caplog: pytest.LogCaptureFix
     following.poll()
     (following.logs / "app-1.inprogress").unlink()
     following.poll()
-    assert "gone before its end" in caplog.text
+    assert "removed before it ended" in caplog.text
     assert following.state_of("app-1") is None
 
 
@@ -334,7 +334,7 @@ def test_a_reporter_that_cannot_be_opened(
     following.write("app-1.inprogress", *LINES)
     for _ in range(3):
         following.poll()
-    assert caplog.text.count("it is tried again each 30 s") == 1
+    assert caplog.text.count("trying again every 30 s") == 1
     (tmp_path / "file").unlink()
     monkeypatch.setattr(follow, "now_ms", lambda: now_ms() + 31_000)
     following.poll()

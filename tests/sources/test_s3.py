@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -13,25 +12,16 @@ from spark_events.sources.event_log.log_positions import LogPositions
 from tests.support.event_log_reading import read, read_bytes
 from tests.support.event_log_sample import small_log
 from tests.support.plugins import Collecting
+from tests.support.s3_server import running_s3
 
-moto = pytest.importorskip("moto.server")
-boto3 = pytest.importorskip("boto3")
 s3fs = pytest.importorskip("s3fs")
 
 
 @pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A bucket, in a server of its own on a free port of this machine."""
-    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://{host}:{port}")
-    boto3.client("s3").create_bucket(Bucket="event-logs")
-    yield "event-logs"
-    server.stop()
+def bucket() -> Iterator[str]:
+    """A bucket, in a server of its own."""
+    with running_s3("event-logs"):
+        yield "event-logs"
 
 
 def put(path: str, data: bytes) -> None:
@@ -77,11 +67,11 @@ def test_follow(bucket: str, tmp_path: object) -> None:
     assert [event.id for event in events] == read_bytes(small_log(), Path(str(tmp_path))).ids
 
 
-def test_what_cannot_be_reached(bucket: str) -> None:
+def test_what_cannot_be_reached(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from spark_events.api import ConfigError
 
-    with pytest.raises(ConfigError, match="s3://nope/x: there is no such file or folder"):
+    with pytest.raises(ConfigError, match="s3://nope/x: no such file or folder"):
         LogFiles("s3://nope/x").find()
-    os.environ["AWS_ENDPOINT_URL_S3"] = "http://127.0.0.1:1"
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:1")
     with pytest.raises(ConfigError, match="s3://event-logs: cannot be listed"):
         LogFiles("s3://event-logs").find()

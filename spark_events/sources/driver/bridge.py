@@ -13,7 +13,16 @@ from spark_events.sources.record_json import load
 _JAVA = JavaUnit(
     "spark_events.sources.driver",
     "io.sparkevents",
-    ("RecordTexts", "RecordQueue", "EventRecords", "StageTasks", "ExecutorStates", "DriverBridge"),
+    (
+        "RecordTexts",
+        "RecordQueue",
+        "EventRecords",
+        "Distribution",
+        "TaskStatistics",
+        "StageTasks",
+        "ExecutorStates",
+        "DriverBridge",
+    ),
 )
 _QUEUE = "sparkEvents"
 WANTED = (

@@ -31,13 +31,16 @@ class BridgeMetrics:
         group = registry.driver.child("bridge", ("bridge",), {"app_name": app_name})
         for cause, counter in self._counters.items():
             group.child(components=(cause,), variables={"cause": cause}).register("dropped", counter)
-        group.register("queueBytes", Gauge(lambda: bridge.queue_bytes, "By", "What the bridge holds."))
         group.register(
-            "queueDepth", Gauge(lambda: bridge.queue_depth, "{record}", "Records that wait in it.")
+            "queueBytes",
+            Gauge(lambda: bridge.queue_bytes, "By", "Size of the records waiting in the bridge."),
         )
-        described = "How long ago Spark posted what the listeners took last, when they took it."
+        group.register(
+            "queueDepth", Gauge(lambda: bridge.queue_depth, "{record}", "Records waiting in the bridge.")
+        )
+        described = "Delay from when Spark posted the last record to when the listeners processed it."
         group.register("listenerLag", Gauge(lambda: self._lag_ms, "ms", described))
-        described = "Events that wait in Spark's own queue for the bridge."
+        described = "Events waiting for the bridge in Spark's own queue."
         group.register("listenerBusQueueDepth", Gauge(lambda: self._waiting_in_spark, "{event}", described))
         registry.losses.watch("driver bridge", group, self._dropped_by_cause, CAUSES)
 

@@ -74,7 +74,7 @@ def open_executor_sources(
     port = conf.get(f"{DRIVER_SINK}port", "")
     if not port.isdigit():
         logger.warning(
-            "spark.metrics.executors.sink.port: Spark has not been told to send its metrics there; start the "
+            "spark.metrics.executors.sink.port: Spark is not configured to send its metrics there; start the "
             "application with spark-events run, or add the lines that spark-events check prints"
         )
         return None
@@ -88,7 +88,7 @@ def open_executor_sources(
         except OSError as error:
             problem = error
     if receiver is None:
-        logger.error("metrics of executors are not received: port %s: %s", port, problem)
+        logger.error("cannot receive metrics of executors on port %s: %s", port, problem)
         return None
     return ExecutorSources(receiver, registry, app_name)
 

@@ -123,7 +123,7 @@ class MetricsReceiver:
                     else:
                         self._receive(key.fileobj)  # type: ignore[arg-type]
         except Exception:
-            logger.exception("metrics of executors are no longer received; everything else goes on")
+            logger.exception("metrics of executors are no longer received; everything else continues")
         finally:
             for connection in [*self._rests]:
                 self._close(connection)

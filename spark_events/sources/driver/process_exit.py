@@ -125,7 +125,7 @@ class ExitMark:
             mark = new(self._context._gateway, self._class, exit_code, trace)
             self._context._jsc.sc().listenerBus().post(mark)
         except Exception as problem:  # the JVM may be gone already; the application ends as it would
-            logger.debug("the event log was not told of the end: %r", problem)
+            logger.debug("could not write the end of the application to the event log: %r", problem)
 
 
 def exit_code_of(code: object) -> int:

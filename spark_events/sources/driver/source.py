@@ -11,13 +11,14 @@ from spark_events.api.event import now_ms
 from spark_events.jobs.plan_records import LINEAGE_ENDED
 from spark_events.lineage.plans import PlanReader
 from spark_events.listeners.spark_records import APPLICATION_END, EXECUTOR_REMOVED, QUERY_STARTED
-from spark_events.runtime.kinds import JOB_LISTENERS
+from spark_events.runtime.kinds import JOB_LISTENERS, METRICS
 from spark_events.runtime.log_once import logger
 from spark_events.sources.assembly import Assembly
 from spark_events.sources.driver.bridge import DriverBridge
 from spark_events.sources.driver.bridge_metrics import BridgeMetrics
 from spark_events.sources.driver.executor_sources import ExecutorSources, open_executor_sources
 from spark_events.sources.driver.process_exit import PROCESS_EXIT
+from spark_events.sources.driver.spark_status import SparkStatus, open_spark_status
 from spark_events.sources.driver.state import DriverState, Record, environment_of
 
 _BATCH = 1_000
@@ -58,6 +59,9 @@ class DriverSource:
                 str(spark_context.appName),
                 registry,
             )
+        self._status: SparkStatus | None = None
+        if settings.receiver_names and registry.has_reporters(METRICS):
+            self._status = open_spark_status(spark_context, registry.log)
         # An ApplicationEnd that waits, for a limited time, for the plans of the last statements.
         self._held_end: Record | None = None
         self._release_at_s = 0.0
@@ -90,7 +94,7 @@ class DriverSource:
             try:
                 self._bridge.wake()
             except Exception as error:  # the JVM may be gone already
-                logger.debug("the bridge could not be woken: %r", error)
+                logger.debug("could not wake the bridge: %r", error)
         self.join()
 
     def join(self) -> None:
@@ -109,10 +113,10 @@ class DriverSource:
             if self._listeners.ended or self._stopping.is_set():
                 logger.debug("the driver's JVM is gone: %r", error)
             else:
-                logger.error("the driver's JVM is gone, the application is taken as failed: %r", error)
+                logger.error("the driver's JVM is gone, so the application counts as failed: %r", error)
             self._end_without_jvm()
         except Exception:
-            logger.exception("the application cannot be followed any longer; it goes on without")
+            logger.exception("spark-events can no longer follow the application, which continues without it")
         finally:
             if self._sources is not None:
                 self._sources.close()
@@ -127,10 +131,14 @@ class DriverSource:
                 self._await_bus()
             self._hand_over(self._bridge.drain(_BATCH, 0 if last else _WAIT_MS))
             if self._held_end is not None and time.monotonic() > self._release_at_s:
-                logger.warning("the last statements' plans were not read in time; their lineage misses")
+                logger.warning(
+                    "the plans of the last statements were not read in time; their lineage is missing"
+                )
                 self._release_end()
             if self._sources is not None and (received := self._sources.record()) is not None:
                 self._listeners.on_record(received, now_ms())
+            if self._status is not None and (status := self._status.record()) is not None:
+                self._listeners.on_record(status, now_ms())
             self._listeners.tick(now_ms())
             self._metrics.count()
             self._registry.tick()
@@ -210,10 +218,12 @@ class DriverSource:
             if self._lineage is not None:
                 self._lineage.await_read(_BUS_WAIT_MS)
         except Exception as error:  # java.util.concurrent.TimeoutException, by way of py4j
-            logger.warning("Spark's listener bus did not come to rest, the last events may miss: %r", error)
+            logger.warning(
+                "Spark's listener bus did not drain in time; the last events may be missing: %r", error
+            )
 
     def _tell_jvm_of_end(self) -> None:
         try:
             self._bridge.finish()
         except Exception as error:  # the JVM may be gone already
-            logger.debug("the bridge could not be told of the end: %r", error)
+            logger.debug("could not tell the bridge about the end: %r", error)

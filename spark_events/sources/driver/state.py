@@ -12,6 +12,7 @@ from spark_events.listeners.spark_records import (
     APPLICATION_START,
     ENVIRONMENT_UPDATE,
     EXECUTOR_ADDED,
+    FOUND_RUNNING,
     JOB_START,
     QUERY_STARTED,
 )
@@ -98,14 +99,17 @@ class DriverState:
             return
         for query in list(active.values()):
             ids = {"id": query.id().toString(), "runId": query.runId().toString()}
-            yield self.complete_query({"Event": QUERY_STARTED, **ids, "name": query.name(), "time": now_ms})
+            details = {"name": query.name(), "time": now_ms, FOUND_RUNNING: True}
+            yield self.complete_query({"Event": QUERY_STARTED, **ids, **details})
 
     def complete_query(self, record: Record) -> Record:
         """Add to a QueryStarted the checkpoint location, and whether the query ends by itself."""
         try:
             return {**record, **self._query_details(record["id"])}
         except Exception as error:  # Spark internals, through py4j: these details are not worth a failure
-            logger.debug("the driver does not tell of query %s: %r", record.get("id"), error)
+            logger.debug(
+                "could not read the details of query %s from the driver: %r", record.get("id"), error
+            )
             return record
 
     def _query_details(self, query_id: str) -> Record:

@@ -102,7 +102,7 @@ class _Blocks(Codec):
 
     def _check_length(self, length: int) -> int:
         if not 0 <= length <= _MOST_OF_BLOCK:
-            raise CorruptLogError(f"{self.name}: a block of {length} bytes")
+            raise CorruptLogError(f"{self.name}: invalid block length of {length} bytes")
         return length
 
 
@@ -118,7 +118,7 @@ class Lz4(_Blocks):
         if len(data) < self._header:
             return 0
         if data[:8] != self.magic:
-            raise CorruptLogError("lz4: no block where one was expected")
+            raise CorruptLogError("lz4: expected a block")
         method = data[8] & 0xF0
         packed = self._check_length(int.from_bytes(data[9:13], "little"))
         unpacked = self._check_length(int.from_bytes(data[13:17], "little"))
@@ -129,9 +129,9 @@ class Lz4(_Blocks):
         if method == self._compressed:
             block = _decompress(self.name, lambda: cramjam.lz4.decompress_block(block, output_len=unpacked))
         elif method != self._stored:
-            raise CorruptLogError(f"lz4: method {method:#x}")
+            raise CorruptLogError(f"lz4: unknown method {method:#x}")
         if len(block) != unpacked:
-            raise CorruptLogError(f"lz4: {len(block)} bytes in place of {unpacked}")
+            raise CorruptLogError(f"lz4: {len(block)} bytes instead of {unpacked}")
         if block:  # an empty one ends a stream, after which another may begin
             self._sink(block)
         return end
@@ -167,7 +167,7 @@ class Lzf(_Blocks):
         if len(data) < 5:
             return 0
         if data[:2] != self.magic or data[2] > 1:
-            raise CorruptLogError("lzf: no chunk where one was expected")
+            raise CorruptLogError("lzf: expected a chunk")
         header = 7 if data[2] else 5
         end = header + int.from_bytes(data[3:5], "big")
         if len(data) < end:
@@ -213,7 +213,7 @@ def _decompress_lzf(block: bytes, length: int) -> bytes:
             start = len(out) - ((control & 31) << 8) - block[position] - 1
             position += 1
             if start < 0:
-                raise CorruptLogError("lzf: a reference before the chunk's begin")
+                raise CorruptLogError("lzf: a reference to before the start of the chunk")
             run += 2
             while run > 0:  # the copied range may overlap the output
                 piece = out[start : start + run]
@@ -221,7 +221,7 @@ def _decompress_lzf(block: bytes, length: int) -> bytes:
                 start += len(piece)
                 run -= len(piece)
     except IndexError as error:
-        raise CorruptLogError("lzf: a chunk that ends in the middle") from error
+        raise CorruptLogError("lzf: an incomplete chunk") from error
     if len(out) != length:
-        raise CorruptLogError(f"lzf: {len(out)} bytes in place of {length}")
+        raise CorruptLogError(f"lzf: {len(out)} bytes instead of {length}")
     return bytes(out)

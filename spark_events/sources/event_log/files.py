@@ -148,7 +148,7 @@ class LogFiles:
             return [self._fs.info(self._root)]
         except FileNotFoundError:
             if not fsspec.core.has_magic(self._root):
-                raise ConfigError(f"{self.path}: there is no such file or folder") from None
+                raise ConfigError(f"{self.path}: no such file or folder") from None
         matches = list(self._fs.glob(self._root, detail=True).values())
         if not matches:
             raise ConfigError(f"{self.path}: nothing matches this pattern")

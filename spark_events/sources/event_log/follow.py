@@ -110,7 +110,9 @@ class Follower:
         for name in [name for name in self._followed if name not in logs]:
             if not self._followed[name].end_state:
                 title = self._followed[name].title
-                logger.warning("%s: its log is gone before its end; it is followed no longer", title)
+                logger.warning(
+                    "%s: its event log was removed before it ended; it is no longer followed", title
+                )
             self._stop_following(name, None)
         self._positions.keep_only(folders | logs.keys())
         self._metrics.tick()
@@ -132,7 +134,7 @@ class Follower:
         return {log.name: log for log in self.files.find(is_known)}, folders
 
     def _skip_complete_logs(self, logs: Mapping[str, EventLog]) -> None:
-        """On the very first start, skip the logs that are already complete."""
+        """On the first start, skip the logs that are already complete."""
         self._positions.fresh = False
         complete = [] if self._complete_too else [log for log in logs.values() if not log.in_progress]
         for log in complete:
@@ -140,7 +142,7 @@ class Follower:
             self._positions.put(log.name, position)
         if complete:
             logger.info(
-                "%d log(s) are complete already, and are left to spark-events replay (or --complete-too)",
+                "skipped %d log(s) that are already complete; use spark-events replay or --complete-too",
                 len(complete),
             )
 
@@ -162,7 +164,7 @@ class Follower:
             self._warn_once(log.path, str(error), _OPEN_AGAIN_MS)
             return False
         except LogRewrittenError as error:
-            logger.warning("%s; it is read from its beginning", error)
+            logger.warning("%s; reading it again from its beginning", error)
             self._stop_following(log.name, None)
             return True
         except OSError as error:  # it was just renamed, or a share is unavailable
@@ -191,7 +193,7 @@ class Follower:
         configuration = for_event_logs(read_configuration(self._conf, application))
         start_up = StartUp(open_within_ms=_OPEN_WAIT_MS, shared_metrics=self._metrics)
         assembly = assemble(self._conf, application, configuration, start_up)
-        logger.info("follows application %r (%s)", application.name, application.id)
+        logger.info("following application %r (%s)", application.name, application.id)
         return assembly
 
     def _finish_if_ended(self, followed: FollowedApplication) -> None:
@@ -251,7 +253,7 @@ class Follower:
         """Log a warning about a path, and do not repeat it while it stays the same."""
         if self._last_warnings.get(path) != sentence:
             self._last_warnings[path] = sentence
-            logger.warning("%s; it is tried again each %g s", sentence, again_ms / 1000)
+            logger.warning("%s; trying again every %g s", sentence, again_ms / 1000)
 
     def _register_metrics(self) -> None:
         group = self._metrics.root.child("eventlog", ("eventlog",), {}, {})
@@ -262,10 +264,10 @@ class Follower:
         def counter(name: str, unit: str, described: str) -> Counter:
             return group.register(name, Counter(unit, described))
 
-        gauge("followedLogs", lambda: len(self._followed), "{log}", "Event logs that are followed.")
+        gauge("followedLogs", lambda: len(self._followed), "{log}", "Followed event logs.")
         gauge("lastPollTimestamp", lambda: self._polled_ms, "ms", "When the logs were last looked at.")
         self._ended = counter("endedApplications", "{application}", "Applications that ended.")
         described = "Applications that died without an end in their log."
         self._dead = counter("deadApplications", "{application}", described)
-        described = "Records of logs that are followed no longer that could not be used."
+        described = "Unusable records of logs that are no longer followed."
         self._skipped = counter("skippedRecords", "{record}", described)

@@ -113,7 +113,9 @@ class FollowedApplication:
         """Report it FAILED because its log is no longer written; this may be revoked later."""
         self.end_state, self.end_state_since_ms = DEAD, time_ms
         if self.logged.listeners is None:
-            logger.warning("%s: it has no start of an application, and is followed no longer", self.title)
+            logger.warning(
+                "%s: it has no SparkListenerApplicationStart record, and is no longer followed", self.title
+            )
             return
         resting_s = (time_ms - self.last_write_ms) // 1000
         logger.warning("%s counts as FAILED: its log has had no record for %d s", self.title, resting_s)
@@ -148,6 +150,6 @@ class FollowedApplication:
         if self.registry is not None:
             self.registry.muted = False
             if self._was_dead and self.logged.listeners is not None:
-                logger.warning("%s had counted as FAILED, and its log is written again", self.title)
+                logger.warning("%s counted as FAILED, but its log is being written again", self.title)
                 record = {"Event": APPLICATION_ALIVE, "Timestamp": self.last_write_ms}
                 self.logged.listeners.on_record(record)

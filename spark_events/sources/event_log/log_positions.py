@@ -107,7 +107,7 @@ class LogPositions:
     def _problem(self, error: Exception) -> str:
         if "locked" in str(error):
             return f"{self.path}: another spark-events follow uses this file; give each its own --state"
-        return f"{self.path}: cannot be used ({error}); give --state a file that may be written"
+        return f"{self.path}: cannot be used ({error}); give --state a writable file"
 
 
 def default_path(folder: str) -> Path:

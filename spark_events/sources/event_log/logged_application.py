@@ -14,8 +14,9 @@ from spark_events.sources.event_log.tail import LinePosition, LogTail
 
 MakeListeners = Callable[[ApplicationInfo], SparkListeners]
 _TICK_MS = 1_000
+_MOST_BEFORE_START = 1_000
 BEFORE_START = "before the application's start record"
-STUMBLED = "a record that a listener could not take"
+STUMBLED = "a record that a listener could not process"
 
 
 class LoggedApplication:
@@ -48,7 +49,8 @@ class LoggedApplication:
         self.tail = LogTail(files, self._on_record, resume, on_resumed)
         self.listeners: SparkListeners | None = None
         self._exit_mark: dict[str, Any] = {}
-        self._environment: dict[str, Any] | None = None
+        # What Spark logs before the application's start: its environment, and a local executor.
+        self._before_start: list[dict[str, Any]] = []
         self._ticked_ms = 0
 
     @property
@@ -81,9 +83,12 @@ class LoggedApplication:
         elif name == spark_records.APPLICATION_START:
             # Before Spark 1.1, the record did not have the application's id.
             self._begin({**record, "App ID": record.get("App ID") or self._log_name})
-        elif name == spark_records.ENVIRONMENT_UPDATE:
-            self._environment = record
-        elif name != spark_records.EXECUTOR_ADDED:  # Spark 1 logs some before the application's start
+        elif (
+            name in (spark_records.ENVIRONMENT_UPDATE, spark_records.EXECUTOR_ADDED)
+            and len(self._before_start) < _MOST_BEFORE_START
+        ):
+            self._before_start.append(record)
+        else:
             self.tail.reader.counts.skipped[BEFORE_START] += 1
 
     def _begin(self, start: dict[str, Any]) -> None:
@@ -91,12 +96,12 @@ class LoggedApplication:
             start.get("App Name"), start["App ID"], start.get("App Attempt ID")
         )
         self.listeners = listeners = self._make_listeners(self.application)
-        self.tail.reader.sum_metrics(listeners.wants_sums)
+        self.tail.reader.sum_metrics(listeners.wants_sums, listeners.statistics_from_ms)
         listeners.on_record({"Event": spark_records.LOG_START, "Spark Version": self.spark_version})
         self._feed(listeners, start)
-        if self._environment is not None:
-            self._feed(listeners, self._environment)
-            self._environment = None
+        for record in self._before_start:
+            self._feed(listeners, record)
+        self._before_start.clear()
 
     def _feed(self, listeners: SparkListeners, record: dict[str, Any]) -> None:
         name = record["Event"]

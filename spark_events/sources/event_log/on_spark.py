@@ -66,7 +66,7 @@ def replay_on_spark(
     read_checked(conf)
     places = [(path, log) for path in paths for log in LogFiles(path).find()]
     if not places:
-        raise ConfigError(f"there is no event log at {', '.join(paths)}")
+        raise ConfigError(f"no event log at {', '.join(paths)}")
     # The largest logs first, as they take longest.
     places.sort(key=lambda place: -place[1].size)
     session = start_session("replay", spark_conf)
@@ -154,7 +154,7 @@ def _save(frame: DataFrame, output: ReplayOutput) -> None:
             raise
         raise ConfigError(
             f"the executors' Python has no {missing.group(1)}: install 'spark-events[eventlog]' there, or "
-            "send an environment that has it along (spark.archives, PYSPARK_PYTHON)"
+            "ship an environment that has it (spark.archives, PYSPARK_PYTHON)"
         ) from error
 
 

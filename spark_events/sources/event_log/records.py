@@ -53,10 +53,10 @@ _AFTER_MEASURED = frozenset(
 _NAME = re.compile(rb'\{"Event":"([^"\\]*)"')
 _MOST_NAMES = 20
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError)
-NOT_JSON = "no JSON in UTF-8"
-NO_RECORD = "JSON, but no record of Spark's"
-TOO_LONG = f"longer than {LONGEST >> 20} MiB, with its texts cut"
-MALFORMED = "a record that lacks what it should have"
+NOT_JSON = "not JSON in UTF-8"
+NO_RECORD = "JSON, but not a Spark record"
+TOO_LONG = f"longer than {LONGEST >> 20} MiB, even with its texts cut"
+MALFORMED = "a record that lacks required fields"
 CUT = "cut off at the end of the log"
 
 
@@ -126,6 +126,9 @@ class RecordReader:
                 continue
             if stage_tasks is not None:
                 self._take(stage_tasks)
+        if self._tasks.unread:
+            self.counts.skipped[MALFORMED] += self._tasks.unread
+            self._tasks.unread = 0
         self.counts.tasks += len(lines) - others
         self.counts.read += len(lines) - others
 
@@ -140,9 +143,10 @@ class RecordReader:
         else:
             self.take_lines([line])
 
-    def sum_metrics(self, wanted: bool) -> None:
-        """Set whether the sums of the tasks' metrics are wanted."""
+    def sum_metrics(self, wanted: bool, statistics_from_ms: int) -> None:
+        """Set whether sums of the tasks' metrics are wanted, and the statistics of which stages."""
         self._tasks.sum_metrics = wanted
+        self._tasks.statistics_from_ms = statistics_from_ms
 
     def report_changed_tasks(self, now_ms: int) -> None:
         """Report the state of tasks that have begun or ended since the last call, in a growing log."""
@@ -171,7 +175,7 @@ class RecordReader:
         if name is None:
             name = record.get("Event")
             if not isinstance(name, str):
-                raise NoRecordError("an object without an Event")
+                raise NoRecordError("an object without the field Event")
             if name not in _WANTED:
                 self._count_unwanted(name)
                 return

@@ -157,7 +157,7 @@ class Replay:
             elif now - since > self._stall_s:
                 titles = [worker.title for worker in registry.workers if worker.depth]
                 raise StalledError(
-                    f"{', '.join(titles)}: nothing was taken for {self._stall_s:g} s, {waiting} item(s) wait"
+                    f"{', '.join(titles)}: accepted nothing for {self._stall_s:g} s; {waiting} item(s) wait"
                 )
             time.sleep(_WAIT_S)
 
@@ -177,8 +177,8 @@ def _left_out(configuration: Configuration) -> Iterator[str]:
     names = [setup.name for setup in configuration.setups if setup.kind is METRICS]
     if names:
         yield (
-            f"metric reporters are left out ({', '.join(names)}): metrics tell of the present, and a replay "
-            "has none; spark-events follow reports them"
+            f"metric reporters are left out ({', '.join(names)}): metrics show the present, which a replay "
+            "does not have; spark-events follow reports them"
         )
     if len(names) == len(configuration.setups):
-        yield "no reporter of events or spans is configured: the logs are read, and nothing is sent"
+        yield "no reporter of events or spans is configured: the logs are read, but nothing is sent"

@@ -9,11 +9,15 @@ from typing import Any
 from spark_events.listeners.spark_records import ALL_RUNNING, STAGE_TASKS
 from spark_events.listeners.work import SUMS
 from spark_events.sources.event_log.executor_states import ExecutorStates
+from spark_events.sources.event_log.task_metrics import METRICS_KEY
+from spark_events.sources.event_log.task_statistics import TaskStatistics, UnexpectedForm
 from spark_events.sources.record_json import load
 
 Record = dict[str, Any]
 NOT_ALL_RUNNING = "NOT_ALL_RUNNING_OR_FINISHED"
 _MOST_TASKS = 16 << 20
+_MOST_LINES = 8_192
+_STREAMING = "sql.streaming.queryId"
 _FINISHED = 0x80
 _RUNNING = 0x7F
 
@@ -28,32 +32,22 @@ _INFO = (
 )
 _match_start = re.compile(re.escape(TASK_START) + _ATTEMPT + _INFO).match
 _match_end = re.compile(
-    re.escape(TASK_END) + _ATTEMPT + rb'"Task Type":"\w+","Task End Reason":\{"Reason":"Success"\},' + _INFO
+    re.escape(TASK_END)
+    + _ATTEMPT
+    + rb'"Task Type":"(Shuffle)?\w+","Task End Reason":\{"Reason":"Success"\},'
+    + _INFO
 ).match
 _LAUNCHED = re.compile(rb'"Launch Time":(\d+)')
 _CLOSING = ord("}")
-_METRICS_KEY = b'"Task Metrics":{'
-_METRICS = re.compile(
-    rb'"Task Metrics":\{(?:"Host Name":"[^"\\]*",)?"Executor Deserialize Time":\d+,'
-    rb'(?:"Executor Deserialize CPU Time":\d+,)?"Executor Run Time":(\d+),(?:"Executor CPU Time":(\d+),)?'
-    rb'(?:"Peak[^"]*":\d+,)*"Result Size":\d+,"JVM GC Time":(\d+),"Result Serialization Time":\d+,'
-    rb'"Memory Bytes Spilled":(\d+),"Disk Bytes Spilled":(\d+),"Shuffle Read Metrics":\{'
-    rb'"Remote Blocks Fetched":\d+,"Local Blocks Fetched":\d+,"Fetch Wait Time":\d+,'
-    rb'"Remote Bytes Read":(\d+),'
-    rb'(?:"Remote Bytes Read To Disk":\d+,)?"Local Bytes Read":(\d+),'
-)
-_WRITTEN = re.compile(
-    rb'"Shuffle Write Metrics":\{"Shuffle Bytes Written":(\d+),[^{}]*\},"Input Metrics":\{"Bytes Read":(\d+),'
-    rb'"Records Read":\d+\},"Output Metrics":\{"Bytes Written":(\d+),'
-)
+_SHUFFLE_KEY = b'"Shuffle Write Metrics":{"Shuffle Bytes Written":'
 
 
 class StageTasks:
     """The tasks of one stage attempt, by index, for several attempts of a task may run at once."""
 
     __slots__ = (
-        "_all", "_changes", "_covered", "_ids", "_reported", "_tasks", "_total",
-        "failed", "finished", "running", "sums",
+        "_all", "_changes", "_covered", "_ids", "_most_running", "_reported", "_tasks", "_total",
+        "failed", "finished", "running", "statistics",
     )  # fmt: skip
 
     def __init__(self, stage: int, attempt: int, total: int) -> None:
@@ -63,8 +57,8 @@ class StageTasks:
         self._tasks = bytearray(min(max(total, 0), _MOST_TASKS))
         self._covered = self._changes = 0
         self._all = False
-        self.running = self.finished = self.failed = 0
-        self.sums = [0] * len(SUMS)
+        self.running = self.finished = self.failed = self._most_running = 0
+        self.statistics = TaskStatistics()
         self._reported = (0, 0, 0)
 
     @property
@@ -82,6 +76,8 @@ class StageTasks:
             return False
         tasks[index] = state + 1
         self.running += 1
+        if self.running > self._most_running:
+            self._most_running = self.running
         if state:
             return False
         self._covered += 1
@@ -117,32 +113,8 @@ class StageTasks:
         self.finished -= 1
         return self._uncover(index)
 
-    def add(self, line: bytes, begin: int) -> int | None:
-        """Add the metrics in the line of a TaskEnd, which begin there.
-
-        Returns:
-            How many bytes the task wrote for a shuffle; None if the metrics are not where they should be.
-        """
-        metrics = _METRICS.match(line, begin)
-        written = _WRITTEN.search(line, metrics.end()) if metrics else None
-        if metrics is None or written is None:
-            return None
-        run, cpu, gc, in_memory, on_disk, remote, local = metrics.groups(b"0")
-        shuffled, read, wrote = written.groups()
-        sums = self.sums
-        sums[0] += int(run)
-        sums[1] += int(cpu)
-        sums[2] += int(gc)
-        sums[3] += int(read)
-        sums[4] += int(wrote)
-        sums[5] += int(remote) + int(local)
-        sums[6] += int(shuffled)
-        sums[7] += int(in_memory)
-        sums[8] += int(on_disk)
-        return int(shuffled)
-
     def record(self, status: str | None, time_ms: int) -> Record:
-        """Return their state as a record like the driver bridge's."""
+        """Return their state as a record like the driver bridge's, with the sums of what has been read."""
         self._reported = (self.running, self.finished, self.failed)
         return {
             "Event": STAGE_TASKS,
@@ -151,10 +123,17 @@ class StageTasks:
             "Running": self.running,
             "Finished": self.finished,
             "Failed": self.failed,
-            **dict(zip((task_sum.field for task_sum in SUMS), self.sums, strict=True)),
+            **dict(zip((task_sum.field for task_sum in SUMS), self.statistics.sums, strict=True)),
             "Status": status,
             "Timestamp": time_ms,
         }
+
+    def last_record(self, time_ms: int, measured: bool) -> Record:
+        """Return their state at the stage's end; with all that they measured, if that is wanted."""
+        record = self.record(None, time_ms)
+        if measured:
+            record["Task Statistics"] = self.statistics.record(self._most_running)
+        return record
 
     def _uncover(self, index: int) -> bool:
         if self._tasks[index]:
@@ -173,6 +152,9 @@ class AllStageTasks:
 
     Attributes:
         sum_metrics: whether the metrics of tasks are summed, for spans and metrics; events have no sums.
+        statistics_from_ms: how long a stage lasts at least whose tasks' statistics are wanted without sums. A
+            streaming query's are wanted however short a stage is, for they add up.
+        unread: how many lines of tasks could not be read, though they seemed right.
     """
 
     def __init__(self, executors: ExecutorStates) -> None:
@@ -180,21 +162,39 @@ class AllStageTasks:
         # Keyed by the bytes that name the attempt in task records, so that a lookup needs no parsing.
         self._stages: dict[bytes, StageTasks] = {}
         self.sum_metrics = True
+        self.statistics_from_ms = 0
+        self.unread = 0
+        self._waiting = 0
+        self._streaming: set[bytes] = set()
 
     def submitted(self, record: Record) -> None:
         """Called with a StageSubmitted."""
         stage, attempt, info = _stage_of(record)
-        self._stages[_key(stage, attempt)] = StageTasks(stage, attempt, int(info.get("Number of Tasks") or 0))
+        key = _key(stage, attempt)
+        self._stages[key] = StageTasks(stage, attempt, int(info.get("Number of Tasks") or 0))
+        if _STREAMING in (record.get("Properties") or {}):
+            self._streaming.add(key)
 
     def completed(self, record: Record) -> Record | None:
         """Called with a StageCompleted; returns the final state of its tasks."""
         stage, attempt, info = _stage_of(record)
-        tasks = self._stages.pop(_key(stage, attempt), None)
-        return tasks.record(None, int(info.get("Completion Time") or 0)) if tasks else None
+        key = _key(stage, attempt)
+        tasks = self._stages.pop(key, None)
+        if tasks is None:
+            return None
+        end_ms = int(info.get("Completion Time") or 0)
+        lasted_ms = end_ms - int(info.get("Submission Time") or end_ms)
+        measured = self.sum_metrics or key in self._streaming or lasted_ms >= self.statistics_from_ms
+        self._streaming.discard(key)
+        if measured:
+            self._read(tasks)
+        else:
+            self._waiting -= tasks.statistics.forget()
+        return tasks.last_record(end_ms, measured)
 
     def changed(self, now_ms: int) -> list[Record]:
         """Return the state of each attempt in which a task has begun or ended since the last call."""
-        return [tasks.record(None, now_ms) for tasks in self._stages.values() if tasks.changed]
+        return [self._record(tasks, None, now_ms) for tasks in self._stages.values() if tasks.changed]
 
     def started(self, line: bytes) -> Record | None:
         """Called with the line of a TaskStart; returns a record if it changes the attempt's status.
@@ -210,7 +210,7 @@ class AllStageTasks:
         tasks = self._stages.get(attempt)
         if tasks is not None and tasks.start(int(index)):
             launched = _LAUNCHED.search(line, match.end(2))
-            return tasks.record(ALL_RUNNING, int(launched.group(1)) if launched else 0)
+            return self._record(tasks, ALL_RUNNING, int(launched.group(1)) if launched else 0)
         return None
 
     def ended(self, line: bytes) -> Record | None:
@@ -222,19 +222,28 @@ class AllStageTasks:
         match = _match_end(line)
         if match is None or line[-1] != _CLOSING:
             return self.on_end(load(line))
-        attempt, index, executor = match.groups()
+        attempt, writes_shuffle, index, executor = match.groups()
         tasks = self._stages.get(attempt)
-        metrics = line.rfind(_METRICS_KEY)
-        shuffle_bytes = 0
-        if tasks is not None and self.sum_metrics:
-            added = tasks.add(line, metrics)
-            if added is None:
-                return self.on_end(load(line))
-            shuffle_bytes = added
-        self._executors.measured_before(executor, line, metrics)
-        self._executors.ended(executor, attempt, shuffle_bytes)
+        shuffled: int | None = 0
+        if writes_shuffle:
+            key = line.rfind(_SHUFFLE_KEY)  # among the metrics, and nearer to the line's end
+            shuffled = _number_at(line, key + len(_SHUFFLE_KEY)) if key >= 0 else None
+            metrics = line.rfind(METRICS_KEY, 0, key)
+        else:
+            metrics = line.rfind(METRICS_KEY)
+        if shuffled is None:
+            return self.on_end(load(line))
         if tasks is not None:
+            try:
+                tasks.statistics.keep(int(index), line, match.end(3), metrics)
+            except UnexpectedForm:
+                return self.on_end(load(line))
             tasks.end(int(index), True)  # a task that succeeded stays covered
+            self._waiting += 1
+            if self._waiting >= _MOST_LINES:
+                self._read(*self._stages.values())
+        self._executors.measured_before(executor, line, metrics)
+        self._executors.ended(executor, attempt, shuffled)
         return None
 
     def on_start(self, record: Record) -> Record | None:
@@ -242,7 +251,7 @@ class AllStageTasks:
         tasks, info = self._stage_tasks_of(record), record["Task Info"]
         self._executors.started(str(info.get("Executor ID") or "").encode(), _attempt_of(record))
         if tasks is not None and tasks.start(int(info["Index"])):
-            return tasks.record(ALL_RUNNING, int(info["Launch Time"]))
+            return self._record(tasks, ALL_RUNNING, int(info["Launch Time"]))
         return None
 
     def on_end(self, record: Record) -> Record | None:
@@ -253,20 +262,35 @@ class AllStageTasks:
         if tasks is None:
             return None
         index = int(info["Index"])
-        if self.sum_metrics:
-            for position, value in enumerate(_sums(record.get("Task Metrics") or {})):
-                tasks.sums[position] += value
+        tasks.statistics.ended(record, reason)
         ceased = tasks.resubmit(index) if reason == "Resubmitted" else tasks.end(index, reason == "Success")
-        return tasks.record(NOT_ALL_RUNNING, int(info.get("Finish Time") or 0)) if ceased else None
+        return self._record(tasks, NOT_ALL_RUNNING, int(info.get("Finish Time") or 0)) if ceased else None
+
+    def _record(self, tasks: StageTasks, status: str | None, time_ms: int) -> Record:
+        if self.sum_metrics:
+            self._read(tasks)
+        return tasks.record(status, time_ms)
+
+    def _read(self, *several: StageTasks) -> None:
+        for tasks in several:
+            read, unread = tasks.statistics.read()
+            self._waiting -= read + unread
+            self.unread += unread
 
     def _stage_tasks_of(self, record: Record) -> StageTasks | None:
         return self._stages.get(_attempt_of(record))
 
     def _end_on_executor(self, record: Record, executor: str, lost: bool) -> None:
         written = (record.get("Task Metrics") or {}).get("Shuffle Write Metrics") or {}
-        shuffle_bytes = int(written.get("Shuffle Bytes Written") or 0)
+        shuffle_bytes = 0 if lost else int(written.get("Shuffle Bytes Written") or 0)
         self._executors.measured_by(executor, record.get("Task Executor Metrics") or {})
         self._executors.ended(executor.encode(), _attempt_of(record), shuffle_bytes, lost)
+
+
+def _number_at(line: bytes, begin: int) -> int | None:
+    """Return the number that begins there and ends at a comma; None if there is none."""
+    digits = line[begin : line.find(b",", begin)]
+    return int(digits) if digits.isdigit() else None
 
 
 def _attempt_of(record: Record) -> bytes:
@@ -280,24 +304,3 @@ def _key(stage: int, attempt: int) -> bytes:
 def _stage_of(record: Record) -> tuple[int, int, Mapping[str, Any]]:
     info = record["Stage Info"]
     return int(info["Stage ID"]), int(info.get("Stage Attempt ID") or 0), info
-
-
-def _sums(metrics: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return a task's metrics in the order of ``SUMS``; those that its Spark version lacks are 0."""
-
-    def value(name: str, group: str = "") -> int:
-        values = metrics.get(group) or {} if group else metrics
-        return int(values.get(name) or 0)
-
-    return (
-        value("Executor Run Time"),
-        value("Executor CPU Time"),
-        value("JVM GC Time"),
-        value("Bytes Read", "Input Metrics"),
-        value("Bytes Written", "Output Metrics"),
-        value("Remote Bytes Read", "Shuffle Read Metrics")
-        + value("Local Bytes Read", "Shuffle Read Metrics"),
-        value("Shuffle Bytes Written", "Shuffle Write Metrics"),
-        value("Memory Bytes Spilled"),
-        value("Disk Bytes Spilled"),
-    )

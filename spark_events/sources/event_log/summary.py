@@ -135,7 +135,7 @@ class Summary:
     def add(self, log: ReplayedLog) -> None:
         """Add one log."""
         if not log.is_event_log and not log.unreadable:
-            self.note(f"{log.path}: no event log")
+            self.note(f"{log.path}: not an event log")
             return
         self.logs += 1
         self.unreadable += log.unreadable
@@ -169,7 +169,7 @@ class Summary:
 
 def lost_sentences(delivered: Mapping[str, Delivered]) -> Iterator[str]:
     """Yield a sentence for each reporter and cause of loss."""
-    causes = {**LOSS_CAUSES, "failed": "the reporter raised on them"}
+    causes = {**LOSS_CAUSES, "failed": "the reporter raised an error"}
     for title, items in delivered.items():
         for cause, count in items.lost.items():
             yield f"{title}: {count} item(s) lost: {causes.get(cause, cause)}"

@@ -92,7 +92,7 @@ class LogTail:
         for part in (part for part in log.parts if part.index >= current):
             reader = self._reader_of(part)
             if part.size < reader.listed_size:
-                raise LogRewrittenError(f"{part.path} has {part.size} bytes, and had {reader.listed_size}")
+                raise LogRewrittenError(f"{part.path} has {part.size} bytes, but had {reader.listed_size}")
             if part.size > reader.listed_size and not reader.corrupt:
                 yield from self._read_part(reader, part)
             reader.listed_size = part.size

@@ -126,7 +126,7 @@ public class DriverBridge extends SparkListener implements Consumer {
             StageTasks tasks = (StageTasks) stages.remove(key(info.stageId(), info.attemptNumber()));
             if (tasks != null) {
                 long time = info.completionTime().isDefined() ? ((Number) info.completionTime().get()).longValue() : 0L;
-                addMap(tasks.record(null, time > 0 ? time : System.currentTimeMillis()), true);
+                addMap(tasks.lastRecord(time > 0 ? time : System.currentTimeMillis()), true);
             }
         }
         addEvent(event);
@@ -137,7 +137,7 @@ public class DriverBridge extends SparkListener implements Consumer {
         executors.start(event);
         synchronized (stages) {
             StageTasks tasks = (StageTasks) stages.get(key(event.stageId(), event.stageAttemptId()));
-            if (tasks != null && tasks.start(event.taskInfo().index())) {
+            if (tasks != null && tasks.start(event.taskInfo())) {
                 addMap(tasks.record("ALL_RUNNING_OR_FINISHED", event.taskInfo().launchTime()), true);
             }
         }
@@ -155,7 +155,7 @@ public class DriverBridge extends SparkListener implements Consumer {
             tasks.sum(event.taskMetrics());
             boolean ceased = event.reason() == Resubmitted$.MODULE$
                 ? tasks.resubmit(info.index())
-                : tasks.end(info.index(), event.reason() == Success$.MODULE$);
+                : tasks.end(event, event.reason() == Success$.MODULE$);
             if (ceased) {
                 addMap(tasks.record("NOT_ALL_RUNNING_OR_FINISHED", info.finishTime()), true);
             }
@@ -182,7 +182,7 @@ public class DriverBridge extends SparkListener implements Consumer {
 
     /**
      * Once a second, adds what executors have measured, and how the tasks of each stage stand of which one has begun or
-     * ended since.
+     * ended since, or lags behind.
      */
     private void addWhatChanged() {
         long now = System.currentTimeMillis();
@@ -197,8 +197,9 @@ public class DriverBridge extends SparkListener implements Consumer {
         synchronized (stages) {
             for (Iterator running = stages.values().iterator(); running.hasNext();) {
                 StageTasks tasks = (StageTasks) running.next();
-                if (tasks.isChanged()) {
-                    addMap(tasks.record(null, now), true);
+                TaskInfo lagging = tasks.lagging(now);
+                if (tasks.isChanged() || lagging != null) {
+                    addMap(tasks.record(now, lagging), true);
                 }
             }
         }

@@ -1,9 +1,13 @@
 package io.sparkevents;
 
 import java.util.BitSet;
+import java.util.HashMap;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import org.apache.spark.executor.TaskMetrics;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.scheduler.StageInfo;
+import org.apache.spark.scheduler.TaskInfo;
 
 /** How the tasks of one stage attempt stand: by index, for several attempts of a task may run at once. */
 public class StageTasks {
@@ -12,14 +16,19 @@ public class StageTasks {
         "Executor Run Time", "Executor CPU Time", "JVM GC Time", "Input Bytes", "Output Bytes", "Shuffle Read Bytes",
         "Shuffle Write Bytes", "Memory Bytes Spilled", "Disk Bytes Spilled"
     };
+    /** When most tasks have finished, one that runs on is worth a word if it takes much longer than they did. */
+    private static final long LONG_RUNNING_MS = 5000;
 
     private final int stage;
     private final int attempt;
     private final int total;
     private final int[] running;
     private final BitSet finished;
+    private final HashMap runningTasks = new HashMap(); // Long task id -> TaskInfo
+    private final TaskStatistics statistics = new TaskStatistics();
     private int covered = 0;
     private int runningNow = 0;
+    private int mostRunning = 0;
     private int failures = 0;
     private int changes = 0;
     private boolean all = false;
@@ -40,12 +49,15 @@ public class StageTasks {
     }
 
     /** Takes a task's start; tells whether now, and not before, all are running or finished. */
-    boolean start(int index) {
+    boolean start(TaskInfo info) {
+        int index = info.index();
         if (index >= total) {
             return false;
         }
         changed = true;
         runningNow++;
+        mostRunning = Math.max(mostRunning, runningNow);
+        runningTasks.put(Long.valueOf(info.taskId()), info);
         if (running[index]++ == 0 && !finished.get(index)) {
             covered++;
         }
@@ -58,7 +70,10 @@ public class StageTasks {
     }
 
     /** Takes a task's end; tells whether by that not all are running or finished any longer. */
-    boolean end(int index, boolean succeeded) {
+    boolean end(SparkListenerTaskEnd event, boolean succeeded) {
+        int index = event.taskInfo().index();
+        statistics.end(event, succeeded);
+        runningTasks.remove(Long.valueOf(event.taskInfo().taskId()));
         if (index >= total || running[index] == 0) {
             return false;
         }
@@ -107,6 +122,46 @@ public class StageTasks {
         sums[6] += metrics.shuffleWriteMetrics().bytesWritten();
         sums[7] += metrics.memoryBytesSpilled();
         sums[8] += metrics.diskBytesSpilled();
+    }
+
+    /** Returns the task that runs on although most others have finished, in much less time; null if there is none. */
+    TaskInfo lagging(long now) {
+        if (runningNow == 0 || finished.cardinality() * 4L < total * 3L) {
+            return null;
+        }
+        TaskInfo oldest = null;
+        for (Iterator infos = runningTasks.values().iterator(); infos.hasNext();) {
+            TaskInfo info = (TaskInfo) infos.next();
+            if (oldest == null || info.launchTime() < oldest.launchTime()) {
+                oldest = info;
+            }
+        }
+        if (oldest == null || now - oldest.launchTime() < LONG_RUNNING_MS) {
+            return null;
+        }
+        return now - oldest.launchTime() > 2 * statistics.medianRunMs() ? oldest : null;
+    }
+
+    /** Returns a record of how they stand, with the task that lags behind, if any. */
+    LinkedHashMap record(long now, TaskInfo lagging) {
+        LinkedHashMap record = record(null, now);
+        if (lagging != null) {
+            LinkedHashMap task = new LinkedHashMap();
+            task.put("Index", Integer.valueOf(lagging.index()));
+            task.put("Executor ID", lagging.executorId());
+            task.put("Host", lagging.host());
+            task.put("Running For", Long.valueOf(now - lagging.launchTime()));
+            task.put("Median Run Time", Long.valueOf(statistics.medianRunMs()));
+            record.put("Lagging Task", task);
+        }
+        return record;
+    }
+
+    /** Returns the last record of a stage that has ended, with all that its tasks measured. */
+    LinkedHashMap lastRecord(long time) {
+        LinkedHashMap record = record(null, time);
+        record.put("Task Statistics", statistics.toMap(mostRunning));
+        return record;
     }
 
     /** Returns a record of how they stand: with a status where that has changed, at a time in ms. */

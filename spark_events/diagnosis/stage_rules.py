@@ -1,0 +1,265 @@
+"""The rules about one stage: each returns what it finds, or None.
+
+A measurement of zero is taken as none: native engines leave metrics of tasks at zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from spark_events.api import Severity
+from spark_events.api.formatting import duration, size
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.measured import TasksMeasured
+from spark_events.diagnosis.thresholds import (
+    GC,
+    PYTHON,
+    RETRIES,
+    SKEW,
+    SPILL,
+    STRAGGLER,
+    TASK_COUNT,
+    Thresholds,
+)
+
+_TAIL = "tail"
+_DATA_RATIO = 2
+
+
+@dataclass(frozen=True, slots=True)
+class EndedStage:
+    """A stage attempt that has ended.
+
+    Attributes:
+        cores: of all executors at its end; 0 if unknown.
+        measured: what its tasks measured.
+        python_ms: how long they waited for Python functions, in ms.
+    """
+
+    cores: int
+    measured: TasksMeasured
+    python_ms: int = 0
+
+    @property
+    def wall_ms(self) -> int:
+        """From the start of the first task to the end of the last, in ms."""
+        return max(0, self.measured.last_ms - self.measured.first_ms)
+
+    @property
+    def slots(self) -> int:
+        """How many tasks ran at once; Spark may report a start before the end that made room for it."""
+        return min(self.measured.most_running, self.cores or self.measured.most_running)
+
+    def as_wall_ms(self, task_ms: int) -> int:
+        """Return how long a time of tasks lasts if as many run at once as ran at most."""
+        return task_ms // self.slots
+
+
+def stage_issues(stage: EndedStage, thresholds: Thresholds) -> Iterator[Issue]:
+    """Yield the issues of a stage, however little they cost."""
+    for rule in (long_tail, spill, garbage_collection, task_count, retries, python_functions):
+        issue = rule(stage, thresholds)
+        if issue is not None:
+            yield issue
+
+
+def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
+    """Return that a task takes much longer than the others: with more data, a skew; else a straggler."""
+    measured, run, read = stage.measured, stage.measured.run, stage.measured.read
+    longest = measured.longest
+    if measured.tasks < 2 or longest is None or run.highest <= thresholds.skew_ratio * run.median:
+        return None
+    skewed = read.highest > 0 and longest.read_bytes > _DATA_RATIO * read.median
+    # A long task costs nothing while other cores have something to do. Of data that were evenly spread, the
+    # time would remain; of whatever holds a straggler up, it would not.
+    more_ms = run.highest - run.median
+    least_ms = stage.as_wall_ms(run.total if skewed else run.total - more_ms)
+    lost_ms = max(0, min(more_ms, stage.wall_ms - least_ms))
+    times = f"{duration(run.highest)}, the median {duration(run.median)}"
+    if skewed:
+        sentence = (
+            f"task {longest.number} reads {size(longest.read_bytes)}, the median {size(read.median)}; "
+            f"it takes {times}"
+        )
+        advice = (
+            "Few keys have most of the rows. For a join, let Spark split them "
+            "(spark.sql.adaptive.enabled and spark.sql.adaptive.skewJoin.enabled), or broadcast the small "
+            "side; for an aggregation or an RDD, add a random part to the key, and aggregate twice."
+        )
+    else:
+        known = f"it reads {size(longest.read_bytes)}, like the others" if read.highest else ""
+        sentence = "; ".join(filter(None, (f"task {longest.number} on {longest.host} takes {times}", known)))
+        advice = (
+            f"Its data is not larger, so look at the host {longest.host}, and at what the rows of this task "
+            "make the code do; spark.speculation=true runs a second copy of such a task elsewhere."
+        )
+    return Issue(
+        SKEW if skewed else STRAGGLER,
+        _TAIL,
+        lost_ms,
+        None,
+        sentence,
+        advice,
+        evidence={
+            "task.index": longest.number,
+            "task.host": longest.host,
+            "task.executor": longest.executor,
+            "task.runTimeMs": run.highest,
+            "task.readBytes": longest.read_bytes,
+            "median.runTimeMs": run.median,
+            "p95.runTimeMs": run.p95,
+            "median.readBytes": read.median,
+        },
+    )
+
+
+def lagging_task(
+    index: int, executor: str, host: str, running_ms: int, median_ms: int, thresholds: Thresholds
+) -> Issue | None:
+    """Return that a task still runs while most others are done, and ran for much less time."""
+    if running_ms <= thresholds.running_ratio * median_ms:
+        return None
+    return Issue(
+        STRAGGLER,
+        _TAIL,
+        running_ms - median_ms,
+        None,
+        f"task {index} on {host} has been running for {duration(running_ms)}, the median of those that are "
+        f"done is {duration(median_ms)}",
+        f"Look at what executor {executor} on {host} does (its threads are in Spark's UI), and whether this "
+        "task has more data than others; spark.speculation=true runs a second copy of such a task elsewhere.",
+        evidence={
+            "live": True,
+            "task.index": index,
+            "task.host": host,
+            "task.executor": executor,
+            "task.runTimeMs": running_ms,
+            "median.runTimeMs": median_ms,
+        },
+    )
+
+
+def spill(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
+    """Return that tasks wrote to disk what did not fit into their memory."""
+    spilled = stage.measured.spreads["Disk Bytes Spilled"]
+    if spilled.total < max(1, thresholds.min_bytes):
+        return None
+    return Issue(
+        SPILL,
+        SPILL,
+        None,
+        spilled.total,
+        f"tasks spill {size(spilled.total)} to disk, up to {size(spilled.highest)} each",
+        "Give each task less data (more partitions: spark.sql.shuffle.partitions, or repartition), or more "
+        "memory (spark.executor.memory, or fewer spark.executor.cores).",
+        evidence={
+            "spilledBytes": spilled.total,
+            "task.spilledBytes": spilled.highest,
+            "readBytes": stage.measured.read.total,
+        },
+    )
+
+
+def garbage_collection(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
+    """Return that garbage collection takes much of the tasks' time."""
+    run, gc = stage.measured.run, stage.measured.spreads["JVM GC Time"]
+    share = gc.total / run.total if run.total else 0.0
+    if share < thresholds.gc_warn or not gc.total:
+        return None
+    return Issue(
+        GC,
+        GC,
+        stage.as_wall_ms(gc.total),
+        None,
+        f"garbage collection takes {share:.0%} of the tasks' run time",
+        "Give executors more heap (spark.executor.memory), or run fewer tasks at once in each "
+        "(spark.executor.cores); cache less, or serialized.",
+        Severity.ERROR if share >= thresholds.gc_error else Severity.WARN,
+        {"gcTimeMs": gc.total, "runTimeMs": run.total, "gcShare": round(share, 4)},
+    )
+
+
+def task_count(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
+    """Return that a stage has many tiny tasks, or too few for the cores that there are."""
+    measured, run = stage.measured, stage.measured.run
+    evidence = {"tasks": measured.tasks, "cores": stage.cores, "median.runTimeMs": run.median}
+    if measured.tasks > thresholds.many_tasks and run.median < thresholds.short_task_ms:
+        delay, start = measured.spreads["Scheduler Delay"], measured.spreads["Executor Deserialize Time"]
+        around_ms = delay.total + start.total
+        return Issue(
+            TASK_COUNT,
+            TASK_COUNT,
+            stage.as_wall_ms(around_ms),
+            None,
+            f"{measured.tasks:,} tasks of {duration(run.median)} each at the median; scheduling and starting "
+            f"them takes {duration(around_ms)}, running them {duration(run.total)}",
+            "Use fewer partitions: coalesce(), spark.sql.shuffle.partitions, larger input files, or a larger "
+            "spark.sql.files.maxPartitionBytes.",
+            evidence={**evidence, "overheadMs": around_ms, "runTimeMs": run.total},
+        )
+    if 0 < measured.tasks < stage.cores / 2 and run.median > thresholds.long_task_ms:
+        lost_ms = max(0, run.highest - run.total // stage.cores)
+        return Issue(
+            TASK_COUNT,
+            TASK_COUNT,
+            lost_ms,
+            None,
+            f"{measured.tasks} tasks of {duration(run.median)} each at the median, for {stage.cores} cores",
+            "Use more partitions: repartition(), spark.sql.shuffle.partitions, or files that can be split.",
+            evidence=evidence,
+        )
+    return None
+
+
+def retries(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
+    """Return that many attempts of tasks failed."""
+    measured = stage.measured
+    share = measured.failed / (measured.failed + measured.tasks) if measured.failed else 0.0
+    if share < thresholds.failed_share or not measured.failed:
+        return None
+    because = ""
+    advice = (
+        "Read why in the failures of this stage; if executors were lost, their ExecutorLostEvents say what "
+        "they died of."
+    )
+    if measured.fetch_failures:
+        because = f", {measured.fetch_failures} because shuffle output was gone"
+        advice = (
+            "Executors went with the shuffle output that they had: see their ExecutorLostEvents. An external "
+            "shuffle service, or spark.decommission.enabled, keeps it."
+        )
+    return Issue(
+        RETRIES,
+        RETRIES,
+        stage.as_wall_ms(measured.failed_ms),
+        None,
+        f"{measured.failed} of {measured.failed + measured.tasks} task attempts failed{because}, after "
+        f"{duration(measured.failed_ms)} in all",
+        advice,
+        evidence={
+            "failedTasks": measured.failed,
+            "failedTimeMs": measured.failed_ms,
+            "fetchFailures": measured.fetch_failures,
+            "tasks": measured.tasks,
+        },
+    )
+
+
+def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
+    """Return that most of the tasks' time is spent in Python functions."""
+    run = stage.measured.run
+    share = stage.python_ms / run.total if run.total else 0.0
+    if share < thresholds.python_share or not stage.python_ms:
+        return None
+    return Issue(
+        PYTHON,
+        PYTHON,
+        stage.as_wall_ms(stage.python_ms),
+        None,
+        f"{share:.0%} of the tasks' run time is spent in Python functions",
+        "Use Spark's own functions where there are any, pandas or Arrow functions instead of row by row, and "
+        "call the function on fewer rows: filter before it.",
+        Severity.INFO,
+        {"pythonTimeMs": stage.python_ms, "runTimeMs": run.total, "pythonShare": round(share, 4)},
+    )

@@ -1,0 +1,139 @@
+"""The settings of diagnoses, below ``spark.events.issue.``: from when on something is worth an event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spark_events.api import option_types as types
+from spark_events.runtime.settings import setting
+
+SKEW, STRAGGLER, SLOW_NODE, SPILL, GC, MEMORY, IDLE_CORES, TASK_COUNT, RETRIES, PYTHON = KINDS = (
+    "skew",
+    "straggler",
+    "slow-node",
+    "spill",
+    "gc",
+    "memory",
+    "idle-cores",
+    "task-count",
+    "retries",
+    "python",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """From when on something is worth an event; durations are in ms, sizes in bytes, shares from 0 to 1."""
+
+    kinds: tuple[str, ...] = setting(
+        "spark.events.issues",
+        types.some_of(*KINDS),
+        KINDS,
+        "The [issues](why.md) to look for.",
+    )
+    min_time_ms: int = setting(
+        "spark.events.issue.min.time",
+        types.DURATION,
+        30_000,
+        "An issue that costs less time is not reported.",
+    )
+    min_share: float = setting(
+        "spark.events.issue.min.share",
+        types.RATIO,
+        0.05,
+        "Nor is one that costs a smaller share of the time of the job, query or application that has it.",
+    )
+    min_bytes: int = setting(
+        "spark.events.issue.min.bytes",
+        types.SIZE,
+        1 << 30,
+        "Nor a spill to disk of fewer bytes, or unused memory of fewer bytes.",
+    )
+    skew_ratio: int = setting(
+        "spark.events.issue.skew.ratio",
+        types.at_least(1, types.INT),
+        5,
+        "For `skew` and `straggler`: how many times as long as the median the longest task takes at least.",
+    )
+    running_ratio: int = setting(
+        "spark.events.issue.straggler.running.ratio",
+        types.at_least(1, types.INT),
+        3,
+        "For a `straggler` that still runs when three quarters of the tasks are done: the same.",
+    )
+    slow_node_ratio: int = setting(
+        "spark.events.issue.slow-node.ratio",
+        types.at_least(1, types.INT),
+        2,
+        "For `slow-node`: how many times as long as elsewhere tasks take on a host at least.",
+    )
+    slow_node_stages: int = setting(
+        "spark.events.issue.slow-node.stages",
+        types.at_least(1, types.INT),
+        3,
+        "For `slow-node`: in how many stages at least.",
+    )
+    gc_warn: float = setting(
+        "spark.events.issue.gc.warn",
+        types.RATIO,
+        0.10,
+        "For `gc`: share of the tasks' run time that garbage collection takes at least.",
+    )
+    gc_error: float = setting(
+        "spark.events.issue.gc.error", types.RATIO, 0.20, "For `gc`: the share that makes it an ERROR."
+    )
+    memory_unused: float = setting(
+        "spark.events.issue.memory.unused",
+        types.RATIO,
+        0.50,
+        "For `memory`: a heap that is never fuller than this in any executor is too large.",
+    )
+    idle_share: float = setting(
+        "spark.events.issue.idle-cores.share",
+        types.RATIO,
+        0.50,
+        "For `idle-cores`: share of the cores' time in which they had nothing to do, at least.",
+    )
+    idle_time_ms: int = setting(
+        "spark.events.issue.idle-cores.time",
+        types.DURATION,
+        600_000,
+        "For `idle-cores`: for how long at least.",
+    )
+    many_tasks: int = setting(
+        "spark.events.issue.task-count.many",
+        types.at_least(1, types.INT),
+        5_000,
+        "For `task-count`: more tasks than this in a stage are too many if they are short.",
+    )
+    short_task_ms: int = setting(
+        "spark.events.issue.task-count.short",
+        types.DURATION,
+        500,
+        "For `task-count`: how short, at the median.",
+    )
+    long_task_ms: int = setting(
+        "spark.events.issue.task-count.long",
+        types.DURATION,
+        60_000,
+        "For `task-count`: fewer tasks than half of the cores are too few if they take longer than this.",
+    )
+    failed_share: float = setting(
+        "spark.events.issue.retries.share",
+        types.RATIO,
+        0.10,
+        "For `retries`: share of a stage's task attempts that failed, at least.",
+    )
+    python_share: float = setting(
+        "spark.events.issue.python.share",
+        types.RATIO,
+        0.50,
+        "For `python`: share of the tasks' run time in Python functions, at least.",
+    )
+    tell_sql: bool = setting(
+        "spark.events.issue.sql",
+        types.BOOL,
+        False,
+        "Whether an issue has the first 200 characters of the description of its job, or of its SQL "
+        "execution, which may be a statement's text.",
+    )

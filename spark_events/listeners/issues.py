@@ -1,0 +1,290 @@
+"""Diagnoses: which stages are slow, why, and what that costs their job or streaming query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.measured import TasksMeasured, python_ms, read_tasks_measured
+from spark_events.diagnosis.stage_rules import EndedStage, lagging_task, stage_issues
+from spark_events.listeners.application_issues import ApplicationIssues
+from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.emitter import Entity
+from spark_events.listeners.issue_events import IssueEvents, Subject
+
+_LONGEST_NAME = 200
+_MOST_OF_ONE = 100
+"""How many issues one job may have, the dearest, and how many one run of a query."""
+_EXECUTION = "spark.sql.execution.id"
+
+
+@dataclass(frozen=True, slots=True)
+class _StageIssue:
+    """An issue of a stage whose job or query has not reported of it yet."""
+
+    issue: Issue
+    key: tuple[int, int]
+    name: str
+
+
+@dataclass(slots=True)
+class _Job:
+    """A job that runs; ``warned`` has the stages of which a warning was given."""
+
+    id: int
+    begun_ms: int
+    run_id: str
+    of_query: Mapping[str, str]
+    execution: int | None
+    description: str | None
+    stages: tuple[int, ...]
+    issues: list[_StageIssue] = field(default_factory=list)
+    warned: set[tuple[int, int]] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _Stage:
+    """A stage attempt that runs; its job is None if unknown."""
+
+    job: _Job | None
+    name: str
+    begun_ms: int
+    measured: TasksMeasured | None = None
+
+
+@dataclass(slots=True)
+class _Query:
+    """A run of a streaming query: how long its jobs took, and what they lost, by cause and stage name."""
+
+    query_id: str
+    name: str
+    busy_ms: int = 0
+    lost: dict[tuple[str, str], Issue] = field(default_factory=dict)
+    times: dict[tuple[str, str], int] = field(default_factory=dict)
+    reported: set[tuple[str, str]] = field(default_factory=set)
+
+
+class IssueListener:
+    """Follows the stages of one application, and reports what makes them slow.
+
+    What a job loses is reported at its end. A micro-batch is short, so what a streaming query loses is added
+    up, and reported when it is enough.
+    """
+
+    def __init__(self, context: ListenerContext) -> None:
+        self._context = context
+        self._thresholds = context.settings.thresholds
+        # A micro-batch may lose too little for a limit, and all of them enough.
+        self._of_batches = replace(self._thresholds, min_bytes=1)
+        self._events = IssueEvents(context)
+        self._application = ApplicationIssues(context, self._events)
+        self._jobs: dict[int, _Job] = {}
+        self._jobs_of_stage: dict[int, list[_Job]] = {}
+        self._stages: dict[tuple[int, int], _Stage] = {}
+        self._queries: dict[str, _Query] = {}
+        self._descriptions: dict[int, str] = {}
+
+    @property
+    def application(self) -> ApplicationIssues:
+        """What is about the application as a whole."""
+        return self._application
+
+    def on_query_started(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle QueryStarted."""
+        run_id = str(record["runId"])
+        name = self._context.queries_by_run.get(run_id, {}).get("query_name", "")
+        self._queries.setdefault(run_id, _Query(str(record["id"]), name))
+
+    def on_query_terminated(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle QueryTerminated."""
+        self._queries.pop(str(record["runId"]), None)
+
+    def on_execution_start(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle SQLExecutionStart; its description may be a statement's text, and need not be reported."""
+        if self._thresholds.tell_sql:
+            described = str(record.get("description") or "")
+            self._descriptions[int(record["executionId"])] = described[:_LONGEST_NAME]
+
+    def on_execution_end(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle SQLExecutionEnd, which comes after the ends of its jobs."""
+        self._descriptions.pop(int(record["executionId"]), None)
+
+    def on_job_start(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle JobStart."""
+        properties = record.get("Properties") or {}
+        execution = properties.get(_EXECUTION)
+        described = properties.get("spark.job.description") if self._thresholds.tell_sql else None
+        job = _Job(
+            int(record["Job ID"]),
+            time_ms,
+            str(properties.get("spark.jobGroup.id") or ""),
+            self._context.query_of_job(record),
+            int(execution) if execution is not None else None,
+            str(described)[:_LONGEST_NAME] if described else None,
+            tuple(int(stage) for stage in record.get("Stage IDs") or ()),
+        )
+        self._jobs[job.id] = job
+        for stage in job.stages:
+            self._jobs_of_stage.setdefault(stage, []).append(job)
+
+    def on_stage_submitted(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle StageSubmitted."""
+        info = record["Stage Info"]
+        jobs = self._jobs_of_stage.get(int(info["Stage ID"]))
+        name = str(info.get("Stage Name") or "")[:_LONGEST_NAME]
+        self._stages[_key(info)] = _Stage(jobs[0] if jobs else None, name, time_ms)
+        self._application.stage_submitted(_key(info), int(info.get("Number of Tasks") or 0), time_ms)
+
+    def on_stage_tasks(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle what a stage's tasks have measured, which comes right before its end, and what lags."""
+        key = int(record["Stage ID"]), int(record["Stage Attempt ID"])
+        stage = self._stages.get(key)
+        if stage is None:
+            return
+        if statistics := record.get("Task Statistics"):
+            stage.measured = read_tasks_measured(statistics)
+        if lagging := record.get("Lagging Task"):
+            self._take_lagging(key, stage, lagging, time_ms)
+
+    def on_stage_completed(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle StageCompleted."""
+        info = record["Stage Info"]
+        key = _key(info)
+        stage = self._stages.pop(key, None)
+        self._application.stage_completed(key, time_ms)
+        if stage is None or stage.measured is None:
+            return
+        lasted_ms = time_ms - int(info.get("Submission Time") or stage.begun_ms)
+        of_query = bool(stage.job and stage.job.of_query)
+        if lasted_ms < self._thresholds.min_time_ms and not of_query:
+            return  # it cannot have lost so much
+        in_python_ms = python_ms(info.get("Accumulables") or ())
+        ended = EndedStage(self._application.cores, stage.measured, in_python_ms)
+        self._application.stage_measured(ended, time_ms)
+        for issue in stage_issues(ended, self._of_batches if of_query else self._thresholds):
+            pending = _StageIssue(issue, key, stage.name)
+            if stage.job is None:
+                self._report_of_stage(pending, None, lasted_ms, time_ms)
+            else:
+                stage.job.issues.append(pending)
+                if len(stage.job.issues) > _MOST_OF_ONE:
+                    stage.job.issues.remove(min(stage.job.issues, key=_cost))
+
+    def on_job_end(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle JobEnd: now it is known how long the job took, and so what matters."""
+        job = self._jobs.pop(int(record["Job ID"]), None)
+        if job is None:
+            return
+        for stage in job.stages:
+            jobs = self._jobs_of_stage[stage]
+            jobs.remove(job)
+            if not jobs:
+                del self._jobs_of_stage[stage]
+        lasted_ms = max(0, time_ms - job.begun_ms)
+        query = self._queries.get(job.run_id)
+        if query is not None:
+            self._add_to_query(query, job, lasted_ms, time_ms)
+            return
+        for pending in job.issues:
+            self._report_of_stage(pending, job, lasted_ms, time_ms)
+
+    # -----------------------------------------------------------------------------------------------------
+
+    def _take_lagging(
+        self, key: tuple[int, int], stage: _Stage, task: Mapping[str, Any], time_ms: int
+    ) -> None:
+        """Warn of a task that lags, at most once: there is still time to do something about it."""
+        job = stage.job
+        if job is None:
+            return
+        issue = lagging_task(
+            int(task["Index"]),
+            str(task["Executor ID"]),
+            str(task["Host"]),
+            int(task["Running For"]),
+            int(task["Median Run Time"]),
+            self._thresholds,
+        )
+        if issue is None or key in job.warned:
+            return
+        lasted_ms = max(0, time_ms - job.begun_ms)
+        if self._events.matters(issue, lasted_ms):
+            job.warned.add(key)
+            subject = self._stage_subject(_StageIssue(issue, key, stage.name), job, lasted_ms)
+            self._events.warn(issue, subject, time_ms)
+
+    def _report_of_stage(self, pending: _StageIssue, job: _Job | None, whole_ms: int, time_ms: int) -> None:
+        issue = pending.issue
+        if self._events.matters(issue, whole_ms):
+            self._events.report(issue, self._stage_subject(pending, job, whole_ms), time_ms)
+
+    def _stage_subject(self, pending: _StageIssue, job: _Job | None, whole_ms: int) -> Subject:
+        stage, attempt = pending.key
+        of_query, execution = (job.of_query, job.execution) if job else ({}, None)
+        described = job.description if job else None
+        if described is None and execution is not None:
+            described = self._descriptions.get(execution)
+        title = f"stage {stage}.{attempt}" + (f" ({pending.name})" if pending.name else "")
+        return Subject(
+            Entity("stage", f"{stage}.{attempt}", title, of_query.get("query_name", "")),
+            self._context.scopes.stage(stage, attempt, of_query),
+            f"job {job.id}" if job else "the stage",
+            whole_ms,
+            {
+                "stageId": stage,
+                "stageAttempt": attempt,
+                "stageName": pending.name or None,
+                "jobId": job.id if job else None,
+                "sqlExecutionId": execution,
+                "description": described,
+            },
+        )
+
+    def _add_to_query(self, query: _Query, job: _Job, lasted_ms: int, time_ms: int) -> None:
+        query.busy_ms += lasted_ms
+        for pending in job.issues:
+            at = (pending.issue.cause, pending.name)
+            if at not in query.lost and len(query.lost) >= _MOST_OF_ONE:
+                continue
+            before = query.lost.get(at)
+            query.lost[at] = _added(before, pending.issue) if before else pending.issue
+            query.times[at] = query.times.get(at, 0) + 1
+        for at in sorted({(pending.issue.cause, pending.name) for pending in job.issues} - query.reported):
+            issue = query.lost.get(at)
+            if issue is not None and self._events.matters(issue, query.busy_ms):
+                query.reported.add(at)
+                self._report_of_query(query, job.run_id, issue, at[1], query.times[at], time_ms)
+
+    def _report_of_query(
+        self, query: _Query, run_id: str, issue: Issue, stage_name: str, times: int, time_ms: int
+    ) -> None:
+        subject = Subject(
+            Entity("query", run_id, f"query {query.name!r}", query.name),
+            self._context.scopes.query_run(query.name, query.query_id, run_id),
+            "the time of its jobs",
+            query.busy_ms,
+            {"stageName": stage_name or None, "stages": times},
+        )
+        reported = replace(
+            issue,
+            cause=f"{issue.cause} {stage_name}",
+            sentence=f"in {times} stages so far, most recently: {issue.sentence}",
+        )
+        self._events.report(reported, subject, time_ms)
+
+
+def _added(before: Issue, issue: Issue) -> Issue:
+    """Return the newer of two issues of one cause, with what both have cost."""
+    if issue.lost_ms is None:
+        return replace(issue, lost_bytes=(before.lost_bytes or 0) + (issue.lost_bytes or 0))
+    return replace(issue, lost_ms=(before.lost_ms or 0) + issue.lost_ms)
+
+
+def _cost(pending: _StageIssue) -> tuple[int, int]:
+    return pending.issue.lost_ms or 0, pending.issue.lost_bytes or 0
+
+
+def _key(info: Mapping[str, Any]) -> tuple[int, int]:
+    return int(info["Stage ID"]), int(info.get("Stage Attempt ID") or 0)

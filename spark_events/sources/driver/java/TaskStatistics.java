@@ -1,0 +1,129 @@
+package io.sparkevents;
+
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.TreeMap;
+import org.apache.spark.FetchFailed;
+import org.apache.spark.TaskKilled;
+import org.apache.spark.executor.TaskMetrics;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
+import org.apache.spark.scheduler.TaskInfo;
+
+/**
+ * What the tasks of one stage attempt measured: how each quantity is distributed, and how much each host has done.
+ * Only first attempts that succeeded count; speculative copies and failed attempts do not tell how long a task takes.
+ * The event-log source does the same with the same arithmetic (task_statistics.py).
+ */
+public class TaskStatistics {
+    private static final int MOST_HOSTS = 100;
+    private static final String[] QUANTITIES = {
+        "Duration", "Executor Run Time", "JVM GC Time", "Executor Deserialize Time", "Scheduler Delay",
+        "Fetch Wait Time", "Bytes Read", "Records Read", "Bytes Written", "Disk Bytes Spilled"
+    };
+    private static final int RUN = 1;
+
+    private final Distribution[] distributions = new Distribution[QUANTITIES.length];
+    private final HashMap hosts = new HashMap(); // host -> long[] {tasks, run time, bytes read}
+    private long firstLaunch = Long.MAX_VALUE;
+    private long lastFinish = 0;
+    private TaskInfo longest = null;
+    private long longestRun = -1;
+    private long longestRead = 0;
+    private int failed = 0;
+    private int killed = 0;
+    private int fetchFailures = 0;
+    private long failedMs = 0;
+    private long killedMs = 0;
+
+    public TaskStatistics() {
+        for (int i = 0; i < QUANTITIES.length; i++) {
+            distributions[i] = new Distribution();
+        }
+    }
+
+    /** Takes a task that has ended. */
+    void end(SparkListenerTaskEnd event, boolean succeeded) {
+        TaskInfo info = event.taskInfo();
+        long duration = Math.max(0, info.finishTime() - info.launchTime());
+        firstLaunch = Math.min(firstLaunch, info.launchTime());
+        lastFinish = Math.max(lastFinish, info.finishTime());
+        if (succeeded) {
+            if (!info.speculative() && event.taskMetrics() != null) {
+                add(info, event.taskMetrics(), duration);
+            }
+        } else if (event.reason() instanceof TaskKilled) {
+            killed++;
+            killedMs += duration;
+        } else {
+            failed++;
+            failedMs += duration;
+            fetchFailures += event.reason() instanceof FetchFailed ? 1 : 0;
+        }
+    }
+
+    private void add(TaskInfo info, TaskMetrics metrics, long duration) {
+        long run = metrics.executorRunTime();
+        long fetched = info.gettingResultTime() > 0 ? Math.max(0, info.finishTime() - info.gettingResultTime()) : 0;
+        long busy = run + metrics.executorDeserializeTime() + metrics.resultSerializationTime() + fetched;
+        long read = metrics.inputMetrics().bytesRead() + metrics.shuffleReadMetrics().totalBytesRead();
+        long[] values = {
+            duration, run, metrics.jvmGCTime(), metrics.executorDeserializeTime(), Math.max(0, duration - busy),
+            metrics.shuffleReadMetrics().fetchWaitTime(), read,
+            metrics.inputMetrics().recordsRead() + metrics.shuffleReadMetrics().recordsRead(),
+            metrics.outputMetrics().bytesWritten() + metrics.shuffleWriteMetrics().bytesWritten(),
+            metrics.diskBytesSpilled()
+        };
+        for (int i = 0; i < values.length; i++) {
+            distributions[i].add(values[i]);
+        }
+        if (run > longestRun) {
+            longest = info;
+            longestRun = run;
+            longestRead = read;
+        }
+        long[] host = (long[]) hosts.get(info.host());
+        if (host == null) {
+            if (hosts.size() >= MOST_HOSTS) {
+                return;
+            }
+            host = new long[3];
+            hosts.put(info.host(), host);
+        }
+        host[0]++;
+        host[1] += run;
+        host[2] += read;
+    }
+
+    /** Returns how long half of the tasks ran at most, in ms. */
+    long medianRunMs() {
+        return distributions[RUN].quantile(50);
+    }
+
+    /** Returns all of it as a part of a record. */
+    LinkedHashMap toMap(int mostRunning) {
+        LinkedHashMap map = new LinkedHashMap();
+        map.put("Tasks", Long.valueOf(distributions[RUN].count()));
+        map.put("Most Running", Integer.valueOf(mostRunning));
+        map.put("First Launch", Long.valueOf(lastFinish > 0 ? firstLaunch : 0));
+        map.put("Last Finish", Long.valueOf(lastFinish));
+        map.put("Failed", Integer.valueOf(failed));
+        map.put("Failed Time", Long.valueOf(failedMs));
+        map.put("Fetch Failures", Integer.valueOf(fetchFailures));
+        map.put("Killed", Integer.valueOf(killed));
+        map.put("Killed Time", Long.valueOf(killedMs));
+        for (int i = 0; i < QUANTITIES.length; i++) {
+            map.put(QUANTITIES[i], distributions[i].summary());
+        }
+        if (longest != null) {
+            LinkedHashMap task = new LinkedHashMap();
+            task.put("Index", Integer.valueOf(longest.index()));
+            task.put("Executor ID", longest.executorId());
+            task.put("Host", longest.host());
+            task.put("Executor Run Time", Long.valueOf(longestRun));
+            task.put("Bytes Read", Long.valueOf(longestRead));
+            map.put("Longest Task", task);
+        }
+        map.put("Hosts", new TreeMap(hosts));
+        return map;
+    }
+}

@@ -1,0 +1,122 @@
+"""The rules about one stage: each with a stage that has the issue, and one that has not."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_events.api import Severity
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.measured import TasksMeasured, python_ms
+from spark_events.diagnosis.stage_rules import EndedStage, lagging_task, stage_issues
+from spark_events.diagnosis.thresholds import Thresholds
+from tests.support.measured_tasks import measured
+
+MIB = 1 << 20
+S = 1_000
+
+
+def issues(tasks: TasksMeasured, cores: int = 4, in_python_ms: int = 0) -> dict[str, Issue]:
+    stage = EndedStage(cores, tasks, in_python_ms)
+    return {issue.kind: issue for issue in stage_issues(stage, Thresholds())}
+
+
+@pytest.mark.parametrize(
+    ("read", "kind", "lost_ms"),
+    [
+        # All of 120 s could be done on four cores in 30 s, and takes 90.
+        ([900 * MIB, *[100 * MIB] * 3], "skew", 60 * S),
+        # Without what holds it up for 80 s, it would take 10.
+        ([100 * MIB] * 4, "straggler", 80 * S),
+        ([], "straggler", 80 * S),
+    ],
+    ids=["more data", "the same data", "nothing measured"],
+)
+def test_a_long_tail(read: list[int], kind: str, lost_ms: int) -> None:
+    (issue,) = issues(measured([90 * S, 10 * S, 10 * S, 10 * S], read)).values()
+    assert (issue.kind, issue.lost_ms) == (kind, pytest.approx(lost_ms, rel=0.02))
+    assert issue.evidence["task.runTimeMs"] == 90 * S
+
+
+def test_a_long_task_among_many_costs_nothing() -> None:
+    """While it runs, the other cores have something to do."""
+    (issue,) = issues(measured([90 * S, *[10 * S] * 100], [MIB * 900, *[MIB] * 100])).values()
+    assert issue.kind == "skew"
+    assert issue.lost_ms == 0
+
+
+@pytest.mark.parametrize("run_ms", [[50 * S, 10 * S, 10 * S], [500 * S]], ids=["5 times", "one task"])
+def test_no_tail(run_ms: list[int]) -> None:
+    assert {"skew", "straggler"}.isdisjoint(issues(measured(run_ms), cores=1))
+
+
+def test_a_running_task() -> None:
+    thresholds = Thresholds()
+    issue = lagging_task(3, "1", "a", 31 * S, 10 * S, thresholds)
+
+    assert issue is not None
+    assert (issue.kind, issue.lost_ms, issue.evidence["live"]) == ("straggler", 21 * S, True)
+    assert lagging_task(3, "1", "a", 30 * S, 10 * S, thresholds) is None
+
+
+@pytest.mark.parametrize(("spilled", "told"), [(1 << 30, True), ((1 << 30) - 1, False), (0, False)])
+def test_spill(spilled: int, told: bool) -> None:
+    tasks = measured([S] * 4, Disk_Bytes_Spilled=[0, 0, spilled, spilled])
+    assert ("spill" in issues(tasks)) is told
+    if told:
+        assert issues(tasks)["spill"].lost_bytes == spilled
+        assert issues(tasks)["spill"].lost_ms is None
+
+
+@pytest.mark.parametrize(
+    ("gc_ms", "severity"),
+    [(39 * S, None), (40 * S, Severity.WARN), (80 * S, Severity.ERROR), (0, None)],
+)
+def test_garbage_collection(gc_ms: int, severity: Severity | None) -> None:
+    """Of 400 s in which tasks ran, four at once."""
+    found = issues(measured([100 * S] * 4, JVM_GC_Time=[0, 0, gc_ms, gc_ms])).get("gc")
+    assert (found.severity if found else None) == severity
+    if found:
+        assert found.lost_ms == gc_ms // 4
+
+
+def test_many_tiny_tasks() -> None:
+    overhead = {"Scheduler_Delay": [5, 9, 9, 60 * S], "Executor_Deserialize_Time": [5, 9, 9, 60 * S]}
+    issue = issues(measured([100] * 5_001, **overhead))["task-count"]
+
+    assert issue.lost_ms == 2 * 60 * S // 4
+    assert "task-count" not in issues(measured([100] * 5_000, **overhead))
+    assert "task-count" not in issues(measured([500] * 5_001, **overhead))
+
+
+def test_too_few_tasks() -> None:
+    """One task of 80 s, for which 8 cores need 10."""
+    assert issues(measured([80 * S]), cores=8)["task-count"].lost_ms == 70 * S
+    assert "task-count" not in issues(measured([80 * S] * 4), cores=8)
+    assert "task-count" not in issues(measured([60 * S]), cores=8)
+    assert "task-count" not in issues(measured([80 * S]), cores=0)  # nobody knows
+
+
+def test_retries() -> None:
+    failed = {"Failed": 1, "Failed_Time": 80 * S, "Fetch_Failures": 1}
+    issue = issues(measured([S] * 9, **failed))["retries"]
+
+    assert issue.lost_ms == 20 * S
+    assert "1 because shuffle output was gone" in issue.sentence
+    assert "retries" not in issues(measured([S] * 10, **failed))
+
+
+def test_python() -> None:
+    assert issues(measured([100 * S] * 4), in_python_ms=200 * S)["python"].lost_ms == 50 * S
+    assert "python" not in issues(measured([100 * S] * 4), in_python_ms=199 * S)
+    accumulables = [
+        {"Name": "time to run Python workers", "Value": "1200"},
+        {"Name": "time to run Python workers", "Value": "x"},
+        {"Name": "time to run Python workers"},
+        {"Name": "time to start Python workers", "Value": "7"},
+    ]
+    assert python_ms(accumulables) == 1_200
+
+
+def test_cores_that_no_task_can_use_do_not_count() -> None:
+    """Spark reports starts before ends: seven tasks seem to run at once on four cores."""
+    assert issues(measured([100 * S] * 4, at_once=7, JVM_GC_Time=[0, 0, 0, 80 * S]))["gc"].lost_ms == 20 * S

@@ -1,0 +1,163 @@
+"""Diagnoses as events: whose they are, when they are worth one, and that each is told once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from spark_events.api import Event
+from tests.support import spark_records as r
+from tests.support.measured_tasks import statistics
+from tests.support.spark_records import T0, Feed, seen
+
+S = 1_000
+TAIL = [90 * S, 10 * S, 10 * S, 10 * S]
+"""The run times of four tasks, one of which costs 80 s if nobody knows what it reads."""
+LOST_MS = 79_888
+"""What it costs, by a median that is 1.1 % off."""
+
+
+def stage(
+    begun_ms: int, run_ms: list[int], stage_id: int = 0, lasted_ms: int = 120 * S, **lagging: Any
+) -> Iterator[dict[str, Any]]:
+    """Yield the records of a stage."""
+    submitted = r.stage("Submitted", begun_ms, stage_id)
+    submitted["Stage Info"]["Stage Name"] = "count at a.py:1"
+    yield submitted
+    tasks = r.stage_tasks(begun_ms + lasted_ms, None, 1)
+    if lagging:
+        yield {**tasks, "Stage ID": stage_id, "Timestamp": T0 + begun_ms + 50 * S, "Lagging Task": lagging}
+    yield {**tasks, "Stage ID": stage_id, "Task Statistics": statistics(run_ms)}
+    completed = r.stage("Completed", begun_ms + lasted_ms, stage_id)
+    completed["Stage Info"]["Submission Time"] = T0 + begun_ms
+    yield completed
+
+
+def job(begun_ms: int, run_ms: list[int], lasted_ms: int = 130 * S, **more: Any) -> Iterator[dict[str, Any]]:
+    """Yield the records of a job with one stage."""
+    yield r.job_start(begun_ms, more.pop("job", 0), (more.get("stage_id", 0),), more.pop("group", None))
+    yield from stage(begun_ms, run_ms, **more)
+    yield r.job_end(begun_ms + lasted_ms)
+
+
+def issues(feed: Feed) -> list[Event]:
+    return seen(feed.end(), "PerformanceIssueEvent")
+
+
+def test_of_a_job() -> None:
+    """Told at its end, with what it cost of it; and counted."""
+    feed = Feed()(r.application_start(), r.executor("Added", 0), *job(10, TAIL))
+    assert feed.gauge("app.issue.straggler.issues") == 1
+    assert feed.gauge("app.lost.straggler.lostTime") == LOST_MS
+    (event,) = issues(feed)
+
+    assert event.observed_time_ms == T0 + 10 + 130 * S
+    assert event.severity.name == "WARN"
+    assert event.attributes["issue"] == "straggler"
+    assert (event.attributes["lostMs"], event.attributes["durationMs"]) == (LOST_MS, 130 * S)
+    assert (event.attributes["jobId"], event.attributes["stageId"]) == (0, 0)
+    assert event.body.startswith("stage 0.0 (count at a.py:1): task 0 on a takes 1 min 30 s")
+    assert event.body.endswith("that costs 1 min 20 s, 61.45 % of job 0")
+
+
+def test_what_costs_little_of_a_long_job_is_not_told() -> None:
+    """80 s are less than 5 % of half an hour."""
+    assert issues(Feed()(r.application_start(), *job(10, TAIL, lasted_ms=1_800 * S))) == []
+
+
+def test_what_costs_less_than_half_a_minute_is_not_told() -> None:
+    tail = [35 * S, 6 * S, 6 * S, 6 * S]
+    assert issues(Feed()(r.application_start(), *job(10, tail, lasted_ms=40 * S))) == []
+    low = {"spark.events.issue.min.time": "20s"}
+    assert len(issues(Feed(extra=low)(r.application_start(), *job(10, tail, lasted_ms=40 * S)))) == 1
+
+
+def test_a_kind_that_nobody_wants() -> None:
+    feed = Feed(extra={"spark.events.issues": "skew,gc"})
+    assert issues(feed(r.application_start(), *job(10, TAIL))) == []
+
+
+def test_a_task_that_lags_is_told_while_there_is_time() -> None:
+    """Once; at the end comes what a replay says, too, and that is counted."""
+    lagging = {
+        "Index": 0,
+        "Executor ID": "1",
+        "Host": "a",
+        "Running For": 50 * S,
+        "Median Run Time": 10 * S,
+    }
+    live = Feed()(r.application_start(), *job(10, TAIL, **lagging))
+    assert live.gauge("app.issue.straggler.issues") == 1
+    assert live.gauge("app.lost.straggler.lostTime") == LOST_MS
+    warning, verdict = issues(live)
+
+    assert warning.attributes["live"] is True
+    assert warning.observed_time_ms == T0 + 10 + 50 * S
+    assert [verdict] == issues(Feed()(r.application_start(), *job(10, TAIL)))
+
+
+def test_micro_batches_add_up() -> None:
+    """No batch loses half a minute; the query does, and that is told once, when it is true."""
+    tail = [8 * S, 1 * S, 1 * S, 1 * S]
+    feed = Feed()(r.application_start(), r.query_started(0))
+    for batch in range(10):
+        feed(*job(batch * 20 * S, tail, 10 * S, job=0, group="run-1", stage_id=batch))
+    (event,) = issues(feed)
+
+    assert event.attributes["job.kind"] == "query"
+    assert event.variables["query_name"] == "orders"
+    assert (event.attributes["lostMs"], event.attributes["stages"]) == (35 * S, 5)
+    assert "in 5 stages so far" in event.body
+
+
+def test_statements_are_told_only_where_that_is_allowed() -> None:
+    sql = "SELECT secret FROM t " * 30
+    records = [
+        r.execution("Start", 5, 7, description=sql, rootExecutionId=7),
+        r.job_start(10, spark__sql__execution__id="7"),
+        *stage(10, TAIL),
+        r.job_end(130 * S),
+    ]
+    (silent,) = issues(Feed()(r.application_start(), *records))
+    (told,) = issues(Feed(extra={"spark.events.issue.sql": "true"})(r.application_start(), *records))
+
+    assert silent.attributes["sqlExecutionId"] == told.attributes["sqlExecutionId"] == 7
+    assert "description" not in silent.attributes
+    assert told.attributes["description"] == sql[:200]
+
+
+def test_a_stage_without_a_job() -> None:
+    """One that ran at attach: its own time counts."""
+    (event,) = issues(Feed()(r.application_start(), *stage(10, TAIL)))
+    assert event.attributes["durationMs"] == 120 * S
+    assert "of the stage" in event.body
+
+
+def test_of_an_application() -> None:
+    """Memory that nobody used, and cores that had nothing to do; each once."""
+    peaks = {"Event": "SparkEventsExecutorMetrics", "Task Peaks": {"1": {"JVMHeapMemory": 1 << 30}}}
+    conf = {"spark.master": "yarn", "spark.executor.memory": "8g"}
+    environment = {"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": conf}
+    feed = Feed()(r.application_start(), environment, r.executor("Added", 0))
+    feed(*stage(0, [S], 0, S), peaks, *stage(1_800 * S, [S], 1, S), *stage(1_900 * S, [S], 2, S))
+    feed(r.application_end(3_600 * S))
+    by_kind = {event.attributes["issue"]: event for event in issues(feed)}
+
+    assert set(by_kind) == {"idle-cores", "memory"}
+    assert by_kind["idle-cores"].observed_time_ms == T0 + 1_801 * S
+    assert by_kind["memory"].attributes["lostBytes"] == (8 << 30) - (5 << 28)
+    assert {event.attributes["job.kind"] for event in by_kind.values()} == {"application"}
+
+
+def test_what_ends_is_forgotten() -> None:
+    feed = Feed()(r.application_start(), r.query_started(0))
+    for number in range(50):
+        feed(*job(number * 200 * S, TAIL, job=0, stage_id=number))
+    feed(r.terminated())
+    handler = feed.listeners._handlers["SparkListenerJobEnd"][0]
+    listener = handler.__self__  # type: ignore[attr-defined]
+
+    assert not listener._jobs
+    assert not listener._jobs_of_stage
+    assert not listener._stages
+    assert not listener._queries
