@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
 from spark_events.cli.console import WRONG, err, out, plain, print_error, print_warnings, say
 from spark_events.cli.options import Conf, PropertiesFile
-from spark_events.configuration.check import CheckResult
-from spark_events.configuration.check import check as check_conf
 from spark_events.spark.conf import read_conf
+
+if TYPE_CHECKING:
+    from spark_events.configuration.check import CheckResult
 
 
 def check(
@@ -22,6 +23,8 @@ def check(
     ] = False,
 ) -> None:
     """Check a configuration. Exits 2 if anything is wrong."""
+    from spark_events.configuration.check import check as check_conf
+
     given, path = read_conf(properties_file, conf or ())
     result = check_conf(given, connect)
     if result.reporters:

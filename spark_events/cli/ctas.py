@@ -37,7 +37,7 @@ def list_(
     """List the transactions in the journal, oldest first.
 
     It starts a Spark session with the configuration that names the warehouse, as all commands here do.
-    Exits 2 where the configuration is wrong.
+    Exits 2 if the configuration is wrong.
     """
     with _transactions(properties_file, conf) as transactions:
         listed = transactions.listed()
@@ -47,23 +47,23 @@ def list_(
     elif listed:
         show_transactions((_cells(transaction, note) for transaction, note in listed), out)
     else:
-        say(f"no transaction in {plain(transactions.journal.folder)}")
+        say(f"no transactions in {plain(transactions.journal.folder)}")
 
 
 @app.command()
 def recover(
-    txids: Annotated[list[str] | None, typer.Argument(help="Ids of transactions; all by default.")] = None,
+    txids: Annotated[list[str] | None, typer.Argument(help="Transaction ids; all by default.")] = None,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Even if the owner may be alive; its commit then fails."),
+        typer.Option("--force", help="End them even if their owner may be alive; its commit then fails."),
     ] = False,
     properties_file: PropertiesFile = None,
     conf: Conf = None,
 ) -> None:
     """End the transactions of dead drivers, and remove files of replaced tables when they are due.
 
-    A transaction whose commit had begun is committed, any other is rolled back. Exits 2 where there is no
-    such transaction, or the configuration is wrong, 1 where one could not be ended.
+    A transaction whose commit has begun is committed, any other is rolled back. Exits 2 if there is no
+    such transaction or the configuration is wrong, 1 if one cannot be ended.
     """
     with _transactions(properties_file, conf) as transactions:
         outcomes = transactions.recover(txids or (), force)
@@ -72,13 +72,13 @@ def recover(
 
 @app.command()
 def abort(
-    txid: Annotated[str, typer.Argument(help="Id of the transaction.")],
+    txid: Annotated[str, typer.Argument(help="Transaction id.")],
     properties_file: PropertiesFile = None,
     conf: Conf = None,
 ) -> None:
     """Roll back a transaction, even one whose owner is alive: its commit then fails.
 
-    Exits 2 where there is no such transaction, or it is committed.
+    Exits 2 if there is no such transaction, or if it is committed.
     """
     with _transactions(properties_file, conf) as transactions:
         outcomes = [transactions.abort(txid)]

@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from spark_events.cli.console import INTERRUPTED, err, say
+from spark_events.cli.console import INTERRUPTED, err, out, say
 from spark_events.cli.report import run_report
-from spark_events.demo.run import DemoOptions, demo_folder, report_of_demo, run_demo
+from spark_events.demo.run import LOGS, SHORT, DemoOptions, demo_folder, report_of_demo, run_demo
 
 
 def demo(
@@ -23,7 +23,7 @@ def demo(
     ] = "9249-9260",
     sla: Annotated[str, typer.Option(help="Longest time between two checkpoints.")] = "5s",
 ) -> None:
-    """Run a batch job and a query that fails once on local Spark, and show their events."""
+    """Run a batch job, a skewed join and a query that fails once on local Spark, and show what happened."""
     # As for Ctrl-C: the session is stopped, and what happened so far is delivered and shown.
     signal.signal(signal.SIGTERM, _interrupt)
     # Py4J's own account of a call that Ctrl-C cut off says nothing to a person.
@@ -38,9 +38,20 @@ def demo(
                     say(f"events: {path}")
             say("\n[bold]What happened[/], by [bold]spark-events report[/] of these events:")
             run_report(report_of_demo(options, folder, keep=out_folder is not None))
+            say("\n[bold]Why it was slow[/], by [bold]spark-events why[/] of Spark's event log:")
+            _explain(folder)
     except KeyboardInterrupt:
         say("interrupted", err)
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _explain(folder: Path) -> None:
+    from spark_events.cli.why_tables import print_explanation
+    from spark_events.why.read_logs import explain_logs
+
+    explanations, _ = explain_logs([str(folder / LOGS)], SHORT)
+    for explanation in explanations:
+        print_explanation(explanation, out)
 
 
 def _interrupt(number: int, frame: object) -> None:

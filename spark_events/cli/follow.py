@@ -19,16 +19,18 @@ if TYPE_CHECKING:
 
 
 def follow(
-    folder: Annotated[str, typer.Argument(help="A folder of event logs; local or any fsspec URL.")],
+    folder: Annotated[str, typer.Argument(help="A folder of event logs: a local path or any fsspec URL.")],
     properties_file: PropertiesFile = None,
     conf: Conf = None,
     state: Annotated[
         Path | None,
-        typer.Option(help="File that keeps how far each log was read; by default below ~/.local/state."),
+        typer.Option(help="File that stores how far each log was read; by default below ~/.local/state."),
     ] = None,
     complete_too: Annotated[
         bool,
-        typer.Option("--complete-too", help="At the first start, also report complete logs."),
+        typer.Option(
+            "--complete-too", help="On the first start, also report logs that are already complete."
+        ),
     ] = False,
 ) -> None:
     """Report all applications that write event logs into a folder, until you stop it.
@@ -44,7 +46,7 @@ def follow(
     positions = LogPositions(state or default_path(folder))
     follower = Follower(folder, given, positions, complete_too)
     print_warnings(follower.warnings)
-    begins = f"follows {plain(folder)}; cursors in {plain(str(positions.path))}"
+    begins = f"following {plain(folder)}; positions in {plain(str(positions.path))}"
     raise typer.Exit(_run_until_signal(follower, begins))
 
 

@@ -20,7 +20,7 @@ from spark_events.lineage.job_logs import read_job_logs
 
 _COLOURS = {"FINISHED": "green", "RUNNING": "green", "FAILED": "bold red", "CANCELED": "yellow"}
 _DEEPEST = 50
-_NOTHING_KNOWN = "[dim]nothing that is known[/]"
+_NOTHING_KNOWN = "[dim]nothing known[/]"
 
 
 class DrawingForm(str, enum.Enum):
@@ -32,24 +32,26 @@ class DrawingForm(str, enum.Enum):
 
 
 def lineage(
-    paths: Annotated[list[Path], typer.Argument(help="Files of the job listener file_log, or folders.")],
+    paths: Annotated[
+        list[Path], typer.Argument(help="Files that the job listener file_log wrote, or folders of them.")
+    ],
     of: Annotated[
         str | None,
         typer.Option(
             help="What feeds this table or path, and what it feeds; or what this job reads and writes. "
-            "The end of a name is enough."
+            "The end of the name is enough."
         ),
     ] = None,
     columns: Annotated[bool, typer.Option("--columns", help="With --of: show columns.")] = False,
-    form: Annotated[DrawingForm, typer.Option("--as", help="Form of the output.")] = DrawingForm.TREE,
+    form: Annotated[DrawingForm, typer.Option("--as", help="Output format.")] = DrawingForm.TREE,
 ) -> None:
     """Show which data feeds which, through which job, and how that job ended.
 
-    Exits 2 where there is nothing to read, or no such data.
+    Exits 2 if there is nothing to read, or no such data.
     """
     flow = read_job_logs(paths)
     for path, count in flow.skipped.items():
-        _warn(f"{path}: {count} line(s) were no events of jobs")
+        _warn(f"{path}: skipped {count} line(s) that are not job events")
     for path, reason in flow.torn.items():
         _warn(f"{path}: cannot be read to its end: {reason}")
     if of is not None:
@@ -145,11 +147,11 @@ class _Branches:
             if self.with_columns:
                 _add_columns(branch, jobs)
             if neighbour in path:
-                branch.add("[dim]… and so on: it goes in a circle[/]")
+                branch.add("[dim]… and so on: a cycle[/]")
             elif neighbour in self.shown and self.neighbours(neighbour):
                 branch.add("[dim]… as above[/]")
             elif len(path) >= _DEEPEST:
-                branch.add("[dim]… and so on: ask for it with --of[/]")
+                branch.add("[dim]… and so on: use --of to see more[/]")
             else:
                 self.grow(branch, neighbour, (*path, neighbour))
 

@@ -7,7 +7,7 @@ import sys
 import typer
 
 from spark_events.api import ConfigError
-from spark_events.cli import check, demo, follow, lineage, paths, plugins, replay, report, run
+from spark_events.cli import check, demo, follow, lineage, mcp, paths, plugins, replay, report, run, why
 from spark_events.cli.console import WRONG, print_error
 from spark_events.cli.ctas import app as ctas
 from spark_events.cli.sql.main import app as sql
@@ -33,7 +33,9 @@ app.command()(paths.paths)
 app.command()(replay.replay)
 app.command()(follow.follow)
 app.command()(report.report)
+app.command()(why.why)
 app.command()(lineage.lineage)
+app.command()(mcp.mcp)
 app.add_typer(ctas, name="ctas")
 app.add_typer(sql, name="sql")
 

@@ -17,5 +17,7 @@ def paths() -> None:
     for name in ("conf", "grafana"):
         folder = next((root / name for root in (_CLONE, _INSTALLED) if (root / name).is_dir()), None)
         if folder is None:
-            raise ConfigError(f"{name}: not installed beside spark-events; reinstall it from its wheel")
+            raise ConfigError(
+                f"{name}: not installed with spark-events; reinstall spark-events from its wheel"
+            )
         say(f"{name}: {folder}")

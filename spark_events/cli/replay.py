@@ -34,7 +34,7 @@ from spark_events.spark.conf import read_conf
 if TYPE_CHECKING:
     from spark_events.sources.event_log.on_spark import ReplayOutput
 
-_AGAIN = "run it again: ids are the same, so that nothing is doubled"
+_AGAIN = "run it again: the ids stay the same, so nothing is duplicated"
 
 
 class FileFormat(enum.Enum):
@@ -54,7 +54,8 @@ class SaveMode(enum.Enum):
 
 def replay(
     paths: Annotated[
-        list[str], typer.Argument(help="An event log, a folder of logs, or a glob; local or any fsspec URL.")
+        list[str],
+        typer.Argument(help="An event log, a folder of logs, or a glob: a local path or any fsspec URL."),
     ],
     properties_file: PropertiesFile = None,
     conf: Conf = None,
@@ -77,13 +78,13 @@ def replay(
 ) -> None:
     """Report the events and spans of past applications from their event logs.
 
-    They have the same ids as live, so you can repeat a replay. Exits 1 if something was lost or could not
-    be read, 2 for a wrong configuration.
+    They have the same ids as when reported live, so you can repeat a replay. Exits 1 if something was lost or
+    could not be read, 2 for a wrong configuration.
     """
     given, _ = read_conf(properties_file, conf or ())
     log_to_terminal()
     if on_spark != (output is not None):
-        raise ConfigError("--on-spark and --output go together: events of a fleet are written, not sent")
+        raise ConfigError("--on-spark and --output need each other: events are written to files, not sent")
     if output is not None:
         from spark_events.sources.event_log.on_spark import ReplayOutput
 
@@ -129,7 +130,7 @@ def _replay_here(paths: Sequence[str], conf: Mapping[str, str]) -> int:
     complete = print_delivered(replaying.delivered)
     say(f"[dim]{total / 1e6:,.1f} MB in {time.monotonic() - began:.1f} s[/]")
     if not problem and not summary.logs:
-        problem = f"there is no event log at {', '.join(paths)}"
+        problem = f"no event log at {', '.join(paths)}"
     if problem:
         print_error(problem)
     return code or (0 if complete and summary.logs and not summary.unreadable else FAILED)

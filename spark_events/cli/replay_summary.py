@@ -61,7 +61,7 @@ def _outcomes_table(outcomes: Outcomes) -> Table:
 def print_delivered(delivered: Mapping[str, Delivered]) -> bool:
     """Print what became of what was reported, and tell whether all of it was delivered."""
     for title, of in delivered.items():
-        waiting = f", {of.waiting:,} wait in its journal" if of.waiting else ""
+        waiting = f", {of.waiting:,} waiting in its journal" if of.waiting else ""
         say(f"{plain(title)}: {of.reported:,} sent{waiting}")
     lost = list(lost_sentences(delivered))
     for sentence in lost:

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Sequence
+from contextlib import ExitStack
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +16,8 @@ import typer
 from spark_events.api import ConfigError
 from spark_events.api.option_types import DURATION
 from spark_events.cli.console import INTERRUPTED, err, out, plain, say
-from spark_events.cli.options import Conf
+from spark_events.cli.options import Conf, SlaOption
+from spark_events.history.engine import Engine
 from spark_events.history.plausible import PossibleTimes
 from spark_events.history.sla import Sla
 from spark_events.spark.conf import read_conf
@@ -28,18 +30,13 @@ def report(
     paths: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Stored events: files, folders or globs on any of Hadoop's file systems; of a file log, of "
-            "replay --on-spark, of a collector's file exporter."
+            help="Stored events: files, folders or globs on any Hadoop file system, from a file log, "
+            "replay --on-spark or a collector's file exporter."
         ),
     ] = None,
-    sla: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Longest time between two checkpoints: 60s, or query=60s for one query. Repeatable."
-        ),
-    ] = None,
+    sla: SlaOption = None,
     since: Annotated[
-        str | None, typer.Option(help="Report only this much time before the end: 7d, 12h.")
+        str | None, typer.Option(help="Report only this much time before the last event: 7d, 12h.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write an HTML page.")] = None,
     json: Annotated[Path | None, typer.Option(help="Write all figures as JSON.")] = None,
@@ -50,12 +47,21 @@ def report(
     ] = None,
     now: Annotated[bool, typer.Option("--now", help="Assume the last known state until now.")] = False,
     earliest: Annotated[
-        datetime, typer.Option(help="Leave out events before this day (UTC): their clock is wrong.")
+        datetime, typer.Option(help="Leave out events before this day (UTC), because their clock was wrong.")
     ] = datetime(2009, 1, 1),
     latest: Annotated[
         datetime | None, typer.Option(help="Leave out events after this time; by default a day from now.")
     ] = None,
-    master: Annotated[str | None, typer.Option(help="The master, as for spark-submit.")] = None,
+    engine: Annotated[
+        Engine,
+        typer.Option(
+            help="Read with DuckDB in this process (local) or with Spark. auto: with Spark if --master or "
+            "--conf is given, a path needs Hadoop, or there is more than 20 GiB."
+        ),
+    ] = Engine.AUTO,
+    master: Annotated[
+        str | None, typer.Option(help="Read with Spark, on this master, as for spark-submit.")
+    ] = None,
     conf: Conf = None,
 ) -> None:
     """Report uptime, checkpoints against an SLA and failures from stored events.
@@ -68,7 +74,7 @@ def report(
         raise ConfigError("report needs the PATHs of stored events, or --store with a folder that has some")
     options = ReportOptions(
         paths=tuple(paths or ()),
-        sla=_sla(sla or ()),
+        sla=parse_sla(sla or ()),
         span_ms=None if since is None else _duration_ms("--since", since),
         html=html,
         json=json,
@@ -76,28 +82,41 @@ def report(
         store=store,
         until_now=now,
         times=_times(earliest, latest),
+        engine=engine,
         conf={**read_conf(None, conf or ())[0], **({"spark.master": master} if master else {})},
     )
-    run_report(options)
+    run_report(options, told_of_spark=bool(master or conf))
 
 
-def run_report(options: ReportOptions) -> None:
+def run_report(options: ReportOptions, told_of_spark: bool = False) -> None:
     """Make a report, print it, and write its files.
+
+    Args:
+        options: of the report.
+        told_of_spark: whether a master or Spark's configuration was given for it.
 
     Raises:
         ConfigError: an option cannot be used, or there is nothing to read.
     """
     from spark_events.cli.report_tables import print_report
-    from spark_events.history.run import make_report, start_spark, write_files
+    from spark_events.history.engine import choose
+    from spark_events.history.run import check_outputs, make_report, open_database, write_files
 
-    with err.status("starting Spark"):
-        session = start_spark(options)
-    _leave_at_ctrl_c()
+    check_outputs(options)
+    chosen, reason = choose(options, told_of_spark)
+    if reason:
+        say(plain(reason))
     try:
-        with err.status("reading events"):
-            figures = make_report(session, options)
-    finally:
-        session.stop()
+        with ExitStack() as opened:
+            with err.status("starting Spark" if chosen is Engine.SPARK else "starting"):
+                database = opened.enter_context(open_database(options, chosen))
+            if chosen is Engine.SPARK:
+                _leave_at_ctrl_c()
+            with err.status("reading events"):
+                figures = make_report(database, options)
+    except KeyboardInterrupt:
+        err.print("interrupted")
+        raise typer.Exit(INTERRUPTED) from None
     print_report(figures, out)
     for path in write_files(figures, options):
         say(f"written to {plain(str(path))}")
@@ -124,11 +143,16 @@ def _times(earliest: datetime, latest: datetime | None) -> PossibleTimes:
     limits = [limit.replace(tzinfo=timezone.utc) for limit in (earliest, latest) if limit]
     times = PossibleTimes(*(int(limit.timestamp() * 1_000) for limit in limits))
     if times.latest_ms <= times.earliest_ms:
-        raise ConfigError(f"--latest {latest}: is not after --earliest {earliest}")
+        raise ConfigError(f"--latest {latest}: must be after --earliest {earliest}")
     return times
 
 
-def _sla(texts: Sequence[str]) -> Sla:
+def parse_sla(texts: Sequence[str]) -> Sla:
+    """Return the SLAs that options give: ``60s``, or ``query=60s``.
+
+    Raises:
+        ConfigError: one is no duration, or 0.
+    """
     sla_ms: dict[str, int] = {}
     for text in texts:
         query, _, duration = text.rpartition("=")

@@ -10,9 +10,10 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from spark_events.api.formatting import duration, moment, percent
+from spark_events.api.formatting import cost, duration, moment, percent
 from spark_events.cli.console import plain, plain_lines, say
-from spark_events.history.report import Report, Row, job_name
+from spark_events.history.report import Report, job_name
+from spark_events.history.tables import Row
 
 _MOST_ROWS = 40
 _WIDE = 100
@@ -29,7 +30,7 @@ class _TableColumn(NamedTuple):
 
 
 def print_report(report: Report, out: Console) -> None:
-    """Print the uptime, the checkpoints against the SLA, the failures and the notes."""
+    """Print the uptime, the checkpoints against the SLA, the failures, the issues and the notes."""
     span = duration(report.until_ms - report.since_ms)
     say(
         f"[bold]{moment(report.since_ms)}[/] to [bold]{moment(report.until_ms)}[/] UTC ({span})",
@@ -38,6 +39,7 @@ def print_report(report: Report, out: Console) -> None:
     _print_table("Uptime, the worst first", _UPTIME, report.uptime, out)
     _print_table("Checkpoints against the SLA, the worst first", _SLA, report.checkpoint_sla, out)
     _print_table("Failures, the latest first", _FAILURES, _by_error(report.failures), out)
+    _print_table("What made it slow, the dearest first", _ISSUES, report.issues, out)
     for note in report.notes:
         say(f"[yellow]note[/] {plain(note)}", out)
 
@@ -91,6 +93,11 @@ def _error(row: Row) -> str:
     return "\n".join(plain_lines(text) for text in (row["error"], row["labels"], row["message"]) if text)
 
 
+def _issue(row: Row) -> str:
+    sentence = f"{_name(row)}: {plain(row['subject'] or '')}: {plain(row['message'] or '')}"
+    return f"{sentence}\n[green]→[/] {plain(row['advice'] or '')}"
+
+
 _UPTIME = (
     _TableColumn("application / query", _name, number=False),
     _TableColumn("status", lambda row: f"[{_COLOURS[row['state']]}]{row['status']}[/]", number=False),
@@ -117,4 +124,9 @@ _FAILURES = (
     _TableColumn("what", lambda row: f"{plain(row['kind'])} {_name(row)}", number=False),
     _TableColumn("error", _error, number=False),
     _TableColumn("last (UTC)", lambda row: moment(row["last_ms"])),
+)
+_ISSUES = (
+    _TableColumn("issue", lambda row: plain(row["issue"] or ""), number=False),
+    _TableColumn("cost", lambda row: cost(row["lost_ms"], row["lost_bytes"])),
+    _TableColumn("what", _issue, number=False),
 )

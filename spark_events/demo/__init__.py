@@ -1,1 +1,1 @@
-"""The jobs of ``spark-events demo``: a batch job, and a streaming query that fails once."""
+"""The jobs of ``spark-events demo``: a batch job, a skewed join, and a streaming query that fails once."""

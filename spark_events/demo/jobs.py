@@ -1,4 +1,4 @@
-"""The jobs of the demo: a batch job, and a stateful streaming query that fails once."""
+"""The jobs of the demo: a batch job, a skewed join, and a stateful streaming query that fails once."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ QUERY = "orders_per_customer"
 _FAILS_AT = 3
 _RUNS_TO = 7
 _DOWN_S = 6.5
+_ORDERS, _ONE_IN = 3_000_000, 20
 
 
 class PoisonedOrderError(ValueError):
@@ -20,6 +21,22 @@ def run_batch_job(spark: Any) -> None:
     """Count rows over a shuffle."""
     frame = spark.range(0, 200_000, 1, 4).selectExpr("id % 10 AS customer")
     frame.groupBy("customer").count().write.format("noop").mode("overwrite").save()
+
+
+def run_skewed_join(spark: Any) -> None:
+    """Join orders with customers, of whom one has nearly all the orders, with Spark's own remedies off."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    session.conf.set("spark.sql.adaptive.enabled", "false")
+    session.conf.set("spark.sql.shuffle.partitions", "8")
+    customers = session.range(0, 1_000, 1, 2).withColumnRenamed("id", "customer")
+    orders = session.range(0, _ORDERS, 1, 4).selectExpr(
+        "id", f"CASE WHEN id % {_ONE_IN} = 0 THEN id % 1000 ELSE 7 END AS customer"
+    )
+    receipts = orders.join(customers, "customer").selectExpr("sha2(cast(id AS string), 512) AS receipt")
+    spark.sparkContext.setJobDescription("join orders with customers")
+    receipts.write.format("noop").mode("overwrite").save()
+    spark.sparkContext.setJobDescription(None)
 
 
 def run_streaming_query(spark: Any, checkpoint: Path) -> None:

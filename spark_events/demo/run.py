@@ -12,13 +12,15 @@ from pathlib import Path
 
 from spark_events.api import ConfigError
 from spark_events.api.option_types import DURATION
-from spark_events.demo.jobs import run_batch_job, run_streaming_query
+from spark_events.demo.jobs import run_batch_job, run_skewed_join, run_streaming_query
 from spark_events.history.run import ReportOptions
 from spark_events.history.sla import Sla
 from spark_events.spark.java_runtime import ensure_java
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
 
 APP_NAME = "spark-events-demo"
+LOGS = "event-logs"
+"""The folder of Spark's event log, below the demo's."""
 _SPARK = {
     **QUIET,
     **LOOPBACK,
@@ -27,7 +29,14 @@ _SPARK = {
     "spark.sql.shuffle.partitions": "2",
     # The demo's failure would fill the screen with Spark's own stack traces.
     "spark.log.level": "OFF",
+    # When a query is stopped in the middle of foreachBatch, Spark matches the error with a regular expression
+    # that needs a frame for each character of it.
+    "spark.driver.extraJavaOptions": "-Xss8m",
 }
+
+
+SHORT = {"spark.events.issue.min.time": "500ms", "spark.events.issue.sql": "true"}
+"""The demo's jobs are so short that nobody would ask what made them slow; its texts are no secrets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +64,9 @@ def demo_conf(options: DemoOptions, folder: Path) -> Mapping[str, str]:
         "spark.events.reporter.screen.factory.class": "console",
         "spark.events.reporter.screen.stream": "stdout",
         # Each Spark job is an event, too; on the screen they would bury the rest.
-        "spark.events.reporter.screen.filter.includes": "*.application;*.query",
+        "spark.events.reporter.screen.filter.includes": "*.application;*.query;*:PerformanceIssueEvent",
         "spark.events.checkpoint.sla": options.sla,
+        **SHORT,
         "spark.metrics.reporter.prom.factory.class": "prometheus",
         "spark.metrics.reporter.prom.port": options.port,
     }
@@ -99,7 +109,9 @@ def run_demo(options: DemoOptions, folder: Path, tell: Callable[[str], None]) ->
         tell(f"  {key}  {value}")
     # Spark would warn of a host name that is a loopback address.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    spark = start_session("demo", {**_SPARK, **conf})
+    (folder / LOGS).mkdir(exist_ok=True)
+    logged = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": (folder / LOGS).as_uri()}
+    spark = start_session("demo", {**_SPARK, **logged, **conf})
     import spark_events
 
     try:
@@ -112,6 +124,7 @@ def run_demo(options: DemoOptions, folder: Path, tell: Callable[[str], None]) ->
             tell(f"{worker.title}: {worker.destination}")
         tell(f"\n[bold]As it happens[/], on Spark {spark.version}:")
         run_batch_job(spark)
+        run_skewed_join(spark)
         run_streaming_query(spark, folder / "checkpoint")
     finally:
         spark.stop()

@@ -12,8 +12,7 @@ import pytest
 
 from spark_events.api import ConfigError
 from spark_events.configuration.check import check
-from spark_events.submit.driver_python import USERS_PYTHON
-from spark_events.submit.spark_submit import submit_command
+from spark_events.submit.spark_submit import USERS_PYTHON, submit_command
 from tests.support.applications import cli
 from tests.support.paths import REPO
 from tests.support.waiting import free_port
@@ -39,7 +38,7 @@ def test_check_of_a_good_configuration(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert "file_log" in done.stdout
-    assert "can be written" in done.stdout
+    assert "is writable" in done.stdout
     assert not (tmp_path / "x").exists()
 
 
@@ -318,8 +317,8 @@ def test_near_misses_of_a_namespace(key: str) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"factory.class": "file_log", "path": "/proc/x"}, "/proc is no folder that can be written"),
-        ({"factory.class": "file_log", "path": "{}/a file/x"}, "a file is no folder that can be written"),
+        ({"factory.class": "file_log", "path": "/proc/x"}, "cannot write to folder /proc:"),
+        ({"factory.class": "file_log", "path": "{}/a file/x"}, "a file: Not a directory"),
         (
             {
                 "factory.class": "tests.plugin_example.spark_events_sqlite:SqliteReporterFactory",
@@ -349,8 +348,8 @@ def test_connect_leaves_nothing_behind(tmp_path: Path) -> None:
     found = check(conf, True)
 
     assert [each.reached for each in found.reporters] == [
-        f"{tmp_path / 'events'} can be written",
-        "it was opened and closed",
+        f"{tmp_path / 'events'} is writable",
+        "opened and closed the reporter",
     ]
     assert not list(tmp_path.iterdir())
 

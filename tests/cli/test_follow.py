@@ -93,7 +93,7 @@ def test_an_application_from_its_start_to_its_end(daemon: Daemon, tmp_path: Path
     (tmp_path / "go").touch()
     assert app.end().code == 0
     wait_until(lambda: statuses(file_events(events), "application")[-1:] == ["FINISHED"], "the end is seen")
-    wait_until(lambda: "spark_eventlog_followed_logs 0" in http_get(url.group()), "it is followed no longer")
+    wait_until(lambda: "spark_eventlog_followed_logs 0" in http_get(url.group()), "it is no longer followed")
     assert daemon.end() == 0
 
     found = [event["eventId"] for event in file_events(events)]

@@ -72,11 +72,11 @@ def test_summary_and_notes(logs: Path, tmp_path: Path) -> None:
     sent = len(file_events(tmp_path / "out"))
     assert f"event reporter 'file': {sent} sent" in done.stdout
     assert re.search(
-        r"skipped 2 records:\s+1 cut off at the end of the log\s+1 no JSON in UTF-8", done.stdout
+        r"skipped 2 records:\s+1 cut off at the end of the log\s+1 not JSON in UTF-8", done.stdout
     )
     assert "app-2.inprogress: it has no SparkListenerApplicationEnd record: it still runs" in done.stdout
     assert "or it died; its last record is of 2026-11-18T11:" in done.stdout
-    assert "README.md: no event log" in done.stdout
+    assert "README.md: not an event log" in done.stdout
     failed = "failed 2026-11-18T11:06:42Z app-20261118120000-0001 query 'orders' failed: boom"
     assert f"{failed} (java.lang.RuntimeException)" in done.stdout
 
@@ -92,7 +92,7 @@ def test_without_a_reporter(logs: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["/nowhere"], 2, "/nowhere: there is no such file or folder"),
+        (["/nowhere"], 2, "/nowhere: no such file or folder"),
         (
             ["{logs}", "--conf", "spark.events.reporter.x.factory.class=nope"],
             2,
@@ -103,8 +103,8 @@ def test_without_a_reporter(logs: Path) -> None:
             2,
             FILE + "path",
         ),
-        (["{logs}/README.md"], 1, "there is no event log at"),
-        (["{logs}", "--on-spark"], 2, "--on-spark and --output go together"),
+        (["{logs}/README.md"], 1, "no event log at"),
+        (["{logs}", "--on-spark"], 2, "--on-spark and --output need each other"),
         (["{logs}", "--conf", "spark.events.eventlog.stall.timeout=x"], 2, "eventlog.stall.timeout"),
     ],
 )
@@ -182,13 +182,13 @@ def test_while_the_destination_is_away(tmp_path: Path) -> None:
     )
     done = run(str(tmp_path / "app-1"), *to)
     assert done.returncode == 1
-    assert "event reporter 'otlp': nothing was taken for 1 s, 14 item(s) wait" in done.stderr
+    assert "event reporter 'otlp': accepted nothing for 1 s; 14 item(s) wait" in done.stderr
     assert "lost event reporter 'otlp': 14 item(s) lost" in done.stdout
 
     journal = conf(reporter__otlp__journal__dir=str(tmp_path / "journal"))
     done = run(str(tmp_path / "app-1"), *to, *journal)
     assert done.returncode == 1
-    assert "0 sent, 14 wait in its journal" in done.stdout
+    assert "0 sent, 14 waiting in its journal" in done.stdout
 
 
 def test_nothing_is_lost_to_a_full_queue(tmp_path: Path) -> None:

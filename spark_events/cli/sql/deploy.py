@@ -31,11 +31,10 @@ def deploy(
     conf: Conf = None,
     submit_options: own.SubmitOptions = None,
 ) -> None:
-    """Make the queries that run equal to a folder, one after the other.
+    """Make the running queries match a folder of manifests, one query after the other.
 
-    A query whose deployment fails runs on as it was. Exits 1 where one failed, 2 where a manifest is wrong:
-    one that is no YAML stops all, for what it was to be is not known; one whose query cannot be analysed is
-    left out.
+    A query whose deployment fails keeps running as before. Exits 1 if a deployment failed, 2 if a manifest is
+    wrong: a file that is not YAML stops the whole deployment; a query that Spark cannot analyse is left out.
     """
     from spark_events.sql_runner.manifest.folder import read_folder
 
@@ -77,9 +76,11 @@ def deploy_one(
 
 def session(
     store: own.StoreUrl,
-    name: Annotated[str, typer.Option("--session", help="Name, as in deploy --session.")] = "default",
+    name: Annotated[
+        str, typer.Option("--session", help="Name of the session, as in deploy --session.")
+    ] = "default",
     end: Annotated[
-        bool, typer.Option("--end", help="Make the session stop its queries and end; wait for that.")
+        bool, typer.Option("--end", help="Stop the session and its queries, and wait until it has ended.")
     ] = False,
     master: own.Master = None,
     timeout: own.Timeout = 600,
@@ -149,7 +150,7 @@ def _deploy_query(deployer: Any, planned: Any) -> Any:
             result = deployer.deploy(planned)
     except KeyboardInterrupt:
         say(
-            f"interrupted at {name}: what was ordered is carried out; the next deployment goes on from there",
+            f"interrupted at {name}: orders already given are carried out; the next deployment resumes here",
             err,
         )
         raise
@@ -158,7 +159,7 @@ def _deploy_query(deployer: Any, planned: Any) -> Any:
 
 
 def _say_stopping() -> None:
-    say("stopping the queries after their micro-batches; Ctrl-C again ends at once", err)
+    say("stopping the queries after their micro-batches; press Ctrl-C again to end at once", err)
 
 
 def _end_session(workspace: Any) -> int:
@@ -172,5 +173,5 @@ def _end_session(workspace: Any) -> int:
     except DeploymentError as error:
         print_error(str(error))
         return FAILED
-    say(f"{name} has ended; its queries start again with it" if ran else f"{name} does not run")
+    say(f"{name} has ended; its queries start again when it does" if ran else f"{name} is not running")
     return 0

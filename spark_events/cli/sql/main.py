@@ -37,7 +37,7 @@ def validate(
 ) -> None:
     """Check manifests: their YAML, their queries, and whether the rows fit their tables.
 
-    Exits 2 where something is wrong; each error has its file and line.
+    Exits 2 if something is wrong; each error has its file and line.
     """
     from spark_events.sql_runner.deploy.planner import problems_of_queries
     from spark_events.sql_runner.manifest.folder import read_folder
@@ -67,10 +67,10 @@ def plan(
     properties_file: PropertiesFile = None,
     conf: Conf = None,
 ) -> None:
-    """Say what deploy would do with each query, and why; nothing is done.
+    """Show what deploy would do with each query, and why, without doing it.
 
-    Exits 2 where something stands against it: a query that Spark cannot analyse, a stopped one without a
-    state, a session that does not run.
+    Exits 2 if deploy could not do it: a query that Spark cannot analyse, a stopped query without a state,
+    or a session that is not running.
     """
     from spark_events.cli.sql import views
     from spark_events.sql_runner.deploy.decision import Action
@@ -91,7 +91,7 @@ def plan(
         elif planned:
             views.show_plan(planned, out)
         else:
-            say("no manifest, and nothing to stop")
+            say("no manifests, and nothing to stop")
         workspace.demand_sessions(hosts_of(planned))
     if any(query.decision.action is Action.FAIL for query in planned):
         raise typer.Exit(WRONG)
@@ -101,7 +101,7 @@ def plan(
 def status(store: own.StoreUrl, as_json: own.AsJson = False) -> None:
     """Show each query: whether it runs, since when, and why it failed.
 
-    Exits 1 where one that is to run does not.
+    Exits 1 if a query that should run does not.
     """
     from spark_events.cli.sql import views
     from spark_events.sql_runner.deploy.workspace import Workspace
@@ -127,7 +127,7 @@ def stop(
 ) -> None:
     """Stop a query after the micro-batch that it is in; deploy starts it again from its state.
 
-    Exits 1 where it does not stop, 2 where there is no such query.
+    Exits 1 if it does not stop, 2 if there is no such query.
     """
     from spark_events.cli.sql import views
     from spark_events.sql_runner.deploy.workspace import Workspace
@@ -137,7 +137,7 @@ def stop(
         with err.status(f"stopping {plain(name)}"):
             result = workspace.stop(name, savepoint)
     if result is None:
-        say(f"{plain(name)} does not run")
+        say(f"{plain(name)} is not running")
         return
     views.show_result(result, out)
     if result.failed:
@@ -160,7 +160,7 @@ def history(
     elif entries:
         views.show_history(entries, out)
     else:
-        raise ConfigError(f"{name!r}: nothing was ever done with such a query in {store}")
+        raise ConfigError(f"{name!r}: no query of this name in the history of {store}")
 
 
 @app.command()
@@ -183,7 +183,7 @@ def export_pipeline(
 ) -> None:
     """Write manifests as a spec of Spark Declarative Pipelines, for spark-pipelines of PySpark 4.1 and newer.
 
-    What a pipeline cannot do is said. Exits 1 where a manifest is left out.
+    Reports what a pipeline cannot do. Exits 1 if a manifest is left out.
     """
     from spark_events.sql_runner.analysis import pipelines
     from spark_events.sql_runner.manifest.folder import read_folder
@@ -195,7 +195,7 @@ def export_pipeline(
     for name, reason in export.left_out.items():
         say(f"[bold yellow]left out[/] {plain(name)}: {plain(reason)}", err)
     if export.files:
-        say(f"[green]ok[/] {plain(str(export.files[0]))}: spark-pipelines run --spec it")
+        say(f"[green]ok[/] {plain(str(export.files[0]))}: run it with spark-pipelines run --spec")
         say(f"not carried over: {plain(pipelines.NOT_CARRIED)}", err)
     if export.left_out:
         raise typer.Exit(FAILED)

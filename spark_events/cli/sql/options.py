@@ -40,7 +40,7 @@ Master = Annotated[
     str | None, typer.Option("--master", help="Master of the application, as for spark-submit.")
 ]
 Timeout = Annotated[
-    int, typer.Option("--timeout", min=1, help="Limit for the start and the stop of a query, in seconds.")
+    int, typer.Option("--timeout", min=1, help="Timeout for starting and for stopping a query, in seconds.")
 ]
 LogDir = Annotated[Path, typer.Option("--log-dir", help="Folder for the logs of applications.")]
 PollMs = Annotated[
@@ -54,7 +54,7 @@ LeaseMs = Annotated[
 ]
 SubmitOptions = Annotated[
     list[str] | None,
-    typer.Argument(help="Options of spark-submit, after --."),
+    typer.Argument(help="Options for spark-submit, after --."),
 ]
 RunMode = Annotated[
     HostKind,

@@ -1,0 +1,166 @@
+"""The server: each tool reads the files that it was started with, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from spark_events.api import ConfigError
+from spark_events.api.errors import needs_extra
+from spark_events.api.option_types import DURATION
+from spark_events.history.engine import Engine
+from spark_events.history.report import Report
+from spark_events.history.run import ReportOptions, make_report, open_database
+from spark_events.history.sla import Sla
+from spark_events.lineage.job_logs import read_job_logs
+from spark_events.why.explanation import Explanation
+from spark_events.why.read_events import explain_events
+from spark_events.why.read_logs import explain_logs
+from spark_events.why.written import as_values
+
+with needs_extra("mcp", "mcp", "spark-events mcp"):
+    from mcp.server import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
+    from mcp_types import ToolAnnotations
+
+_READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
+_INSTRUCTIONS = (
+    "What Spark applications and streaming queries did: whether they were up, why they failed, whether each "
+    "checkpoint completed in time, what made them slow, and which data they moved. Times are in ms since the "
+    "epoch, durations in ms, sizes in bytes."
+)
+MOST_ROWS = 200
+"""Of each table in an answer; the first rows are the worst, or the latest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What the tools read.
+
+    Attributes:
+        events: stored events.
+        logs: Spark's event logs.
+        lineage: files of the job listener file_log.
+        sla: of checkpoints.
+    """
+
+    events: tuple[str, ...] = ()
+    logs: tuple[str, ...] = ()
+    lineage: tuple[str, ...] = ()
+    sla: Sla = field(default_factory=Sla)
+
+
+def make_server(sources: Sources) -> MCPServer[Any]:
+    """Return the server, with the tools that its sources suffice for."""
+    tools = _Tools(sources)
+    server: MCPServer[Any] = MCPServer(
+        "spark-events", instructions=_INSTRUCTIONS, version=version("spark-events"), log_level="WARNING"
+    )
+    wanted = (
+        (tools.report, bool(sources.events)),
+        (tools.failures, bool(sources.events)),
+        (tools.why, bool(sources.events or sources.logs)),
+        (tools.lineage, bool(sources.lineage)),
+    )
+    for tool, possible in wanted:
+        if possible:
+            server.add_tool(tool, annotations=_READ_ONLY, structured_output=False)
+    return server
+
+
+class _Tools:
+    """The tools; their docstrings are what an agent reads."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+
+    def report(self, since: str = "", app: str = "") -> dict[str, Any]:
+        """Uptime, checkpoints against the SLA, failures, executors that ended and performance issues.
+
+        Args:
+            since: only this much time before the last event, such as 12h or 7d; all of it by default.
+            app: only the application of this name.
+        """
+        report = self._report(since)
+        tables = {
+            name: _of(getattr(report, name), app)
+            for name in ("uptime", "checkpoint_sla", "failures", "executors", "issues")
+        }
+        return {
+            "since_ms": report.since_ms,
+            "until_ms": report.until_ms,
+            **{name: rows[:MOST_ROWS] for name, rows in tables.items()},
+            "rows": {name: len(rows) for name, rows in tables.items()},
+            "notes": report.notes,
+        }
+
+    def failures(self, since: str = "", app: str = "") -> dict[str, Any]:
+        """Why applications, queries, jobs and executors failed: a row per day and error, the latest first.
+
+        Args:
+            since: only this much time before the last event, such as 12h or 7d; all of it by default.
+            app: only the application of this name.
+        """
+        rows = _of(self._report(since).failures, app)[::-1]
+        return {"failures": rows[:MOST_ROWS], "rows": len(rows)}
+
+    def why(self, app: str = "") -> dict[str, Any]:
+        """Where the time of each application went, what made it slow, what that cost, and what to do.
+
+        Args:
+            app: only the application of this name or id.
+        """
+        explanations: list[Explanation] = []
+        notes: list[str] = []
+        try:
+            if self._sources.logs:
+                explanations, notes = explain_logs(self._sources.logs, {}, app or None)
+            if self._sources.events:
+                known = {explanation.app_id for explanation in explanations}
+                stored, more_notes = explain_events(self._sources.events, app or None)
+                explanations += [each for each in stored if each.app_id not in known]
+                notes += more_notes
+        except ConfigError as error:
+            raise ToolError(str(error)) from error
+        values = [as_values(explanation) for explanation in explanations]
+        return {"applications": values[:MOST_ROWS], "rows": len(values), "notes": notes}
+
+    def lineage(self, of: str = "") -> dict[str, Any]:
+        """Which data feeds which, through which job, and how that job ended.
+
+        Args:
+            of: only what a table or path of this name (its end is enough) feeds or is fed by.
+        """
+        flow = read_job_logs([Path(path) for path in self._sources.lineage])
+        edges = [
+            {
+                "source": flow.title(source),
+                "sink": flow.title(sink),
+                "job": job,
+                "status": last.status,
+                "time_ms": last.time_ms,
+            }
+            for (source, sink), jobs in flow.flows.items()
+            for job, last in jobs.items()
+        ]
+        meant = [edge for edge in edges if any(str(edge[end]).endswith(of) for end in ("source", "sink"))]
+        return {"flows": meant[:MOST_ROWS], "rows": len(meant)}
+
+    def _report(self, since: str) -> Report:
+        try:
+            span_ms = DURATION.parse(since) if since else None
+        except ValueError:
+            raise ToolError(f"since: {since!r} is not allowed; expected {DURATION.allowed}") from None
+        options = ReportOptions(self._sources.events, self._sources.sla, span_ms)
+        try:
+            with open_database(options, Engine.LOCAL) as database:
+                return make_report(database, options)
+        except ConfigError as error:
+            raise ToolError(str(error)) from error
+
+
+def _of(rows: Sequence[dict[str, Any]], app: str) -> list[dict[str, Any]]:
+    return [row for row in rows if app in ("", row["app_name"])]

@@ -1,0 +1,124 @@
+"""The command ``why``; what it needs is imported when it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from spark_events.api import ConfigError
+from spark_events.cli.console import FAILED, INTERRUPTED, err, out, plain, print_warnings, say
+from spark_events.cli.options import Conf, PropertiesFile
+from spark_events.spark.conf import read_conf
+
+if TYPE_CHECKING:
+    from spark_events.why.explanation import Explanation
+
+
+def why(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            help="Event logs, or stored events: files, folders or globs, local paths or any fsspec URL."
+        ),
+    ],
+    app: Annotated[
+        str | None, typer.Option(help="Only the applications of this name, or the one of this id.")
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(help="Event log of another run, to compare the one at PATHS with.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write an HTML page.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write all figures as JSON.")] = None,
+    properties_file: PropertiesFile = None,
+    conf: Conf = None,
+) -> None:
+    """Show where the time of an application went, what made it slow, and what to do.
+
+    Reads the event log of any Spark since 2.0. Of stored events, it shows the issues alone. Exits 1 if a part
+    could not be read, 2 if there is nothing to read.
+    """
+    from spark_events.cli.why_tables import print_comparison, print_explanation
+    from spark_events.why.comparison import compare
+    from spark_events.why.written import as_json, page
+
+    for file in (html, json):
+        if file is not None and not file.parent.is_dir():
+            raise ConfigError(f"{file}: its folder does not exist")
+    given, _ = read_conf(properties_file, conf or ())
+    try:
+        explanations, notes = _explained(paths, given, app)
+        others, of_others = _explained([against], given, app) if against is not None else ([], [])
+    except KeyboardInterrupt:
+        err.print("interrupted")
+        raise typer.Exit(INTERRUPTED) from None
+    if not explanations:
+        named = f" named {app}" if app else ""
+        raise ConfigError(f"no application{named} at {', '.join(paths)}")
+    for explanation in explanations:
+        print_explanation(explanation, out)
+    compared = None
+    if against is not None:
+        compared = compare(*_only_runs(explanations, paths, others, against))
+        print_comparison(compared, out)
+    notes += of_others
+    print_warnings(notes)
+    if html is not None:
+        html.write_text(page(explanations, compared), encoding="utf-8")
+        say(f"written to {plain(str(html))}")
+    if json is not None:
+        json.write_bytes(as_json(explanations, compared))
+        say(f"written to {plain(str(json))}")
+    raise typer.Exit(FAILED if notes else 0)
+
+
+def _only_runs(
+    explanations: list[Explanation], paths: list[str], others: list[Explanation], against: str
+) -> tuple[Explanation, Explanation]:
+    """Return the two runs to compare.
+
+    Raises:
+        ConfigError: there is not exactly one on each side, or one is of stored events.
+    """
+    for path, runs in ((", ".join(paths), explanations), (against, others)):
+        if len(runs) != 1:
+            raise ConfigError(f"--against compares one run with one other; at {path} are {len(runs)}")
+        if runs[0].figures is None:
+            raise ConfigError(f"--against needs event logs; at {path} are stored events")
+    return explanations[0], others[0]
+
+
+def _explained(
+    paths: list[str], conf: dict[str, str], app: str | None
+) -> tuple[list[Explanation], list[str]]:
+    from spark_events.why.read_events import explain_events, stored_events_among
+    from spark_events.why.read_logs import explain_logs
+
+    events = stored_events_among(paths)
+    logs = [path for path in paths if path not in events]
+    explanations: list[Explanation] = []
+    notes: list[str] = []
+    if events:
+        explanations, notes = explain_events(events, app)
+    if logs:
+        with _progress() as progress:
+            task = progress.add_task("", total=None)
+            of_logs, of_these = explain_logs(
+                logs, conf, app, lambda read, size: progress.update(task, completed=read, total=size)
+            )
+        explanations, notes = [*explanations, *of_logs], [*notes, *of_these]
+    return explanations, notes
+
+
+def _progress() -> Progress:
+    return Progress(
+        TextColumn("reading"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+        console=err,
+        transient=True,
+        disable=not err.is_terminal,
+    )

@@ -1,0 +1,92 @@
+"""Explanations on a terminal."""
+
+from __future__ import annotations
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from spark_events.api.formatting import cost, duration, moment, percent
+from spark_events.cli.console import plain, say
+from spark_events.why.comparison import Comparison
+from spark_events.why.explanation import Explanation, FoundIssue
+from spark_events.why.time_use import PARTS
+
+_MOST_ISSUES = 20
+_BAR = 24
+_COLOURS = {"ERROR": "bold red", "WARN": "yellow", "INFO": "dim"}
+
+
+def print_explanation(explanation: Explanation, out: Console) -> None:
+    """Print where the time of an application went, its issues, and what cores would change."""
+    of_id = f" [dim]{plain(explanation.app_id)}[/]" if explanation.app_id else ""
+    lasted = duration(explanation.duration_ms)
+    so_far = "" if explanation.ended else ", as far as is known: its end is missing"
+    since = f"from {moment(explanation.begun_ms)} UTC"
+    say(f"[bold]{plain(explanation.app_name)}[/]{of_id}: {lasted} {since}{so_far}", out)
+    if explanation.parts is not None:
+        out.print(_parts_table(explanation))
+    _print_issues(explanation.issues, out)
+    if explanation.estimates:
+        out.print(_estimates_table(explanation))
+
+
+def _parts_table(explanation: Explanation) -> Table:
+    table = _table("Where the time went")
+    table.add_column("")
+    table.add_column("time", justify="right", no_wrap=True)
+    table.add_column("share", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("", style="dim", overflow="fold")
+    for part, part_ms in (explanation.parts or {}).items():
+        if part_ms:
+            share = part_ms / max(1, explanation.duration_ms)
+            bar = "█" * max(1, round(_BAR * share))
+            table.add_row(part, duration(part_ms), percent(100 * share), f"[cyan]{bar}[/]", PARTS[part])
+    return table
+
+
+def _print_issues(issues: list[FoundIssue], out: Console) -> None:
+    if not issues:
+        say("no performance issue found", out)
+        return
+    say("\n[bold]What made it slow, the dearest first[/]", out)
+    for issue in issues[:_MOST_ISSUES]:
+        lost = cost(issue.lost_ms, issue.lost_bytes)
+        colour = _COLOURS.get(issue.severity, "yellow")
+        say(f"\n[{colour}]{plain(issue.kind)}[/] [bold]{lost}[/]  {plain(issue.about)}", out)
+        if description := issue.evidence.get("description"):
+            out.print(f"  [dim]{plain(str(description))}[/]")
+        out.print(f"  {plain(issue.sentence)}")
+        out.print(f"  [green]→[/] {plain(issue.advice)}")
+    if len(issues) > _MOST_ISSUES:
+        say(f"\n… and {len(issues) - _MOST_ISSUES:,} more: --json and --html have all", out)
+
+
+def _estimates_table(explanation: Explanation) -> Table:
+    table = _table("A model: the same run with other numbers of cores")
+    table.caption = "Its jobs in the same order, with the same tasks; it knows nothing of what cores share."
+    table.caption_justify = "left"
+    for title in ("cores", "time", "of the run"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for cores, time_ms in explanation.estimates:
+        named = "endless" if cores is None else f"{cores:,}"
+        table.add_row(named, duration(time_ms), percent(100 * time_ms / max(1, explanation.duration_ms)))
+    return table
+
+
+def print_comparison(compared: Comparison, out: Console) -> None:
+    """Print what differs between a run and another."""
+    table = _table(f"Compared with {plain(compared.other_id)}")
+    for title in ("", "that run", "this run", "change"):
+        table.add_column(title, justify="right" if title else "left", no_wrap=True)
+    for row in compared.rows:
+        colour = "yellow" if row.much else "default"
+        table.add_row(row.name, row.other_text, row.this_text, f"[{colour}]{row.change}[/]")
+    out.print(table)
+    if compared.settings:
+        say("settings that differ: " + plain(", ".join(compared.settings)), out)
+
+
+def _table(title: str) -> Table:
+    return Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)

@@ -1,0 +1,118 @@
+"""The answer for one application: where its time went, what slowed it, and what cores would change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_events.api import Event
+from spark_events.why.application_timeline import Timeline
+from spark_events.why.model import Estimate, critical_path_ms, estimates
+from spark_events.why.run_figures import RunFigures
+from spark_events.why.time_use import PARTS, time_use
+
+_OF_AN_ISSUE = frozenset(
+    ("issue", "subject", "summary", "advice", "lostMs", "lostBytes", "app_name", "app_id", "job.kind")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundIssue:
+    """An issue as an event tells it.
+
+    Attributes:
+        severity: of its event; empty if that is not known.
+        about: what has it.
+        lost_ms, lost_bytes: what it cost; None where it cost no time, or no bytes.
+        evidence: the other attributes of its event.
+    """
+
+    kind: str
+    severity: str
+    about: str
+    sentence: str
+    advice: str
+    lost_ms: int | None
+    lost_bytes: int | None
+    evidence: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why an application took as long as it did.
+
+    Attributes:
+        begun_ms, ended_ms: in ms since the epoch.
+        ended: whether its end is known.
+        parts: how long each part took, in ms; they add up to all of it. None if only its events are known.
+        issues: by what they cost, the dearest first.
+        critical_path_ms: the least time with endless cores; None as above.
+        estimates: with other numbers of cores.
+        figures: what it read, wrote and was given; None as above.
+    """
+
+    app_name: str
+    app_id: str
+    begun_ms: int
+    ended_ms: int
+    ended: bool
+    issues: list[FoundIssue]
+    parts: Mapping[str, int] | None = None
+    critical_path_ms: int | None = None
+    estimates: list[Estimate] = field(default_factory=list)
+    figures: RunFigures | None = None
+
+    @property
+    def duration_ms(self) -> int:
+        """How long it took, in ms."""
+        return max(0, self.ended_ms - self.begun_ms)
+
+
+def explain(
+    app_name: str,
+    app_id: str,
+    timeline: Timeline,
+    figures: RunFigures,
+    ended: bool,
+    events: Iterable[Event],
+) -> Explanation:
+    """Return the explanation of an application whose event log was read."""
+    timeline.end()
+    figures.end(timeline)
+    parts = time_use(timeline)
+    return Explanation(
+        app_name,
+        app_id,
+        timeline.begun_ms,
+        timeline.ended_ms,
+        ended,
+        by_cost(issue_of(event.all_attributes, event.severity.name) for event in events),
+        {part: parts[part] for part in PARTS},
+        critical_path_ms(timeline),
+        estimates(timeline),
+        figures,
+    )
+
+
+def issue_of(attributes: Mapping[str, Any], severity: str = "") -> FoundIssue:
+    """Return what a PerformanceIssueEvent with these attributes tells."""
+    return FoundIssue(
+        kind=str(attributes["issue"]),
+        severity=severity,
+        about=str(attributes.get("subject") or ""),
+        sentence=str(attributes.get("summary") or ""),
+        advice=str(attributes.get("advice") or ""),
+        lost_ms=_number(attributes.get("lostMs")),
+        lost_bytes=_number(attributes.get("lostBytes")),
+        evidence={key: value for key, value in attributes.items() if key not in _OF_AN_ISSUE},
+    )
+
+
+def by_cost(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
+    """Return issues, those that cost most time first, then those that cost most bytes."""
+    return sorted(issues, key=lambda issue: (-(issue.lost_ms or 0), -(issue.lost_bytes or 0), issue.about))
+
+
+def _number(value: Any) -> int | None:
+    return None if value is None else int(value)

@@ -1,0 +1,102 @@
+"""What more or fewer cores would have made of a run: a model, which knows nothing of what cores share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from spark_events.why.application_timeline import Job, Stage, Timeline
+
+_FACTORS = (0.5, 1, 2, 4)
+
+
+class Estimate(NamedTuple):
+    """How long the run would have taken.
+
+    Attributes:
+        cores: with so many; None for as many as there are tasks.
+        time_ms: in ms.
+    """
+
+    cores: int | None
+    time_ms: int
+
+
+def critical_path_ms(timeline: Timeline) -> int:
+    """Return the least time that the run could take with endless cores, in ms.
+
+    It is the time in which no stage ran, and for each job the longest of its chains of stages, each as long
+    as its longest task. Jobs that ran at the same time count once, by the longest of them.
+    """
+    return _time_with(timeline, None)
+
+
+def estimates(timeline: Timeline) -> list[Estimate]:
+    """Return how long the run would have taken with other numbers of cores, endless ones last.
+
+    A stage takes at least as long as its longest task, and as all of its tasks divided by the cores; the time
+    in which no stage ran stays. It is empty where nobody knows how many cores there were.
+    """
+    cores = max((cores for _, cores in timeline.cores), default=0)
+    if not cores or not timeline.jobs:
+        return []
+    counts = sorted({max(1, int(cores * factor)) for factor in _FACTORS})
+    return [Estimate(count, _time_with(timeline, count)) for count in (*counts, None)]
+
+
+def _time_with(timeline: Timeline, cores: int | None) -> int:
+    stages_of: dict[int | None, list[Stage]] = {}
+    for stage in timeline.stages:
+        stages_of.setdefault(stage.job, []).append(stage)
+    whole_ms = timeline.ended_ms - timeline.begun_ms
+    for jobs in _at_the_same_time(timeline.jobs.values()):
+        stages = [stage for job in jobs for stage in stages_of.get(job.id, ())]
+        longest_ms = max(_longest_chain_ms(stages_of.get(job.id, ()), cores) for job in jobs)
+        shared_ms = sum(_run_ms(stage) for stage in stages) // cores if cores else 0
+        whole_ms += max(longest_ms, shared_ms) - _covered_ms(stages)
+    return max(0, whole_ms)
+
+
+def _covered_ms(stages: Iterable[Stage]) -> int:
+    """Return how long at least one of some stages ran."""
+    covered_ms = until_ms = 0
+    for stage in sorted(stages, key=lambda stage: stage.submitted_ms):
+        covered_ms += max(0, stage.ended_ms - max(stage.submitted_ms, until_ms))
+        until_ms = max(until_ms, stage.ended_ms)
+    return covered_ms
+
+
+def _at_the_same_time(jobs: Iterable[Job]) -> Iterator[list[Job]]:
+    """Yield jobs that ran at the same time together."""
+    until_ms, number = 0, 0
+    numbered = []
+    for job in sorted(jobs, key=lambda job: job.begun_ms):
+        if job.begun_ms >= until_ms:
+            number += 1
+        until_ms = max(until_ms, job.ended_ms)
+        numbered.append((number, job))
+    for _, together in groupby(numbered, key=lambda pair: pair[0]):
+        yield [job for _, job in together]
+
+
+def _longest_chain_ms(stages: Sequence[Stage], cores: int | None) -> int:
+    """Return how long the longest chain of stages takes, each of which waits for its parents."""
+    took_ms: dict[int, int] = {}
+    for stage in stages:  # one that is retried takes its time again
+        took_ms[stage.id] = took_ms.get(stage.id, 0) + _stage_ms(stage, cores)
+    parents = {stage.id: stage.parents for stage in stages}
+    until_ms: dict[int, int] = {}
+    for number in sorted(took_ms):  # Spark numbers parents before their children
+        before_ms = max((until_ms.get(parent, 0) for parent in parents[number]), default=0)
+        until_ms[number] = before_ms + took_ms[number]
+    return max(until_ms.values(), default=0)
+
+
+def _stage_ms(stage: Stage, cores: int | None) -> int:
+    longest_ms = stage.tasks.longest_ms if stage.tasks else 0
+    return max(longest_ms, _run_ms(stage) // cores) if cores else longest_ms
+
+
+def _run_ms(stage: Stage) -> int:
+    return stage.tasks.total_ms if stage.tasks else 0

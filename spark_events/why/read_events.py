@@ -1,0 +1,70 @@
+"""Explains applications from stored events: their issues; where the time went is in event logs alone."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spark_events.api.errors import needs_extra
+from spark_events.spark.file_systems import open_file_system
+from spark_events.why.explanation import Explanation, by_cost, issue_of
+from spark_events.why.read_logs import ISSUE_EVENT
+
+_PEEK_BYTES = 4_096
+_STORED_NAME = re.compile(r"\.(parquet|jsonl?(\.(gz|zst))?)$")
+
+
+def stored_events_among(paths: Sequence[str]) -> list[str]:
+    """Return those of some paths at which there are stored events, by their first files; others have logs.
+
+    Raises:
+        ConfigError: a file system cannot be used.
+    """
+    return [path for path in paths if _has_events(path)]
+
+
+def _has_events(path: str) -> bool:
+    file_system, root = open_file_system(path, path)
+    try:
+        names = [root] if file_system.isfile(root) else sorted(file_system.find(root))
+        if not names and any(letter in root for letter in "*?["):
+            names = sorted(file_system.glob(root))
+        if not names:
+            return False
+        with file_system.open(names[0], "rb") as file:
+            begin: bytes = file.read(_PEEK_BYTES)
+    except (OSError, ValueError):
+        return False  # whoever reads it says why it cannot be read
+    if begin.lstrip()[:1] == b"{":
+        return b'"Event"' not in begin.partition(b"\n")[0]
+    return bool(_STORED_NAME.search(names[0]))
+
+
+def explain_events(paths: Sequence[str], app: str | None = None) -> tuple[list[Explanation], list[str]]:
+    """Return the issues of each application that stored events tell of, and what could not be read.
+
+    Raises:
+        ConfigError: there is nothing to read at a path.
+        MissingExtraError: DuckDB is not installed.
+    """
+    with needs_extra("report", "duckdb", "reading stored events"):
+        from spark_events.history.on_duckdb import DuckDb
+
+    database = DuckDb()
+    try:
+        issues: dict[tuple[str, str], dict[str, tuple[int, Mapping[str, Any]]]] = defaultdict(dict)
+        for event_id, time_ms, attributes in database.events_of_name(paths, ISSUE_EVENT):
+            key = (attributes.get("app_name") or "", attributes.get("app_id") or "")
+            if "issue" in attributes and attributes.get("live") != "true" and app in (None, *key):
+                issues[key].setdefault(event_id, (time_ms, attributes))
+    finally:
+        database.close()
+    return [_explanation(*key, list(stored.values())) for key, stored in sorted(issues.items())], []
+
+
+def _explanation(app_name: str, app_id: str, events: Sequence[tuple[int, Mapping[str, Any]]]) -> Explanation:
+    times = [time_ms for time_ms, _ in events]
+    issues = by_cost(issue_of(attributes) for _, attributes in events)
+    return Explanation(app_name, app_id, min(times), max(times), True, issues)

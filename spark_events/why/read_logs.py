@@ -1,0 +1,116 @@
+"""Explains the applications of event logs: replays each, and follows its records besides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from spark_events.api import ApplicationInfo, ConfigError, Event
+from spark_events.listeners.configuration import read_configuration
+from spark_events.listeners.translator import SparkListeners
+from spark_events.runtime.registry import Registry
+from spark_events.sources.assembly import read_checked
+from spark_events.sources.event_log.files import EventLog, LogFiles
+from spark_events.sources.event_log.replay import LogReplay, Tap
+from spark_events.why.application_timeline import Timeline
+from spark_events.why.explanation import Explanation, explain
+from spark_events.why.run_figures import RunFigures
+
+ISSUE_EVENT = "PerformanceIssueEvent"
+
+
+class _FollowedListeners(SparkListeners):
+    """Listeners whose records others take, too."""
+
+    followers: Sequence[Callable[[dict[str, Any]], None]]
+
+    @property
+    def wants_sums(self) -> bool:
+        """Each stage counts, however short it is."""
+        return True
+
+    def on_record(self, record: dict[str, Any], received_ms: int | None = None) -> None:
+        """Handle one record; one that a follower cannot process is counted, as of the listeners."""
+        stumbled = self.stumbled
+        super().on_record(record, received_ms)
+        for take in self.followers:
+            try:
+                take(record)
+            except Exception as error:
+                self._stumble(str(record.get("Event")), error)
+        self.stumbled = min(self.stumbled, stumbled + 1)
+
+
+def explain_logs(
+    paths: Sequence[str],
+    conf: Mapping[str, str],
+    app: str | None = None,
+    on_read: Callable[[int, int], None] = lambda read, size: None,
+) -> tuple[list[Explanation], list[str]]:
+    """Return the explanation of each application in event logs, and what could not be read of them.
+
+    Args:
+        paths: logs, folders or globs.
+        conf: Spark's configuration; its thresholds apply, its reporters do not.
+        app: only applications of this name or id; None for all.
+        on_read: called with how many bytes of how many have been read.
+
+    Raises:
+        ConfigError: the configuration is wrong, or there is nothing at a path.
+    """
+    read_checked(conf)
+    logs = [(files, log) for files in map(LogFiles, paths) for log in files.find()]
+    if not logs:
+        raise ConfigError(f"no event log at {', '.join(paths)}")
+    size, read = sum(log.size for _, log in logs), 0
+    explanations, notes = [], []
+    for files, log in logs:
+        reading = _Reading(files, log, conf)
+        for block in reading.run():
+            read += block
+            on_read(read, size)
+        notes += reading.notes
+        explanation = reading.explanation()
+        if explanation is not None and app in (None, explanation.app_name, explanation.app_id):
+            explanations.append(explanation)
+    return explanations, notes
+
+
+class _Reading:
+    """One log."""
+
+    def __init__(self, files: LogFiles, log: EventLog, conf: Mapping[str, str]) -> None:
+        self._conf = conf
+        self._events: list[Event] = []
+        self._timeline = Timeline()
+        self._figures = RunFigures()
+        self._replay = LogReplay(files, log, self._listeners, self._take_event)
+
+    def run(self) -> Iterator[int]:
+        return self._replay.run()
+
+    @property
+    def notes(self) -> list[str]:
+        """What could not be read; that an application has no end is no fault of the log."""
+        result = self._replay.result
+        skipped = [f"{count} lines skipped: {reason}" for reason, count in result.counts.lost().items()]
+        whole = result.application is not None and not result.unreadable
+        return [f"{result.path}: {note}" for note in (*([] if whole else result.notes), *skipped)]
+
+    def explanation(self) -> Explanation | None:
+        result = self._replay.result
+        if result.application is None:
+            return None
+        name, app_id = result.application.name, result.application.id
+        return explain(name, app_id, self._timeline, self._figures, result.ended, self._events)
+
+    def _listeners(self, application: ApplicationInfo, tap: Tap) -> SparkListeners:
+        configuration = read_configuration(self._conf, application)
+        registry = Registry([], configuration.redactor, tap=tap)
+        listeners = _FollowedListeners(registry, configuration.settings, [])
+        listeners.followers = (self._timeline.take, self._figures.take)
+        return listeners
+
+    def _take_event(self, event: Event) -> None:
+        if event.name == ISSUE_EVENT:
+            self._events.append(event)

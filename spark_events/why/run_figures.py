@@ -1,0 +1,70 @@
+"""What a run read, wrote, and was given: the figures by which two runs of one application are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_events.listeners import spark_records
+from spark_events.listeners.work import SUMS
+from spark_events.why.application_timeline import Timeline
+
+_OF_EACH_RUN = frozenset(
+    (
+        "spark.app.id",
+        "spark.app.startTime",
+        "spark.app.submitTime",
+        "spark.driver.port",
+        "spark.driver.host",
+    )
+)
+
+
+@dataclass(slots=True)
+class RunFigures:
+    """What is known of a run, besides where its time went.
+
+    Attributes:
+        spark_version: empty if unknown.
+        conf: Spark's settings, but for those that differ in each run.
+        sums: over all tasks, by the names of ``work.SUMS``; times in ms and ns, sizes in bytes.
+        counts: ``jobs``, ``stages``, ``tasks``, ``failed tasks`` and ``cores`` (the most at once).
+    """
+
+    spark_version: str = ""
+    conf: dict[str, str] = field(default_factory=dict)
+    sums: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    _of_attempts: dict[tuple[int, int], Mapping[str, Any]] = field(default_factory=dict)
+
+    def take(self, record: Mapping[str, Any]) -> None:
+        """Called with each record, in order."""
+        name = record["Event"]
+        if name == spark_records.STAGE_TASKS:
+            # Its sums grow; the last record of an attempt has them all.
+            self._of_attempts[int(record["Stage ID"]), int(record["Stage Attempt ID"])] = record
+        elif name == spark_records.STAGE_COMPLETED:
+            info = record["Stage Info"]
+            key = int(info["Stage ID"]), int(info.get("Stage Attempt ID") or 0)
+            self._add(self._of_attempts.pop(key, {}))
+        elif name == spark_records.LOG_START:
+            self.spark_version = str(record.get("Spark Version") or "")
+        elif name == spark_records.ENVIRONMENT_UPDATE and not self.conf:
+            properties = record.get("Spark Properties") or {}
+            self.conf = {str(key): str(value) for key, value in properties.items() if key not in _OF_EACH_RUN}
+
+    def end(self, timeline: Timeline) -> None:
+        """Called after the last record."""
+        self.counts["jobs"] = len(timeline.jobs)
+        self.counts["cores"] = max((cores for _, cores in timeline.cores), default=0)
+
+    def _add(self, record: Mapping[str, Any]) -> None:
+        for summed in SUMS:
+            self.sums[summed.name] = self.sums.get(summed.name, 0) + int(record.get(summed.field) or 0)
+        for name, amount in (
+            ("stages", 1),
+            ("tasks", int(record.get("Finished") or 0)),
+            ("failed tasks", int(record.get("Failed") or 0)),
+        ):
+            self.counts[name] = self.counts.get(name, 0) + amount

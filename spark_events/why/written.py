@@ -1,0 +1,68 @@
+"""Explanations as JSON, and as a page of its own: no script, nothing fetched, readable in light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from spark_events.api.errors import needs_extra
+from spark_events.why.comparison import Comparison
+from spark_events.why.explanation import Explanation
+from spark_events.why.time_use import PARTS
+
+
+def as_json(explanations: Sequence[Explanation], compared: Comparison | None = None) -> bytes:
+    """Return all figures: ``applications``, and ``against`` another run; times in ms, sizes in bytes."""
+    against = None
+    if compared is not None:
+        against = {
+            "app_id": compared.other_id,
+            "figures": {row.name: [row.other, row.this] for row in compared.rows},
+            "settings": compared.settings,
+        }
+    applications = [as_values(explanation) for explanation in explanations]
+    return orjson.dumps({"applications": applications, "against": against}, option=orjson.OPT_INDENT_2)
+
+
+def as_values(explanation: Explanation) -> dict[str, Any]:
+    """Return all figures of an application."""
+    return {
+        "app_name": explanation.app_name,
+        "app_id": explanation.app_id,
+        "begun_ms": explanation.begun_ms,
+        "ended_ms": explanation.ended_ms,
+        "ended": explanation.ended,
+        "parts": explanation.parts,
+        "critical_path_ms": explanation.critical_path_ms,
+        "estimates": [estimate._asdict() for estimate in explanation.estimates],
+        "issues": [
+            {
+                "issue": issue.kind,
+                "severity": issue.severity,
+                "about": issue.about,
+                "sentence": issue.sentence,
+                "advice": issue.advice,
+                "lost_ms": issue.lost_ms,
+                "lost_bytes": issue.lost_bytes,
+                "evidence": issue.evidence,
+            }
+            for issue in explanation.issues
+        ],
+    }
+
+
+def page(explanations: Sequence[Explanation], compared: Comparison | None = None) -> str:
+    """Return the page, with all texts escaped.
+
+    Raises:
+        MissingExtraError: jinja2 is not installed.
+    """
+    with needs_extra("report", "jinja2", "an HTML page"):
+        from spark_events.history.page import environment
+    return (
+        environment("spark_events.why")
+        .get_template("why.html.j2")
+        .render(explanations=explanations, meanings=PARTS, compared=compared)
+    )

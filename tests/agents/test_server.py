@@ -1,0 +1,117 @@
+"""``spark-events mcp``, asked by the protocol's own client over standard input and output."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from spark_events.jobs.plan_records import STATEMENT_CREATED, STATEMENT_ENDED
+from tests.support.applications import cli
+from tests.support.slow_log import slow_log
+from tests.support.told_jobs import Told, lineage_record
+
+mcp = pytest.importorskip("mcp.client", reason="the extra mcp is not installed")
+
+
+def ask(folder: Path, options: tuple[str, ...], *calls: tuple[str, dict[str, Any]]) -> list[Any]:
+    """Return the tools of a server, and then its answer to each call: a dict, or an error's text."""
+    from mcp.client.stdio import StdioServerParameters
+
+    command, *arguments = cli("mcp", *options)
+    server = StdioServerParameters(command=command, args=arguments, cwd=folder, env={"PATH": ""})
+
+    async def talk() -> list[Any]:
+        async with mcp.Client(server) as client:
+            listed = await client.list_tools()
+            answers: list[Any] = [{tool.name: tool.annotations.read_only_hint for tool in listed.tools}]
+            for name, values in calls:
+                result = await client.call_tool(name, values)
+                (content,) = result.content
+                answers.append(content.text if result.is_error else json.loads(content.text))
+            return answers
+
+    return anyio.run(talk)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an event log, and the events of its replay."""
+    folder = tmp_path_factory.mktemp("agents")
+    (folder / "app-1").write_bytes(slow_log())
+    reporter = "spark.events.reporter.f"
+    conf = ("--conf", f"{reporter}.factory.class=file_log", "--conf", f"{reporter}.path=stored")
+    subprocess.run(cli("replay", "app-1", *conf), cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+def test_each_tool(folder: Path) -> None:
+    """What it says is what the commands say; all are read-only."""
+    tools, report, recent, failures, why = ask(
+        folder,
+        ("--events", "stored", "--logs", "app-1"),
+        ("report", {"app": "sample"}),
+        ("report", {"since": "1s", "app": "other"}),
+        ("failures", {}),
+        ("why", {}),
+    )
+    assert tools == {"report": True, "failures": True, "why": True}
+    (uptime,) = report["uptime"]
+    assert (uptime["app_name"], uptime["status"]) == ("sample", "FINISHED")
+    assert report["issues"][0]["issue"] == "straggler"
+    assert report["rows"]["issues"] == 1
+    assert recent["rows"] == {
+        "uptime": 0, "checkpoint_sla": 0, "failures": 0, "executors": 0, "issues": 0
+    }  # fmt: skip
+    assert failures == {"failures": [], "rows": 0}
+    # Of the application that a log tells of, stored events say nothing more.
+    (explained,) = why["applications"]
+    assert explained["parts"]["driver alone"] == 50_000
+    assert explained["issues"][0]["lost_ms"] == 79_888
+
+
+def test_of_stored_events_alone(folder: Path) -> None:
+    _, why = ask(folder, ("--events", "stored"), ("why", {"app": "sample"}))
+    (explained,) = why["applications"]
+    assert explained["parts"] is None
+    assert explained["issues"][0]["issue"] == "straggler"
+
+
+def test_lineage(tmp_path: Path) -> None:
+    """Which data feeds which, all of it or by the end of a name."""
+    told = Told(s="file_log", __file_log__path=str(tmp_path / "jobs"))
+    for number, (source, sink) in enumerate((("/d/raw", "/d/orders"), ("/d/orders", "/d/report"))):
+        write = lineage_record(sink, source)
+        told.record(STATEMENT_CREATED, executionId=number, lineage=write)
+        told.record(STATEMENT_ENDED, executionId=number, failure=None)
+    told.close()
+    tools, whole, part = ask(tmp_path, ("--lineage", "jobs"), ("lineage", {}), ("lineage", {"of": "report"}))
+
+    assert tools == {"lineage": True}
+    assert whole["rows"] == 2
+    (flow,) = part["flows"]
+    assert (flow["source"], flow["sink"], flow["status"]) == ("/d/orders", "/d/report", "FINISHED")
+
+
+def test_what_is_wrong(folder: Path) -> None:
+    """An agent reads what to do about it, and the server goes on."""
+    _, since, gone, fine = ask(
+        folder,
+        ("--events", "stored", "--logs", "nowhere"),
+        ("report", {"since": "soon"}),
+        ("why", {}),
+        ("failures", {}),
+    )
+    assert "since: 'soon' is not allowed; expected a duration" in since
+    assert "nowhere: no such file or folder" in gone
+    assert fine["rows"] == 0
+
+
+def test_nothing_to_read(folder: Path) -> None:
+    done = subprocess.run(cli("mcp"), cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "mcp needs something to read: --events, --logs or --lineage" in done.stderr

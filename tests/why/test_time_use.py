@@ -1,0 +1,186 @@
+"""Where the time went, and what cores would change: by hand, and of random applications."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_events.why.application_timeline import Timeline
+from spark_events.why.model import Estimate, critical_path_ms, estimates
+from spark_events.why.time_use import (
+    COMPUTING,
+    DRIVER,
+    GC,
+    PYTHON,
+    SCHEDULING,
+    SHUFFLE,
+    STREAM,
+    UNKNOWN,
+    WAITING,
+    time_use,
+)
+from tests.support import spark_records as r
+from tests.support.measured_tasks import statistics
+from tests.support.spark_records import T0
+
+S = 1_000
+
+
+def completed(
+    stage_id: int,
+    begun_ms: int,
+    ended_ms: int,
+    run_ms: list[int],
+    tasks_ms: tuple[int, int] | None = None,
+    parents: tuple[int, ...] = (),
+    accumulables: tuple[dict[str, Any], ...] = (),
+    **others: Any,
+) -> list[dict[str, Any]]:
+    first_ms, last_ms = tasks_ms or (begun_ms, ended_ms)
+    of_tasks = {**statistics(run_ms, **others), "First Launch": T0 + first_ms, "Last Finish": T0 + last_ms}
+    record = r.stage("Completed", ended_ms, stage_id)
+    record["Stage Info"] |= {
+        "Submission Time": T0 + begun_ms,
+        "Parent IDs": list(parents),
+        "Accumulables": list(accumulables),
+    }
+    return [
+        {**r.stage_tasks(ended_ms, None, 1), "Stage ID": stage_id, "Task Statistics": of_tasks},
+        record,
+    ]
+
+
+def timeline(*records: dict[str, Any]) -> Timeline:
+    happened = Timeline()
+    for record in records:
+        happened.take(record)
+    happened.end()
+    return happened
+
+
+def parts(*records: dict[str, Any]) -> dict[str, int]:
+    return {part: ms for part, ms in time_use(timeline(*records)).items() if ms}
+
+
+def test_each_part() -> None:
+    """100 s: the driver, a wait for executors, tasks that wait for a core, and tasks."""
+    of_tasks = {
+        "JVM_GC_Time": [0, 0, 0, 8 * S],
+        "Fetch_Wait_Time": [0, 0, 0, 4 * S],
+        "Scheduler_Delay": [0, 0, 0, 10 * S],
+    }
+    python = {"Name": "time to run Python workers", "Value": str(12 * S)}
+    stage = completed(0, 20 * S, 80 * S, [10 * S] * 4, (40 * S, 80 * S), accumulables=(python,), **of_tasks)
+    executor = r.executor("Added", 30 * S)
+
+    assert parts(
+        r.application_start(), r.job_start(10 * S), executor, *stage, r.application_end(100 * S)
+    ) == {
+        WAITING: 10 * S,
+        DRIVER: 40 * S,
+        # 40 s of tasks, of which 50 s are known: 10 of scheduling, and 40 of work.
+        SCHEDULING: 10 * S + 8 * S,
+        GC: 6_400,
+        SHUFFLE: 3_200,
+        PYTHON: 9_600,
+        COMPUTING: 12_800,
+    }
+
+
+def test_a_streaming_query_waits() -> None:
+    query = r.query_started(10 * S)
+    job = (r.job_start(30 * S), r.job_end(40 * S))
+    assert parts(r.application_start(), query, *job, r.application_end(100 * S)) == {
+        DRIVER: 20 * S,
+        STREAM: 80 * S,
+    }
+
+
+def test_tasks_that_measured_nothing() -> None:
+    stage = completed(0, 0, 50 * S, [0, 0])
+    assert parts(r.application_start(), *stage, r.application_end(100 * S)) == {
+        UNKNOWN: 50 * S,
+        DRIVER: 50 * S,
+    }
+
+
+_TIME = st.integers(0, 100_000)
+_STAGE = st.tuples(
+    st.integers(0, 5), _TIME, _TIME, _TIME, _TIME, st.lists(st.integers(0, 50_000), min_size=1, max_size=5)
+)
+
+
+@given(
+    st.lists(_STAGE, max_size=8),
+    st.lists(st.tuples(_TIME, st.sampled_from(["Added", "Removed"]), st.sampled_from("12")), max_size=6),
+    st.lists(st.tuples(_TIME, _TIME, st.integers(0, 5)), max_size=5),
+    st.lists(_TIME, max_size=3),
+)
+def test_the_parts_add_up(
+    stages: list[tuple[int, int, int, int, int, list[int]]],
+    executors: list[tuple[int, str, str]],
+    jobs: list[tuple[int, int, int]],
+    queries: list[int],
+) -> None:
+    """Whatever the records say, however little sense they make."""
+    records = [record for begin, event, number in executors for record in [r.executor(event, begin, number)]]
+    for number, (begin, end, stage) in enumerate(jobs):
+        records += [r.job_start(begin, number, (stage,)), r.job_end(end, number)]
+    for stage, begin, end, first, last, run_ms in stages:
+        records += completed(stage, begin, end, run_ms, (first, last))
+    records += [r.query_started(begin, run=str(begin)) for begin in queries]
+    happened = timeline(r.application_start(), *records, r.application_end(100_000))
+    used = time_use(happened)
+
+    assert sum(used.values()) == happened.ended_ms - happened.begun_ms
+    assert min(used.values()) >= 0
+    assert critical_path_ms(happened) >= 0
+    assert all(estimate.time_ms >= 0 for estimate in estimates(happened))
+
+
+def test_cores() -> None:
+    """A job of two stages, one after the other: of 8 tasks of 10 s, and of one of 20 s."""
+    happened = timeline(
+        r.application_start(),
+        r.executor("Added", 0),
+        r.job_start(10 * S, 0, (0, 1)),
+        *completed(0, 10 * S, 30 * S, [10 * S] * 8),
+        *completed(1, 30 * S, 50 * S, [20 * S], parents=(0,)),
+        r.job_end(50 * S),
+        r.application_end(60 * S),
+    )
+    assert estimates(happened) == [
+        Estimate(2, 20 * S + 60 * S),
+        Estimate(4, 20 * S + 40 * S),
+        Estimate(8, 20 * S + 30 * S),
+        Estimate(16, 20 * S + 30 * S),
+        Estimate(None, 20 * S + 30 * S),
+    ]
+    assert critical_path_ms(happened) == 50 * S
+
+
+def test_a_job_whose_stages_nobody_knows() -> None:
+    """Nothing can be said of it, so its time stays."""
+    happened = timeline(
+        r.application_start(), r.job_start(10 * S), r.job_end(50 * S), r.application_end(60 * S)
+    )
+    assert critical_path_ms(happened) == 60 * S
+
+
+def test_jobs_at_the_same_time() -> None:
+    """Two jobs of 20 s share four cores; the longer one is the critical path."""
+    happened = timeline(
+        r.application_start(),
+        r.executor("Added", 0),
+        r.job_start(0, 0, (0,)),
+        r.job_start(0, 1, (1,)),
+        *completed(0, 0, 40 * S, [20 * S] * 4),
+        *completed(1, 0, 40 * S, [20 * S] * 4),
+        r.job_end(40 * S, 0),
+        r.job_end(40 * S, 1),
+        r.application_end(40 * S),
+    )
+    assert critical_path_ms(happened) == 20 * S
+    assert Estimate(4, 40 * S) in estimates(happened)

@@ -1,0 +1,160 @@
+"""``spark-events why``: of event logs and of stored events, on a terminal, as a page and as JSON."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.applications import cli
+from tests.support.browser import browser
+from tests.support.slow_log import MARKUP, slow_log
+
+
+def why(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": "", "COLUMNS": "100"}
+    return subprocess.run(
+        cli("why", *options), cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("why")
+    (folder / "app-1").write_bytes(slow_log())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def done(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Without Java: its ``PATH`` is empty."""
+    done = why(folder, "app-1", "--html", "page.html", "--json", "why.json")
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_on_a_terminal(done: subprocess.CompletedProcess[str]) -> None:
+    assert "sample app-20261118120000-0001: 2 min 20 s from" in done.stdout
+    assert "driver alone" in done.stdout
+    assert f"stage 0.0 ({MARKUP})" in done.stdout
+    assert "1 min 20 s" in done.stdout
+    assert "endless" in done.stdout
+
+
+def test_as_json(done: subprocess.CompletedProcess[str], folder: Path) -> None:
+    (explained,) = json.loads((folder / "why.json").read_text())["applications"]
+    (issue,) = explained["issues"]
+
+    assert explained["ended_ms"] - explained["begun_ms"] == sum(explained["parts"].values()) == 140_000
+    assert explained["parts"]["driver alone"] == 50_000
+    assert explained["critical_path_ms"] == 50_000 + 90_000
+    assert (issue["issue"], issue["severity"]) == ("straggler", "WARN")
+    assert issue["lost_ms"] == 79_888
+    assert issue["evidence"]["task.runTimeMs"] == 90_000
+
+
+def test_of_stored_events(folder: Path) -> None:
+    """Those of a replay have the same issue; where the time went, only the log knows."""
+    reporter = "spark.events.reporter.f"
+    conf = ("--conf", f"{reporter}.factory.class=file_log", "--conf", f"{reporter}.path=stored")
+    subprocess.run(cli("replay", "app-1", *conf), cwd=folder, check=True, capture_output=True)
+    done = why(folder, "stored", "--json", "stored.json")
+    of_log = why(folder, "app-1", "--json", "log.json")
+    (stored,), (logged,) = (
+        json.loads((folder / name).read_text())["applications"] for name in ("stored.json", "log.json")
+    )
+
+    assert (done.returncode, of_log.returncode) == (0, 0), done.stderr
+    assert stored["parts"] is None
+    (mine,), (theirs,) = stored["issues"], logged["issues"]
+    for name in ("issue", "about", "sentence", "advice", "lost_ms", "lost_bytes"):
+        assert mine[name] == theirs[name]
+
+
+def test_against_another_run(folder: Path) -> None:
+    """What has grown, and what was configured otherwise; values of settings may be secrets."""
+    (folder / "before").write_bytes(
+        slow_log((10, 10, 10, 10)).replace(
+            b'"Spark Properties":{', b'"Spark Properties":{"spark.mine":"s3cret",'
+        )
+    )
+    done = why(folder, "app-1", "--against", "before", "--json", "both.json", "--html", "both.html")
+    against = json.loads((folder / "both.json").read_text())["against"]
+
+    assert done.returncode == 0, done.stderr
+    assert against["figures"]["all"] == [60_000, 140_000]
+    assert against["figures"]["run time of tasks"] == [40_000, 120_000]
+    assert against["figures"]["tasks"] == [4, 4]
+    assert against["settings"] == ["spark.mine"]
+    assert "2.33 times" in done.stdout
+    for shown in (done.stdout, (folder / "both.html").read_text()):
+        assert "spark.mine" in shown
+        assert "s3cret" not in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("nowhere",), "nowhere: no such file or folder"),
+        (("app-1", "--app", "other"), "no application named other at app-1"),
+        (("app-1", "app-1", "--against", "app-1"), "--against compares one run with one other; at app-1"),
+        (("app-1", "--html", "no/page.html"), "no/page.html: its folder does not exist"),
+        (
+            ("app-1", "--conf", "spark.events.issue.min.share=2"),
+            "spark.events.issue.min.share: '2' is not allowed",
+        ),
+    ],
+)
+def test_what_is_wrong(folder: Path, options: tuple[str, ...], message: str) -> None:
+    done = why(folder, *options)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+
+
+def test_a_log_that_is_cut_off(folder: Path) -> None:
+    """What there is is shown, and that something is missing is said."""
+    (folder / "cut").write_bytes(slow_log()[:-50])
+    done = why(folder, "cut")
+
+    assert done.returncode == 1
+    assert "its end is missing" in done.stdout
+    assert "cut off at the end of the log" in done.stderr
+    assert "straggler" in done.stdout
+
+
+def test_a_damaged_record(folder: Path) -> None:
+    """It is counted, once, and the rest is shown."""
+    damaged = slow_log().replace(b'"Stage Info":{"Stage ID":0,', b'"Stage Info":{"Stage ID":"?",', 1)
+    assert damaged != slow_log()
+    (folder / "damaged").write_bytes(damaged)
+    done = why(folder, "damaged")
+
+    assert done.returncode == 1
+    assert "1 lines skipped" in " ".join(done.stderr.split())
+    assert "Where the time went" in done.stdout
+
+
+@pytest.fixture(scope="module")
+def page(done: subprocess.CompletedProcess[str], folder: Path) -> Iterator[Any]:
+    with browser() as open_page:
+        yield open_page(folder / "page.html")
+
+
+def test_the_page(page: Any) -> None:
+    """What a person reads off it; a bar is as wide as its share; nothing is fetched or taken as markup."""
+    bars, tracks = page.locator(".bar"), page.locator(".track")
+    widths = [
+        bars.nth(number).bounding_box()["width"] / tracks.nth(number).bounding_box()["width"]
+        for number in range(bars.count())
+    ]
+
+    assert page.inner_text(".about") == f"stage 0.0 ({MARKUP})"
+    assert page.inner_text(".cost") == "1 min 20 s"
+    assert page.locator(".about b").count() == page.locator("script").count() == 0
+    assert page.complaints == []
+    assert page.locator(".part").all_inner_texts()[0] == "50.0 s"
+    assert widths == pytest.approx([50 / 140, 90 / 140], abs=0.01)
