@@ -31,6 +31,8 @@ def default_text(declared: Declared) -> str:
         return ".".join(default.parts)
     if isinstance(default, tuple):
         return ",".join(default)
+    if isinstance(default, bool):
+        return str(default).lower()
     units = {"duration": _TIMES, "size": _SIZES}.get(declared.option.type.name)
     if units is not None and default:
         unit, size = next((unit, size) for unit, size in units if default % size == 0)

@@ -8,6 +8,7 @@ from grafana_foundation_sdk.models import units
 from grafana.source.executors import executors
 from grafana.source.panels import (
     AMBER,
+    APP,
     GREEN,
     LEGEND,
     RED,
@@ -45,7 +46,18 @@ def uptime() -> builders.Dashboard:
     place(board, [status], height=9, width=24)
     place(board, _over_time(), height=8, width=12)
     place(board, executors(), height=8, width=8)
+    place(board, [_lost_time()], height=8, width=24)
     return board
+
+
+def _lost_time() -> builders.Panel:
+    lost = f"sum by (app_name, issue) (increase(spark_application_lost_time_seconds_total{{{APP}}}[1h]))"
+    return lines(
+        "Time lost within an hour",
+        "To performance issues, by kind; the details and what to do are in PerformanceIssueEvents.",
+        [PromQuery(lost, "{{app_name}} {{issue}}")],
+        units.Seconds,
+    )
 
 
 def _over_time() -> list[builders.Panel]:

@@ -30,6 +30,7 @@ EVENTS = (
     "CheckpointOverdueEvent",
     "TableTransactionEvent",
     "ExecutorLostEvent",
+    "PerformanceIssueEvent",
 )
 BUILT_IN = [(kind, name) for kind in KINDS for name in installed(kind.entry_points)]
 

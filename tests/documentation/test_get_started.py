@@ -13,13 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from spark_events.spark.conf import spark_home
 from tests.support.paths import REPO
 from tests.support.requirements import need
-from tests.support.waiting import free_port, wait_until
+from tests.support.waiting import free_port, is_listening, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 PAGES = REPO / "docs" / "get-started"
 PORT = "9249"
+SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
 @dataclass
@@ -156,8 +158,43 @@ def test_the_cells_of_the_notebook(reader: Reader) -> None:
     reader.run_cells(blocks("notebook", free_port()))
 
 
+@pytest.fixture
+def connect_server(java: str, tmp_path: Path) -> Iterator[int]:
+    """A server as a platform runs it, on a free port of loopback."""
+    for package in ("pandas", "pyarrow", "grpc_status"):
+        pytest.importorskip(package)
+    home, port = spark_home(), free_port()
+    assert home is not None
+    conf = {
+        "spark.connect.grpc.binding.port": port,
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.master": "local[2]",
+        "spark.ui.enabled": "false",
+    }
+    options = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
+    command = [f"{home}/bin/spark-submit", "--class", SERVER, *options, "spark-internal"]
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+    with (tmp_path / "server.txt").open("w") as said:
+        server = subprocess.Popen(command, stdout=said, stderr=said, env=environment, cwd=tmp_path)
+    try:
+        wait_until(
+            lambda: server.poll() is None and is_listening("127.0.0.1", port), "the server listens", 120
+        )
+        yield port
+    finally:
+        server.kill()
+        server.wait()
+
+
+@pytest.mark.thorough
+def test_a_client_of_spark_connect(reader: Reader, connect_server: int) -> None:
+    page = blocks("connect", free_port())
+    for block in page:
+        block.text = block.text.replace("sc://localhost", f"sc://localhost:{connect_server}")
+    reader.follow(page)
+
+
 def test_each_page_is_followed() -> None:
-    """But for Spark Connect's, whose server is a fixed port of the machine; its client is short."""
     assert {path.stem for path in PAGES.glob("*.md")} == {
         "index",
         "batch",
