@@ -49,15 +49,21 @@ test: check archive ## Run all checks and tests (about 20 min on two cores); wha
 soak: archive ## Run what guards against rarities (over an hour): long outages, fifty killed drivers, all races and TPC queries
 	$(BIN)/python $(PYTEST) -m 'soak or thorough' $(PYTEST_ARGS)
 
+# What depends on the version of Spark.
+DEPLOYMENTS35 := test_a_new_query_starts_clean_and_tells_of_itself_in_each_row \
+  test_another_configuration_goes_on_from_a_savepoint test_a_stopped_query_goes_on_from_where_it_was \
+  test_a_query_that_fails_is_restarted_and_stops_no_other test_a_stop_waits_for_the_micro_batch
+
 smoke35: setup35 ## Run the live tests on PySpark 3.5 (10 min)
 	@$(MAKE) --no-print-directory archive VENV=.venv-3.5
-	.venv-3.5/bin/python -m pytest tests/integration/test_live.py \
-	  tests/integration/test_process_end.py tests/integration/test_same_events.py \
-	  tests/integration/test_executors.py \
-	  tests/history/test_store.py::test_another_sla_and_a_window \
+	.venv-3.5/bin/python -m pytest tests/integration/test_live.py tests/integration/test_same_events.py \
+	  tests/integration/test_process_end.py::test_end tests/integration/test_process_end.py::test_signal \
+	  tests/integration/test_executors.py tests/integration/test_issues.py \
+	  tests/history/test_against_oracle.py::test_spark_and_duckdb_make_the_same_tables \
 	  tests/lineage/test_job_events.py \
 	  tests/ctas/test_session_tables.py tests/ctas/test_hive.py \
-	  tests/sql_runner/test_queries.py tests/sql_runner/test_deployments.py $(PYTEST_ARGS)
+	  tests/sql_runner/test_queries.py \
+	  $(addprefix tests/sql_runner/test_deployments.py::,$(DEPLOYMENTS35)) $(PYTEST_ARGS)
 
 connectors: setup41 ## Run the tests of Delta, Iceberg, Kafka and PostgreSQL on PySpark 4.1 (10 min)
 	@$(MAKE) --no-print-directory archive VENV=.venv-4.1
@@ -66,11 +72,12 @@ connectors: setup41 ## Run the tests of Delta, Iceberg, Kafka and PostgreSQL on 
 	.venv-4.1/bin/python -m pytest tests/sql_runner/test_connectors.py tests/lineage/test_connectors.py \
 	  tests/ctas/test_connectors.py tests/ctas/test_crashes.py -k 'connectors or delta' $(PYTEST_ARGS)
 
-check: $(READY) ## Lint, types, direction of imports, spelling
+check: $(READY) ## Lint, types, direction of imports, spelling and prose
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/codespell
+	$(BIN)/python -m docs.prose
 	$(BIN)/lint-imports --no-cache > $(VENV)/imports.log || { cat $(VENV)/imports.log; exit 1; }
 
 format: $(READY) ## Format the code

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from spark_events.spark.java_runtime import ensure_java
-from tests.support import quick_java, workers
+from tests.support import quick_java, time_limit, workers
 from tests.support.collector import Collector
 from tests.support.demo_run import DemoRun, run_demo
 from tests.support.pki import Pki
@@ -32,6 +32,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if "java" in getattr(item, "fixturenames", ()):
         item.add_marker("spark")
     workers.group(item)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    time_limit.shuffle(items)
+
+
+def pytest_runtest_setup() -> None:
+    time_limit.skip_if_over()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -47,8 +47,8 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
         _check_reporter(setup, connect, reporters, problems)
     if not configuration.setups and not problems:
         problems.append(
-            f"no reporter is configured; set {EVENTS.prefix}<name>.{FACTORY.name}, as the file "
-            "conf/spark-defaults.conf does (see spark-events paths)"
+            f"no reporter is configured; set {EVENTS.prefix}<name>.{FACTORY.name}, as in "
+            "conf/spark-defaults.conf (see spark-events paths)"
         )
     settings = configuration.settings
     missing = missing_lines(conf, settings.sink_ports, settings.sink_token)

@@ -23,9 +23,9 @@ def row_count(least: int = 1, most: int | None = None) -> Check:
     def check(data: Any, written: Written) -> str | None:
         rows = data.count() if written.rows is None else written.rows
         if rows < least:
-            return f"{rows} rows were written, and at least {least} are expected"
+            return f"{rows} rows were written; expected at least {least}"
         if most is not None and rows > most:
-            return f"{rows} rows were written, and at most {most} are expected"
+            return f"{rows} rows were written; expected at most {most}"
         return None
 
     return check
@@ -40,7 +40,7 @@ def each_row(predicate: str) -> Check:
 
     def check(data: Any, written: Written) -> str | None:
         broken = data.where(f"NOT ({predicate})").count()
-        return f"{broken} rows break {predicate!r}" if broken else None
+        return f"{broken} rows violate {predicate!r}" if broken else None
 
     return check
 

@@ -56,8 +56,8 @@ class StatementExecution:
         has_heard_all = self._tasks.awaitEvents(self._stragglers_ms)
         if not self._tasks.awaitEnd(self._stragglers_ms) or not has_heard_all:
             logger.warning(
-                "tasks of a statement that failed still run after %d ms; what they leave is removed by "
-                "the next statement, or by spark-events ctas recover",
+                "tasks of a failed statement are still running after %d ms; the next statement, or "
+                "spark-events ctas recover, removes what they leave behind",
                 self._stragglers_ms,
             )
 

@@ -24,8 +24,8 @@ class FilesPublisher(SessionPublisher):
     def level(self, definition: TableDefinition, previous: Mapping[str, Any] | None) -> Level:
         if not definition.fields["is_files"]:
             raise NotAtomicError(
-                f"format {definition.fields['provider']!r} is no format of files, so Spark's session catalog "
-                "cannot publish it at once; for a database, configure a JDBC catalog and create it there"
+                f"format {definition.fields['provider']!r} is not a file format, so Spark's session catalog "
+                "cannot publish it atomically; for a database, configure a JDBC catalog and create it there"
             )
         super().level(definition, previous)
         if previous is None or not self._in_hive:

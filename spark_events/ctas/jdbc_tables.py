@@ -44,8 +44,8 @@ class JdbcPublisher(Publisher):
         if not url.startswith(tuple(_TRANSACTIONAL)):
             kind = ":".join(url.split(":")[:2])
             raise NotAtomicError(
-                f"{definition.path}: a table is published by a transaction that renames it, which is known "
-                f"to work for {' and '.join(_TRANSACTIONAL.values())}, and not for {kind}; use spark.sql, "
+                f"{definition.path}: publishing renames the table in a transaction, which is known "
+                f"to work for {' and '.join(_TRANSACTIONAL.values())}, but not for {kind}; use spark.sql "
                 "or another catalog"
             )
         return Level.TRANSACTIONAL
@@ -67,9 +67,7 @@ class JdbcPublisher(Publisher):
         path, previous = transaction.path, transaction.previous
         database = self._database(path.catalog)
         if not database.exists(path.database, transaction.hidden_name):
-            raise CtasError(
-                f"{path}: what was written for it, {transaction.hidden_name}, is not there any more"
-            )
+            raise CtasError(f"{path}: its new data, in table {transaction.hidden_name}, no longer exists")
         is_there = database.exists(path.database, path.name)
         if previous is not None:
             if not is_there:

@@ -60,8 +60,8 @@ class TransactionJournal:
         except Py4JJavaError as error:
             self.let_go(transaction)
             raise JournalError(
-                f"the journal at {self.folder} cannot be written to ({error.java_exception.toString()}): "
-                "set spark.events.ctas.journal.dir to a folder that can"
+                f"cannot write to the journal at {self.folder} ({error.java_exception.toString()}): "
+                "set spark.events.ctas.journal.dir to a folder that Spark can write to"
             ) from error
 
     def let_go(self, transaction: Transaction) -> None:
@@ -91,8 +91,8 @@ class TransactionJournal:
         if not self._append(following):
             winner = self.read(transaction.txid)
             raise FencedError(
-                f"transaction {transaction.txid} of {transaction.path} was ended by {winner.owner}, which "
-                f"found its driver silent for longer than spark.events.ctas.lease "
+                f"transaction {transaction.txid} of {transaction.path} was ended by {winner.owner}, "
+                f"because its driver was silent for longer than spark.events.ctas.lease "
                 f"({self._settings.lease_ms} ms): it is {winner.state.value}"
             )
         if state.terminal:
@@ -157,7 +157,7 @@ class TransactionJournal:
         while not self._try_lock(transaction, end):
             if time.monotonic() > deadline:
                 raise CommitConflictError(
-                    f"{transaction.path} is being committed to by another transaction for longer than "
+                    f"another transaction has been committing to {transaction.path} for longer than "
                     f"spark.events.ctas.lock.timeout ({self._settings.lock_timeout_ms} ms); nothing was "
                     "changed, run the statement again"
                 )

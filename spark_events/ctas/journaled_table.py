@@ -156,7 +156,7 @@ class JournaledTable(TwoPhaseCatalogTable):
         try:
             self.commit()
         except (AnalysisException, CtasError) as error:
-            logger.warning("%s cannot be committed any more: %s", self.transaction.path, first_line(error))
+            logger.warning("%s can no longer be committed: %s", self.transaction.path, first_line(error))
             self.abort(first_line(error))
 
     def collect(self) -> None:
@@ -167,16 +167,16 @@ class JournaledTable(TwoPhaseCatalogTable):
             self._advance(State.COMMITTED, collect_after_ms=0)
 
     def _publish(self) -> bool:
-        """Publish the table; return False if IF NOT EXISTS finds an existing one."""
+        """Publish the table; return False if ``IF NOT EXISTS`` finds an existing one."""
         try:
             self._publisher.publish(self.transaction)
         except Exception as error:
             if not self._publisher.is_published(self.transaction):
                 if _exists_already(error) and self.transaction.purpose is Purpose.CREATE_IF_NOT_EXISTS:
-                    self.abort("there was such a table when it was to be committed")
+                    self.abort("the table already existed when the commit began")
                     return False
                 raise
-            logger.warning("%s is there, although %s", self.transaction.path, first_line(error))
+            logger.warning("%s is published, despite %s", self.transaction.path, first_line(error))
         return True
 
     def _finish(self) -> None:
@@ -191,8 +191,8 @@ class JournaledTable(TwoPhaseCatalogTable):
             reached("after_committed")
         except Exception as error:
             logger.warning(
-                "%s is there and whole, but not all is finished: %s; "
-                "the next statement, or spark-events ctas recover, does the rest",
+                "%s is published and complete, but its cleanup failed: %s; "
+                "the next statement, or spark-events ctas recover, finishes it",
                 self.transaction.path,
                 first_line(error),
             )
@@ -221,7 +221,7 @@ class JournaledTable(TwoPhaseCatalogTable):
             self._context.post(orjson.dumps(transition).decode())
         except Exception as error:
             logger.warning(
-                "listeners were not told that %s is %s: %s", transaction.path, transaction.state.value, error
+                "could not tell listeners that %s is %s: %s", transaction.path, transaction.state.value, error
             )
 
 

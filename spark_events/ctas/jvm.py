@@ -34,8 +34,8 @@ def entry_of(spark: Any) -> Any:
     """
     if getattr(spark, "_jsparkSession", None) is None:
         raise CtasError(
-            "an atomic CREATE TABLE AS SELECT needs a SparkSession with a driver in reach; Spark Connect's "
-            "has none: run the statement in the driver, or in a job that spark-submit starts"
+            "an atomic CREATE TABLE AS SELECT needs a SparkSession in the driver's process, not one "
+            "of Spark Connect: run the statement in the driver, or in a job that spark-submit starts"
         )
     gateway = spark.sparkContext._gateway
     return new(gateway, _JAVA.load(gateway.jvm, "Entry"), spark._jsparkSession)

@@ -60,8 +60,8 @@ class Lifecycle:
         """Make the table; whatever happens, it ends up complete, or as it was before.
 
         Returns:
-            How much was written, and whether this transaction made the table: False if IF NOT EXISTS found
-            that somebody else was faster.
+            How much was written, and whether this transaction made the table: False if ``IF NOT EXISTS``
+            found that somebody else was faster.
         """
         try:
             for hook in (self._table_hook, *self._hooks):
@@ -85,7 +85,7 @@ class Lifecycle:
                 try:
                     hook.on_canceled(self._job_id) if is_cancelled else hook.on_failed(self._job_id, error)
                 except Exception:
-                    logger.exception("%s raised while a statement was ended", type(hook).__name__)
+                    logger.exception("%s raised while a statement was ending", type(hook).__name__)
 
     def _report_commit(self) -> None:
         for hook in self._hooks:
@@ -107,11 +107,11 @@ def _check_level(transaction: Transaction, require: str | Level) -> None:
     if is_atomic if required == _ATOMIC else required == level.value:
         return
     reason = (
-        "its name is free for a moment while it is replaced"
+        "for a moment during the replacement, no table has its name"
         if has_gap
-        else "that is all that its catalog can do"
+        else "its catalog supports no other level"
     )
     raise NotAtomicError(
-        f"{transaction.path} can be made at level {level.value!r}, and require={required!r} demands another: "
-        f"{reason}. Nothing was run"
+        f"{transaction.path} can only be created at level {level.value!r}, but require={required!r}: "
+        f"{reason}; nothing was run"
     )

@@ -53,12 +53,14 @@ class NativePublisher(Publisher):
     def read(self, transaction: Transaction) -> Any:
         raise NotAtomicError(
             f"{transaction.path}: its catalog writes and publishes in one step, so nothing can be checked in "
-            "between; leave the checks out, or make the table in the session catalog"
+            "between; leave out the checks, or create the table in the session catalog"
         )
 
     def publish(self, transaction: Transaction) -> None:
         if not self.is_published(transaction):
-            raise CtasError(f"{transaction.path}: its catalog does not have the table of {transaction.txid}")
+            raise CtasError(
+                f"{transaction.path}: its catalog does not have the table of transaction {transaction.txid}"
+            )
 
     def is_published(self, transaction: Transaction) -> bool:
         if transaction.level is Level.RECOVERABLE and transaction.state in (State.INTENT, State.ABORTING):
@@ -84,10 +86,14 @@ class NativePublisher(Publisher):
             return
         log = self._storage.list(f"{folder}/{_DELTA_LOG}")
         if any(name.endswith(".json") for name in log):
-            logger.warning("%s has a table of Delta in it, so its files stay: %s", folder, transaction.txid)
+            logger.warning(
+                "%s contains a Delta table, so the files of transaction %s stay", folder, transaction.txid
+            )
             return
         if self._storage.newest(folder) > transaction.at_ms:
-            logger.warning("%s was written to since %s ended, so its files stay", folder, transaction.txid)
+            logger.warning(
+                "%s was written to after transaction %s ended, so its files stay", folder, transaction.txid
+            )
             return
         self._storage.delete(folder)
 

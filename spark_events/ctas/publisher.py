@@ -91,13 +91,13 @@ class Publisher(abc.ABC):
 
 def dropped_meanwhile(path: TablePath) -> CommitConflictError:
     """Return the error for a table that was to be replaced and is gone."""
-    return CommitConflictError(f"{path} was dropped while its replacement was written; it stays so")
+    return CommitConflictError(f"{path} was dropped while its replacement was written; it stays dropped")
 
 
 def replaced_meanwhile(path: TablePath, winner: str = "") -> CommitConflictError:
     """Return the error for a table that somebody else has replaced."""
     by = f", by {winner}" if winner else ""
     return CommitConflictError(
-        f"{path} was replaced while this replacement was written{by}; the first one stays. Run the "
-        "statement again if it should win"
+        f"{path} was replaced while this replacement was written{by}; the first one stays; run the "
+        "statement again to replace it"
     )

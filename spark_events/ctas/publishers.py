@@ -31,5 +31,7 @@ def publisher_name(definition: TableDefinition) -> str:
     if kind == "v2":
         return "jdbc" if definition.fields["catalog_class"].endswith(_JDBC_CATALOG) else "native"
     if kind not in ("files", "hive"):
-        raise CtasError(f"Spark makes {kind} of the statement, which is no CREATE TABLE AS SELECT known here")
+        raise CtasError(
+            f"Spark parses the statement as {kind}, which is not a supported CREATE TABLE AS SELECT"
+        )
     return kind

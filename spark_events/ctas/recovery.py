@@ -83,7 +83,7 @@ class Recovered:
 
 
 _IGNORE = RecoveryDecision(RecoveryAction.IGNORE)
-_RESUMABLE = "its statement, run again, goes on from its checkpoint; given its id, it is rolled back"
+_RESUMABLE = "run its statement again to continue from its checkpoint, or pass its id to roll it back"
 
 
 def decide(
@@ -114,7 +114,7 @@ def consider_catalog(
     """
     if decision.action is RecoveryAction.COLLECT:
         if catalog is CatalogStatus.ELSEWHERE:
-            reason = "the files of the table before stay: its catalog is not in reach"
+            reason = "the files of the previous table stay: its catalog is out of reach"
             return RecoveryDecision(RecoveryAction.LEAVE, reason)
         return decision
     if catalog is CatalogStatus.LOST:
@@ -124,7 +124,7 @@ def consider_catalog(
         return RecoveryDecision(
             RecoveryAction.LEAVE,
             f"its catalog {transaction.path.catalog!r} ({transaction.catalog_id or 'unknown'}) is not "
-            "one of this session's: recover it with the configuration of the application that began it",
+            "one of this session's: recover it with the configuration of the application that started it",
         )
     return decision
 
@@ -133,7 +133,9 @@ def note_on(transaction: Transaction, owner: OwnerStatus) -> str:
     """Return a remark for people on a transaction, in addition to its state; empty if there is none."""
     if transaction.state.terminal:
         return (
-            "the files before wait for their readers" if transaction.collect_after_ms else transaction.reason
+            "the files of the previous table stay for their readers"
+            if transaction.collect_after_ms
+            else transaction.reason
         )
     if owner is OwnerStatus.GONE:
         return "its owner is gone: recover ends it"

@@ -26,7 +26,7 @@ class CtasResult:
 
     Attributes:
         table: the table's full name.
-        created: whether this statement created it: False if IF NOT EXISTS found an existing one.
+        created: whether this statement created it: False if ``IF NOT EXISTS`` found an existing one.
         replaced: whether it replaced another table.
         level: how it was made atomic; None if nothing was done.
         txid: the transaction's id, which is also in the table's properties; empty if there was none.
@@ -46,7 +46,7 @@ class CtasResult:
 
     def __str__(self) -> str:
         if not self.created:
-            return f"{self.table} was there already"
+            return f"{self.table} already existed"
         rows = "" if self.rows is None else f" with {self.rows} rows"
         level = self.level.value if self.level else ""
         done = "replaced" if self.replaced else "created"

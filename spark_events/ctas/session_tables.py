@@ -86,8 +86,8 @@ class SessionPublisher(Publisher):
     def discard(self, transaction: Transaction) -> None:
         if self.is_published(transaction):
             raise CtasError(
-                f"a table has the files of transaction {transaction.txid}, so they are not removed; "
-                "spark-events ctas recover ends it"
+                f"a table uses the files of transaction {transaction.txid}, so they are not removed; "
+                "spark-events ctas recover ends the transaction"
             )
         if self._in_hive and self._tables.hasDatabase(transaction.path.database):
             self._tables.drop(transaction.path.database, transaction.hidden_name)
@@ -183,25 +183,25 @@ class SessionPublisher(Publisher):
     def _check_location(self, location: str, previous: Mapping[str, Any] | None) -> None:
         if not self._storage.renames(location):
             raise NotAtomicError(
-                f"LOCATION {location!r}: its file system cannot rename a folder in one step, so the table "
-                "could not be all or nothing; leave LOCATION out, and it gets a folder of its own"
+                f"LOCATION {location!r}: its file system cannot rename a folder atomically, so it cannot "
+                "publish the table atomically; leave out LOCATION, and the table gets a folder of its own"
             )
         if previous is not None and previous["location"] == self._storage.qualified(location):
             raise NotAtomicError(
-                f"LOCATION {location!r} is where the table that is to be replaced has its files: both cannot "
-                "be there at once; leave LOCATION out, or name another folder"
+                f"LOCATION {location!r} has the files of the table to replace, and both tables cannot be "
+                "there at once; leave out LOCATION, or name another folder"
             )
         if not self._storage.isEmpty(location):
             raise CtasError(
-                f"LOCATION {location!r} has files in it, which are not touched; "
-                "name a folder that is empty or not there yet"
+                f"LOCATION {location!r} is not empty, and its files are not touched; "
+                "name an empty or a new folder"
             )
 
     def _move_to_location(self, transaction: Transaction) -> None:
         if not self._storage.isEmpty(transaction.location):
             raise CommitConflictError(
-                f"LOCATION {transaction.location!r} got files while the table was written; they are not "
-                "touched, and the table is not published"
+                f"files appeared in LOCATION {transaction.location!r} while the table was written; they are "
+                "not touched, and the table is not published"
             )
         self._storage.rename(transaction.stage, transaction.location)
 
@@ -212,8 +212,8 @@ class SessionPublisher(Publisher):
             raise CtasError(
                 f"{transaction.location} has {files} files of {size} bytes, and transaction "
                 f"{transaction.txid} wrote {transaction.written.get('files')} of "
-                f"{transaction.written.get('bytes')}: somebody else writes there, so nothing of it is "
-                "deleted; remove what is not wanted by hand"
+                f"{transaction.written.get('bytes')}: another writer uses the folder, so nothing "
+                "in it is deleted; remove unwanted files by hand"
             )
         self._storage.rename(transaction.location, transaction.stage)
 

@@ -21,7 +21,7 @@ class CtasSettings:
         PREFIX + "journal.dir",
         types.STRING,
         None,
-        "Folder of the transaction journal, on any file system that Hadoop knows.",
+        "Folder of the transaction journal, on any Hadoop file system.",
         default_text="`.ctas` in the warehouse",
         example="hdfs://namenode/warehouse/.ctas",
     )

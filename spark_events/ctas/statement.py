@@ -38,8 +38,8 @@ def parse(entry: Any, text: str, data: Any = None) -> TableDefinition:
     if statement is None:
         shown = " ".join(text.split())[:60]
         raise CtasError(
-            f"{shown!r} is no CREATE [OR REPLACE] TABLE [IF NOT EXISTS] … AS SELECT …; "
-            "spark.sql runs all other statements"
+            f"{shown!r} is not a CREATE [OR REPLACE] TABLE [IF NOT EXISTS] … AS SELECT …; "
+            "use spark.sql for other statements"
         )
     fields = orjson.loads(statement.describe())
     path = TablePath(fields["catalog"], fields["database"], fields["table"])

@@ -30,8 +30,8 @@ class BoundedStream:
         if not any(trigger.get(name) for name in _BOUNDED):
             shown = ", ".join(f"{name}={value!r}" for name, value in trigger.items()) or "none"
             raise NotAtomicError(
-                f"the rows come of a stream whose trigger ({shown}) has no end, so there is no moment at "
-                'which its table is whole; give trigger={"availableNow": True} for what there is now, or use '
+                f"the rows come from a stream whose trigger ({shown}) never ends, so the table is never "
+                'complete; give trigger={"availableNow": True} for the data available now, or use '
                 "writeStream.toTable for a table that grows"
             )
         self._data = data
@@ -105,12 +105,12 @@ def refuse_stream(definition: TableDefinition, stream: BoundedStream | None) -> 
     if stream is None:
         if fields.get("is_streaming"):
             raise NotAtomicError(
-                f"{definition.path}: its query reads a stream, which SQL cannot give an end; use "
+                f"{definition.path}: its query reads a stream, which has no end in SQL; use "
                 'spark_events.ctas.create_table_as(data, table, trigger={"availableNow": True})'
             )
         return
     if fields["kind"] != "files" or fields.get("buckets") or fields.get("location"):
         raise NotAtomicError(
-            f"{definition.path}: a stream makes tables of files in a folder of their own, without buckets; "
-            "leave LOCATION and buckets out, and name a table of the session catalog and a format of files"
+            f"{definition.path}: a stream can only create a table of files in a folder of its own, without "
+            "buckets; leave out LOCATION and buckets; name a table of the session catalog and a file format"
         )

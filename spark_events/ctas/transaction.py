@@ -180,7 +180,7 @@ class Transaction:
                 }
             )
         except (KeyError, TypeError) as error:
-            raise ValueError(f"no transaction: {error!r}") from error
+            raise ValueError(f"not a transaction: {error!r}") from error
 
 
 _NAMES = frozenset(attribute.name for attribute in fields(Transaction))

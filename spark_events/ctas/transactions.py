@@ -84,8 +84,8 @@ class Transactions:
         level = publisher.level(table, previous)
         if is_streaming and level not in (Level.POINTER, Level.RENAME):
             raise NotAtomicError(
-                f"{path}: a stream writes files, and catalog {path.catalog!r} does not take files that are "
-                "there; name a table of the session catalog"
+                f"{path}: a stream writes files, and catalog {path.catalog!r} cannot adopt existing "
+                "files; name a table of the session catalog"
             )
         transaction = self._new_transaction(publisher, path, table, level, previous, is_streaming)
         return self._table(transaction, table.statement)
@@ -151,10 +151,10 @@ class Transactions:
         transaction = self.journal.read(txid)
         if transaction.state is State.COMMITTED:
             raise JournalError(
-                f"transaction {txid} is committed: {transaction.path} is there; drop it instead"
+                f"transaction {txid} is committed, and {transaction.path} exists; drop the table instead"
             )
         outcome = self._recover(transaction, RecoveryRequest.FORCED)
-        return outcome or Recovered(transaction, "was aborted already")
+        return outcome or Recovered(transaction, "was already aborted")
 
     def sweep(self) -> None:
         """End what can be ended before a statement begins; log what cannot."""
@@ -163,7 +163,7 @@ class Transactions:
                 log = logger.warning if recovered.failed else logger.info
                 log("%s (%s): %s", recovered.transaction.path, recovered.transaction.txid, recovered.done)
         except Exception as error:
-            logger.warning("transactions that were left could not be ended: %s", first_line(error))
+            logger.warning("could not end transactions that other drivers left: %s", first_line(error))
 
     def collect_later(self, transaction: Transaction) -> None:
         """Remove what a commit left for readers once their time is over, if the driver lives that long."""
@@ -174,7 +174,11 @@ class Transactions:
             try:
                 self.recover([transaction.txid])
             except Exception as error:  # the driver may have ended, or another process was faster
-                logger.debug("what %s has left is removed later: %s", transaction.txid, first_line(error))
+                logger.debug(
+                    "what transaction %s left behind is removed later: %s",
+                    transaction.txid,
+                    first_line(error),
+                )
 
         timer = threading.Timer(max(0, transaction.collect_after_ms - now_ms()) / 1000, collect)
         timer.name = "spark-events-ctas-collect"
@@ -192,7 +196,7 @@ class Transactions:
                 return Recovered(transaction, decision.reason)
             case RecoveryAction.COLLECT:
                 table.collect()
-                return Recovered(table.transaction, "the table before was removed")
+                return Recovered(table.transaction, "the previous table was removed")
             case RecoveryAction.ROLL_BACK:
                 table.abort(decision.reason)
             case RecoveryAction.RESOLVE:

@@ -92,7 +92,7 @@ class TwoPhaseCatalogTable(abc.ABC):
         """Publish the table. Calling it again changes nothing.
 
         Returns:
-            Whether this transaction published it: False if IF NOT EXISTS found that somebody else was
+            Whether this transaction published it: False if ``IF NOT EXISTS`` found that somebody else was
             faster.
 
         Raises:

@@ -77,10 +77,10 @@ class DataFlow:
             return matches[0]
         if matches:
             several = ", ".join(sorted(key if isinstance(key, str) else " ".join(key) for key in matches))
-            raise ConfigError(f"--of {name}: more than one: {several}")
+            raise ConfigError(f"--of {name}: more than one match: {several}")
         close = difflib.get_close_matches(name, [*self.titles.values(), *jobs], n=3, cutoff=0.4)
-        hint = f"did you mean {', '.join(close)}?" if close else f"there are {len(self.titles)} others"
-        raise ConfigError(f"--of {name}: no job reads or writes it, and none is called so; {hint}")
+        hint = f"did you mean {', '.join(close)}?" if close else f"{len(self.titles)} other names are known"
+        raise ConfigError(f"--of {name}: no job has this name, and none reads or writes it; {hint}")
 
     def sources_of(self, data: DataKey) -> list[tuple[DataKey, list[Flow]]]:
         """Return what feeds some data, and through which jobs."""

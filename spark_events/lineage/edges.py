@@ -73,7 +73,7 @@ def add_lineage_edges(spark: Any, *edges: LineageEdge, replace: bool = True) -> 
 def _demand_vertices(edge: object) -> None:
     if not isinstance(edge, LineageEdge):
         raise TypeError(
-            f"add_lineage_edges takes edges, such as TableLineageEdge(source, sink), and not a "
+            f"add_lineage_edges takes edges, such as TableLineageEdge(source, sink), not a "
             f"{type(edge).__name__}"
         )
     for name, vertex in (("source", edge.source), ("sink", edge.sink)):

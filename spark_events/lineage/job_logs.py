@@ -79,13 +79,13 @@ def _add(event: LoggedEvent, graph: DataFlow, flows_of_job: list[Flow]) -> None:
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         if not path.exists():
-            raise ConfigError(f"{path}: is not there")
+            raise ConfigError(f"{path}: no such file or folder")
         below = [path] if path.is_file() else path.rglob(_PATTERN)
         files = sorted(below, key=lambda file: file.stat().st_mtime_ns)
         if not files:
             raise ConfigError(
-                f"{path}: no file log of jobs below it ({_PATTERN}); a job status listener of the type "
-                "file_log writes them"
+                f"{path}: no file log of jobs in this folder ({_PATTERN}); a job status listener of the "
+                "type file_log writes one"
             )
         yield from files
 
@@ -156,11 +156,11 @@ def _columns(relation: RelationJson) -> dict[str, list[str]]:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{type(value).__name__}, no text")
+        raise TypeError(f"{type(value).__name__}, not a string")
     return value
 
 
 def _place(value: object) -> int:
     if not isinstance(value, int):
-        raise TypeError(f"{type(value).__name__}, no number")
+        raise TypeError(f"{type(value).__name__}, not a number")
     return value

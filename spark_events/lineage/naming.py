@@ -42,7 +42,7 @@ def of_path(uri: str) -> Name:
 
 
 def of_paths(uris: Iterable[str]) -> list[Name]:
-    """Return the names of several paths; if there are very many, only that of their common folder."""
+    """Return the names of several paths; if there are many, only that of their common folder."""
     names = list(dict.fromkeys(of_path(uri) for uri in uris))
     if len(names) <= _MOST_PATHS:
         return names

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-NO_COLUMNS = "from an event log, which does not say which columns make which"
+NO_COLUMNS = "read from an event log, which has no lineage of columns"
 _INSERT = re.compile(
     r"InsertIntoHadoopFsRelationCommand (?P<path>.+?), (?:Map\([^)]*\), )?(?:true|false), "
     r"(?:\[[^\]]*\], )?(?P<format>\w+), .*?"

@@ -25,7 +25,7 @@ def lineage_of(spark: Any, statement: Any) -> LineageGraph:
     """
     java_session = getattr(spark, "_jsparkSession", None)
     if java_session is None:
-        raise TypeError("lineage_of needs a SparkSession with a driver in reach; Spark Connect's has none")
+        raise TypeError("lineage_of needs a SparkSession in the driver's process, not one of Spark Connect")
     if isinstance(statement, str):
         state = java_session.sessionState()
         skip = spark._jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()

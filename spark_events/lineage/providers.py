@@ -45,5 +45,5 @@ def provided(identity: Mapping[str, object], is_sink: bool) -> LineageVertex | N
     try:
         return provider.lineage_vertex(options if isinstance(options, Mapping) else {}, is_sink)
     except Exception:
-        logger.exception("the lineage provider of %r cannot say what it reads or writes", identity["format"])
+        logger.exception("the lineage provider of %r raised an error", identity["format"])
         return None

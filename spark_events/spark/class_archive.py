@@ -79,7 +79,7 @@ def options_for_command() -> str:
             return options_with(archive)
         _make_in_background(archive)
     except OSError as error:
-        _LOG.debug("no archive of classes in %s: %s", folder, error)
+        _LOG.debug("could not create the class archive in %s: %s", folder, error)
     return ""
 
 

@@ -14,9 +14,8 @@ from typing import Any
 from spark_events.runtime.log_once import logger
 from spark_events.sources.attach import attach
 from spark_events.sources.driver.process_exit import INTERRUPTED, PROCESS_EXIT, ExitMark, exit_code_of
+from spark_events.submit.spark_submit import USERS_PYTHON
 
-USERS_PYTHON = "SPARK_EVENTS_DRIVER_PYTHON"
-"""The variable that says which interpreter the user asked for."""
 _marks: dict[Any, ExitMark] = {}
 
 
@@ -71,7 +70,7 @@ def attach_to_each_context() -> None:
             attach(self)
             _marks[self] = ExitMark(self)
         except Exception:
-            logger.exception("spark-events could not attach; the application goes on without it")
+            logger.exception("spark-events could not attach; the application continues without it")
 
     original_stop = SparkContext.stop
 
@@ -105,7 +104,7 @@ def _become_users_python() -> None:
         return
     interpreter = shutil.which(name)
     if interpreter is None:
-        sys.exit(f"spark-events: the driver's Python {name!r} is not found")
+        sys.exit(f"spark-events: the driver's Python {name!r} was not found")
     # Not by samefile: the interpreters of two environments are often links to one file.
     if os.path.abspath(interpreter) == os.path.abspath(sys.executable):
         return

@@ -18,10 +18,11 @@ from spark_events.api import ConfigError
 from spark_events.listeners.settings import read_settings
 from spark_events.spark.conf import default_properties_file, read_properties, spark_submit_program
 from spark_events.spark.metrics_sink import DRIVER_SINK, first_free, sink_settings
-from spark_events.submit.driver_python import USERS_PYTHON
 
 DRIVER_PYTHON = "spark.pyspark.driver.python"
 LAUNCHER = "spark-events-python"
+USERS_PYTHON = "SPARK_EVENTS_DRIVER_PYTHON"
+"""The environment variable that says which interpreter the user asked for."""
 # spark-submit's options that take no value; all others do.
 _QUESTIONS = frozenset(("--help", "-h", "--version", "--usage-error"))
 _SWITCHES = _QUESTIONS | {"--verbose", "-v", "--supervise"}
@@ -168,6 +169,6 @@ def _launcher() -> str:
     launcher = str(beside) if beside.is_file() else shutil.which(LAUNCHER)
     if not launcher:
         raise ConfigError(
-            f"{LAUNCHER} is not installed beside {sys.executable}: pip install spark-events there"
+            f"{LAUNCHER} is not installed next to {sys.executable}: pip install spark-events there"
         )
     return launcher

@@ -36,6 +36,13 @@ def kill_own_executor(number):
 
 until(lambda: executors() == 2)
 print("count:", sc.parallelize(range(8), 8).count(), flush=True)
+
+
+def wait_until_seen(number):
+    until((work / "seen").exists)
+    return number
+
+
 for lose in (
     lambda: sc.parallelize([1], 1).map(kill_own_executor).count(),
     lambda: spark.range(1).selectExpr("length(repeat(cast(id AS string), 800000000)) AS n").collect(),
@@ -46,4 +53,5 @@ for lose in (
         print("failed:", type(error).__name__, flush=True)
     until(lambda: executors() == 2)
 until((work / "go").exists)
+sc.parallelize([1, 2], 2).map(wait_until_seen).count()
 spark.stop()

@@ -33,6 +33,7 @@ OF_TYPE = {
     "duration": "61s",
     "size": "77m",
     "int": "77",
+    "bool": "true",
     "list": "a,b",
     "map": "a:b",
     "choice": "newest",

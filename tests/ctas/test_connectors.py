@@ -124,7 +124,7 @@ def test_tables_of_files_beside_delta(lake: Any) -> None:
 def test_a_catalog_that_cannot_stage(lake: Any, warehouse: Path) -> None:
     text = f"CREATE TABLE plain.default.slow USING delta AS {TEN}"
     with pytest.raises(
-        ctas.NotAtomicError, match=r"level 'recoverable'.*that is all that its catalog can do"
+        ctas.NotAtomicError, match=r"level 'recoverable'.*its catalog supports no other level"
     ):
         ctas.sql(lake, text, require="atomic")
     assert ctas.sql(lake, text).level is Level.RECOVERABLE

@@ -94,7 +94,7 @@ def test_a_database_that_is_not_known_to_do_it(database: Any) -> None:
 
     kept = jdbc_tables._TRANSACTIONAL.pop("jdbc:derby:")
     try:
-        with pytest.raises(ctas.NotAtomicError, match="known to work for PostgreSQL, and not for jdbc:derby"):
+        with pytest.raises(ctas.NotAtomicError, match="known to work for PostgreSQL, but not for jdbc:derby"):
             ctas.sql(database, "CREATE TABLE other.APP.t AS SELECT 1 AS a")
     finally:
         jdbc_tables._TRANSACTIONAL["jdbc:derby:"] = kept

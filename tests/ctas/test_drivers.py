@@ -89,7 +89,7 @@ def test_the_commands(java: str, tmp_path: Path, started: Command, command: Comm
     assert command("recover").stdout == f"{txid} spark_catalog.default.t: rolled back\n"
     assert tables(tmp_path) == []
     assert command("recover").stdout == "nothing to do\n"
-    assert command("abort", txid).stdout == f"{txid} spark_catalog.default.t: was aborted already\n"
+    assert command("abort", txid).stdout == f"{txid} spark_catalog.default.t: was already aborted\n"
     assert "ABORTED" in command("list").stdout
     wrong = command("recover", "nothing")
     assert (wrong.returncode, "has no transaction 'nothing'" in wrong.stderr) == (2, True)

@@ -58,8 +58,8 @@ def test_the_metastore_itself_knows_where_the_files_are(found: dict[str, Any]) -
 
 def test_a_required_level_that_a_replacement_does_not_have(found: dict[str, Any]) -> None:
     assert found["refused"].startswith(
-        "spark_catalog.default.t can be made at level 'rename', and require='atomic' demands another: its name is "
-        "free for a moment while it is replaced"
+        "spark_catalog.default.t can only be created at level 'rename', but require='atomic': for a moment during "
+        "the replacement, no table has its name; nothing was run"
     )
 
 

@@ -168,7 +168,9 @@ def test_what_is_long_over_is_forgotten(session: Any, tmp_path: Path) -> None:
 def test_a_journal_that_cannot_be_written_to(session: Any, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     journal = journal_at(session, tmp_path / "file", ME)
-    with pytest.raises(ctas.JournalError, match=r"set spark.events.ctas.journal.dir to a folder that can"):
+    with pytest.raises(
+        ctas.JournalError, match=r"set spark.events.ctas.journal.dir to a folder that Spark can write to"
+    ):
         journal.begin(transaction())
 
 

@@ -97,7 +97,7 @@ def test_a_stream_that_can_go_on_is_rolled_back_by_name_only(
 ) -> None:
     decision = decide(replace(STREAM, state=state), owner, request_, NOW_MS)
     assert decision.action is action
-    assert ("goes on from its checkpoint" in decision.reason) == (action is LEAVE and owner is GONE)
+    assert ("to continue from its checkpoint" in decision.reason) == (action is LEAVE and owner is GONE)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_stream_that_can_go_on_is_rolled_back_by_name_only(
         (RESOLVE, CatalogStatus.ELSEWHERE, LEAVE, "its catalog 'spark_catalog' (hive) is not one of"),
         (COLLECT, CatalogStatus.IN_REACH, COLLECT, ""),
         (COLLECT, CatalogStatus.LOST, COLLECT, ""),
-        (COLLECT, CatalogStatus.ELSEWHERE, LEAVE, "the files of the table before stay"),
+        (COLLECT, CatalogStatus.ELSEWHERE, LEAVE, "the files of the previous table stay"),
     ],
 )
 def test_the_catalog_has_the_last_word(
@@ -139,7 +139,11 @@ def test_other_decisions_need_no_catalog(action: RecoveryAction) -> None:
         (LEFT, ALIVE, "its owner is alive"),
         (LEFT, SELF, "its owner is alive"),
         (COMMITTED, GONE, ""),
-        (replace(COMMITTED, collect_after_ms=1), GONE, "the files before wait for their readers"),
+        (
+            replace(COMMITTED, collect_after_ms=1),
+            GONE,
+            "the files of the previous table stay for their readers",
+        ),
         (replace(LEFT, state=State.ABORTED, reason="cancelled"), GONE, "cancelled"),
     ],
 )

@@ -97,7 +97,7 @@ def test_a_table_that_was_replaced_was_not_created(spark: Any, folders: Folders)
 def test_if_not_exists_and_a_name_that_is_taken(spark: Any, folders: Folders) -> None:
     ctas.sql(spark, f"CREATE TABLE t USING parquet AS {TEN}")
     done = ctas.sql(spark, "CREATE TABLE IF NOT EXISTS t USING parquet AS SELECT raise_error('run') AS a")
-    assert (done.created, done.level, str(done)) == (False, None, "spark_catalog.default.t was there already")
+    assert (done.created, done.level, str(done)) == (False, None, "spark_catalog.default.t already existed")
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_ALREADY_EXISTS"):
         ctas.sql(spark, "CREATE TABLE t USING parquet AS SELECT raise_error('run') AS a")
     assert folders() == ["t"]
@@ -175,7 +175,7 @@ def test_a_location_and_what_is_in_it_already(
     spark.sql("DROP TABLE t")
     assert place.exists()
     before = {path: path.read_bytes() for path in place.iterdir()}
-    with pytest.raises(ctas.CtasError, match="has files in it, which are not touched"):
+    with pytest.raises(ctas.CtasError, match="is not empty, and its files are not touched"):
         ctas.sql(spark, f"CREATE TABLE t USING parquet LOCATION '{place}' AS {TEN}")
     assert {path: path.read_bytes() for path in place.iterdir()} == before
     assert [path.name for path in tmp_path.iterdir()] == [folder]
@@ -193,7 +193,7 @@ def test_files_that_come_to_a_location_meanwhile_are_not_touched(spark: Any, tmp
             (place / "foreign").write_text("mine")
 
     fault_points.observers.append(intrude)
-    with pytest.raises(Exception, match="got files while the table was written"):
+    with pytest.raises(Exception, match="files appeared in LOCATION"):
         ctas.sql(spark, f"CREATE TABLE t USING parquet LOCATION '{place}' AS {TEN}")
     assert [path.name for path in tmp_path.rglob("*")] == ["data", "foreign"]
     assert (place / "foreign").read_text() == "mine"
@@ -202,9 +202,9 @@ def test_files_that_come_to_a_location_meanwhile_are_not_touched(spark: Any, tmp
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("SELECT 1", r"'SELECT 1' is no CREATE \[OR REPLACE\] TABLE"),
-        ("CREATE TABLE t (a INT) USING parquet", "is no CREATE"),
-        ("CREATE TABLE t USING jdbc AS SELECT 1 AS a", "format 'jdbc' is no format of files"),
+        ("SELECT 1", r"'SELECT 1' is not a CREATE \[OR REPLACE\] TABLE"),
+        ("CREATE TABLE t (a INT) USING parquet", "is not a CREATE"),
+        ("CREATE TABLE t USING jdbc AS SELECT 1 AS a", "format 'jdbc' is not a file format"),
     ],
 )
 def test_statements_that_are_refused(spark: Any, text: str, message: str) -> None:
@@ -218,7 +218,7 @@ def test_statements_that_are_refused(spark: Any, text: str, message: str) -> Non
         ({"mode": "append"}, "mode='append' is not allowed; expected one of create, create_if_not_exists"),
         ({"sort_by": ["id"]}, "needs bucket_by"),
         ({"require": "perfect"}, "require='perfect' is not allowed; expected one of atomic, native"),
-        ({"require": "native"}, "can be made at level 'pointer'.*Nothing was run"),
+        ({"require": "native"}, "can only be created at level 'pointer'.*nothing was run"),
         ({"trigger": {"availableNow": True}}, None),
     ],
 )
@@ -245,8 +245,8 @@ def test_checks_stand_between_write_and_publication(spark: Any, folders: Folders
     with pytest.raises(ctas.CheckFailedError) as failed:
         ctas.sql(spark, f"CREATE TABLE t USING parquet AS {TEN}", checks=checks)
     assert str(failed.value) == (
-        "the table was not published: 10 rows were written, and at least 11 are expected; "
-        "10 rows were written, and at most 9 are expected; 3 rows break 'p < 2'; I do not like it"
+        "the table was not published: 10 rows were written; expected at least 11; "
+        "10 rows were written; expected at most 9; 3 rows violate 'p < 2'; I do not like it"
     )
     assert (seen, folders(), spark.catalog.tableExists("t")) == ([10], [], False)
 
@@ -315,5 +315,5 @@ def test_without_a_driver_in_reach(spark: Any) -> None:
     class Connected:
         pass
 
-    with pytest.raises(ctas.CtasError, match="Spark Connect's has none"):
+    with pytest.raises(ctas.CtasError, match="not one of Spark Connect"):
         ctas.sql(Connected(), "CREATE TABLE t AS SELECT 1")

@@ -59,10 +59,10 @@ def test_a_stream_that_fails_leaves_nothing(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, r"whose trigger \(none\) has no end"),
-        ({"trigger": {"processingTime": "1s"}}, r"\(processingTime='1s'\) has no end"),
-        ({"trigger": NOW, "location": "/tmp/nowhere"}, "leave LOCATION and buckets out"),
-        ({"trigger": NOW, "bucket_by": (2, ["id"])}, "leave LOCATION and buckets out"),
+        ({}, r"whose trigger \(none\) never ends"),
+        ({"trigger": {"processingTime": "1s"}}, r"\(processingTime='1s'\) never ends"),
+        ({"trigger": NOW, "location": "/tmp/nowhere"}, "leave out LOCATION and buckets"),
+        ({"trigger": NOW, "bucket_by": (2, ["id"])}, "leave out LOCATION and buckets"),
     ],
 )
 def test_streams_that_are_refused(stream: Any, arguments: dict[str, Any], message: str) -> None:
@@ -72,7 +72,7 @@ def test_streams_that_are_refused(stream: Any, arguments: dict[str, Any], messag
 
 def test_a_stream_in_sql_is_refused(spark: Any, stream: Any) -> None:
     stream.createOrReplaceTempView("streamed")
-    with pytest.raises(ctas.NotAtomicError, match="which SQL cannot give an end"):
+    with pytest.raises(ctas.NotAtomicError, match="which has no end in SQL"):
         ctas.sql(spark, "CREATE TABLE t USING parquet AS SELECT * FROM streamed")
     spark.catalog.dropTempView("streamed")
 

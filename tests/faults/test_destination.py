@@ -308,7 +308,7 @@ def test_the_end_does_not_wait_where_a_journal_keeps_the_rest(
 
 
 def test_one_destination_away_costs_only_itself(tmp_path: Path) -> None:
-    """Of two OTLP reporters one hangs for ever; the other has everything, and the end is bounded."""
+    """Of two OTLP reporters one hangs forever; the other has everything, and the end is bounded."""
     hanging, fine = Backend(lambda request: Answer(delay_s=3)), Backend()
     conf = {}
     for name, backend in (("hanging", hanging), ("fine", fine)):

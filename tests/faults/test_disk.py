@@ -69,7 +69,7 @@ def test_journal_on_a_full_disk(small_disk: Path, caplog: pytest.LogCaptureFixtu
     assert backend.taken == ids
     assert reporting.balance() == {"reported": 800, "queued": 0}
     assert "records wait in memory: No space left on device" in caplog.text
-    assert "the journal takes records again" in caplog.text
+    assert "the journal accepts records again" in caplog.text
 
 
 def test_journal_on_a_disk_that_is_free_again(small_disk: Path) -> None:

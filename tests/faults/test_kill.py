@@ -23,6 +23,7 @@ from spark_events.runtime.registry import Registry
 from tests.support.applications import App
 from tests.support.collector import Collector
 from tests.support.fault_reporting import Reporting
+from tests.support.file_log import file_events
 from tests.support.paths import APPS, REPO
 from tests.support.waiting import free_port, wait_until
 
@@ -88,7 +89,7 @@ def replay(log: Path, conf: dict[str, str]) -> None:
     listeners = SparkListeners(registry, found.settings, found.enrichers)
     for record in records:
         listeners.on_record(record)
-    wait_until(lambda: registry.workers[0].delivery and not registry.workers[0].depth, "all is delivered")
+    wait_until(lambda: all(not worker.depth for worker in registry.workers), "all is delivered")
     registry.close(5_000)
 
 
@@ -128,10 +129,15 @@ def test_killed_driver(
         threading.Event().wait(chance.random() * 3)  # a random moment
         app.kill()
         collector.start()
-    live = {record["attributes"]["event.id"] for record in collector.log_records()}
+    account = {
+        "spark.events.reporter.file.factory.class": "file_log",
+        "spark.events.reporter.file.path": str(tmp_path / "replayed"),
+    }
     for log in logs.iterdir():
-        replay(log, ours)
-    wait_until(lambda: len(set(collector.ids())) > len(live), "the replay's events are there")
+        replay(log, {**ours, **account})
+    replayed = {event["eventId"] for event in file_events(tmp_path / "replayed")}
+    assert replayed
+    wait_until(lambda: set(collector.ids()) >= replayed, "the replay's events are there")
     collector.stop()
     ids: dict[tuple[Any, ...], set[str]] = {}
     for record in collector.log_records():

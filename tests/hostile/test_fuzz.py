@@ -305,9 +305,10 @@ STORED = [json.loads(line) for line in told().lines()]
 stored = st.one_of(mangled([line.encode() for line in told().lines()]), changed(STORED).map(json_of))
 
 
-def fuzz_stored_events(spark: Any, examples: int, derandomize: bool) -> None:
-    """Spark reads them in one go: a history of the others comes of it, and each line is accounted for."""
+def fuzz_stored_events(examples: int, derandomize: bool) -> None:
+    """They are read in one go: a history of the others comes of it, and each line is accounted for."""
     from spark_events.history.history import read_history
+    from spark_events.history.on_duckdb import DuckDb
     from spark_events.history.report import collect
 
     @settings(
@@ -322,24 +323,26 @@ def fuzz_stored_events(spark: Any, examples: int, derandomize: bool) -> None:
         with tempfile.TemporaryDirectory() as folder:
             whole = [re.sub(rb"[\r\n]", b" ", line) for line in lines]
             Path(folder, "a.events.000001.jsonl").write_bytes(b"\n".join([*whole, *map(json_of, STORED)]))
-            history, reading = read_history(spark, [folder])
-            report = collect(history, history.tables(), [reading])
+            database = DuckDb()
+            try:
+                history, reading = read_history(database, [folder])
+                report = collect(history, history.tables(), [reading])
+            finally:
+                database.close()
         assert sum(reading.problems.values()) + len(STORED) <= reading.records
         assert "shop" in {row["app_name"] for row in report.uptime}
 
     check()
 
 
-@pytest.mark.spark
-def test_a_sample_of_stored_events(spark: Any) -> None:
-    fuzz_stored_events(spark, 1, derandomize=True)
+def test_a_sample_of_stored_events() -> None:
+    fuzz_stored_events(10, derandomize=True)
 
 
-@pytest.mark.spark
 @pytest.mark.soak
 @pytest.mark.timeout(3_600)
-def test_many_stored_events(spark: Any) -> None:
-    fuzz_stored_events(spark, 100, derandomize=False)
+def test_many_stored_events() -> None:
+    fuzz_stored_events(1_000, derandomize=False)
 
 
 @pytest.mark.soak

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from spark_events.cli.ctas import show_transactions
 from spark_events.cli.main import app
 from spark_events.cli.sql import views
+from spark_events.cli.why_tables import print_explanation
 from spark_events.history.report import Report
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.redaction import Redactor, redact_logs
@@ -24,6 +25,10 @@ from spark_events.sql_runner.deploy.deployer import DeployResult
 from spark_events.sql_runner.deploy.planner import PlannedQuery
 from spark_events.sql_runner.deploy.snapshot import QueryRow
 from spark_events.sql_runner.store.history import Deployment
+from spark_events.why.explanation import Explanation, FoundIssue
+from spark_events.why.model import Estimate
+from spark_events.why.time_use import COMPUTING
+from spark_events.why.written import page as why_page
 from tests.support.hostile_logs import application, log_of
 from tests.support.hostile_texts import TEXTS, TIMES_MS, steering
 
@@ -86,6 +91,24 @@ def report_of(text: str, time_ms: int = T0) -> Report:
         "last_ms": until_ms,
     }
     interval = {**whose, "kind": "query", "status": "RUNNING", "state": "up"}
+    executor = {
+        "app_name": text,
+        "executor_id": text,
+        "host": text,
+        "start_ms": time_ms,
+        "end_ms": until_ms,
+        "reason": text,
+        "expected": False,
+        "heap_highest": 1,
+        "heap_limit": 2,
+    }
+    issue = {
+        **whose,
+        **dict.fromkeys(("issue", "subject", "message", "advice"), text),
+        "time_ms": time_ms,
+        "lost_ms": 1_000,
+        "lost_bytes": None,
+    }
     duration = {**whose, "time_ms": time_ms, "duration_ms": 5, "gap_ms": None}
     return Report(
         since_ms=time_ms,
@@ -97,11 +120,33 @@ def report_of(text: str, time_ms: int = T0) -> Report:
         checkpoint_sla=[sla],
         checkpoint_sla_per_day=[{**sla, "date": "2026-11-20"}],
         failures=[failure],
+        executors=[executor],
+        issues=[issue],
         intervals=[{**interval, "start_ms": time_ms, "end_ms": until_ms}],
         durations=[duration],
         notes=[text],
         records=1,
     )
+
+
+def explanation_of(text: str) -> Explanation:
+    """Return what made an application slow, all of whose texts are this one."""
+    of_text = dict.fromkeys(("kind", "severity", "about", "sentence", "advice"), text)
+    issue = FoundIssue(**of_text, lost_ms=None, lost_bytes=1, evidence={"description": text, text: text})
+    return Explanation(text, text, 0, 1_000, False, [issue], {COMPUTING: 1_000}, 500, [Estimate(None, 500)])
+
+
+@each_text
+def test_why_on_a_terminal(name: str) -> None:
+    assert not steering(shown(lambda out: print_explanation(explanation_of(TEXTS[name]), out)))
+
+
+@each_text
+def test_why_as_a_page(name: str) -> None:
+    """No markup of users is in it, and no control character."""
+    html = why_page([explanation_of(TEXTS[name])])
+    assert not steering(html)
+    assert "<script" not in html
 
 
 @each_text

@@ -75,9 +75,9 @@ def test_everything_wrong_at_once(tmp_path: Path) -> None:
         "event reporter 'away' could not deliver 7 item(s) before the end",
         "event reporter 'block-event' did not close in time",
         "event reporter 'block-close' did not close in time",
-        f"spark.metrics.reporter.taken.port: no port of {port} can be taken",
+        f"spark.metrics.reporter.taken.port: cannot listen on port {port} of",
         "failure enricher RaisingEnricher raised",
-        "is not asked again",
+        "is not called again",
     ]
     missing = [text for text in expected if run.err.count(text) != 1]
     assert not missing, f"not exactly once: {missing}\n{run.err}"
@@ -157,7 +157,9 @@ def test_attaching_once_more(tmp_path: Path) -> None:
     assert f": event reporter 'f' to {tmp_path / 'a'}" in lines[2]
     assert lines[3] == "True True"
     assert lines[4] == "True"
-    refused = "spark.events.reporter.f.path: this application is attached already, with another configuration; close()"
+    refused = (
+        "spark.events.reporter.f.path: this application is already attached with another configuration; call"
+    )
     assert lines[5].startswith(f"ConfigError {refused}")
     assert run.err.count(refused) == 1
     assert lines[6].startswith("False True <Attachment to local-")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +11,14 @@ import pyspark
 import pytest
 
 from tests.support.applications import App, AppRun, cli
+from tests.support.executors import REMOVED, losses_without_memory, observed, replay, value
 from tests.support.file_log import Event, file_events, of_name
 from tests.support.paths import APPS
+from tests.support.receiver_table import METRICS, prometheus_name
 from tests.support.waiting import free_port, http_get
 
 pytestmark = pytest.mark.spark
 HEAP = 512 << 20
-REMOVED = "spark_application_executors_removed_total"
-
-
-def value(metrics: str, name: str) -> float:
-    """Return the sum of all series of a name, whose labels may begin there; -1 where there are none."""
-    numbers = re.findall(rf"^{name}[^ ]* (\S+)$", metrics, re.MULTILINE)
-    return sum(map(float, numbers)) if numbers else -1
-
-
 HEAP_MAX = "status_jvm_memory_heap_max_bytes"
 SENT_BY_SPARK = (
     HEAP_MAX,
@@ -50,23 +42,16 @@ class Lost:
     """The application that has lost two executors: its metrics at the end, and both accounts of its events."""
 
     def __init__(self, folder: Path) -> None:
-        port = free_port()
-        (folder / "logs").mkdir()
+        conf, url = observed(folder)
         conf = {
-            "spark.metrics.reporter.prom.factory.class": "prometheus",
-            "spark.metrics.reporter.prom.port": str(port),
-            "spark.events.reporter.file.factory.class": "file_log",
-            "spark.events.reporter.file.path": str(folder / "live"),
-            "spark.eventLog.enabled": "true",
-            "spark.eventLog.dir": (folder / "logs").as_uri(),
-            "spark.executor.memory": "512m",
-            "spark.executor.heartbeatInterval": "1s",
+            **conf,
             "spark.task.maxFailures": "1",
             "spark.metrics.executors.sink.port": str(free_port()),
+            "spark.metrics.names.apachesparkreceiver": "true",
+            "spark.metrics.job.after": "0",
         }
         command = cli("run", "--master", "local-cluster[2,2,512]", str(APPS / "executors.py"), str(folder))
         app = App(command, conf, folder)
-        url = f"http://127.0.0.1:{port}/metrics"
         app.wait_for(lambda: value(http_get(url), REMOVED) == 2, "the loss of two executors is seen")
         app.wait_for(lambda: value(http_get(url), "spark_application_executors{") == 2, "others have come")
         everything = {"3": set(SENT_BY_SPARK), "driver": {HEAP_MAX}}
@@ -77,11 +62,13 @@ class Lost:
             )
         self.metrics = http_get(url)
         (folder / "go").touch()
+        running = r'spark_stage_task_active\{.*spark_stage_id="\d+"\} 2.0'
+        app.wait_for(lambda: re.search(running, http_get(url)), "a stage with two tasks is seen")
+        self.while_a_stage_runs = http_get(url)
+        (folder / "seen").touch()
         self.run: AppRun = app.end()
-        into = ("--conf", "spark.events.reporter.file.factory.class=file_log")
-        path = ("--conf", f"spark.events.reporter.file.path={folder / 'replayed'}")
-        subprocess.run(cli("replay", str(folder / "logs"), *into, *path), check=True, capture_output=True)
-        self.live, self.replayed = file_events(folder / "live"), file_events(folder / "replayed")
+        self.live = file_events(folder / "live")
+        self.replayed = replay(folder / "logs", folder / "replayed")
 
 
 @pytest.fixture(scope="module")
@@ -135,19 +122,9 @@ def test_the_failure_of_the_job_names_the_executor(lost: Lost) -> None:
 
 def test_a_replay_tells_the_same(lost: Lost) -> None:
     """But for memory, which a log knows by the ends of tasks alone."""
-    accounts = [
-        {
-            event["eventId"]: {
-                key: value
-                for key, value in attributes(event).items()
-                if not key.endswith((".last", ".highest"))
-            }
-            for event in of_name(account, "ExecutorLostEvent")
-        }
-        for account in (lost.live, lost.replayed)
-    ]
-    assert accounts[0] == accounts[1]
-    assert len(accounts[0]) == 2
+    live = losses_without_memory(lost.live)
+    assert losses_without_memory(lost.replayed) == live
+    assert len(live) == 2
 
 
 def test_sparks_own_metrics(lost: Lost) -> None:
@@ -177,3 +154,30 @@ def test_executors_have_metrics(lost: Lost) -> None:
     assert highest <= value(lost.metrics, f"{of_all}_peak_bytes") < HEAP
     assert value(lost.metrics, "spark_application_executor_heap_limit_bytes") == HEAP
     assert value(lost.metrics, "spark_application_executor_gc_count_total") > 0
+
+
+def test_the_names_of_the_collectors_receiver(lost: Lost) -> None:
+    """All of them, with the receiver's attributes, and what Spark's status store says."""
+    of_receiver = [line for line in lost.while_a_stage_runs.splitlines() if "spark_application_id=" in line]
+    served = {line.split("{")[0] for line in of_receiver}
+    # This driver compiles no code, and a mean of nothing is no measurement.
+    without = {name for name in METRICS if "code_generator" in name and ".average_" in name}
+    assert served == {prometheus_name(name) for name in METRICS.keys() - without}
+    assert all('spark_application_name="executors"' in line for line in of_receiver)
+    assert not any("app_name" in line for line in of_receiver)
+    limits = re.findall(
+        r'^spark_executor_task_limit\{.*spark_executor_id="(\d)"\} 2.0$',
+        lost.while_a_stage_runs,
+        re.MULTILINE,
+    )
+    assert "3" in limits
+    (stage,) = re.findall(r'spark_stage_task_active\{.*spark_stage_id="(\d+)"\} 2.0', lost.while_a_stage_runs)
+    status = (
+        r'^spark_stage_status\{active="true",complete="false",failed="false",pending="false",.*_stage_id="'
+    )
+    assert re.findall(status + r'(\d+)"\} 1.0$', lost.while_a_stage_runs, re.MULTILINE) == [stage]
+    assert value(lost.while_a_stage_runs, "spark_job_stage_active") == 1
+    assert value(lost.while_a_stage_runs, "spark_driver_dag_scheduler_stage_count.*running") == 1
+    assert value(lost.while_a_stage_runs, "spark_driver_jvm_cpu_time_nanoseconds_total") > 1e9
+    assert value(lost.while_a_stage_runs, "spark_executor_storage_memory_usage_bytes.*on_heap.*free") > 1e8
+    assert "could not read Spark's status store" not in lost.run.err

@@ -178,7 +178,10 @@ def test_flinks_own_key_names_them_too() -> None:
             "nobody.factory.class: unknown job status listener 'nobody'; installed: file_log, openlineage",
         ),
         ({"s": "tests.lineage.nowhere:X"}, "cannot be imported"),
-        ({"s": "tests.support.job_listeners:Collecting"}, "is no subclass of spark_events.api.job_listener"),
+        (
+            {"s": "tests.support.job_listeners:Collecting"},
+            "is not a subclass of spark_events.api.job_listener",
+        ),
         ({".one.label": "x"}, ".one.factory.class: missing"),
         ({".one.factory.class": COLLECTING, ".one.lable": "x"}, "did you mean 'label'?"),
         ({".one.factory.class": COLLECTING, ".one.filter.includes": "*"}, "unknown option"),

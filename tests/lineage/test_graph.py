@@ -75,7 +75,7 @@ DATASET = LineageDataset("orders", "mystore://host")
 @pytest.mark.parametrize(
     ("edge", "said"),
     [
-        (DATASET, "takes edges, such as TableLineageEdge(source, sink), and not a LineageDataset"),
+        (DATASET, "takes edges, such as TableLineageEdge(source, sink), not a LineageDataset"),
         (
             TableLineageEdge(DATASET, LineageVertex((DATASET,))),
             "an edge's source is a LineageDataset; expected",

@@ -114,7 +114,7 @@ def backend() -> Iterator[Backend]:
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
 @pytest.mark.parametrize("code", [429, 503])
 def test_try_again(backend: Backend, code: int, protocol: str) -> None:
-    """What asks for a later try is tried again, for ever, and after the pause that it asks for."""
+    """What asks for a later try is tried again, forever, and after the pause that it asks for."""
     backend.behave = lambda request: Answer(code, retry_after_s=7)
     with pytest.raises(RetryLater) as caught:
         send_one(config(getattr(backend, protocol), protocol))
@@ -133,7 +133,7 @@ def test_never(backend: Backend, protocol: str) -> None:
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
 def test_unclear(backend: Backend, protocol: str) -> None:
-    """An internal error is tried again, but not for ever: the record itself may be the cause."""
+    """An internal error is tried again, but not forever: the record itself may be the cause."""
     backend.behave = lambda request: Answer(500)
     with pytest.raises(RetryLater) as caught:
         send_one(config(getattr(backend, protocol), protocol))
@@ -233,7 +233,7 @@ def test_an_attribute_wins_over_a_variable_of_its_name() -> None:
 
 
 def test_a_record_that_is_no_message(backend: Backend) -> None:
-    """What a destination cannot even parse is not tried for ever."""
+    """What a destination cannot even parse is not tried forever."""
     reporter = OtlpEventReporterFactory().create(config(backend.grpc))
     with pytest.raises(RetryLater) as caught:
         reporter.send([b"scope\0\xff\xff"], b"")

@@ -276,7 +276,7 @@ def test_of_two_alike_the_first_stays(backend: Backend, caplog: pytest.LogCaptur
     sending.close()
 
     assert [point.as_int for point in points(backend, "spark.rows")] == [4, 4]
-    assert "a second series spark.rows{} is not reported" in caplog.text
+    assert "a duplicate series spark.rows{} is not reported" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,7 @@ def test_a_range_falls_to_the_next_port() -> None:
         assert not reporter.destination.endswith(f":{port}/metrics")
         assert scrape(reporter)
         reporter.close()
-        with pytest.raises(ConfigError, match=rf"^{PREFIX}port: no port of {port} can be taken on 127"):
+        with pytest.raises(ConfigError, match=rf"^{PREFIX}port: cannot listen on port {port} of 127"):
             reporter_at(str(port))
         with pytest.raises(ConfigError, match="no free port"):
             PrometheusReporterFactory().probe(ReporterConfig(PREFIX, {"port": str(port)}))
@@ -237,7 +237,7 @@ def test_a_name_has_one_type(caplog: pytest.LogCaptureFixture) -> None:
     text = reporter.render().decode()
 
     assert text.count("spark_rows_total") == 3
-    assert "spark_rows is a counter, and cannot be a gauge as well" in caplog.text
+    assert "spark_rows is a counter, and cannot also be a gauge" in caplog.text
 
 
 def test_series_come_while_it_is_scraped() -> None:

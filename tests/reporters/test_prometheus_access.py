@@ -151,7 +151,7 @@ def test_silent_clients_hold_up_nobody(
         ({"tls.certificate": "/nowhere.pem", "tls.key": "/nowhere.pem"}, r"tls\.certificate: '/nowhere\.pem"),
         ({"tls.certificate": "/nowhere.pem"}, r"tls\.key: missing"),
         ({"tls.client.authorities": "/nowhere.pem"}, r"tls\.certificate: missing"),
-        ({"auth.username": "me"}, r"auth\.password: missing; .*auth\.username is of no use"),
+        ({"auth.username": "me"}, r"auth\.password: missing; .*auth\.username has no effect"),
         ({"auth.password": "s3cr3t"}, r"auth\.username: missing"),
     ],
 )

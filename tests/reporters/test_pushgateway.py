@@ -102,7 +102,7 @@ def test_what_it_does_not_take_is_refused(pushgateway: Pushgateway, monkeypatch:
     [
         ({"hostUrl": "localhost:9091"}, "hostUrl: 'localhost:9091' is not allowed; expected a URL"),
         ({"hostUrl": "http://u:secret@h"}, "hostUrl: 'h' is not allowed"),
-        ({"username": "u"}, "password: missing; .*username is of no use without it"),
+        ({"username": "u"}, "password: missing; .*username has no effect without it"),
         (
             {"groupingKey": "a b=x"},
             "groupingKey: 'a b' is not allowed; expected labels such as team=payments",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,10 @@ import pytest
 from spark_events.spark.file_systems import WEBHDFS
 from spark_events.sql_runner.store.store import Store
 from tests.support.query_shop import Bench, Shop
-from tests.support.servers import Hdfs, SparkCluster, running_hdfs, running_spark_cluster
+from tests.support.s3_server import running_s3
+from tests.support.servers import Hdfs, running_hdfs
 from tests.support.spark import local_spark
+from tests.support.spark_cluster import SparkCluster, running_spark_cluster
 
 
 @pytest.fixture
@@ -25,29 +26,8 @@ def store(tmp_path: Path) -> Store:
 @pytest.fixture(scope="package")
 def s3() -> Iterator[str]:
     """Give the endpoint of an S3 with the bucket ``queries``."""
-    import s3fs
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    _, port = server.get_host_and_port()
-    before = dict(os.environ)
-    endpoint = f"http://127.0.0.1:{port}"
-    os.environ.update(
-        AWS_ACCESS_KEY_ID="test",
-        AWS_SECRET_ACCESS_KEY="test",
-        AWS_DEFAULT_REGION="us-east-1",
-        AWS_ENDPOINT_URL=endpoint,
-    )
-    # fsspec keeps what it made for another server, with the same keys: another test's may be gone.
-    s3fs.S3FileSystem.clear_instance_cache()
-    # The buckets of all servers of a process are the same; this one may be there from before.
-    s3fs.S3FileSystem().makedirs("queries", exist_ok=True)
-    yield endpoint
-    os.environ.clear()
-    os.environ.update(before)
-    s3fs.S3FileSystem.clear_instance_cache()
-    server.stop()
+    with running_s3("queries") as endpoint:
+        yield endpoint
 
 
 @pytest.fixture(scope="package")

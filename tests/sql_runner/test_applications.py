@@ -14,7 +14,7 @@ from spark_events.sql_runner.deploy.host_link import HostLink
 from spark_events.sql_runner.store.layout import APPLICATION
 from spark_events.sql_runner.store.store import Store
 from tests.support.query_shop import Shop
-from tests.support.servers import SparkCluster
+from tests.support.spark_cluster import SparkCluster
 from tests.support.sql_commands import QUIET, run, tables
 from tests.support.waiting import wait_until
 from tests.support.warm_commands import WarmCommands

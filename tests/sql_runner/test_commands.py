@@ -23,7 +23,7 @@ from tests.support.applications import App, cli, without_jvms_words
 from tests.support.file_log import file_events, of_name, statuses
 from tests.support.paths import REPO
 from tests.support.query_shop import HOST, Shop
-from tests.support.servers import SparkCluster
+from tests.support.spark_cluster import SparkCluster
 from tests.support.sql_commands import QUIET, run, tables
 from tests.support.waiting import wait_until
 from tests.support.warm_commands import WarmCommands
@@ -88,7 +88,7 @@ class TestOneDay:
             n for n, line in enumerate((folder / "cheap.yaml").read_text().splitlines(), 1) if "prise" in line
         )
         assert errors[0].startswith(f"error {folder}/cheap.yaml:{place}: cheap: [UNRESOLVED_COLUMN")
-        assert "nowhere: cannot be found" in errors[1]
+        assert "nowhere: not found" in errors[1]
         assert run(shop, "validate", str(folder), "--syntax-only", warm=warm).stdout == "ok 2 manifest(s)\n"
 
     def test_without_a_session_nothing_is_deployed(self, shop: Shop, warm: WarmCommands) -> None:
@@ -158,7 +158,7 @@ class TestOneDay:
 
         lost, won = sorted(results, key=lambda each: each.stdout)
         assert (won.returncode, lost.returncode) == (0, 2), (won.stderr, lost.stderr)
-        assert "another deployment is at work:" in lost.stderr
+        assert "another deployment is running:" in lost.stderr
         assert "process" in lost.stderr
         assert "ok other version 1: stop with a savepoint" in won.stdout
 
@@ -168,7 +168,7 @@ class TestOneDay:
         wrong = run(shop, "deploy", str(folder), *tables(shop), "--prune", warm=warm)
 
         assert wrong.returncode == 2
-        assert f"error {folder}/broken.yaml:1: no YAML" in wrong.stderr
+        assert f"error {folder}/broken.yaml:1: not YAML" in wrong.stderr
         assert run(shop, "status", warm=warm).returncode == 0
 
     def test_stop_and_history(self, shop: Shop, session: Session, warm: WarmCommands) -> None:
@@ -178,7 +178,7 @@ class TestOneDay:
         assert stopped.stdout.startswith(
             "ok cheap version 1: stop with a savepoint, savepoints/cheap/1/savepoint-"
         )
-        assert run(shop, "stop", "cheap", warm=warm).stdout == "cheap does not run\n"
+        assert run(shop, "stop", "cheap", warm=warm).stdout == "cheap is not running\n"
         nobody = run(shop, "stop", "nobody", warm=warm)
         assert (nobody.returncode, "there is cheap, other" in nobody.stderr) == (2, True)
         found = json.loads(run(shop, "history", "cheap", "--json", warm=warm).stdout)
@@ -201,7 +201,7 @@ class TestOneDay:
         status = run(shop, "status", warm=warm)
         assert status.returncode == 1
         assert "GONE" in status.stdout
-        assert "session 'default' does not run: app-" in status.stdout
+        assert "session 'default' is not running: app-" in status.stdout
         shop.order(2)
 
         session.app = session.start()
@@ -215,7 +215,7 @@ class TestOneDay:
         second = run(shop, "session", warm=warm)
 
         assert second.returncode == 2
-        assert "session 'default' runs already" in second.stderr
+        assert "session 'default' is already running" in second.stderr
 
     def test_ctrl_c_stops_the_queries_and_ends_the_session(
         self, shop: Shop, session: Session, warm: WarmCommands
@@ -236,7 +236,7 @@ class TestOneDay:
         status = run(shop, "status", warm=warm)
         assert status.returncode == 0, "it was ended on purpose"
         assert "ENDED" in status.stdout
-        assert "session 'default' was ended; its queries start again with it" in status.stdout
+        assert "session 'default' has ended; its queries start again when it does" in status.stdout
 
     def test_all_of_it_was_reported_under_the_manifests_names(self, session: Session) -> None:
         events = file_events(session.events)
@@ -327,7 +327,7 @@ class TestWrongOptions:
         assert "'a/b' is not allowed; expected letters, digits" in " ".join(wrong.stderr.split())
 
     def test_a_folder_that_is_not_there(self, shop: Shop, warm: WarmCommands) -> None:
-        assert "nowhere: is no folder" in run(shop, "validate", "nowhere", warm=warm).stderr
+        assert "nowhere: is not a folder" in run(shop, "validate", "nowhere", warm=warm).stderr
 
     def test_definitions_that_are_not_there(self, shop: Shop, warm: WarmCommands) -> None:
         folder = shop.write("queries", shop.manifest())

@@ -233,7 +233,7 @@ def test_a_deployment_that_fails_leaves_the_query_as_it_was(hosted: Bench) -> No
 
     assert (result.action, result.failed) == (Action.REPLACE, True)
     assert "no such price" in result.text
-    assert "version 1 as it was deployed runs again" in result.text
+    assert "version 1 runs again as it was deployed" in result.text
     assert hosted.meta().query_version == 1
     assert hosted.meta().query_id == before.query_id
     hosted.shop.order(1)
@@ -468,7 +468,7 @@ def test_two_queries_into_one_folder_of_files_are_refused(hosted: Bench) -> None
     results = hosted.deploy(hosted.shop.manifest("a"), hosted.shop.manifest("b"))
 
     assert actions(results) == [(Action.START, False), (Action.FAIL, True)]
-    assert "Spark's file sink takes the rows of one query for a folder" in results[1].text
+    assert "Spark's file sink supports one query per folder" in results[1].text
 
 
 def test_queries_that_read_what_others_write_are_deployed_at_once(hosted: Bench) -> None:
@@ -510,7 +510,7 @@ def test_a_folder_that_cannot_be_made(bench: Bench) -> None:
 
     assert (reads.decision.action, writes.decision.action) == (Action.FAIL, Action.START)
     assert "[PATH_NOT_FOUND]" in reads.decision.reason
-    assert "it cannot be made" in reads.decision.reason
+    assert "it cannot be created" in reads.decision.reason
     assert "is not a directory" in reads.decision.reason
 
 

@@ -46,7 +46,9 @@ def test_the_second_is_told_who_has_it(store: Store, clock: Clock) -> None:
     one.take()
     clock.now += 3_000
 
-    with pytest.raises(ConfigError, match=r"another deployment: .*@.*, process \d+ has been at it for 3 s"):
+    with pytest.raises(
+        ConfigError, match=r"another deployment: .*@.*, process \d+ has held the lease for 3 s"
+    ):
         other.take()
     one.release()
     other.take()

@@ -33,14 +33,14 @@ def problems(text: str) -> list[str]:
         ),
         ("name: q\nsql: s\n", "m.yaml:1: target-table: missing;", "takes the rows"),
         ("name: q\n\ntarget-table: 5\nsql: s\n", "m.yaml:3: target-table:", "5 is not allowed"),
-        (GOOD + "outputmode: x\n", "m.yaml:4: outputmode:", "is not known; expected name, description"),
+        (GOOD + "outputmode: x\n", "m.yaml:4: outputmode:", "unknown key; expected name, description"),
         (
             GOOD + "output-mode: appendd\n",
             "m.yaml:4: output-mode:",
             "expected 'append', 'update' or 'complete'",
         ),
-        (GOOD + "code: x = 1\n", "m.yaml:1:", "expected one of sql and code"),
-        ("name: q\ntarget-table: t\n", "m.yaml:1:", "expected one of sql and code"),
+        (GOOD + "code: x = 1\n", "m.yaml:1:", "expected either sql or code"),
+        ("name: q\ntarget-table: t\n", "m.yaml:1:", "expected either sql or code"),
         (
             GOOD + "trigger:\n  processing-time: soon\n",
             "m.yaml:5: trigger.processing-time:",
@@ -52,12 +52,12 @@ def problems(text: str) -> list[str]:
             "m.yaml:5: trigger.once:",
             "expected processing-time, available-now",
         ),
-        (GOOD + "meta:\n  query-id: x\n", "m.yaml:4: meta:", "is made by the deployment"),
+        (GOOD + "meta:\n  query-id: x\n", "m.yaml:4: meta:", "is written by the deployment"),
         (GOOD + "sparkProperties:\n  a: b\n", "m.yaml:5: sparkProperties.a:", "begin with 'spark.'"),
         (
             GOOD + "sparkProperties:\n  spark.x: [1]\n",
             "m.yaml:5: sparkProperties.spark.x:",
-            "expected a text",
+            "expected a string",
         ),
         (GOOD + "sparkProperties: yes\n", "m.yaml:4: sparkProperties:", "expected a mapping"),
         (
@@ -88,12 +88,12 @@ def test_an_error_names_file_line_key_and_what_is_allowed(text: str, place: str,
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: [1\nb: 2\n", "m.yaml:2: no YAML"),
+        ("a: [1\nb: 2\n", "m.yaml:2: not YAML"),
         ("- a\n", "m.yaml:1: a sequence; expected a mapping"),
         ("", "m.yaml:1: nothing; expected a mapping"),
-        ("a: 1\nb: 2\na: 3\n", "m.yaml:3: a: is there twice"),
+        ("a: 1\nb: 2\na: 3\n", "m.yaml:3: a: is given twice"),
         ("a: 1\n---\nb: 2\n", "m.yaml:"),
-        ("a: \x07\n", "m.yaml:1: no YAML"),
+        ("a: \x07\n", "m.yaml:1: not YAML"),
     ],
 )
 def test_what_is_no_yaml(text: str, message: str) -> None:
@@ -175,7 +175,7 @@ def test_an_error_in_a_template_names_the_template(tmp_path: Path) -> None:
     found = read_folder(tmp_path, template).problems
 
     assert found == [
-        f"{template}:3: sparkProperties.wrong: is no property of Spark; expected keys that begin with 'spark.'"
+        f"{template}:3: sparkProperties.wrong: is not a Spark property; expected keys that begin with 'spark.'"
     ]
     template.write_text("sql: SELECT 1\n")
     with pytest.raises(ConfigError, match="belongs to a manifest, not to the template"):
@@ -195,7 +195,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     # With --prune, a folder that is empty by mistake would stop all queries.
     with pytest.raises(ConfigError, match="has no manifest"):
         read_folder(tmp_path, None)
-    with pytest.raises(ConfigError, match="is no folder"):
+    with pytest.raises(ConfigError, match="is not a folder"):
         read_folder(tmp_path / "none", None)
     with pytest.raises(ConfigError, match=r"none\.yaml: cannot be read"):
         read_files([tmp_path / "none.yaml"], None).or_fail()
@@ -247,16 +247,16 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     ("text", "said"),
     [
         (BOMB, "m.yaml:5: more than 50,000 values, with each alias"),
-        ("a: &a\n  b: *a\n", "m.yaml:2: *a is within what it stands for"),
-        ("a:\n  " + "[" * 5_000 + "]" * 5_000, "m.yaml:2: more than 50 levels"),
-        ("a: " + "x" * 2_000_000, "m.yaml:1: 2,000,003 characters; a manifest has at most 1,048,576"),
+        ("a: &a\n  b: *a\n", "m.yaml:2: alias *a is inside the node that it refers to"),
+        ("a:\n  " + "[" * 5_000 + "]" * 5_000, "m.yaml:2: more than 50 nested levels"),
+        ("a: " + "x" * 2_000_000, "m.yaml:1: 2,000,003 characters; a manifest may have at most 1,048,576"),
         (
             "a: 1\nb: 2026-13-45",
-            "m.yaml:2: '2026-13-45' is not allowed; expected a YAML timestamp, or a text",
+            "m.yaml:2: '2026-13-45' is not allowed; expected a YAML timestamp, or a quoted string",
         ),
         ("a: " + "9" * 5_000, "m.yaml:1: '9999"),
         ("a: !!bool x", "m.yaml:1: 'x' is not allowed; expected a YAML bool"),
-        ("a: \0", "m.yaml:1: no YAML: unacceptable character #x0000"),
+        ("a: \0", "m.yaml:1: not YAML: unacceptable character #x0000"),
     ],
     ids=["bomb", "itself", "nested", "long", "date", "number", "bool", "nul"],
 )
@@ -276,4 +276,6 @@ def test_aliases_and_merges_within_bounds() -> None:
 def test_a_file_of_megabytes_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "big.yaml").write_text("# " + "x" * (5 << 20))
     found = read_files([tmp_path / "big.yaml"], None)
-    assert found.problems == [f"{tmp_path / 'big.yaml'}: 5,242,882 bytes; a manifest has at most 1,048,576"]
+    assert found.problems == [
+        f"{tmp_path / 'big.yaml'}: 5,242,882 bytes; a manifest may have at most 1,048,576"
+    ]

@@ -185,18 +185,22 @@ class TestErrors:
             ({"sql": "SELECT 1; SELECT 2"}, "Syntax error", 1),
             ({"sql": "SELECT id\nFROM nowhere"}, "`nowhere` cannot be found", 2),
             ({"sql": "SELECT 1 AS id, 2D AS price"}, "reads no stream", None),
-            ({"sql": "DROP TABLE shop_orders"}, "is no query, and is not run", None),
-            ({"sql": "INSERT INTO shop_out SELECT * FROM shop_orders"}, "is no query, and is not run", None),
+            ({"sql": "DROP TABLE shop_orders"}, "is not a query, and is not run", None),
+            (
+                {"sql": "INSERT INTO shop_out SELECT * FROM shop_orders"},
+                "is not a query, and is not run",
+                None,
+            ),
             ({"sql": "SELECT id, count(*) AS price FROM shop_orders GROUP BY id"}, "without watermark", None),
             ({"sql": "SELECT id, price, id FROM shop_orders"}, "two columns the same name: id", None),
             (
                 {"sql": "SELECT id, item AS price FROM shop_orders"},
-                "price is double, and string in the query",
+                "price is double in the table, but string in the query",
                 None,
             ),
             ({"sql": "SELECT id FROM shop_orders"}, "price is missing in the query", None),
-            ({"sql": "SELECT *, 1 AS more FROM shop_orders"}, "more is no column of the table", None),
-            ({"target_table": "nowhere"}, "target-table nowhere: cannot be found", None),
+            ({"sql": "SELECT *, 1 AS more FROM shop_orders"}, "more is not a column of the table", None),
+            ({"target_table": "nowhere"}, "target-table nowhere: not found", None),
             ({"target_table": "shop_items"}, "target-table shop_items: is a view; expected a table", None),
             ({"target_table": "shop_view"}, "target-table shop_view: is a view; expected a table", None),
             (
@@ -206,7 +210,7 @@ class TestErrors:
             ),
             ({"code": "x = 1\nx / 0"}, "code: ZeroDivisionError", 2),
             ({"code": "x = (\n"}, "code: '(' was never closed", 1),
-            ({"code": "raise SystemExit(3)"}, "code: ends with sys.exit(3)", None),
+            ({"code": "raise SystemExit(3)"}, "code: calls sys.exit(3)", None),
             ({"code": "x = 1"}, "code: execution_output is not set", None),
             ({"code": "execution_output = 5"}, "code: execution_output is a int", None),
         ],
@@ -249,7 +253,7 @@ def test_narrower_types_are_stored_and_not_guessed(analyst: Analyst) -> None:
         manifest(target_table="shop_small", sql="SELECT id, item AS price FROM shop_orders")
     )
     found = error(analyst, target_table="shop_out", sql="SELECT item AS id, price FROM shop_orders")
-    assert "id is int, and string in the query: CAST(id AS INT)" in str(found)
+    assert "id is int in the table, but string in the query: CAST(id AS INT)" in str(found)
 
 
 def test_a_table_with_a_watermark_can_be_counted_in_windows(analyst: Analyst) -> None:
@@ -324,6 +328,6 @@ SELECT /*+ BROADCAST(t) */ 1 - -1 -- end"""
         definitions = TableDefinitions()
         definitions.run(session, ["CREATE TABLE kept (a INT) USING json"])
         with pytest.raises(
-            ConfigError, match="table definition of `kept`: has changed, and Spark keeps the rows"
+            ConfigError, match="table definition of `kept`: has changed, but Spark keeps the rows"
         ):
             definitions.run(session, ["CREATE TABLE kept (a INT, b INT) USING json"])

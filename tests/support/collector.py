@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.paths import REPO
-from tests.support.waiting import _listens, free_port, wait_until
+from tests.support.waiting import free_port, is_listening, wait_until
 
 
 class Collector:
@@ -60,7 +60,16 @@ class Collector:
         )
         for endpoint in (self.grpc, self.http):
             host, port = endpoint.removeprefix("http://").split(":")
-            wait_until(lambda h=host, p=port: _listens(h, int(p)), f"the collector listens at {endpoint}")
+            wait_until(
+                lambda h=host, p=port: self._listens(h, int(p)), f"the collector listens at {endpoint}"
+            )
+
+    def _listens(self, host: str, port: int) -> bool:
+        assert self._process is not None
+        if self._process.poll() is not None:
+            log = (self.folder / "collector.log").read_text(errors="replace")
+            raise AssertionError(f"the collector has ended with {self._process.returncode}: {log[-2000:]}")
+        return is_listening(host, port)
 
     def stop(self) -> None:
         """End it."""

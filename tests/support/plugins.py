@@ -145,7 +145,7 @@ class _Blocking(_Raising):
 
 
 class Blocking(EventReporterFactory):
-    """Blocks for ever in the method that its option ``in`` names."""
+    """Blocks forever in the method that its option ``in`` names."""
 
     def create(self, config: ReporterConfig) -> EventReporter:
         if config.get_string("in", "") == "create":

@@ -10,7 +10,7 @@ import urllib.request
 from pathlib import Path
 
 from tests.support.paths import REPO
-from tests.support.waiting import _listens, free_port, http_get, wait_until
+from tests.support.waiting import free_port, http_get, is_listening, wait_until
 
 
 class PrometheusServer:
@@ -104,7 +104,7 @@ class Pushgateway:
         command = ["prometheus-pushgateway", f"--web.listen-address={address}", "--persistence.file="]
         self._process = subprocess.Popen(command, stdout=log, stderr=log)
         host, port = address.split(":")
-        wait_until(lambda: _listens(host, int(port)), "the Pushgateway listens")
+        wait_until(lambda: is_listening(host, int(port)), "the Pushgateway listens")
 
     def stop(self) -> None:
         """End it."""

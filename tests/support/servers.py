@@ -1,10 +1,9 @@
-"""A real Kafka broker, PostgreSQL, HDFS and cluster of Spark, each for one run of the tests."""
+"""A real Kafka broker, PostgreSQL and HDFS, each for one run of the tests."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -12,11 +11,10 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from spark_events.spark.conf import spark_home
 from spark_events.spark.file_systems import open_file_system
 from tests.support.paths import REPO
 from tests.support.requirements import missing
-from tests.support.waiting import free_port, wait_until
+from tests.support.waiting import free_port, is_listening, wait_until
 
 JARS = REPO / ".cache" / "jars"
 _CLUSTER = "4L6g3nShT-eMCtK--X86sw"
@@ -97,8 +95,7 @@ class KafkaBroker:
         assert self._process is not None
         assert self._process.poll() is None, self._log.read_text()[-2000:]
         host, port = self.servers.split(":")
-        with socket.socket() as probe:
-            return probe.connect_ex((host, int(port))) == 0
+        return is_listening(host, int(port))
 
 
 def running_kafka(folder: Path) -> AbstractContextManager[KafkaBroker]:
@@ -179,63 +176,6 @@ def running_postgresql() -> Iterator[PostgreSql]:
         _running(PostgreSql(Path(folder))) as server,
     ):
         yield server
-
-
-class SparkCluster:
-    """A standalone master with a worker, started from PySpark's own jars.
-
-    Args:
-        folder: for their files.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.master = f"spark://127.0.0.1:{free_port()}"
-        self._processes: list[subprocess.Popen[bytes]] = []
-
-    def start(self) -> None:
-        """Start both, and wait until the master has the worker."""
-        host, port = self.master.removeprefix("spark://").split(":")
-        own = ["--host", host, "--webui-port", str(free_port())]
-        self._run("master.Master", [*own, "--port", port])
-        size = ["--cores", "2", "--memory", "2g", "--work-dir", str(self._folder / "work")]
-        self._run("worker.Worker", [*own, *size, self.master])
-        wait_until(
-            lambda: "Registering worker" in self._said("master.Master"), "the worker is registered", 60
-        )
-
-    def stop(self) -> None:
-        """End both."""
-        for process in reversed(self._processes):
-            process.kill()
-            process.wait(20)
-
-    def _run(self, name: str, arguments: list[str]) -> None:
-        home = spark_home()
-        assert home is not None
-        command = [f"{home}/bin/spark-class", f"org.apache.spark.deploy.{name}", *arguments]
-        environment = {
-            **os.environ,
-            "SPARK_HOME": str(home),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_DAEMON_MEMORY": "256m",
-        }
-        with (self._folder / f"{name}.log").open("wb") as log:
-            self._processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment))
-
-    def _said(self, name: str) -> str:
-        assert all(process.poll() is None for process in self._processes), "a part of the cluster has ended"
-        return (self._folder / f"{name}.log").read_text(errors="replace")
-
-
-@contextmanager
-def running_spark_cluster() -> Iterator[SparkCluster]:
-    """Give a standalone cluster with one worker."""
-    with (
-        tempfile.TemporaryDirectory(prefix="spark-cluster-") as folder,
-        _running(SparkCluster(Path(folder))) as cluster,
-    ):
-        yield cluster
 
 
 class Hdfs:

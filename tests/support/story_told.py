@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from spark_events.history.database import Database
+from spark_events.history.facts import COLUMNS
 from spark_events.history.history import read_history
 from tests.support.history_story import DAY, MIN, T0, Story
 
@@ -28,31 +30,37 @@ def told() -> Story:
     )
 
 
-def figures(spark: Any, *paths: Path) -> dict[str, Any]:
-    history, reading = read_history(spark, [str(path) for path in paths])
+def figures(database: Database, *paths: Path) -> dict[str, Any]:
+    history, reading = read_history(database, [str(path) for path in paths])
     tables = history.tables()
-    (query,) = tables.uptime.where("kind = 'query'").collect()
-    (sla,) = tables.checkpoint_sla.collect()
-    (failure,) = tables.failures.collect()
+    (query,) = [row for row in tables.uptime if row["kind"] == "query"]
+    (sla,) = tables.checkpoint_sla
+    (failure,) = tables.failures
     return {
         "up": query["up_ms"],
         "down": query["down_ms"],
         "mttr": query["mttr_ms"],
         "last_heard": query["last_heard_ms"],
         "met": (sla["met"], sla["completed"], sla["late_by_duration"], sla["late_by_gap"]),
-        "failure": (failure["error"], failure["labels"], failure["message"], failure["date"].isoformat()),
+        "failure": (failure["error"], failure["labels"], failure["message"], failure["date"]),
         "duplicates": reading.duplicates,
         "problems": reading.problems,
     }
 
 
-def read(spark: Any, *paths: Path) -> tuple[list[str], int, dict[str, int]]:
+def read(database: Database, *paths: Path) -> tuple[list[str], int, dict[str, int]]:
+    """Return what is read at some paths: see ``read_texts``."""
+    return read_texts(database, *map(str, paths))
+
+
+def read_texts(database: Database, *paths: str) -> tuple[list[str], int, dict[str, int]]:
     """Return the facts that are read, each as text, how many came twice, and what did not fit.
 
     The tables are made of the facts alone: where these are the same, so are the tables, and much sooner.
     """
-    history, reading = read_history(spark, [str(path) for path in paths])
-    return sorted(map(str, history.facts.collect())), reading.duplicates, reading.problems
+    history, reading = read_history(database, paths)
+    facts = database.rows(f"SELECT {', '.join(COLUMNS)} FROM {history.facts}")
+    return sorted(str(tuple(fact)) for fact in facts), reading.duplicates, reading.problems
 
 
 EXPECTED = {

@@ -54,9 +54,9 @@ class Told:
         self.registry.close(timeout_ms)
 
 
-def lineage_record(sink: str = "/data/out") -> dict[str, Any]:
+def lineage_record(sink: str = "/data/out", source: str = "/data/in") -> dict[str, Any]:
     return {
-        "sources": [{"identity": {"paths": ["/data/in"], "format": "parquet"}, "streaming": False}],
+        "sources": [{"identity": {"paths": [source], "format": "parquet"}, "streaming": False}],
         "columns": [[0, "a", "int"]],
         "sinks": [
             {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
 import time
 import urllib.error
@@ -22,10 +23,15 @@ def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = 120.0
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as candidate:
-        candidate.bind(("127.0.0.1", 0))
-        return int(candidate.getsockname()[1])
+    """Return a port that nobody listens on, and that no outgoing connection gets: those are above 32767."""
+    while True:
+        port = 10_000 + secrets.randbelow(22_000)
+        with socket.socket() as candidate:
+            try:
+                candidate.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 def http_get(url: str, headers: Mapping[str, str] | None = None) -> str:
@@ -39,6 +45,7 @@ def http_get(url: str, headers: Mapping[str, str] | None = None) -> str:
         return ""
 
 
-def _listens(host: str, port: int) -> bool:
+def is_listening(host: str, port: int) -> bool:
+    """Return whether somebody takes connections there."""
     with socket.socket() as probe:
         return probe.connect_ex((host, port)) == 0

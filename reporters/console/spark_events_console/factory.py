@@ -6,7 +6,7 @@ from spark_events.api import EventReporterFactory, Option, ReporterConfig, optio
 from spark_events_console.reporter import ConsoleEventReporter
 
 STREAM = Option(
-    "stream", option_types.choice("stderr", "stdout"), "stderr", "where it prints: stderr or stdout"
+    "stream", option_types.choice("stderr", "stdout"), "stderr", "where to print: stderr or stdout"
 )
 
 

@@ -16,21 +16,21 @@ from spark_events.api import option_types as types
 from spark_events_file_log.files import RotatedFile, Rotation
 from spark_events_file_log.reporter import FileLogEventReporter, FileLogJobListener, FileLogSpanReporter
 
-PATH = Option.must("path", types.LOCAL_PATH, "the folder of the files, as file:///folder or /folder")
-SIZE = Option("rotate.size", types.at_least(1024, types.SIZE), 64 << 20, "the size at which a file is full")
+PATH = Option.must("path", types.LOCAL_PATH, "folder of the files, such as file:///folder or /folder")
+SIZE = Option("rotate.size", types.at_least(1024, types.SIZE), 64 << 20, "size at which a file is full")
 AGE = Option.optional(
     "rotate.interval",
     types.at_least(1000, types.DURATION),
-    "how long a file is written to; no limit by default",
+    "how long to write to one file; no limit by default",
 )
 KEEP = Option(
-    "retention.files", types.at_least(1, types.INT), 20, "how many files of the application's name are kept"
+    "retention.files", types.at_least(1, types.INT), 20, "how many files to keep for each application name"
 )
 FSYNC = Option(
     "fsync",
     types.FSYNC,
     "interval",
-    "when the disk has to have it, for a crash of the machine: never, each second, or always",
+    "when to sync to disk, in case the machine crashes: never, interval (every second) or always",
 )
 
 

@@ -163,7 +163,7 @@ def repair(path: Path) -> str:
             orjson.loads(os.pread(fd, size - start, start))
         except orjson.JSONDecodeError:
             os.ftruncate(fd, start)
-            return f"{path} ended with half a line of {size - start} bytes, which was cut off"
+            return f"{path} ended with an incomplete line of {size - start} bytes, which was cut off"
         os.pwrite(fd, b"\n", size)
         return f"{path} ended without a line feed, which was added"
 

@@ -49,7 +49,7 @@ class _FileLog(Reporter):
         except OSError as error:
             raise ConfigError(
                 f"{self._path_key}: {error.filename or ''} cannot be written ({error.strerror}); "
-                "give a folder in which the user that runs Spark may write"
+                "give a folder that the user who runs Spark can write to"
             ) from error
 
     def write(self, record: dict[str, Any]) -> None:

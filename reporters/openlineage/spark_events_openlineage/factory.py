@@ -29,8 +29,8 @@ NAMESPACE = Option("namespace", option_types.STRING, "default", "the namespace o
 TRANSPORT = Option.optional(
     "transport.type",
     option_types.STRING,
-    "http, file, console, kafka, or another that the client knows; by default what the environment or "
-    "openlineage.yml says, as OPENLINEAGE_URL",
+    "http, file, console, kafka, or another that the client knows; by default what the environment (such as "
+    "OPENLINEAGE_URL) or openlineage.yml says",
 )
 URL = Option.optional("transport.url", option_types.STRING, "http: URL of the catalogue")
 ENDPOINT = Option.optional("transport.endpoint", option_types.STRING, "http: path of its API")
@@ -52,13 +52,13 @@ MORE: Option[Mapping[str, str]] = Option(
     "transport.properties",
     option_types.MAP_OF_PAIRS,
     {},
-    "more of the client's own options of a transport, key=value;…",
+    "more options of the client for the transport, key=value;…",
 )
 READS = Option(
     "include.reads",
     option_types.BOOL,
     False,
-    "also report statements that write nothing, as df.show() and df.collect()",
+    "also report statements that write nothing, such as df.show() and df.collect()",
 )
 APPLICATIONS = Option(
     "include.applications",
@@ -75,12 +75,12 @@ MOST_INPUTS = Option(
 PARENT = Option.optional(
     "parent",
     option_types.STRING,
-    "namespace/name/run id of the run that the application is a part of; OPENLINEAGE_PARENT_ID",
+    "namespace/name/run id of the run that the application belongs to; by default OPENLINEAGE_PARENT_ID",
 )
 ROOT_PARENT = Option.optional(
     "root.parent",
     option_types.STRING,
-    "the same of the outermost run; OPENLINEAGE_ROOT_PARENT_ID",
+    "the same for the outermost run; by default OPENLINEAGE_ROOT_PARENT_ID",
 )
 
 
@@ -132,7 +132,7 @@ class OpenLineageListenerFactory(JobStatusChangedListenerFactory):
         destination = _destination(config)
         url = urlsplit(destination.name)
         if url.hostname is None:
-            return f"{destination.name}, not asked: it takes nothing but events"
+            return f"{destination.name} was not probed: it accepts only events"
         port = url.port or (443 if url.scheme == "https" else 80)
         with socket.create_connection((url.hostname, port), config.get(TIMEOUT) / 1000):
             return f"{destination.name} accepts connections"
@@ -166,7 +166,7 @@ def transport_config(config: ReporterConfig) -> dict[str, object] | None:
     kind = config.get(TRANSPORT)
     if kind is None:
         if unused := [name for name in config.values if name.startswith("transport.")]:
-            without = f"{config.key(unused[0])} is of no use without it"
+            without = f"{config.key(unused[0])} has no effect without it"
             raise ConfigError(f"{config.key(TRANSPORT.name)}: missing; {without}")
         return None
     needed = {"http": URL.name, "file": PATH.name, "kafka": TOPIC.name}.get(kind)

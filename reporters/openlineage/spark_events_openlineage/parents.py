@@ -33,5 +33,5 @@ def parse_parent(text: str) -> ParentRun:
     except ValueError:
         name = ""
     if not (namespace and name):
-        raise ValueError("<namespace>/<job name>/<run id>, the run id a UUID")
+        raise ValueError("<namespace>/<job name>/<run id>, where the run id is a UUID")
     return ParentRun(namespace, name, run_id)

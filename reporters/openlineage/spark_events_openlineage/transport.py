@@ -38,7 +38,7 @@ class Destination:
         try:
             self._client = OpenLineageClient(config={"transport": config} if config else None)
         except Exception as error:  # whatever a transport's constructor raises
-            raise ConfigError(f"{key}: the transport {kind} cannot be made: {error}") from error
+            raise ConfigError(f"{key}: the transport {kind} cannot be created: {error}") from error
         self._transport = self._client.transport
         self.name = str(getattr(self._transport, "url", "") or self._transport.kind or kind)
 

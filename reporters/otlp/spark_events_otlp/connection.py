@@ -82,7 +82,7 @@ def _url_from(config: ReporterConfig, signal: Signal, over_http: bool) -> str:
         raise ConfigError.of_value(key, _without_user(given), allowed)
     if url.username or url.password:
         raise ConfigError(
-            f"{key}: {_without_user(given)!r} has a user or a password in it; give them as a header: "
+            f"{key}: {_without_user(given)!r} contains a user or a password; give them as a header: "
             f"{config.key(HEADERS.name)} authorization:env:NAME"
         )
     if over_http and not given.endswith(signal.path):

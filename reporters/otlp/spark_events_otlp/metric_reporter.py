@@ -19,7 +19,6 @@ from spark_events.api import (
     Refused,
     ReporterConfig,
     Scheduled,
-    base_unit,
     snake_case,
 )
 from spark_events_otlp.connection import environment
@@ -59,7 +58,7 @@ class OtlpMetricReporter(OtlpReporter, MetricReporter, Scheduled):
         key = _key(name, group)
         full_name, attributes = key[0], dict(key[1])
         if key in self._series:
-            logger.warning("a second series %s%s is not reported", full_name, attributes)
+            logger.warning("a duplicate series %s%s is not reported", full_name, attributes)
             return
         self._series[key] = series_of(metric, key_values(attributes), self._form, time.time_ns())
 
@@ -100,7 +99,8 @@ class OtlpMetricReporter(OtlpReporter, MetricReporter, Scheduled):
         """Yield batches of a limited number of points, of all series that have a value."""
         batch = _Batch()
         for name, series in self._all_series():
-            message = batch.messages.get(name) or _empty_message(name, series.metric)
+            kind = (name, series.metric.shown_in.ucum, type(series))
+            message = batch.messages.get(kind) or _empty_message(name, series.metric)
             try:
                 if not series.add_point(message, now_ns):
                     continue
@@ -108,7 +108,7 @@ class OtlpMetricReporter(OtlpReporter, MetricReporter, Scheduled):
                 self._read_errors.inc()
                 logger.debug("%s could not be read", name, exc_info=True)
                 continue
-            batch.messages[name] = message
+            batch.messages[kind] = message
             batch.series.append(series)
             if len(batch.series) >= self._batch_size:
                 yield batch
@@ -124,14 +124,18 @@ class OtlpMetricReporter(OtlpReporter, MetricReporter, Scheduled):
 
 @dataclass(slots=True)
 class _Batch:
-    """The points of one request, by the name of their metric; each series has one point in it."""
+    """The points of one request; each series has one point in it.
 
-    messages: dict[str, MetricMessage] = field(default_factory=dict)
+    Attributes:
+        messages: by the name, the unit and the type of the metric: one name may have several.
+    """
+
+    messages: dict[tuple[str, str, type[Series]], MetricMessage] = field(default_factory=dict)
     series: list[Series] = field(default_factory=list)
 
 
 def _empty_message(name: str, metric: Metric) -> MetricMessage:
-    unit = base_unit(metric.unit).ucum
+    unit = metric.shown_in.ucum
     return MetricMessage(name=text(name), description=text(metric.description), unit=text(unit))
 
 

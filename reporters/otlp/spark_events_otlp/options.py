@@ -11,7 +11,8 @@ from spark_events.api import option_types as types
 ENDPOINT = Option.optional(
     "exporter.endpoint",
     types.STRING,
-    "URL of the collector; OTEL_EXPORTER_OTLP_ENDPOINT, or http://localhost:4317 (grpc) or :4318 (http)",
+    "URL of the collector; by default OTEL_EXPORTER_OTLP_ENDPOINT, or "
+    "http://localhost:4317 (grpc) or :4318 (http)",
 )
 PROTOCOL = Option("exporter.protocol", types.choice("grpc", "http"), "grpc", "grpc or http")
 TIMEOUT = Option(
@@ -35,17 +36,20 @@ SERVICE_VERSION = Option.optional("service.version", types.STRING, "service.vers
 RESOURCE_ATTRIBUTES: Option[Mapping[str, str]] = Option(
     "resource.attributes", types.MAP, {}, "more attributes of the resource, key:value,…"
 )
-BATCH_SIZE = Option("batch.size", types.at_least(1, types.INT), 5_000, "how many points go into one request")
+BATCH_SIZE = Option(
+    "batch.size", types.at_least(1, types.INT), 5_000, "how many data points go into one request"
+)
 TEMPORALITY = Option.optional(
     "exporter.temporality",
     types.choice("cumulative", "delta"),
-    "what points of counters and histograms say: all since the beginning, or since the last point; "
+    "aggregation temporality of counters and histograms: cumulative or delta; by default "
     "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE, or cumulative",
 )
 HISTOGRAM = Option.optional(
     "exporter.histogram",
     types.choice("explicit", "exponential"),
-    "the buckets of histograms; OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION, or explicit",
+    "buckets of histograms: explicit or exponential; by default "
+    "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION, or explicit",
 )
 _REQUESTS = (ENDPOINT, PROTOCOL, TIMEOUT, COMPRESSION, HEADERS)
 _TLS = (CERTIFICATE, CLIENT_CERTIFICATE, CLIENT_KEY)

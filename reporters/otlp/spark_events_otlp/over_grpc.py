@@ -63,7 +63,7 @@ class GrpcTransport(OtlpTransport):
             self.close()
             self._channel = self._open_channel()
         except OSError as error:
-            raise RetryLater(f"a file of TLS cannot be read: {error}") from error
+            raise RetryLater(f"a TLS file cannot be read: {error}") from error
         self._tls_stamp = stamp
         # Not by the generated stub, which would serialise the request once more.
         parse = self._signal.response.FromString
@@ -91,7 +91,7 @@ class GrpcTransport(OtlpTransport):
         if code in _UNCLEAR:
             return RetryLater(reason, retry_info_ms(error), tries=TRIES_OF_UNCLEAR)
         if code == "UNAVAILABLE" and re.search(r"(?i)ssl|tls|certificate|handshake", details):
-            reason += " (a matter of TLS; see exporter.certificate, exporter.client.certificate)"
+            reason += " (a TLS problem; see exporter.certificate, exporter.client.certificate)"
         return RetryLater(reason, retry_info_ms(error), smaller=code == "DEADLINE_EXCEEDED")
 
 

@@ -23,7 +23,7 @@ _HINTS = {
     403: "see exporter.headers",
     404: "see exporter.endpoint",
     405: "see exporter.endpoint",
-    407: "the proxy wants to know who asks",
+    407: "the proxy requires authentication",
 }
 _PROTOBUF = "application/x-protobuf"
 _SECONDS = re.compile(r"[0-9]{1,9}")
@@ -89,7 +89,7 @@ class HttpTransport(OtlpTransport):
             return self._signal.response.FromString(body)
         except DecodeError:
             raise RetryLater(
-                f"{self.url} (http) answered {code}, and nothing of OTLP (see exporter.endpoint)",
+                f"{self.url} (http) answered {code}, but not with OTLP (see exporter.endpoint)",
             ) from None
 
     def _error_of(self, answer: requests.Response, body: bytes) -> Exception:
@@ -132,7 +132,7 @@ def _read_body(answer: requests.Response, timeout_s: float) -> bytes:
             if len(body) >= _LONGEST_BODY:
                 break
             if time.monotonic() > until:
-                raise requests.ReadTimeout(f"its answer takes longer than {timeout_s:g} s")
+                raise requests.ReadTimeout(f"its answer took longer than {timeout_s:g} s")
     return bytes(body)
 
 

@@ -15,7 +15,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 )
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric as MetricMessage
 
-from spark_events.api import ExponentialSnapshot, HistogramSnapshot, Metric, MetricType, base_unit
+from spark_events.api import ExponentialSnapshot, HistogramSnapshot, Metric, MetricType
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Series(abc.ABC):
         self.metric = metric
         self._form = form
         self._attributes = attributes
-        self._factor = base_unit(metric.unit).factor
+        self._factor = metric.shown_in.factor
         self._start_ns = born_ns
         self._state: Any = None
         self._state_ns = born_ns

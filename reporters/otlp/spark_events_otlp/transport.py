@@ -101,7 +101,7 @@ class OtlpTransport(abc.ABC):
         answer = self.send(request)
         refused = getattr(answer.partial_success, self._signal.rejected)
         if refused:
-            reason = answer.partial_success.error_message or "without a reason"
+            reason = answer.partial_success.error_message or "no reason given"
             raise PartlyRefused(refused, f"{self.url} answered: {reason}")
 
     def probe(self) -> str:

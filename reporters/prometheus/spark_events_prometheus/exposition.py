@@ -8,11 +8,11 @@ from __future__ import annotations
 import abc
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, ClassVar
 
-from spark_events.api import Gauge, Histogram, Metric, MetricType, base_unit
+from spark_events.api import Gauge, Histogram, Metric, MetricType
 from spark_events_prometheus.naming import bounded_text
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -40,8 +40,7 @@ class Family(abc.ABC):
     def __init__(self, name: str, first: Metric) -> None:
         self.name = name
         self.exposed = self.exposed_as(name)
-        unit = base_unit(first.unit)
-        self._unit, self._scale = unit.suffix, float(unit.factor)
+        self._unit, self._scale = first.shown_in.suffix, float(first.shown_in.factor)
         self._help = bounded_text(first.description or name)
         self._series: dict[Labels, Metric] = {}
         # Scrapes run on threads of their own while series are added and removed.
@@ -65,7 +64,7 @@ class Family(abc.ABC):
         """
         expected = family_class(metric)
         if not isinstance(self, expected):
-            raise ValueError(f"{self.name} is a {self.type}, and cannot be a {expected.type} as well")
+            raise ValueError(f"{self.name} is a {self.type}, and cannot also be a {expected.type}")
         if labels in self._series:
             return False
         self._series[labels] = metric
@@ -78,14 +77,22 @@ class Family(abc.ABC):
             del self._series[labels]
             self._version += 1
 
-    def head(self, openmetrics: bool) -> str:
-        """Return the lines that come before the samples."""
-        name = self.name if openmetrics else self.exposed
+    def head(self, openmetrics: bool, name_is_taken: bool = False) -> str:
+        """Return the lines that come before the samples.
+
+        Args:
+            openmetrics: whether they are in OpenMetrics' format, which names a counter without ``_total``.
+            name_is_taken: whether another family has that name, so that this one cannot be called a counter.
+        """
+        if name_is_taken and openmetrics:
+            name, kind, unit = self.exposed, "unknown", ""
+        else:
+            name, kind, unit = self.name if openmetrics else self.exposed, self.type, self._unit
         described = self._help.replace("\\", "\\\\").replace("\n", "\\n")
         if openmetrics:
             described = described.replace('"', '\\"')
-        lines = f"# HELP {name} {described}\n# TYPE {name} {self.type}\n"
-        return f"{lines}# UNIT {name} {self._unit}\n" if openmetrics and self._unit else lines
+        lines = f"# HELP {name} {described}\n# TYPE {name} {kind}\n"
+        return f"{lines}# UNIT {name} {unit}\n" if openmetrics and unit else lines
 
     def samples(self) -> tuple[str, int]:
         """Return the lines of all samples, and how many series could not be read."""
@@ -183,15 +190,17 @@ def family_class(metric: Metric) -> type[Family]:
     return _FAMILIES[metric.type]
 
 
-def render(families: Iterable[Family], openmetrics: bool) -> tuple[str, int]:
+def render(families: Collection[Family], openmetrics: bool) -> tuple[str, int]:
     """Return all families in one of the text formats, and how many series could not be read."""
     parts: list[str] = []
     errors = 0
+    exposed = {family.exposed for family in families}
     for family in families:
         text, unread = family.samples()
         errors += unread
         if text:
-            parts += (family.head(openmetrics), text)
+            name_is_taken = family.name != family.exposed and family.name in exposed
+            parts += (family.head(openmetrics, name_is_taken), text)
     return "".join(parts), errors
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from spark_events.api import Metric, MetricGroup, base_unit, snake_case
+from spark_events.api import Metric, MetricGroup, snake_case
 
 _LONGEST = 1_024
 _TAKEN = ("le", "quantile")
@@ -14,7 +14,7 @@ _TAKEN = ("le", "quantile")
 def metric_name(group: MetricGroup, name: str, metric: Metric) -> str:
     """Return ``spark_query_status_age_seconds`` and the like; a counter's ``_total`` is not in it."""
     base = "_".join(snake_case(part) for part in (*group.logical_scope, name))
-    unit = base_unit(metric.unit).suffix
+    unit = metric.shown_in.suffix
     return base if not unit or base.endswith(f"_{unit}") else f"{base}_{unit}"
 
 

@@ -12,9 +12,9 @@ PORT = Option(
     "port",
     types.PORTS,
     range(9249, 9261),
-    "the port, or a range out of which the first free one is taken; 9249-9260 by default",
+    "port, or a range from which the first free one is used; 9249-9260 by default",
 )
-BIND_ADDRESS = Option("bind.address", types.STRING, "127.0.0.1", "the address to listen on; 0.0.0.0 is all")
+BIND_ADDRESS = Option("bind.address", types.STRING, "127.0.0.1", "address to listen on; 0.0.0.0 for all")
 TLS_CERTIFICATE = Option.optional(
     "tls.certificate", types.LOCAL_PATH, "PEM file of the server's certificate; TLS is off without it"
 )
@@ -32,12 +32,12 @@ _AUTH = (AUTH_USERNAME, AUTH_PASSWORD, AUTH_TOKEN)
 SCRAPE_OPTIONS: tuple[Option[Any], ...] = (PORT, BIND_ADDRESS, *_TLS, *_AUTH)
 
 HOST_URL = Option.must("hostUrl", types.STRING, "URL of the Pushgateway")
-JOB_NAME = Option.optional("jobName", types.STRING, "the label job; the application's name by default")
+JOB_NAME = Option.optional("jobName", types.STRING, "label job; the application's name by default")
 RANDOM_JOB_NAME_SUFFIX = Option(
     "randomJobNameSuffix",
     types.BOOL,
     False,
-    "whether each run has a job of its own; otherwise it takes the place of the one before it",
+    "whether each run has a group of its own; otherwise a run replaces the one before it",
 )
 DELETE_ON_SHUTDOWN = Option(
     "deleteOnShutdown", types.BOOL, True, "whether the metrics are deleted when the application ends"

@@ -47,7 +47,7 @@ class SeriesReporter(MetricReporter):
                 logger.warning("a series is not served: %s", error)
                 return
         if not added:
-            logger.warning("a second series %s%s is not served", full_name, dict(labels))
+            logger.warning("a duplicate series %s%s is not served", full_name, dict(labels))
 
     def notify_of_removed_metric(self, metric: Metric, name: str, group: MetricGroup) -> None:
         """Remove one series."""
@@ -110,7 +110,7 @@ class PrometheusReporter(SeriesReporter):
                 return
         ports = f"{self._ports[0]}-{self._ports[-1]}" if len(self._ports) > 1 else str(self._ports[0])
         raise ConfigError(
-            f"{self._port_key}: no port of {ports} can be taken on {self._address} ({last_error.strerror}); "
+            f"{self._port_key}: cannot listen on port {ports} of {self._address} ({last_error.strerror}); "
             "give another port, or a range such as 9249-9260"
         )
 

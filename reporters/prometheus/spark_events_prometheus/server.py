@@ -103,7 +103,7 @@ class MetricsServer(ThreadingHTTPServer):
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Do not write to stderr: a client that left, or a scrape during exit, is not worth reporting."""
-        logger.debug("a request of %s could not be answered", client_address, exc_info=True)
+        logger.debug("could not answer a request from %s", client_address, exc_info=True)
 
 
 class _MetricsHandler(BaseHTTPRequestHandler):

@@ -82,7 +82,7 @@ class ExclusiveFile {
 
     private boolean createByCondition(String text) throws IOException {
         if (!fs.hasPathCapability(path, CONDITIONAL)) {
-            throw new IOException("this Hadoop's s3a cannot create a file only where there is none; "
+            throw new IOException("this Hadoop's s3a cannot create a file only if it does not exist; "
                 + "set spark.events.ctas.journal.dir to a folder on another file system");
         }
         FSDataOutputStreamBuilder builder = fs.createFile(path);

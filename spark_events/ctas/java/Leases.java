@@ -53,7 +53,7 @@ public class Leases implements Runnable {
             }
         } catch (Throwable error) {
             // The commit finds out whether the lease was lost; until then the next turn may succeed.
-            System.err.println("spark-events: WARNING: the lease " + path + " could not be renewed: " + error);
+            System.err.println("spark-events: WARNING: could not renew the lease " + path + ": " + error);
         }
     }
 }

@@ -103,7 +103,7 @@ public class Storage {
         Path path = new Path(name);
         FileSystem fs = path.getFileSystem(conf);
         if (!fs.delete(path, true) && fs.exists(path)) {
-            throw new IOException("could not be deleted: " + path);
+            throw new IOException("could not delete " + path);
         }
     }
 

@@ -112,7 +112,7 @@ class Analyst:
         except Exception as failure:  # a file system's own
             for name, error in missed.items():
                 results[name] = QueryError(
-                    f"{error}; it cannot be made: {error_summary(failure)}", error.line
+                    f"{error}; it cannot be created: {error_summary(failure)}", error.line
                 )
             return False
 

@@ -105,8 +105,8 @@ class TableDefinitions:
             return
         if session.catalog.tableExists(table) and session.catalog.getTable(table).tableType == "MANAGED":
             raise ConfigError(
-                f"table definition of {table}: has changed, and Spark keeps the rows of this table in its "
-                "warehouse; give it a LOCATION, or start the application anew"
+                f"table definition of {table}: has changed, but Spark keeps the rows of this table in its "
+                "warehouse; give it a LOCATION, or restart the application"
             )
         session.sql(f"DROP TABLE IF EXISTS {table}")
 

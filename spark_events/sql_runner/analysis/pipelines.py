@@ -103,7 +103,7 @@ def _flows(
 def _unfit(manifest: Manifest) -> str:
     """Return why a manifest that can be analysed cannot be exported; empty if it can."""
     if manifest.sql is None:
-        return "is code, and a flow of a pipeline is SQL or a function of its own"
+        return "is code, and a flow of a pipeline is SQL or a function"
     if manifest.output_mode != "append":
         return f"output-mode {manifest.output_mode}: a flow of a pipeline appends"
     return ""
@@ -206,8 +206,8 @@ class _Sources:
         watermark = _watermark(table) if streaming else ""
         if whole_name in self._targets and watermark:
             raise QueryError(
-                f"reads {quoted(name)}, which another manifest writes, with a watermark, which a "
-                "pipeline cannot say of its own tables"
+                f"reads {quoted(name)}, which another manifest writes, with a watermark; a "
+                "pipeline cannot declare one for its own tables"
             )
         view = quoted(name[-1:])
         if whole_name in self._targets:

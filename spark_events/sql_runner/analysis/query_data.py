@@ -40,7 +40,7 @@ def query_data(session: Any, manifest: Manifest) -> Any:
     data = _of_sql(session, manifest) if manifest.sql is not None else _of_code(session, manifest)
     if not data.isStreaming:
         raise QueryError(
-            "reads no stream, so there is nothing that it could wait for: views and the tables under "
+            "reads no stream, so it has nothing to wait for: views and the tables under "
             "static-tables are read whole; name a table that Spark can read as a stream"
         )
     return data
@@ -53,7 +53,9 @@ def _of_sql(session: Any, manifest: Manifest) -> Any:
     try:
         parsed = entry.parse(manifest.sql)
         if entry.isCommand(parsed):
-            raise QueryError("is no query, and is not run; expected a SELECT, whose rows go to target-table")
+            raise QueryError(
+                "is not a query, and is not run; expected a SELECT, whose rows go to target-table"
+            )
         streams = session.sparkContext._gateway.jvm.java.util.HashMap()
         for name in streams_of(session, entry, manifest, entry.relations(parsed)):
             streams.put(name, _stream(session, entry, list(name)))
@@ -128,7 +130,7 @@ def _of_code(session: Any, manifest: Manifest) -> Any:
     try:
         exec(compile(manifest.code or "", f"<code of {manifest.name}>", "exec"), scope)
     except SystemExit as error:
-        raise QueryError(f"code: ends with sys.exit({error.code!r}); it may only set {_RESULT}") from error
+        raise QueryError(f"code: calls sys.exit({error.code!r}); it may only set {_RESULT}") from error
     except SyntaxError as error:
         raise QueryError(f"code: {error.msg}", error.lineno) from error
     except Exception as error:

@@ -60,7 +60,7 @@ class TargetTable:
             table = entry.table(name)
         except Exception as error:
             raise QueryError(
-                f"target-table {name}: cannot be found: {error_summary(error)}; define it in a file of "
+                f"target-table {name}: not found: {error_summary(error)}; define it in a file of "
                 "--table-definition-path, or in the catalog"
             ) from error
         if table_name(session, list(entry.nameParts(name))) is None:
@@ -122,7 +122,9 @@ def fitted(data: Any, target: TargetTable) -> Any:
     for key, (name, ddl) in wanted.items():
         if key in given and not entry.fits(given[key].dataType.json(), ddl):
             type_ = given[key].dataType.simpleString()
-            problems.append(f"{name} is {ddl}, and {type_} in the query: CAST({name} AS {ddl.upper()})")
+            problems.append(
+                f"{name} is {ddl} in the table, but {type_} in the query: CAST({name} AS {ddl.upper()})"
+            )
     if problems:
         raise QueryError(f"target-table {target.name}: the columns do not fit: " + "; ".join(problems))
     return data.select(
@@ -136,7 +138,7 @@ def _unknown(name: str) -> str:
             f"{name} is missing in the table: add {name} {METADATA_COLUMNS[name]}, or set "
             "include-query-metadata: false"
         )
-    return f"{name} is no column of the table"
+    return f"{name} is not a column of the table"
 
 
 def _fields(data: Any) -> dict[str, Any]:

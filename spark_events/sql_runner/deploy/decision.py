@@ -26,7 +26,7 @@ class Action(enum.Enum):
 WORDS = {
     Action.START: "start with a clean state",
     Action.NOTHING: "nothing",
-    Action.RECORD: "record the deployment that was broken off",
+    Action.RECORD: "record the interrupted deployment",
     Action.RESTART: "stop with a savepoint, and start from it",
     Action.RESUME: "start from the latest state",
     Action.REPLACE: "stop with a savepoint, and start the new version with a clean state",
@@ -75,7 +75,7 @@ def decide(now: Situation) -> Decision:
         return Decision(Action.START, now.next_version, "it is new")
     if now.clean or now.query_changed:
         action, state = (Action.REPLACE, "it runs") if now.running else (Action.START, "it is stopped")
-        reason = "a clean state is asked for" if now.clean else f"{now.query_changed}; {state}"
+        reason = "a clean state was requested" if now.clean else f"{now.query_changed}; {state}"
         return Decision(action, now.next_version, reason)
     if now.running:
         return _of_running(now, now.deployed_version)
@@ -86,8 +86,8 @@ def _of_running(now: Situation, version: int) -> Decision:
     if now.configuration_changed:
         return Decision(Action.RESTART, version, "changed: " + "; ".join(now.configuration_changed))
     if now.pending:
-        return Decision(Action.RECORD, version, "it runs as asked for, but was not written down as deployed")
-    return Decision(Action.NOTHING, version, "it runs, and has not changed")
+        return Decision(Action.RECORD, version, "it runs as requested, but was not recorded as deployed")
+    return Decision(Action.NOTHING, version, "it runs and has not changed")
 
 
 def _of_stopped(now: Situation, version: int) -> Decision:

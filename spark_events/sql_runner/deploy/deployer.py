@@ -181,7 +181,7 @@ class Deployer:
             # In cluster mode spark-submit may end well before the application begins.
             if process.poll() or time.monotonic() > until:
                 link.give(deployed.manifest.name, None)
-                how = f"ended with exit code {process.poll()}" if process.poll() else "did not come up"
+                how = f"ended with exit code {process.poll()}" if process.poll() else "did not start"
                 raise DeploymentError(f"{link.described} {how}; the end of {log}:\n{tail(log)}")
             time.sleep(_LOOK_EVERY_S)
 
@@ -206,8 +206,8 @@ class Deployer:
             deployed = DeployedQuery(before.manifest, self._from_state(previous.name, before.meta))
             self._start(deployed, previous.order.definitions, None)
         except (DeploymentError, SavepointError) as error:
-            return f"; what ran before could not be started again: {error}"
-        return f"; version {before.meta.query_version} as it was deployed runs again"
+            return f"; the version before could not be started again: {error}"
+        return f"; version {before.meta.query_version} runs again as it was deployed"
 
     def _withdraw(self, failed: DeployedQuery) -> None:
         name, link = failed.manifest.name, self._link(failed.meta.host)

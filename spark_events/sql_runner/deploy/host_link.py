@@ -117,8 +117,8 @@ class HostLink:
                 return status
             if time.monotonic() > until:
                 raise DeploymentError(
-                    f"the query has not stopped within {timeout_s:.0f} s: its micro-batch still runs. It "
-                    "will stop with its savepoint; deploy again then, or give more --timeout"
+                    f"the query has not stopped within {timeout_s:.0f} s: its micro-batch still runs; it "
+                    "will stop with its savepoint; deploy again then, or give a longer --timeout"
                 )
             self._demand_alive()
             time.sleep(_LOOK_EVERY_S)
@@ -146,14 +146,14 @@ class HostLink:
         if status is None:
             return f"{self.described} has never run with store {self._store.url}"
         return (
-            f"{self.described} does not run: {status.application_id} on {status.master}, "
-            f"started {moment(status.started_ms)} UTC, is no longer heard of"
+            f"{self.described} is not running: {status.application_id} on {status.master}, "
+            f"started {moment(status.started_ms)} UTC, sends no more signs of life"
         )
 
     def _demand_alive(self) -> None:
         if not self.is_alive:
             raise DeploymentError(
-                f"{self.why_gone(self._status())}; nothing is lost: the order stands, and the state is kept"
+                f"{self.why_gone(self._status())}; nothing is lost: the order and the state are kept"
             )
 
 
@@ -190,7 +190,7 @@ class HostSnapshot:
     def why_gone(self) -> str:
         """Return a sentence on an application that is not alive."""
         if self.ended:
-            return f"{self.link.described} was ended; its queries start again with it"
+            return f"{self.link.described} has ended; its queries start again when it does"
         return self.link.why_gone(self.status)
 
 

@@ -151,15 +151,15 @@ def _analyses(analyst: Analyst, manifests: Manifests) -> dict[str, Analysis | Qu
         writer = writers.setdefault(analysis.sink_folder, name)
         if writer != name:
             analyses[name] = QueryError(
-                f"its target-table lies in {analysis.sink_folder}, into which {writer!r} writes, too: "
-                "Spark's file sink takes the rows of one query for a folder; give each a table, or use a "
+                f"its target-table is in {analysis.sink_folder}, which {writer!r} writes to as well: "
+                "Spark's file sink supports one query per folder; give each query its own table, or use a "
                 "format such as Delta"
             )
     return analyses
 
 
 def _stopped(query: QuerySnapshot) -> PlannedQuery:
-    return PlannedQuery(query.name, Decision(Action.STOP, query.version, "its manifest is gone"), query)
+    return PlannedQuery(query.name, Decision(Action.STOP, query.version, "its manifest was deleted"), query)
 
 
 def _configuration_changes(deployed: DeployedQuery, manifest: Manifest, host: str) -> tuple[str, ...]:

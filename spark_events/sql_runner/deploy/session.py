@@ -33,8 +33,8 @@ def run_session(workspace: Workspace, on_stop: Callable[[], None]) -> int:
         # It takes its lease before it writes a status.
         application = f": {session.status.application_id}" if session.status else ""
         raise ConfigError(
-            f"{link.described} runs already in {workspace.store.url}{application}; give another --session, "
-            "or end it with --end"
+            f"{link.described} is already running in {workspace.store.url}{application}; give another "
+            "--session, or end it with --end"
         )
     command = submit_command(workspace.store.url, link.host, workspace.placement, {}, single=False)
     # Withdraw an old request that nobody was there to take; Ctrl-C during start-up makes a new one.

@@ -64,7 +64,7 @@ class Workspace:
         Raises:
             ConfigError: somebody else deploys.
         """
-        lease = Lease(self.store, layout.DEPLOY_LEASE, "another deployment is at work", _DEPLOY_LEASE_MS)
+        lease = Lease(self.store, layout.DEPLOY_LEASE, "another deployment is running", _DEPLOY_LEASE_MS)
         with lease.held():
             yield lease
 
@@ -102,7 +102,4 @@ class Workspace:
         start = f"spark-events sql session --store {self.store.url} --session {self.placement.session}"
         for link in map(self.link, sorted(hosts)):
             if not link.is_single and not (session := link.snapshot()).is_alive:
-                raise ConfigError(
-                    f"{session.why_gone()}; start it with `{start}`: it goes on with the queries that it is "
-                    "to run"
-                )
+                raise ConfigError(f"{session.why_gone()}; start it with `{start}`: it resumes its queries")

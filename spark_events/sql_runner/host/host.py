@@ -122,7 +122,7 @@ class QueryHost:
             logger.error("%s", error)
         self._store_error = str(error)
         if now_ms() - self._renewed_ms > self._lease_ms and self._queries:
-            logger.error("the lease is over, so others may run the queries now: all are stopped")
+            logger.error("the lease has expired, so others may run the queries now: stopping all of them")
             self._stop_all(at_once=True)
             self._queries.clear()
 

@@ -49,7 +49,7 @@ def read_folder(folder: Path, template: Path | None) -> Manifests:
         ConfigError: there is no such folder, no manifest in it, or the template cannot be used.
     """
     if not folder.is_dir():
-        raise ConfigError(f"{folder}: is no folder; expected one with a YAML manifest for each query")
+        raise ConfigError(f"{folder}: is not a folder; expected one with a YAML manifest for each query")
     files = [
         path
         for path in sorted(folder.rglob("*"))
@@ -82,7 +82,7 @@ def _add(manifests: Manifests, text: YamlText) -> None:
     if manifest.name in manifests.by_name:
         raise ConfigError(
             f"{text.place(('name',))}: name: {manifest.name!r} is also the name in "
-            f"{manifests.places[manifest.name].rpartition(':')[0]}; expected each name once"
+            f"{manifests.places[manifest.name].rpartition(':')[0]}; expected a unique name"
         )
     manifests.by_name[manifest.name] = manifest
     manifests.places[manifest.name] = text.place_of_text(("sql",) if manifest.sql is not None else ("code",))
@@ -115,7 +115,9 @@ def _filled(value: Any, name: str) -> Any:
 def _text_of(path: Path) -> str:
     try:
         if path.stat().st_size > 4 * MOST_BYTES:  # a character may take up to four bytes
-            raise ConfigError(f"{path}: {path.stat().st_size:,} bytes; a manifest has at most {MOST_BYTES:,}")
+            raise ConfigError(
+                f"{path}: {path.stat().st_size:,} bytes; a manifest may have at most {MOST_BYTES:,}"
+            )
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error

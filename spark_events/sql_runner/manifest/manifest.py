@@ -51,7 +51,7 @@ class Trigger(BaseModel):
     def _has_one_key(self) -> Trigger:
         if len(self.options) != 1:
             raise PydanticCustomError(
-                "trigger", "expected one of processing-time, available-now: true and continuous"
+                "trigger", "expected one of processing-time, available-now: true or continuous"
             )
         return self
 
@@ -109,7 +109,7 @@ class Manifest(BaseModel):
     @model_validator(mode="after")
     def _has_one_query(self) -> Manifest:
         if (self.sql is None) == (self.code is None):
-            raise PydanticCustomError("query", "expected one of sql and code")
+            raise PydanticCustomError("query", "expected either sql or code")
         return self
 
     @property
@@ -222,7 +222,7 @@ def _texts(text: YamlText, name: str, given: Any, problems: list[str]) -> dict[s
             texts[str(key)] = str(value)
         else:
             problems.append(
-                f"{text.place((name, str(key)))}: {name}.{key}: {value!r} is not allowed; expected a text"
+                f"{text.place((name, str(key)))}: {name}.{key}: {value!r} is not allowed; expected a string"
             )
     return texts
 
@@ -241,9 +241,9 @@ def _problem(text: YamlText, details: ErrorDetails) -> str:
         return f"{place}: {name}: missing; {_described(keys)}"
     if kind == "extra_forbidden":
         if name == "meta":
-            return f"{place}: meta: is made by the deployment; leave it out"
+            return f"{place}: meta: is written by the deployment; leave it out"
         allowed = _aliases(Trigger if keys[0] == "trigger" else Manifest)
-        return f"{place}: {name}: is not known; expected {', '.join(allowed)}"
+        return f"{place}: {name}: unknown key; expected {', '.join(allowed)}"
     shown = details["input"]
     if kind == "string_pattern_mismatch":
         return f"{place}: {name}: {shown!r} is not allowed; expected {NAME_RULE}"
@@ -255,7 +255,7 @@ def _problem(text: YamlText, details: ErrorDetails) -> str:
 
 def _described(keys: Keys) -> str:
     by_alias = {field.alias or name: field.description for name, field in Manifest.model_fields.items()}
-    return str(by_alias.get(str(keys[-1]), "it has to be given")).rstrip(".")
+    return str(by_alias.get(str(keys[-1]), "give it a value")).rstrip(".")
 
 
 def _aliases(model: type[BaseModel]) -> list[str]:

@@ -98,7 +98,7 @@ def from_flink(properties: Mapping[str, str]) -> FlinkProperties:
             else:
                 ignored[key] = f"{value!r} has no meaning for Spark, which has {', '.join(_BACKENDS)}"
         elif key != _INTERVAL:
-            ignored[key] = "has no meaning for Spark, and is ignored"
+            ignored[key] = "has no meaning for Spark and is ignored"
     return FlinkProperties(spark, properties.get(_INTERVAL, ""), ignored)
 
 
@@ -114,9 +114,9 @@ def problems_of(properties: Mapping[str, str]) -> dict[str, str]:
     problems = {key: sentence.removeprefix(f"{key}: ") for key, sentence in unusable.items()}
     for key in properties:
         if not key.startswith("spark."):
-            problems[key] = "is no property of Spark; expected keys that begin with 'spark.'"
+            problems[key] = "is not a Spark property; expected keys that begin with 'spark.'"
         elif key.startswith(PREFIX) and key not in _OWN_KEYS:
-            problems[key] = f"is not known; expected {', '.join(sorted(_OWN_KEYS))}"
+            problems[key] = f"unknown key; expected {', '.join(sorted(_OWN_KEYS))}"
     return problems
 
 

@@ -79,9 +79,9 @@ def read_yaml(text: str, file: str) -> YamlText:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         reason = " ".join(str(part) for part in (error.context, error.problem) if part)
-        raise ConfigError(f"{file}:{line}: no YAML: {reason}") from error
+        raise ConfigError(f"{file}:{line}: not YAML: {reason}") from error
     except yaml.YAMLError as error:
-        raise ConfigError(f"{file}:1: no YAML: {' '.join(str(error).split())}") from error
+        raise ConfigError(f"{file}:1: not YAML: {' '.join(str(error).split())}") from error
     finally:
         if loader is not None:
             loader.dispose()
@@ -114,7 +114,7 @@ def _demand_bounds(text: str, file: str) -> None:
     everything it stands for.
     """
     if len(text) > MOST_BYTES:
-        raise ConfigError(f"{file}:1: {len(text):,} characters; a manifest has at most {MOST_BYTES:,}")
+        raise ConfigError(f"{file}:1: {len(text):,} characters; a manifest may have at most {MOST_BYTES:,}")
     sizes: dict[str, int] = {}
     open_anchors: list[str | None] = []
     nodes = [0]
@@ -122,7 +122,7 @@ def _demand_bounds(text: str, file: str) -> None:
         place = f"{file}:{event.start_mark.line + 1 if event.start_mark else 1}"
         if isinstance(event, yaml.AliasEvent):
             if event.anchor in open_anchors:
-                raise ConfigError(f"{place}: *{event.anchor} is within what it stands for; expected values")
+                raise ConfigError(f"{place}: alias *{event.anchor} is inside the node that it refers to")
             nodes[-1] += sizes.get(str(event.anchor), 1)
         elif isinstance(event, yaml.CollectionStartEvent):
             open_anchors.append(event.anchor)
@@ -135,11 +135,11 @@ def _demand_bounds(text: str, file: str) -> None:
         elif isinstance(event, yaml.ScalarEvent):
             nodes[-1] += 1
         if len(open_anchors) > _DEEPEST:
-            raise ConfigError(f"{place}: more than {_DEEPEST} levels, one within the other; expected fewer")
+            raise ConfigError(f"{place}: more than {_DEEPEST} nested levels; expected fewer")
         if sum(nodes) > _MOST_NODES:
             raise ConfigError(
                 f"{place}: more than {_MOST_NODES:,} values, with each alias (*name) counted as what it "
-                "stands for; expected fewer"
+                "refers to; expected fewer"
             )
 
 
@@ -150,7 +150,7 @@ def _lines(node: yaml.Node, above: Keys, file: str) -> Iterator[tuple[Keys, int]
             name = str(key.value)
             line = key.start_mark.line + 1
             if name in seen:
-                raise ConfigError(f"{file}:{line}: {name}: is there twice; one of the two has to go")
+                raise ConfigError(f"{file}:{line}: {name}: is given twice; remove one of the two")
             seen.add(name)
             yield (*above, name), line
             yield from _lines(value, (*above, name), file)
@@ -169,7 +169,7 @@ def _demand_values(node: yaml.Node, loader: yaml.SafeLoader, file: str) -> None:
         except _NO_VALUE as error:
             place, kind = f"{file}:{node.start_mark.line + 1}", node.tag.rpartition(":")[2]
             raise ConfigError(
-                f"{place}: {node.value[:40]!r} is not allowed; expected a YAML {kind}, or a text in quotes"
+                f"{place}: {node.value[:40]!r} is not allowed; expected a YAML {kind}, or a quoted string"
             ) from error
     elif isinstance(node, yaml.CollectionNode):
         for item in node.value:

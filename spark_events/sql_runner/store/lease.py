@@ -105,7 +105,7 @@ class Lease:
         mine = LeaseHolder(this_process(), owner, now, now, self._lease_ms)
         if not self._store.create(self._file(number + 1), orjson.dumps(mine)):
             _, winner = self._newest()
-            who = _sentence(winner, now) if winner else "somebody else was faster"
+            who = _sentence(winner, now) if winner else "another process was faster"
             raise ConfigError(f"{self._subject}: {who}")
         self._mine = (number + 1, mine)
         for other in self._numbers():
@@ -174,7 +174,7 @@ class Lease:
         assert self._mine is not None, "take() comes first"
         if max(self._numbers(), default=0) > self._mine[0]:
             raise LeaseLost(
-                f"{self._subject}: another process has taken over, for this one was silent too long"
+                f"{self._subject}: another process has taken over, because this one was silent for too long"
             )
 
     def _newest(self) -> tuple[int, LeaseHolder | None]:
@@ -205,6 +205,6 @@ def this_process() -> str:
 def _sentence(holder: LeaseHolder, now: int) -> str:
     held_s, silent_s = (now - holder.since_ms) // 1000, (now - holder.beat_ms) // 1000
     return (
-        f"{holder.who} has been at it for {held_s} s; last heard of {silent_s} s ago, "
-        f"and taken as gone after {holder.lease_ms // 1000} s"
+        f"{holder.who} has held the lease for {held_s} s; last seen {silent_s} s ago, "
+        f"counts as gone after {holder.lease_ms // 1000} s"
     )

@@ -119,8 +119,8 @@ def restore(store: Store, name: str, version: int, savepoint: str) -> str:
         store.delete(checkpoint)
         was = f"{original.files} files of {original.size} bytes" if original else "whole"
         raise SavepointError(
-            f"savepoint {savepoint} is damaged: it was {was}, and has {copied[0]} files of {copied[1]} "
-            "bytes; remove it, and the latest state before it is taken"
+            f"savepoint {savepoint} is damaged: it was {was}, but has {copied[0]} files of {copied[1]} "
+            "bytes; remove it to use the latest state before it"
         )
     store.delete(f"{checkpoint}/{layout.SAVEPOINT_COMPLETE}")
     return checkpoint

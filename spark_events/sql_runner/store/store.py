@@ -80,7 +80,7 @@ class Store:
                     return self._content(self._at(name))
                 if not self._is_hdfs:
                     return None
-            raise StoreError(f"store {self.url}: {path} is written all the time, and cannot be read")
+            raise StoreError(f"store {self.url}: {path} keeps changing, and cannot be read")
 
     def write(self, path: str, data: bytes) -> None:
         """Write a file, replacing any existing one."""
@@ -152,7 +152,9 @@ class Store:
             if before == self.sizes(source) == self.sizes(target):
                 return before
             self.delete(target)
-        raise StoreError(f"store {self.url}: {source} still changes, or its copy {target} is never whole")
+        raise StoreError(
+            f"store {self.url}: {source} keeps changing, or its copy {target} never becomes complete"
+        )
 
     def delete(self, path: str) -> None:
         """Remove a file or a folder with everything in it, if it exists."""

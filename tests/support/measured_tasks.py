@@ -1,0 +1,57 @@
+"""What the tasks of a stage measured, made up for tests of diagnoses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spark_events.diagnosis.measured import TasksMeasured, read_tasks_measured
+from spark_events.sources.event_log.distribution import Distribution
+from spark_events.sources.event_log.task_statistics import QUANTITIES
+
+
+def statistics(
+    run_ms: Sequence[int],
+    read: Sequence[int] = (),
+    at_once: int = 4,
+    hosts: Mapping[str, tuple[int, int, int]] | None = None,
+    **others: Any,
+) -> dict[str, Any]:
+    """Return a record's Task Statistics, of tasks that began at the same time, at 1,000 ms."""
+    longest = max(range(len(run_ms)), key=run_ms.__getitem__)
+    quantities: dict[str, Sequence[int]] = {
+        "Duration": run_ms,
+        "Executor Run Time": run_ms,
+        "Bytes Read": read or [0] * len(run_ms),
+    }
+    summaries = {}
+    for name in QUANTITIES:
+        distribution = Distribution()
+        distribution.add(quantities.get(name, [0] * len(run_ms)))
+        summaries[name] = distribution.summary()
+    return {
+        "Tasks": len(run_ms),
+        "Most Running": at_once,
+        "First Launch": 1_000,
+        "Last Finish": 1_000 + max(max(run_ms), sum(run_ms) // at_once),
+        "Failed": 0,
+        "Failed Time": 0,
+        "Fetch Failures": 0,
+        "Killed": 0,
+        "Killed Time": 0,
+        **summaries,
+        "Longest Task": {
+            "Index": longest,
+            "Executor ID": "1",
+            "Host": "a",
+            "Executor Run Time": run_ms[longest],
+            "Bytes Read": quantities["Bytes Read"][longest],
+        },
+        "Hosts": {host: list(work) for host, work in (hosts or {}).items()},
+        **{name.replace("_", " "): value for name, value in others.items()},
+    }
+
+
+def measured(*args: Any, **others: Any) -> TasksMeasured:
+    """Return the same as diagnoses see it."""
+    return read_tasks_measured(statistics(*args, **others))
