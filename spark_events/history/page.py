@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator
+from heapq import nlargest
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from spark_events.history.tables import JOB, Row
 
 WIDTH, LEFT, RIGHT = 1000, 220, 12
 """Of a drawing, in its own units: all of it, of the names on its left, of the margin on its right."""
-_ROW, _AXIS, _CHART = 26, 22, 120
+_ROW, _AXIS, _CHART, _MARK = 26, 22, 120, 4
 _STEPS_MS = tuple(
     size * 1_000 for size in (1, 2, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400)
 )
@@ -29,7 +30,7 @@ MOST_DAY_ROWS = 5_000
 
 
 class Band(NamedTuple):
-    """An interval of a job's timeline: its place and width, its state, and its tooltip."""
+    """An interval of a timeline: its place and width, its state, and its tooltip."""
 
     x: float
     width: float
@@ -38,7 +39,7 @@ class Band(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """One job's timeline."""
+    """The timeline of one job, or of one executor."""
 
     name: str
     y: int
@@ -83,7 +84,6 @@ class Tick(NamedTuple):
 def page(report: Report) -> str:
     """Return a report as HTML, with all its texts escaped."""
     scale = _Scale(report)
-    lanes = list(_lanes(report, scale))
     template = environment("spark_events.history").get_template("page.html.j2")
     return template.render(
         report=report,
@@ -94,8 +94,8 @@ def page(report: Report) -> str:
         down=[row for row in report.uptime if row["state"] == "down"],
         overdue=[row for row in report.checkpoint_sla if row["overdue"]],
         totals=_totals(report),
-        lanes=lanes,
-        lanes_height=len(lanes) * _ROW,
+        lanes=list(_lanes(report, scale)),
+        executor_lanes=list(_executor_lanes(report, scale)),
         ticks=list(scale.ticks()),
         charts=list(_charts(report, scale)),
         days=_days(report),
@@ -155,6 +155,27 @@ def _band(interval: Row, scale: _Scale) -> Band:
     # Even an interval shorter than a pixel stays visible.
     width = max(1.0, round(scale.x(end_ms) - scale.x(start_ms), 2))
     return Band(scale.x(start_ms), width, interval["state"], title)
+
+
+def _executor_lanes(report: Report, scale: _Scale) -> Iterator[Lane]:
+    """Yield the lost ones and the fullest of the others, by application and start."""
+    known = [row for row in report.executors if row["start_ms"] is not None]
+    shown = nlargest(MOST_SHOWN, known, key=lambda row: (not row["expected"], row["heap_highest"] or 0))
+    shown.sort(key=lambda row: (row["app_name"], row["start_ms"], row["executor_id"]))
+    for number, row in enumerate(shown):
+        name = f"{row['app_name']} {row['executor_id']}"
+        yield Lane(name, number * _ROW, list(_executor_bands(row, scale)))
+
+
+def _executor_bands(row: Row, scale: _Scale) -> Iterator[Band]:
+    start_ms, end_ms = row["start_ms"], row["end_ms"]
+    heap = f", heap {size(row['heap_highest'])}" if row["heap_highest"] is not None else ""
+    limit = f" of {size(row['heap_limit'])}" if heap and row["heap_limit"] else ""
+    title = f"{row['reason']} after {duration(end_ms - start_ms)}{heap}{limit}, {moment(end_ms)} UTC"
+    begin, end = max(float(LEFT), scale.x(start_ms)), scale.x(end_ms)
+    yield Band(begin, max(1.0, round(end - begin, 2)), "up", title)
+    if not row["expected"]:
+        yield Band(end - _MARK, _MARK, "down", title)
 
 
 def _charts(report: Report, scale: _Scale) -> Iterator[Chart]:

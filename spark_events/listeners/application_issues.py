@@ -32,6 +32,7 @@ class ApplicationIssues:
         self._begun_ms: int | None = None
         self._heap_limit: int | None = None
         self._heap_peaks: dict[str, int] = {}
+        self._other_profiles: set[str] = set()
 
     @property
     def cores(self) -> int:
@@ -50,8 +51,11 @@ class ApplicationIssues:
 
     def on_executor_added(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ExecutorAdded."""
-        cores = int((record.get("Executor Info") or {}).get("Total Cores") or 0)
-        self._idle.executor_added(str(record["Executor ID"]), cores, time_ms)
+        executor, info = str(record["Executor ID"]), record.get("Executor Info") or {}
+        self._idle.executor_added(executor, int(info.get("Total Cores") or 0), time_ms)
+        # One of another resource profile may be given another heap than the configuration says.
+        if int(info.get("Resource Profile Id") or 0) and len(self._other_profiles) < _MOST_EXECUTORS:
+            self._other_profiles.add(executor)
 
     def on_executor_removed(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ExecutorRemoved."""
@@ -61,7 +65,9 @@ class ApplicationIssues:
         """Handle what executors have measured at the ends of tasks, which event logs have as well."""
         for executor, values in (record.get("Task Peaks") or {}).items():
             heap, known = int(values.get(_HEAP) or 0), self._heap_peaks.get(executor)
-            if executor != DRIVER and (known is not None or len(self._heap_peaks) < _MOST_EXECUTORS):
+            if executor in self._other_profiles or executor == DRIVER:
+                continue
+            if known is not None or len(self._heap_peaks) < _MOST_EXECUTORS:
                 self._heap_peaks[executor] = max(heap, known or 0)
 
     def on_query_started(self, record: dict[str, Any], time_ms: int) -> None:

@@ -22,7 +22,9 @@ _REASONS = (
 OTHER = "other"
 REASONS = (*dict.fromkeys(name for name, _ in _REASONS), OTHER)
 """Why an executor may be gone, each in one word."""
-EXPECTED = frozenset(("decommissioned", "preempted", "killed_by_driver", "shutdown"))
+APPLICATION_ENDED = "application_ended"
+"""Not one of Spark's reasons: the executor lived until the application's end."""
+EXPECTED = frozenset(("decommissioned", "preempted", "killed_by_driver", "shutdown", APPLICATION_ENDED))
 """Reasons that are no failure: somebody wanted the executor gone."""
 _EXIT_CODE = re.compile(r"(?i)\b(?:code|status):? (-?\d{1,4})\b")
 

@@ -22,7 +22,7 @@ class LostExecutor:
 
     Attributes:
         reason: why, in one word.
-        sentence: why, as Spark says it.
+        sentence: why, as Spark says it; empty where it says nothing.
         lifetime_ms: how long it lived; None where that is not known.
         running_tasks: how many tasks it ran when it went; None where that is not known.
         stages: whose tasks they were.
@@ -68,7 +68,7 @@ class ExecutorLosses:
             .set_severity(Severity.INFO if lost.reason in EXPECTED else Severity.WARN)
             .set_body(_sentence(lost, limits))
             .set_attribute("reason", lost.reason)
-            .set_attribute("reason.message", lost.sentence)
+            .set_attribute("reason.message", lost.sentence or None)
             .set_attribute("exitCode", code)
             .set_attribute("exitMeaning", exit_meaning(code) if code is not None else None)
             .set_attribute("lifetimeMs", lost.lifetime_ms)

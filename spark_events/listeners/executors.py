@@ -8,7 +8,7 @@ from typing import Any
 
 from spark_events.api import Counter, Gauge
 from spark_events.listeners.context import ListenerContext
-from spark_events.listeners.executor_ends import REASONS, reason_class
+from spark_events.listeners.executor_ends import APPLICATION_ENDED, REASONS, reason_class
 from spark_events.listeners.executor_losses import ExecutorLosses, LostExecutor
 from spark_events.listeners.executor_metrics import (
     AllExecutorSeries,
@@ -19,7 +19,7 @@ from spark_events.listeners.executor_metrics import (
     read_totals,
 )
 from spark_events.listeners.executor_sources import AS_HEARTBEAT
-from spark_events.listeners.memory_limits import MemoryLimits, memory_limits
+from spark_events.listeners.memory_limits import KEYS, MemoryLimits, memory_limits, settings_of_profile
 from spark_events.listeners.passing_series import PassingSeries
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.scope import ScopeGroup
@@ -34,6 +34,7 @@ class Executor:
 
     Attributes:
         added_ms: when it was added, in ms since the epoch; None for a driver that runs no tasks.
+        profile: the number of its resource profile; 0 is what the configuration says.
         gauges: what it measured last.
         peaks: the highest of each so far.
         totals: what has added up since its start.
@@ -45,6 +46,7 @@ class Executor:
     host: str
     cores: int
     added_ms: int | None
+    profile: int = 0
     gauges: Readings = field(default_factory=dict)
     peaks: dict[Measure, int] = field(default_factory=dict)
     totals: Readings = field(default_factory=dict)
@@ -66,7 +68,8 @@ class ExecutorListener:
         self._executors: dict[str, Executor] = {}
         self._driver: Executor | None = None
         self._driver_host = ""
-        self._limits: MemoryLimits | None = None
+        self._conf: dict[str, str] | None = None
+        self._profiles: dict[int, dict[str, str]] = {}
         self._losses = ExecutorLosses(context)
         self._tasks_of_removed: dict[str, Any] = {}
         # An executor has nothing to show before it has measured something.
@@ -81,10 +84,11 @@ class ExecutorListener:
     def on_environment(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle EnvironmentUpdate, of which there may be several; the memory of executors is the first's."""
         conf = record.get("Spark Properties") or {}
-        if self._limits is not None:
+        if self._conf is not None:
             return
         self._driver_host = str(conf.get(DRIVER_HOST) or "")
-        self._limits = limits = memory_limits({key: str(value) for key, value in conf.items()})
+        self._conf = {key: str(conf[key]) for key in KEYS if key in conf}
+        limits = memory_limits(self._conf)
         for name, value, described in (
             ("executorHeapLimit", limits.heap, "Heap that an executor is given."),
             (
@@ -96,13 +100,21 @@ class ExecutorListener:
             if value is not None:
                 self._group.register(name, Gauge(lambda value=value: value, "By", described))  # type: ignore[misc]
 
+    def on_profile_added(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle ResourceProfileAdded: executors of other profiles may be given other memory."""
+        self._profiles[int(record["Resource Profile Id"])] = settings_of_profile(record)
+
     def on_added(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ExecutorAdded; one that is known was found at attach."""
         executor, info = str(record["Executor ID"]), record.get("Executor Info") or {}
         if executor not in self._executors:
             self._added.inc()
             self._executors[executor] = Executor(
-                executor, str(info.get("Host") or ""), int(info.get("Total Cores") or 0), time_ms
+                executor,
+                str(info.get("Host") or ""),
+                int(info.get("Total Cores") or 0),
+                time_ms,
+                int(info.get("Resource Profile Id") or 0),
             )
 
     def on_metrics(self, record: dict[str, Any], time_ms: int) -> None:
@@ -161,7 +173,35 @@ class ExecutorListener:
             gauges=executor.gauges,
             peaks=executor.peaks,
         )
-        self._losses.report(lost, self._limits, time_ms)
+        self._losses.report(lost, self._limits_of(executor), time_ms)
+
+    def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle ApplicationEnd, after which Spark says nothing of the executors that lived until then."""
+        alive = [executor for executor in self._executors.values() if executor.id != DRIVER]
+        alive.sort(key=lambda executor: sum(executor.peaks.values()), reverse=True)
+        most = self._context.settings.executor_series
+        if len(alive) > most:
+            logger.warning(
+                "%d executors lived until the application's end: %d of them, with the lowest memory, get no "
+                "ExecutorLostEvent (spark.metrics.executors.max is %d)",
+                len(alive),
+                len(alive) - most,
+                most,
+            )
+        for executor in alive[:most]:
+            lost = LostExecutor(
+                id=executor.id,
+                host=executor.host,
+                reason=APPLICATION_ENDED,
+                sentence="",
+                lifetime_ms=time_ms - executor.added_ms if executor.added_ms is not None else None,
+                running_tasks=None,
+                stages=(),
+                shuffle_bytes=None,
+                gauges=executor.gauges,
+                peaks=executor.peaks,
+            )
+            self._losses.report(lost, self._limits_of(executor), time_ms)
 
     def tick(self, now_ms: int) -> None:
         """Remove the series of what went a while ago."""
@@ -176,6 +216,11 @@ class ExecutorListener:
                 self._driver = Executor(DRIVER, self._driver_host, 0, None)
             return self._driver
         return self._executors.get(executor_id)
+
+    def _limits_of(self, executor: Executor) -> MemoryLimits | None:
+        if self._conf is None:
+            return None
+        return memory_limits({**self._conf, **self._profiles.get(executor.profile, {})})
 
     def _take(self, executor: Executor, gauges: Readings, totals: Readings) -> None:
         grown = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 _MIB = 1 << 20
 _SIZE = re.compile(r"(\d+)\s*([kmgtp]?)b?", re.IGNORECASE)
@@ -25,6 +26,13 @@ KEYS = (
     "spark.memory.offHeap.size",
 )
 """The settings that it depends on."""
+_OF_PROFILE = {
+    "memory": "spark.executor.memory",
+    "memoryOverhead": "spark.executor.memoryOverhead",
+    "pyspark.memory": "spark.executor.pyspark.memory",
+    "offHeap": "spark.memory.offHeap.size",
+}
+"""The setting that each resource of a profile takes the place of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,24 @@ def memory_limits(conf: Mapping[str, str]) -> MemoryLimits:
     off_heap = conf.get("spark.memory.offHeap.enabled", "").lower() == "true"
     native = _bytes(conf.get("spark.memory.offHeap.size"), "0", 1) if off_heap else 0
     return MemoryLimits(heap, overhead, python, heap + overhead + native + (python or 0))
+
+
+def settings_of_profile(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return a resource profile as the settings that it takes the place of.
+
+    Args:
+        record: ResourceProfileAdded (Spark's ``ResourceProfile``, for stage-level scheduling).
+
+    Returns:
+        The settings, of those that ``memory_limits`` reads; the others stay as they are.
+    """
+    requests = record.get("Executor Resource Requests") or {}
+    settings = {
+        key: f"{int(requests[name]['Amount'])}m" for name, key in _OF_PROFILE.items() if name in requests
+    }
+    if int((requests.get("offHeap") or {}).get("Amount") or 0):
+        settings["spark.memory.offHeap.enabled"] = "true"
+    return settings
 
 
 def _overhead_factor(conf: Mapping[str, str]) -> float:

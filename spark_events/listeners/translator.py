@@ -202,6 +202,7 @@ class SparkListeners:
         self._tickers = (queries.tick, jobs.tick, stages.tick, executors.tick)
         ends = (
             of_application.on_application_end,
+            executors.on_application_end,
             queries.on_application_end,
             executions.on_application_end,
             self._application.on_end,
@@ -234,6 +235,7 @@ class SparkListeners:
             ],
             spark_records.SQL_EXECUTION_END: [executions.on_end, issues.on_execution_end],
             spark_records.TABLE_TRANSITION: [tables.on_transition],
+            spark_records.RESOURCE_PROFILE_ADDED: [executors.on_profile_added],
             spark_records.EXECUTOR_ADDED: [executors.on_added, of_application.on_executor_added],
             spark_records.EXECUTOR_REMOVED: [executors.on_removed, of_application.on_executor_removed],
             spark_records.EXECUTOR_METRICS: [executors.on_metrics, of_application.on_executor_metrics],

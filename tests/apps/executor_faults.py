@@ -47,6 +47,7 @@ for fault in (
     "length(repeat(cast(id AS string), 800000000))",
 ):
     attempt(lambda fault=fault: spark.range(0, 1, 1, 1).selectExpr(f"{fault} AS fault").collect())
+until((work / "faults-seen").exists)
 until(lambda: executors() == executors_wanted)
 print("all there", flush=True)
 until((work / "go").exists)

@@ -164,7 +164,7 @@ def test_report_as_a_page(name: str) -> None:
     html = page(report_of(TEXTS[name]))
     assert not steering(html)
     assert "<script" not in html
-    assert len(html) < 40 * len(TEXTS[name]) + 100_000
+    assert len(html) < 60 * len(TEXTS[name]) + 100_000
 
 
 @pytest.mark.parametrize("time_ms", TIMES_MS)

@@ -11,7 +11,14 @@ import pyspark
 import pytest
 
 from tests.support.applications import App, AppRun, cli
-from tests.support.executors import REMOVED, losses_without_memory, observed, replay, value
+from tests.support.executors import (
+    REMOVED,
+    losses_without_memory,
+    lost_before_the_end,
+    observed,
+    replay,
+    value,
+)
 from tests.support.file_log import Event, file_events, of_name
 from tests.support.paths import APPS
 from tests.support.receiver_table import METRICS, prometheus_name
@@ -96,7 +103,7 @@ def test_each_loss_is_counted(lost: Lost) -> None:
 
 
 def test_an_event_tells_how_each_ended(lost: Lost) -> None:
-    killed, full = of_name(lost.live, "ExecutorLostEvent")
+    killed, full = lost_before_the_end(lost.live)
     assert [attributes(event)["exitCode"] for event in (killed, full)] == [137, 52]
     assert attributes(full)["exitMeaning"] == "Java's OutOfMemoryError: its heap was full"
     of_killed = attributes(killed)
@@ -113,7 +120,7 @@ def test_an_event_tells_how_each_ended(lost: Lost) -> None:
 
 
 def test_the_failure_of_the_job_names_the_executor(lost: Lost) -> None:
-    (killed, _) = of_name(lost.live, "ExecutorLostEvent")
+    (killed, _) = lost_before_the_end(lost.live)
     failures = [attributes(event) for event in of_name(lost.live, "JobFailureEvent", job__kind="job")]
     (caused,) = [failure for failure in failures if "executorLost.id" in failure]
     assert caused["executorLost.id"] == attributes(killed)["executor_id"]
@@ -124,7 +131,7 @@ def test_a_replay_tells_the_same(lost: Lost) -> None:
     """But for memory, which a log knows by the ends of tasks alone."""
     live = losses_without_memory(lost.live)
     assert losses_without_memory(lost.replayed) == live
-    assert len(live) == 2
+    assert [of_one["reason"] for of_one in live.values()] == ["out_of_memory"] * 2 + ["application_ended"] * 2
 
 
 def test_sparks_own_metrics(lost: Lost) -> None:

@@ -12,7 +12,15 @@ from typing import Any
 import pytest
 
 from tests.support.applications import App, AppRun, cli
-from tests.support.executors import losses, losses_without_memory, observed, removed, replay, value
+from tests.support.executors import (
+    losses,
+    losses_without_memory,
+    lost_before_the_end,
+    observed,
+    removed,
+    replay,
+    value,
+)
 from tests.support.file_log import file_events, of_name
 from tests.support.paths import APPS
 from tests.support.spark_cluster import SparkCluster, running_spark_cluster
@@ -60,6 +68,9 @@ class Faults:
         os.kill(self._processes()["0"], signal.SIGKILL)
         self._wait_removed(1)
         (folder / "killed").touch()
+        # One whose heap is full ends some time after its task has failed.
+        self._wait_removed(OF_FAULTS)
+        (folder / "faults-seen").touch()
         self._app.wait_for_line("all there")
         processes = self._processes()
         self.of_lost_worker = {executor for executor in processes if self.hosts[executor] == HOSTS[1]}
@@ -180,7 +191,7 @@ def test_hosts_and_lifetimes(faults: Faults) -> None:
         lifetime_ms = gone[executor]["Timestamp"] - added[executor]["Timestamp"]
         assert attributes["lifetimeMs"] == lifetime_ms > 0
     assert {attributes["host"] for attributes in lost.values()} == {*HOSTS}
-    severities = {event["severityText"] for event in of_name(faults.live, "ExecutorLostEvent")}
+    severities = {event["severityText"] for event in lost_before_the_end(faults.live)}
     assert severities == {"WARN"}
 
 

@@ -165,6 +165,50 @@ def test_one_that_somebody_wanted_gone_is_no_warning() -> None:
     assert "heapUsed.last" not in event.attributes
 
 
+def test_those_that_live_until_the_end_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    """Those with the most memory, as many as may have metrics; the driver is none of them."""
+    feed = Feed(extra={"spark.metrics.executors.max": "2"})
+    feed(r.application_start(), *(r.executor("Added", 0, name) for name in ("0", "1", "2", "driver")))
+    feed(measured(1_000, {"0": 10, "1": 30, "2": 20, "driver": 99}))
+    with caplog.at_level(logging.WARNING, "spark_events"):
+        feed(r.application_end(5_000))
+    events = [event for event in feed.end() if event.name == "ExecutorLostEvent"]
+    assert [event.attributes["heapUsed.highest"] for event in events] == [30, 20]
+    assert {(event.attributes["reason"], event.severity) for event in events} == {
+        ("application_ended", Severity.INFO)
+    }
+    assert (
+        events[0].body
+        == "Executor 1 is gone: application ended; it lived for 5.0 s; its heap reached 30 bytes"
+    )
+    assert "1 of them, with the lowest memory" in caplog.text
+
+
+def test_the_memory_of_a_resource_profile() -> None:
+    """What it says takes the place of the settings; what follows from them follows from it."""
+    feed = Feed()(r.application_start())
+    conf = {"spark.master": "yarn", "spark.executor.memory": "1g", "spark.executor.pyspark.memory": "1g"}
+    feed({"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": conf})
+    requests = {"memory": {"Amount": 10240}, "offHeap": {"Amount": 512}, "gpu": {"Amount": 2}}
+    profile = {"Resource Profile Id": 3, "Executor Resource Requests": requests}
+    feed({"Event": "SparkListenerResourceProfileAdded", **profile})
+    of_profile = r.executor("Added", 0, "2")
+    of_profile["Executor Info"]["Resource Profile Id"] = 3
+    feed(r.executor("Added", 0, "1"), of_profile)
+    feed(lost(5, "1", "Command exited with code 137"), lost(6, "2", "Command exited with code 137"))
+    first, second = (
+        {
+            name.removeprefix("memoryLimit."): value
+            for name, value in event.attributes.items()
+            if name.startswith("memoryLimit.")
+        }
+        for event in feed.end()
+        if event.name == "ExecutorLostEvent"
+    )
+    assert first == {"heap": GIB, "overhead": 384 * MIB, "python": GIB, "container": 2432 * MIB}
+    assert second == {"heap": 10 * GIB, "overhead": GIB, "python": GIB, "container": 12 * GIB + 512 * MIB}
+
+
 @pytest.mark.parametrize(
     ("reason", "code", "meaning"),
     [

@@ -190,7 +190,7 @@ def test_complete_logs_are_left_to_replay(tmp_path: Path) -> None:
     following.write("meanwhile", *LINES)
     following.start()
     following.poll()
-    assert len(following.ids) == 14
+    assert len(following.ids) == 15
     following.stop()
 
     (tmp_path / "other").mkdir()
@@ -201,7 +201,7 @@ def test_complete_logs_are_left_to_replay(tmp_path: Path) -> None:
     other.start()
     other.write("old", *LINES)
     other.poll()
-    assert len(other.ids) == 14
+    assert len(other.ids) == 15
 
 
 def test_a_dead_application(
@@ -338,7 +338,7 @@ def test_a_reporter_that_cannot_be_opened(
     (tmp_path / "file").unlink()
     monkeypatch.setattr(follow, "now_ms", lambda: now_ms() + 31_000)
     following.poll()
-    assert len(file_events(tmp_path / "file" / "events")) == 14
+    assert len(file_events(tmp_path / "file" / "events")) == 15
 
 
 def test_two_followers_of_one_state(following: Following) -> None:

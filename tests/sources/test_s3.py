@@ -43,7 +43,7 @@ def test_single_and_rolling(bucket: str, scheme: str, tmp_path: object) -> None:
     ]
     assert all(log.modified_ms for log in found)
     ids = read(f"{scheme}://{bucket}/spark/app-1").ids
-    assert len(ids) == 14
+    assert len(ids) == 15
     assert read(f"{scheme}://{bucket}/spark/eventlog_v2_*").ids == ids
 
 

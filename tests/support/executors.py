@@ -48,9 +48,15 @@ def removed(metrics: str) -> dict[str, float]:
     return {reason: float(count) for reason, count in counts if float(count)}
 
 
-def losses(events: list[Event]) -> dict[str, dict[str, Any]]:
-    """Return the attributes of each ExecutorLostEvent, by the executor's id."""
+def lost_before_the_end(events: list[Event]) -> list[Event]:
+    """Return the ExecutorLostEvents of executors that did not live as long as their application."""
     lost = of_name(events, "ExecutorLostEvent")
+    return [event for event in lost if event["attributes"]["reason"] != "application_ended"]
+
+
+def losses(events: list[Event]) -> dict[str, dict[str, Any]]:
+    """Return the attributes of the ExecutorLostEvent of each executor that went before the application, by its id."""
+    lost = lost_before_the_end(events)
     assert len(lost) == len({event["attributes"]["executor_id"] for event in lost})
     return {event["attributes"]["executor_id"]: event["attributes"] for event in lost}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -53,6 +53,11 @@ class MemoryCgroup:
         counted = re.search(r"^oom_kill (\d+)$", self._events.read_text(), re.MULTILINE)
         assert counted is not None, "the kernel does not count"
         return int(counted.group(1))
+
+    def take(self, processes: Iterable[int]) -> None:
+        """Move processes into it; what they allocate from then on counts, and whatever they start."""
+        for process in processes:
+            self.procs.write_text(str(process))
 
     def remove(self) -> None:
         """Remove it, and end what still runs in it."""

@@ -14,7 +14,6 @@ from spark_events.spark.conf import spark_home
 from tests.support.waiting import free_port, wait_until
 
 HOST = "127.0.0.1"
-_ENTER = 'echo $$ > "$0" && exec "$@"'
 
 
 class SparkCluster:
@@ -24,16 +23,12 @@ class SparkCluster:
         folder: for their files.
         workers: the host of each, an address of this machine.
         cores: of each worker; there may be more than the machine has.
-        cgroup: the file ``cgroup.procs`` of a cgroup, in which the workers and their executors run.
     """
 
-    def __init__(
-        self, folder: Path, workers: Sequence[str] = (HOST,), cores: int = 2, cgroup: Path | None = None
-    ) -> None:
+    def __init__(self, folder: Path, workers: Sequence[str] = (HOST,), cores: int = 2) -> None:
         self._folder = folder
         self._hosts = workers
         self._cores = cores
-        self._enter = ["/bin/sh", "-c", _ENTER, str(cgroup)] if cgroup else []
         self.master = f"spark://{HOST}:{free_port()}"
         self._master: subprocess.Popen[bytes] | None = None
         self._workers: list[subprocess.Popen[bytes]] = []
@@ -41,13 +36,13 @@ class SparkCluster:
     def start(self) -> None:
         """Start all, and wait until the master has the workers."""
         port = self.master.rpartition(":")[2]
-        self._master = self._run("master", "master.Master", ["--host", HOST, "--port", port], [])
+        self._master = self._run("master", "master.Master", ["--host", HOST, "--port", port])
         # A worker that comes before the master is ready tries again only after many seconds.
         wait_until(lambda: "New state: ALIVE" in self._log_of_master(), "the master is ready", 60)
         for number, host in enumerate(self._hosts):
             size = ["--cores", str(self._cores), "--memory", "2g"]
             own = ["--host", host, *size, "--work-dir", str(self._folder / f"work-{number}"), self.master]
-            self._workers.append(self._run(f"worker-{number}", "worker.Worker", own, self._enter))
+            self._workers.append(self._run(f"worker-{number}", "worker.Worker", own))
         wait_until(
             lambda: self._log_of_master().count("Registering worker") == len(self._hosts),
             "the workers are registered",
@@ -73,17 +68,22 @@ class SparkCluster:
             if parent == parent_wanted and "--executor-id" in command
         }
 
+    def with_children(self, pid: int) -> list[int]:
+        """Return a process, those that it started, and those that they started."""
+        family = [pid]
+        for member in family:
+            family += [child for child, (parent, _) in _processes().items() if parent == str(member)]
+        return family
+
     def kill_worker(self, number: int) -> None:
         """End a worker by force; its executors notice that by themselves."""
         self._workers[number].kill()
         self._workers[number].wait(20)
 
-    def _run(
-        self, log_name: str, name: str, arguments: Sequence[str], prefix: Sequence[str]
-    ) -> subprocess.Popen[bytes]:
+    def _run(self, log_name: str, name: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
         home = spark_home()
         assert home is not None
-        scripts = [*prefix, f"{home}/bin/spark-class", f"org.apache.spark.deploy.{name}"]
+        scripts = [f"{home}/bin/spark-class", f"org.apache.spark.deploy.{name}"]
         environment = {
             **os.environ,
             "SPARK_HOME": str(home),
@@ -107,12 +107,10 @@ class SparkCluster:
 
 
 @contextmanager
-def running_spark_cluster(
-    workers: Sequence[str] = (HOST,), cores: int = 2, cgroup: Path | None = None
-) -> Iterator[SparkCluster]:
+def running_spark_cluster(workers: Sequence[str] = (HOST,), cores: int = 2) -> Iterator[SparkCluster]:
     """Give a standalone cluster; the arguments are those of ``SparkCluster``."""
     with tempfile.TemporaryDirectory(prefix="spark-cluster-", ignore_cleanup_errors=True) as folder:
-        cluster = SparkCluster(Path(folder), workers, cores, cgroup)
+        cluster = SparkCluster(Path(folder), workers, cores)
         try:
             cluster.start()
             yield cluster

@@ -78,7 +78,9 @@ class DriverSource:
         self._listeners.on_record(self._driver.application_start())
         driver = self._driver
         self._listeners.on_record(environment_of(self._conf), now)
-        for record in chain(driver.executors(), driver.running_queries(now), driver.running_jobs()):
+        for record in chain(
+            driver.resource_profiles(), driver.executors(), driver.running_queries(now), driver.running_jobs()
+        ):
             self._listeners.on_record(record, now)
         self._thread.start()
 

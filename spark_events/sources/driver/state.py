@@ -15,6 +15,7 @@ from spark_events.listeners.spark_records import (
     FOUND_RUNNING,
     JOB_START,
     QUERY_STARTED,
+    RESOURCE_PROFILE_ADDED,
 )
 from spark_events.runtime.log_once import logger
 
@@ -73,6 +74,23 @@ class DriverState:
                     "Executor Info": {
                         "Host": executor.hostPort().rsplit(":", 1)[0],
                         "Total Cores": executor.totalCores(),
+                        "Resource Profile Id": executor.resourceProfileId(),
+                    },
+                }
+
+    def resource_profiles(self) -> Iterator[Record]:
+        """Yield a ResourceProfileAdded for each profile that exists already besides the configuration's."""
+        profiles = self._scala_context.statusStore().resourceProfileInfo()
+        for index in range(profiles.size()):
+            profile = profiles.apply(index)
+            if profile.id():
+                as_java = self._jvm.scala.jdk.javaapi.CollectionConverters.asJava
+                requests = dict(as_java(profile.executorResources()))
+                yield {
+                    "Event": RESOURCE_PROFILE_ADDED,
+                    "Resource Profile Id": profile.id(),
+                    "Executor Resource Requests": {
+                        name: {"Amount": request.amount()} for name, request in requests.items()
                     },
                 }
 

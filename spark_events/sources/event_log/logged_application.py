@@ -15,6 +15,10 @@ from spark_events.sources.event_log.tail import LinePosition, LogTail
 MakeListeners = Callable[[ApplicationInfo], SparkListeners]
 _TICK_MS = 1_000
 _MOST_BEFORE_START = 1_000
+_EARLY = frozenset(
+    (spark_records.ENVIRONMENT_UPDATE, spark_records.RESOURCE_PROFILE_ADDED, spark_records.EXECUTOR_ADDED)
+)
+"""What Spark may log before the application's start."""
 BEFORE_START = "before the application's start record"
 STUMBLED = "a record that a listener could not process"
 
@@ -83,10 +87,7 @@ class LoggedApplication:
         elif name == spark_records.APPLICATION_START:
             # Before Spark 1.1, the record did not have the application's id.
             self._begin({**record, "App ID": record.get("App ID") or self._log_name})
-        elif (
-            name in (spark_records.ENVIRONMENT_UPDATE, spark_records.EXECUTOR_ADDED)
-            and len(self._before_start) < _MOST_BEFORE_START
-        ):
+        elif name in _EARLY and len(self._before_start) < _MOST_BEFORE_START:
             self._before_start.append(record)
         else:
             self.tail.reader.counts.skipped[BEFORE_START] += 1

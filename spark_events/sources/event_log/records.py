@@ -28,6 +28,7 @@ _WANTED = frozenset(
         spark_records.APPLICATION_EXIT,
         spark_records.ENVIRONMENT_UPDATE,
         spark_records.EXECUTOR_ADDED,
+        spark_records.RESOURCE_PROFILE_ADDED,
         spark_records.EXECUTOR_REMOVED,
         spark_records.JOB_START,
         spark_records.JOB_END,
@@ -43,7 +44,7 @@ _WANTED = frozenset(
 _UNUSED = re.compile(
     r"org\.apache\.spark\.|SparkListener(?:TaskGettingResult|SpeculativeTaskSubmitted|"
     r"BlockManager(?:Added|Removed)|UnpersistRDD|BlockUpdated|ExecutorMetricsUpdate|"
-    r"ResourceProfileAdded|(?:Executor|Node)(?:Blacklisted|Unblacklisted|Excluded|Unexcluded)(?:ForStage)?|"
+    r"(?:Executor|Node)(?:Blacklisted|Unblacklisted|Excluded|Unexcluded)(?:ForStage)?|"
     r"UnschedulableTaskSet(?:Added|Removed)|MiscellaneousProcessAdded)$"
 )
 _AFTER_MEASURED = frozenset(

@@ -95,6 +95,10 @@ public class DriverBridge extends SparkListener implements Consumer {
         addEvent(event);
     }
 
+    public void onResourceProfileAdded(SparkListenerResourceProfileAdded event) {
+        addEvent(event);
+    }
+
     public void onExecutorAdded(SparkListenerExecutorAdded event) {
         addEvent(event);
     }
