@@ -36,6 +36,8 @@ def fleet() -> tuple[Story, Story]:
     ended = {"job.kind": "executor", "executor_id": "7", "host": "node-1", "lifetimeMs": 30 * MIN}
     heap = {"heapUsed.highest": 512 << 20, "memoryLimit.heap": 1 << 30}
     nightly.event(2 * HOUR + 40 * MIN, "ExecutorLostEvent", reason="decommissioned", **ended, **heap)
+    lost = {**ended, "executor_id": "8"}
+    nightly.event(2 * HOUR + 30 * MIN, "ExecutorLostEvent", reason="out_of_memory", **lost, **heap)
     nightly.driver("app-2").application(26 * HOUR, "CREATED", "RUNNING").application(31 * HOUR, "FINISHED")
     return orders, nightly
 
@@ -86,7 +88,7 @@ def test_json(made: Run) -> None:
     ]
     days = {row["date"]: row["late_by_gap"] for row in report["checkpoint_sla_per_day"]}
     assert days == {"2026-11-20": 0, "2026-11-21": 2}
-    assert [row["error"] for row in report["failures"]] == ["OUT_OF_MEMORY", "KAFKA_GONE"]
+    assert [row["error"] for row in report["failures"]] == ["out_of_memory", "OUT_OF_MEMORY", "KAFKA_GONE"]
 
 
 def test_tables(made: Run) -> None:
@@ -284,6 +286,23 @@ def test_page_executors(page: Any) -> None:
         "nightly", "7", "node-1", "11-20 02:10:00", "11-20 02:40:00", "30 min", "decommissioned",
         "512 MiB", "1 GiB", "50.00 %",
     ]  # fmt: skip
+
+
+def test_page_executors_over_time(page: Any) -> None:
+    """Each from its start to its end; one that was lost has a mark there."""
+    titles = [
+        title.split(": ")[1] for title in page.locator("#executor-lanes rect title").all_text_contents()
+    ]
+    went = "decommissioned after 30 min, heap 512 MiB of 1 GiB, 2026-11-20 02:40:00 UTC"
+    was_lost = "out_of_memory after 30 min, heap 512 MiB of 1 GiB, 2026-11-20 02:30:00 UTC"
+    assert sorted(titles) == [went, was_lost, was_lost]
+    alive, mark = (page.locator(f"#executor-lanes rect.{state}") for state in ("up", "down"))
+    boxes = {alive.nth(i).text_content().split(":")[0]: alive.nth(i).bounding_box() for i in range(2)}
+    assert list(boxes) == ["nightly 8", "nightly 7"], "by their starts"
+    an_hour = boxes["nightly 8"]["width"] * 2
+    assert boxes["nightly 7"]["x"] - boxes["nightly 8"]["x"] == pytest.approx(an_hour / 6, abs=0.5)
+    end = boxes["nightly 8"]["x"] + boxes["nightly 8"]["width"]
+    assert mark.bounding_box()["x"] + mark.bounding_box()["width"] == pytest.approx(end, abs=0.5)
 
 
 def test_page_is_text_and_alone(page: Any) -> None:
