@@ -94,8 +94,9 @@ docs: $(READY) ## Build the site of docs/ in build/site, and check its links
 settings: $(READY) ## Write the tables of settings into docs/ and conf/spark-defaults.conf
 	$(BIN)/python -m docs.settings_tables
 
-bench: $(READY) ## Measure cost, latency, delivery, scrapes, replay, history, lineage, executors and ctas, and write docs/benchmarks.md
+bench: $(READY) ## Measure cost, attaching, latency, delivery, scrapes, replay, history, lineage, executors and ctas, and write docs/benchmarks.md
 	$(BIN)/python -m bench.overhead
+	$(BIN)/python -m bench.attach
 	$(BIN)/python -m bench.latency
 	$(BIN)/python -m bench.delivery
 	$(BIN)/python -m bench.scrape

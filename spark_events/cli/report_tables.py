@@ -40,6 +40,7 @@ def print_report(report: Report, out: Console) -> None:
     _print_table("Checkpoints against the SLA, the worst first", _SLA, report.checkpoint_sla, out)
     _print_table("Failures, the latest first", _FAILURES, _by_error(report.failures), out)
     _print_table("What made it slow, the dearest first", _ISSUES, report.issues, out)
+    _print_table("Slower than usual, the latest first", _SLOWER_RUNS, report.slower_runs, out)
     for note in report.notes:
         say(f"[yellow]note[/] {plain(note)}", out)
 
@@ -124,6 +125,15 @@ _FAILURES = (
     _TableColumn("what", lambda row: f"{plain(row['kind'])} {_name(row)}", number=False),
     _TableColumn("error", _error, number=False),
     _TableColumn("last (UTC)", lambda row: moment(row["last_ms"])),
+)
+_SLOWER_RUNS = (
+    _TableColumn(
+        "application", lambda row: f"{plain(row['app_name'])}\n{plain(row['app_id'])}", number=False
+    ),
+    _TableColumn("started (UTC)", lambda row: moment(row["start_ms"])),
+    _TableColumn("took", _duration("duration_ms")),
+    _TableColumn("usual", _duration("usual_ms")),
+    _TableColumn("what is new", lambda row: plain(row["changed"]), number=False),
 )
 _ISSUES = (
     _TableColumn("issue", lambda row: plain(row["issue"] or ""), number=False),

@@ -34,6 +34,7 @@ class Report:
         uptime_per_day, checkpoint_sla_per_day, failures: rows of these ``Tables``, by day.
         executors: rows of this table, by their ends.
         issues: rows of this table, the dearest first.
+        slower_runs: rows of this table, the latest first.
         intervals: rows of ``Tables.status_intervals`` of the ``MOST_SHOWN`` worst.
         durations: the worst checkpoint in each 240th of the time, of the ``MOST_SHOWN`` worst queries: with
             ``app_name``, ``query_name``, ``time_ms``, ``duration_ms``, ``gap_ms``.
@@ -52,6 +53,7 @@ class Report:
     failures: list[Row]
     executors: list[Row]
     issues: list[Row]
+    slower_runs: list[Row]
     intervals: list[Row]
     durations: list[Row]
     notes: list[str] = field(default_factory=list)
@@ -87,6 +89,7 @@ def collect(history: History, tables: Tables, readings: list[Reading]) -> Report
         ),
         failures=sorted(failures, key=lambda row: (row["date"], row["last_ms"], _name(row))),
         executors=nlargest(MOST_EXECUTORS, tables.executors, key=lambda row: row["end_ms"])[::-1],
+        slower_runs=nlargest(MOST_ISSUES, tables.slower_runs, key=lambda row: row["start_ms"]),
         issues=nlargest(MOST_ISSUES, tables.issues, key=_cost),
         intervals=_longest_intervals(tables.status_intervals, uptime),
         durations=sorted(history.worst_checkpoints(drawn, _BINS), key=lambda row: row["time_ms"]),

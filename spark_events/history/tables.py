@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from spark_events.history import checkpoints, executors, issues, uptime
+from spark_events.history import checkpoints, executors, issues, slower_runs, uptime
 from spark_events.history.checkpoints import DaySums, by_day, sums_of_query
 from spark_events.history.facts import STATUS, Fact
 from spark_events.history.failures import COLUMNS as FAILURES
@@ -38,6 +38,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "failures": FAILURES,
     "executors": executors.COLUMNS,
     "issues": issues.COLUMNS,
+    "slower_runs": slower_runs.COLUMNS,
 }  # fmt: skip
 """The columns of each table in order, and their types."""
 
@@ -52,6 +53,7 @@ class Tables(NamedTuple):
         failures: see ``failures.failures``.
         executors: see ``executors.ended_executors``.
         issues: see ``issues.issues``.
+        slower_runs: see ``slower_runs.slower_runs``.
     """
 
     status_intervals: list[Row]
@@ -62,6 +64,7 @@ class Tables(NamedTuple):
     failures: list[Row]
     executors: list[Row]
     issues: list[Row]
+    slower_runs: list[Row]
 
 
 class Period(NamedTuple):
@@ -94,7 +97,7 @@ class Application(NamedTuple):
 
 def tables_of(applications: Iterable[Application], sla: Sla, period: Period) -> Tables:
     """Return the tables of some applications, whose facts need not be in memory at once."""
-    tables = Tables([], [], [], [], [], [], [], [])
+    tables = Tables(*([] for _ in Tables._fields))
     for application in applications:
         _add(tables, application, sla, period)
     return tables
@@ -138,6 +141,8 @@ def _add(tables: Tables, application: Application, sla: Sla, period: Period) -> 
     ended = executors.ended_executors(application.facts, period.since_ms, period.until_ms)
     tables.executors.extend(ended)
     tables.issues.extend(issues.issues(application.facts, period.since_ms, period.until_ms))
+    slower = slower_runs.slower_runs(application.facts, period.since_ms, period.until_ms)
+    tables.slower_runs.extend(slower)
 
 
 def _add_job(

@@ -182,8 +182,8 @@ def test_while_the_destination_is_away(tmp_path: Path) -> None:
     )
     done = run(str(tmp_path / "app-1"), *to)
     assert done.returncode == 1
-    assert "event reporter 'otlp': accepted nothing for 1 s; 14 item(s) wait" in done.stderr
-    assert "lost event reporter 'otlp': 14 item(s) lost" in done.stdout
+    assert "event reporter 'otlp': accepted nothing for 1 s; 15 item(s) wait" in done.stderr
+    assert "lost event reporter 'otlp': 15 item(s) lost" in done.stdout
 
     journal = conf(reporter__otlp__journal__dir=str(tmp_path / "journal"))
     done = run(str(tmp_path / "app-1"), *to, *journal)
@@ -203,7 +203,7 @@ def test_nothing_is_lost_to_a_full_queue(tmp_path: Path) -> None:
     )
     done = run(str(tmp_path / "app-1"), *slow)
     assert done.returncode == 0, done.stdout
-    assert f"event reporter 'x': {300 * 4 + 3:,} sent" in done.stdout
+    assert f"event reporter 'x': {300 * 4 + 4:,} sent" in done.stdout
 
 
 def test_restarts_are_not_counted_twice(tmp_path: Path) -> None:

@@ -105,6 +105,7 @@ def test_tables(made: Run) -> None:
         "failures",
         "executors",
         "issues",
+        "slower_runs",
     }
     rows = parquet.read_table(made.folder / "tables" / "uptime").to_pylist()
     assert {row["app_name"]: row["up_ms"] for row in rows if row["kind"] == "application"} == {
