@@ -188,7 +188,7 @@ def test_while_the_destination_is_away(tmp_path: Path) -> None:
     journal = conf(reporter__otlp__journal__dir=str(tmp_path / "journal"))
     done = run(str(tmp_path / "app-1"), *to, *journal)
     assert done.returncode == 1
-    assert "0 sent, 14 waiting in its journal" in done.stdout
+    assert "0 sent, 15 waiting in its journal" in done.stdout
 
 
 def test_nothing_is_lost_to_a_full_queue(tmp_path: Path) -> None:
