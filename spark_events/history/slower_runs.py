@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -129,10 +128,7 @@ def _row(name: str, run: _Run, earlier: Sequence[_Run]) -> dict[str, Any]:
 
 def _changed(run: _Run, earlier: Sequence[_Run]) -> list[str]:
     """Return what was reported of a run and of none before it, the dearest first."""
-    usual: dict[str, int] = defaultdict(int)
-    for each in earlier:
-        for kind in each.issues:
-            usual[kind] += 1
+    usual = {kind for each in earlier for kind in each.issues}
     new = [fact for kind, fact in run.issues.items() if kind not in usual]
     new.sort(key=lambda fact: (-(fact.lost_ms or 0), -(fact.lost_bytes or 0), fact.issue or ""))
     changed = [f"{fact.issue} ({cost(fact.lost_ms, fact.lost_bytes)}): {fact.subject}" for fact in new]

@@ -161,47 +161,13 @@ class ExecutorListener:
         reason = reason_class(sentence)
         self._removed[reason].inc()
         of_it = tasks if tasks.get("Executor ID") == executor.id else {}
-        lost = LostExecutor(
-            id=executor.id,
-            host=executor.host,
-            reason=reason,
-            sentence=sentence,
-            lifetime_ms=time_ms - executor.added_ms if executor.added_ms is not None else None,
-            running_tasks=of_it.get("Running Tasks"),
-            stages=tuple(of_it.get("Stage IDs") or ()),
-            shuffle_bytes=of_it.get("Shuffle Bytes Written"),
-            gauges=executor.gauges,
-            peaks=executor.peaks,
-        )
-        self._losses.report(lost, self._limits_of(executor), time_ms)
+        self._report_lost(executor, reason, sentence, of_it, time_ms)
 
     def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ApplicationEnd, after which Spark says nothing of the executors that lived until then."""
-        alive = [executor for executor in self._executors.values() if executor.id != DRIVER]
-        alive.sort(key=lambda executor: sum(executor.peaks.values()), reverse=True)
-        most = self._context.settings.executor_series
-        if len(alive) > most:
-            logger.warning(
-                "%d executors lived until the application's end: %d of them, with the lowest memory, get no "
-                "ExecutorLostEvent (spark.metrics.executors.max is %d)",
-                len(alive),
-                len(alive) - most,
-                most,
-            )
-        for executor in alive[:most]:
-            lost = LostExecutor(
-                id=executor.id,
-                host=executor.host,
-                reason=APPLICATION_ENDED,
-                sentence="",
-                lifetime_ms=time_ms - executor.added_ms if executor.added_ms is not None else None,
-                running_tasks=None,
-                stages=(),
-                shuffle_bytes=None,
-                gauges=executor.gauges,
-                peaks=executor.peaks,
-            )
-            self._losses.report(lost, self._limits_of(executor), time_ms)
+        for executor in self._executors.values():
+            if executor.id != DRIVER:
+                self._report_lost(executor, APPLICATION_ENDED, "", {}, time_ms)
 
     def tick(self, now_ms: int) -> None:
         """Remove the series of what went a while ago."""
@@ -216,6 +182,23 @@ class ExecutorListener:
                 self._driver = Executor(DRIVER, self._driver_host, 0, None)
             return self._driver
         return self._executors.get(executor_id)
+
+    def _report_lost(
+        self, executor: Executor, reason: str, sentence: str, tasks: dict[str, Any], time_ms: int
+    ) -> None:
+        lost = LostExecutor(
+            id=executor.id,
+            host=executor.host,
+            reason=reason,
+            sentence=sentence,
+            lifetime_ms=time_ms - executor.added_ms if executor.added_ms is not None else None,
+            running_tasks=tasks.get("Running Tasks"),
+            stages=tuple(tasks.get("Stage IDs") or ()),
+            shuffle_bytes=tasks.get("Shuffle Bytes Written"),
+            gauges=executor.gauges,
+            peaks=executor.peaks,
+        )
+        self._losses.report(lost, self._limits_of(executor), time_ms)
 
     def _limits_of(self, executor: Executor) -> MemoryLimits | None:
         if self._conf is None:
