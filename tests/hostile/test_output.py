@@ -109,6 +109,11 @@ def report_of(text: str, time_ms: int = T0) -> Report:
         "lost_ms": 1_000,
         "lost_bytes": None,
     }
+    slower_run = {
+        **dict.fromkeys(("app_name", "app_id", "changed"), text),
+        **dict.fromkeys(("duration_ms", "usual_ms", "p95_ms", "compared"), 7),
+        "start_ms": time_ms,
+    }
     duration = {**whose, "time_ms": time_ms, "duration_ms": 5, "gap_ms": None}
     return Report(
         since_ms=time_ms,
@@ -122,6 +127,7 @@ def report_of(text: str, time_ms: int = T0) -> Report:
         failures=[failure],
         executors=[executor],
         issues=[issue],
+        slower_runs=[slower_run],
         intervals=[{**interval, "start_ms": time_ms, "end_ms": until_ms}],
         durations=[duration],
         notes=[text],
