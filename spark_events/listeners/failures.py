@@ -25,6 +25,7 @@ _WRITE_FAILED = re.compile(
 )
 _JAVA_HEADER = re.compile(r"(?P<type>(?:[a-z_$][\w$]*\.)+[A-Z][\w$]*)(?:: (?P<message>.*))?", re.DOTALL)
 _PYTHON_TRACEBACK = "Traceback (most recent call last):"
+_PY4J_ERROR = "\npy4j.protocol.Py4JJavaError: "
 _PYTHON_ERROR = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
 _ERROR_CLASS = re.compile(r"\[(?P<name>[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]\s*")
 _SQL_STATE = re.compile(r"SQLSTATE: (?P<state>[0-9A-Z]{5})")
@@ -38,14 +39,14 @@ def parse_failure(text: str, error_class: str | None = None) -> Failure:
         text: the exception with its stack trace.
         error_class: Spark's error condition, if the record names it.
     """
-    lost = _lost_task(text)
-    thrown, around = lost.group("inner") if lost else text, text
+    lost, passed_on = _lost_task(text), _passed_on(text)
+    thrown, around = lost.group("inner") if lost else passed_on or text, text
     if wrapped := _WRITE_FAILED.match(thrown):
         thrown = around = wrapped.group("inner")
     heads = [part.split("\n", 1)[0] for part in (thrown, around)]
     condition = _ERROR_CLASS.search(heads[0]) or _ERROR_CLASS.search(heads[1])
     state = _SQL_STATE.search(thrown) or _SQL_STATE.search(around)
-    python_error = _python_error(text)
+    python_error = None if passed_on else _python_error(text)
     if python_error and python_error[0].startswith("pyspark.errors."):  # raised by PySpark in the driver
         condition = _ERROR_CLASS.match(python_error[1]) or condition
     exception_type, message = python_error or _java_error(thrown)
@@ -79,7 +80,7 @@ def thrown_by_task(failure: Failure) -> bool:
 
 
 def _java_error(text: str) -> tuple[str | None, str]:
-    head = text.split("\n\tat ", 1)[0].removesuffix("\n\nDriver stacktrace:")
+    head = text.split("\n\tat ", 1)[0].removesuffix("\nDriver stacktrace:").rstrip("\n")
     match = _JAVA_HEADER.fullmatch(head)
     if match:
         return match.group("type"), match.group("message") or ""
@@ -96,6 +97,15 @@ def _python_error(text: str) -> tuple[str, str] | None:
         if match:
             return match.group("type"), match.group("message") or ""
     return None
+
+
+def _passed_on(text: str) -> str | None:
+    """Return what Java threw where the innermost Python code did no more than pass it on."""
+    error = text.rfind(_PY4J_ERROR)
+    if error < text.rfind(_PYTHON_TRACEBACK):
+        return None
+    line_end = text.find("\n", error + 1)
+    return text[line_end + 3 :] if error >= 0 and text.startswith("\n: ", line_end) else None
 
 
 def _lost_task(text: str) -> re.Match[str] | None:

@@ -50,6 +50,20 @@ PYSPARK = (
     "pyspark.errors.exceptions.captured.AnalysisException: [PATH_NOT_FOUND] Path does not exist: orders. "
     "SQLSTATE: 42K03\n"
 )
+PASSED_ON = (
+    "py4j.Py4JException: An exception was raised by the Python Proxy. Return Message: "
+    "Traceback (most recent call last):\n"
+    '  File "app.py", line 9, in write\n    frame.count()\n'
+    "py4j.protocol.Py4JJavaError: An error occurred while calling o7.count.\n: "
+)
+OF_JAVA = f"{PASSED_ON}java.lang.IllegalStateException: no lease\n\tat a.B.c(B.scala:1)\n"
+LOST = (
+    f"{PASSED_ON}org.apache.spark.SparkException: Job aborted due to stage failure: Task 1 in stage 1.0 failed 1 "
+    "times, most recent failure: Lost task 1.0 in stage 1.0 (TID 3) (127.0.0.1 executor 0): ExecutorLostFailure "
+    "(executor 0 exited caused by one of the running tasks) Reason: Command exited with code 137\n"
+    "Driver stacktrace:\n\tat org.apache.spark.X.y(X.scala:1)"
+)
+IN_A_TASK = OF_JAVA.replace("no lease", "x") + PYTHON
 PLAIN = "somebody pulled the plug"
 
 
@@ -75,6 +89,16 @@ PLAIN = "somebody pulled the plug"
             "Path does not exist: orders.",
             "PATH_NOT_FOUND",
             "42K03",
+        ),
+        (OF_JAVA, "java.lang.IllegalStateException", "no lease", None, None),
+        (IN_A_TASK, "ValueError", "no customer: 7", None, None),
+        (
+            LOST,
+            None,
+            "ExecutorLostFailure (executor 0 exited caused by one of the running tasks) Reason: Command exited with "
+            "code 137",
+            None,
+            None,
         ),
         (PLAIN, None, PLAIN, None, None),
         ("", None, "", None, None),
