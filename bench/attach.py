@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -42,9 +41,8 @@ def _round(folder: str) -> tuple[float, float]:
         "spark.metrics.reporter.prom.factory.class": "prometheus",
         "spark.metrics.reporter.prom.port": "0",
     }
-    environment = {name: value for name, value in os.environ.items() if name != "JDK_JAVA_OPTIONS"}
     command = [sys.executable, "-c", _APPLICATION, json.dumps(conf)]
-    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     bare, attach = json.loads(done.stdout.splitlines()[-1])
     return bare, attach
 

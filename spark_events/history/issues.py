@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from spark_events.history.facts import ISSUE, Fact
@@ -43,4 +43,9 @@ def issues(facts: Iterable[Fact], since_ms: int, until_ms: int) -> list[dict[str
         for fact in facts
         if fact.fact == ISSUE and since_ms <= fact.time_ms <= until_ms
     ]
-    return sorted(rows, key=lambda row: (-(row["lost_ms"] or 0), -(row["lost_bytes"] or 0), row["time_ms"]))
+    return sorted(rows, key=cost_of, reverse=True)
+
+
+def cost_of(issue: Mapping[str, Any]) -> tuple[int, int, int]:
+    """Return by what issues are compared: the time that they cost, the bytes, and which came first."""
+    return issue["lost_ms"] or 0, issue["lost_bytes"] or 0, -issue["time_ms"]

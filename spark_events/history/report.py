@@ -9,6 +9,7 @@ from heapq import nlargest
 
 from spark_events.history.facts import PROBLEMS, Reading
 from spark_events.history.history import MOST_DAYS, History
+from spark_events.history.issues import cost_of
 from spark_events.history.tables import JOB, Row, Tables
 
 MOST_SHOWN = 50
@@ -89,8 +90,8 @@ def collect(history: History, tables: Tables, readings: list[Reading]) -> Report
         ),
         failures=sorted(failures, key=lambda row: (row["date"], row["last_ms"], _name(row))),
         executors=nlargest(MOST_EXECUTORS, tables.executors, key=lambda row: row["end_ms"])[::-1],
-        slower_runs=nlargest(MOST_ISSUES, tables.slower_runs, key=lambda row: row["start_ms"]),
-        issues=nlargest(MOST_ISSUES, tables.issues, key=_cost),
+        slower_runs=sorted(tables.slower_runs, key=lambda row: row["start_ms"], reverse=True),
+        issues=nlargest(MOST_ISSUES, tables.issues, key=cost_of),
         intervals=_longest_intervals(tables.status_intervals, uptime),
         durations=sorted(history.worst_checkpoints(drawn, _BINS), key=lambda row: row["time_ms"]),
         notes=[*notes_on(readings, history.losses()), *_notes_on_limits(history, tables, failures)],
@@ -140,10 +141,6 @@ def _notes_on_limits(history: History, tables: Tables, failures: list[Row]) -> l
     if len(tables.issues) > MOST_ISSUES:
         notes.append(f"of the performance issues, there are the dearest {MOST_ISSUES:,} alone")
     return notes
-
-
-def _cost(issue: Row) -> tuple[int, int, int]:
-    return issue["lost_ms"] or 0, issue["lost_bytes"] or 0, -issue["time_ms"]
 
 
 def _name(row: Row) -> tuple[str, str]:

@@ -35,6 +35,7 @@ _BEGUN = (JobStatus.CREATED.value, JobStatus.RUNNING.value)
 class _Run:
     """One run of an application: when it began and finished, and what was reported of it."""
 
+    app_name: str
     app_id: str
     start_ms: int | None = None
     end_ms: int | None = None
@@ -66,20 +67,22 @@ def slower_runs(facts: Iterable[Fact], since_ms: int, until_ms: int) -> list[dic
         what was reported of this run and of none of those, in words, empty if nothing was. By their starts.
     """
     runs: dict[tuple[str | None, str | None], _Run] = {}
-    name = ""
     for fact in facts:
-        name = fact.app_name
-        run = runs.setdefault((fact.app_id, fact.attempt), _Run(fact.app_id or ""))
-        _add(run, fact)
-    finished = [run for run in runs.values() if run.start_ms is not None and run.end_ms is not None]
-    finished = sorted(
-        (run for run in finished if not run.has_queries), key=lambda run: (run.start_ms, run.app_id)
-    )
+        key = fact.app_id, fact.attempt
+        if key not in runs:
+            runs[key] = _Run(fact.app_name, fact.app_id or "")
+        _add(runs[key], fact)
+    finished = [
+        run
+        for run in runs.values()
+        if run.start_ms is not None and run.end_ms is not None and not run.has_queries
+    ]
+    finished.sort(key=lambda run: (run.start_ms, run.app_id))
     rows = []
     for number, run in enumerate(finished):
         earlier = finished[max(0, number - COMPARED) : number]
-        if since_ms <= (run.end_ms or 0) <= until_ms and _is_slower(run, earlier):
-            rows.append(_row(name, run, earlier))
+        if len(earlier) >= _LEAST_COMPARED and since_ms <= (run.end_ms or 0) <= until_ms:
+            rows += _if_slower(run, earlier)
     return rows
 
 
@@ -101,29 +104,25 @@ def _add(run: _Run, fact: Fact) -> None:
         run.failed_jobs += 1
 
 
-def _p95(earlier: Sequence[_Run]) -> int:
-    durations = sorted(run.duration_ms for run in earlier)
-    return durations[math.ceil(0.95 * len(durations)) - 1]
-
-
-def _is_slower(run: _Run, earlier: Sequence[_Run]) -> bool:
-    if len(earlier) < _LEAST_COMPARED:
-        return False
-    usual_ms = statistics.median(each.duration_ms for each in earlier)
-    return run.duration_ms > _RATIO * _p95(earlier) and run.duration_ms - usual_ms >= _LEAST_MORE_MS
-
-
-def _row(name: str, run: _Run, earlier: Sequence[_Run]) -> dict[str, Any]:
-    return {
-        "app_name": name,
-        "app_id": run.app_id,
-        "start_ms": run.start_ms,
-        "duration_ms": run.duration_ms,
-        "usual_ms": int(statistics.median(each.duration_ms for each in earlier)),
-        "p95_ms": _p95(earlier),
-        "compared": len(earlier),
-        "changed": "; ".join(_changed(run, earlier)),
-    }
+def _if_slower(run: _Run, earlier: Sequence[_Run]) -> list[dict[str, Any]]:
+    """Return the row of a run that took much longer than those before it; nothing for another."""
+    durations_ms = sorted(each.duration_ms for each in earlier)
+    usual_ms = statistics.median(durations_ms)
+    p95_ms = durations_ms[math.ceil(0.95 * len(durations_ms)) - 1]
+    if run.duration_ms <= _RATIO * p95_ms or run.duration_ms - usual_ms < _LEAST_MORE_MS:
+        return []
+    return [
+        {
+            "app_name": run.app_name,
+            "app_id": run.app_id,
+            "start_ms": run.start_ms,
+            "duration_ms": run.duration_ms,
+            "usual_ms": int(usual_ms),
+            "p95_ms": p95_ms,
+            "compared": len(earlier),
+            "changed": "; ".join(_changed(run, earlier)),
+        }
+    ]
 
 
 def _changed(run: _Run, earlier: Sequence[_Run]) -> list[str]:

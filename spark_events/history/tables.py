@@ -138,11 +138,12 @@ def _add(tables: Tables, application: Application, sla: Sla, period: Period) -> 
                 tables, {"app_name": application.name, "query_name": query_name}, sums, sla_ms, period
             )
     tables.failures.extend(failures(application.facts, period.days_since_ms, period.until_ms))
-    ended = executors.ended_executors(application.facts, period.since_ms, period.until_ms)
-    tables.executors.extend(ended)
-    tables.issues.extend(issues.issues(application.facts, period.since_ms, period.until_ms))
-    slower = slower_runs.slower_runs(application.facts, period.since_ms, period.until_ms)
-    tables.slower_runs.extend(slower)
+    for table, rows_of in (
+        (tables.executors, executors.ended_executors),
+        (tables.issues, issues.issues),
+        (tables.slower_runs, slower_runs.slower_runs),
+    ):
+        table.extend(rows_of(application.facts, period.since_ms, period.until_ms))
 
 
 def _add_job(

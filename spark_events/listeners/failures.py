@@ -102,10 +102,10 @@ def _python_error(text: str) -> tuple[str, str] | None:
 def _passed_on(text: str) -> str | None:
     """Return what Java threw where the innermost Python code did no more than pass it on."""
     error = text.rfind(_PY4J_ERROR)
-    if error < text.rfind(_PYTHON_TRACEBACK):
+    if error < 0 or error < text.rfind(_PYTHON_TRACEBACK):
         return None
-    line_end = text.find("\n", error + 1)
-    return text[line_end + 3 :] if error >= 0 and text.startswith("\n: ", line_end) else None
+    _, is_java, thrown = text[error + 1 :].partition("\n")
+    return thrown.removeprefix(": ") if is_java and thrown.startswith(": ") else None
 
 
 def _lost_task(text: str) -> re.Match[str] | None:

@@ -13,6 +13,7 @@ from spark_events.listeners.application_issues import ApplicationIssues
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.issue_events import IssueEvents, Subject
+from spark_events.listeners.spark_records import stage_attempt
 
 _LONGEST_NAME = 200
 _MOST_OF_ONE = 100
@@ -134,12 +135,12 @@ class IssueListener:
         info = record["Stage Info"]
         jobs = self._jobs_of_stage.get(int(info["Stage ID"]))
         name = str(info.get("Stage Name") or "")[:_LONGEST_NAME]
-        self._stages[_key(info)] = _Stage(jobs[0] if jobs else None, name, time_ms)
-        self._application.stage_submitted(_key(info), int(info.get("Number of Tasks") or 0), time_ms)
+        self._stages[stage_attempt(info)] = _Stage(jobs[0] if jobs else None, name, time_ms)
+        self._application.stage_submitted(stage_attempt(info), int(info.get("Number of Tasks") or 0), time_ms)
 
     def on_stage_tasks(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle what a stage's tasks have measured, which comes right before its end, and what lags."""
-        key = int(record["Stage ID"]), int(record["Stage Attempt ID"])
+        key = stage_attempt(record)
         stage = self._stages.get(key)
         if stage is None:
             return
@@ -151,7 +152,7 @@ class IssueListener:
     def on_stage_completed(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle StageCompleted."""
         info = record["Stage Info"]
-        key = _key(info)
+        key = stage_attempt(info)
         stage = self._stages.pop(key, None)
         self._application.stage_completed(key, time_ms)
         if stage is None or stage.measured is None:
@@ -284,7 +285,3 @@ def _added(before: Issue, issue: Issue) -> Issue:
 
 def _cost(pending: _StageIssue) -> tuple[int, int]:
     return pending.issue.lost_ms or 0, pending.issue.lost_bytes or 0
-
-
-def _key(info: Mapping[str, Any]) -> tuple[int, int]:
-    return int(info["Stage ID"]), int(info.get("Stage Attempt ID") or 0)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 _SQL = "org.apache.spark.sql.execution.ui."
 _STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 
@@ -56,3 +59,8 @@ QUERIES_ONLY = "SparkEventsQueriesOnly"
 """In an ApplicationStart: only the streaming queries are this process's own, as with Spark Connect."""
 OUTCOME_ASSUMED = "SparkEventsOutcomeAssumed"
 """In an ApplicationEnd: whether the event log cannot tell how the application's Python ended."""
+
+
+def stage_attempt(info: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the stage, and the number of its attempt, of a ``Stage Info`` or a record about tasks."""
+    return int(info["Stage ID"]), int(info.get("Stage Attempt ID") or 0)

@@ -79,8 +79,7 @@ class Timeline:
         name = record["Event"]
         if name == spark_records.STAGE_TASKS:
             if statistics := record.get("Task Statistics"):
-                key = int(record["Stage ID"]), int(record["Stage Attempt ID"])
-                self._measured[key] = read_tasks_measured(statistics)
+                self._measured[spark_records.stage_attempt(record)] = read_tasks_measured(statistics)
             return
         time_ms = record_time_ms(record) or self.ended_ms
         if not time_ms:
@@ -123,7 +122,7 @@ class Timeline:
             self.queries.append((begun_ms, time_ms))
 
     def _add_stage(self, info: Mapping[str, Any], time_ms: int) -> None:
-        stage, attempt = int(info["Stage ID"]), int(info.get("Stage Attempt ID") or 0)
+        stage, attempt = spark_records.stage_attempt(info)
         self.stages.append(
             Stage(
                 stage,

@@ -43,11 +43,9 @@ class RunFigures:
         name = record["Event"]
         if name == spark_records.STAGE_TASKS:
             # Its sums grow; the last record of an attempt has them all.
-            self._of_attempts[int(record["Stage ID"]), int(record["Stage Attempt ID"])] = record
+            self._of_attempts[spark_records.stage_attempt(record)] = record
         elif name == spark_records.STAGE_COMPLETED:
-            info = record["Stage Info"]
-            key = int(info["Stage ID"]), int(info.get("Stage Attempt ID") or 0)
-            self._add(self._of_attempts.pop(key, {}))
+            self._add(self._of_attempts.pop(spark_records.stage_attempt(record["Stage Info"]), {}))
         elif name == spark_records.LOG_START:
             self.spark_version = str(record.get("Spark Version") or "")
         elif name == spark_records.ENVIRONMENT_UPDATE and not self.conf:

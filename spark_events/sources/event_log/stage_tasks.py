@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from spark_events.listeners.spark_records import ALL_RUNNING, STAGE_TASKS
+from spark_events.listeners.spark_records import ALL_RUNNING, STAGE_TASKS, stage_attempt
 from spark_events.listeners.work import SUMS
 from spark_events.sources.event_log.executor_states import ExecutorStates
 from spark_events.sources.event_log.task_metrics import METRICS_KEY
@@ -294,7 +294,7 @@ def _number_at(line: bytes, begin: int) -> int | None:
 
 
 def _attempt_of(record: Record) -> bytes:
-    return _key(int(record["Stage ID"]), int(record.get("Stage Attempt ID") or 0))
+    return _key(*stage_attempt(record))
 
 
 def _key(stage: int, attempt: int) -> bytes:
@@ -303,4 +303,4 @@ def _key(stage: int, attempt: int) -> bytes:
 
 def _stage_of(record: Record) -> tuple[int, int, Mapping[str, Any]]:
     info = record["Stage Info"]
-    return int(info["Stage ID"]), int(info.get("Stage Attempt ID") or 0), info
+    return *stage_attempt(info), info
