@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -78,9 +79,9 @@ def in_the_task(stack: str) -> str:
     Spark puts the frames of the thread that waits for the job below them, once or more often, in the exception that the
     driver's listeners and the event log read at the same time.
     """
-    frames, begin, _ = stack.partition("\tat java.lang.Thread.run(")
-    assert begin, stack
-    return frames
+    frames = re.split(r"\tat (java\.base/)?java\.lang\.Thread\.run\(", stack)
+    assert len(frames) > 1, stack
+    return frames[0]
 
 
 def is_aligned(span: dict[str, Any], account: dict[str, dict[str, Any]]) -> bool:
