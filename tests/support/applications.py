@@ -90,7 +90,7 @@ class App:
             raise AssertionError(
                 f"it did not end within {timeout_s} s:\n{self._err.read_text()[-3000:]}"
             ) from None
-        err = self._err.read_text()
+        err = _without_ends_of_long_lines(self._err)
         _check_form_of_messages(err)
         return AppRun(self.process.returncode, self._out.read_text(), err)
 
@@ -98,6 +98,18 @@ class App:
         """End it and all its children by force."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+
+
+def _without_ends_of_long_lines(path: Path) -> str:
+    """Return a file's text with at most 100 kB of each line: Spark writes messages of megabytes, again and again."""
+    with path.open("rb") as file:
+        return "".join(_text_of(line, 100_000) for line in file)
+
+
+def _text_of(line: bytes, longest: int) -> str:
+    if len(line) <= longest:
+        return line.decode(errors="replace")
+    return line[:longest].decode(errors="replace") + "\n"
 
 
 def _check_form_of_messages(err: str) -> None:
