@@ -7,7 +7,20 @@ from dataclasses import dataclass
 from spark_events.api import option_types as types
 from spark_events.runtime.settings import setting
 
-SKEW, STRAGGLER, SLOW_NODE, SPILL, GC, MEMORY, IDLE_CORES, TASK_COUNT, RETRIES, PYTHON = KINDS = (
+(
+    SKEW,
+    STRAGGLER,
+    SLOW_NODE,
+    SPILL,
+    GC,
+    MEMORY,
+    IDLE_CORES,
+    TASK_COUNT,
+    SMALL_FILES,
+    RETRIES,
+    PYTHON,
+    REGRESSION,
+) = KINDS = (
     "skew",
     "straggler",
     "slow-node",
@@ -16,8 +29,10 @@ SKEW, STRAGGLER, SLOW_NODE, SPILL, GC, MEMORY, IDLE_CORES, TASK_COUNT, RETRIES, 
     "memory",
     "idle-cores",
     "task-count",
+    "small-files",
     "retries",
     "python",
+    "regression",
 )
 
 
@@ -118,6 +133,18 @@ class Thresholds:
         60_000,
         "For `task-count`: fewer tasks than half of the cores are too few if they take longer than this.",
     )
+    many_files: int = setting(
+        "spark.events.issue.small-files.many",
+        types.at_least(1, types.INT),
+        100,
+        "For `small-files`: more files than this are too many if they are small.",
+    )
+    small_file_bytes: int = setting(
+        "spark.events.issue.small-files.size",
+        types.SIZE,
+        3 << 20,
+        "For `small-files`: how small, on average.",
+    )
     failed_share: float = setting(
         "spark.events.issue.retries.share",
         types.RATIO,
@@ -130,6 +157,27 @@ class Thresholds:
         0.50,
         "For `python`: share of the tasks' run time in Python functions, at least.",
     )
+    past_dir: str | None = setting(
+        "spark.events.issue.regression.dir",
+        types.STRING,
+        None,
+        "For `regression`: a folder, or a URL that fsspec knows, where each run of a batch application keeps "
+        "how long its work took, so that its next runs can be [compared](why.md#compared-with-its-own-past) "
+        "with it. Micro-batches are compared without it.",
+        example="s3a://ops/spark-runs",
+    )
+    past_runs: int = setting(
+        "spark.events.issue.regression.runs",
+        types.at_least(5, types.INT),
+        20,
+        "For `regression`: with how many earlier runs, or micro-batches, to compare at most.",
+    )
+    regression_percent: int = setting(
+        "spark.events.issue.regression.percent",
+        types.at_least(100, types.INT),
+        150,
+        "For `regression`: how long something takes at least, in percent of the 95th percentile of those.",
+    )
     tell_sql: bool = setting(
         "spark.events.issue.sql",
         types.BOOL,
@@ -137,3 +185,8 @@ class Thresholds:
         "Whether an issue has the first 200 characters of the description of its job, or of its SQL "
         "execution, which may be a statement's text.",
     )
+
+    @property
+    def compares_runs(self) -> bool:
+        """Whether runs are compared with earlier ones."""
+        return self.past_dir is not None and REGRESSION in self.kinds

@@ -7,7 +7,8 @@ from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.query_run import QueryRun
 
 CLASS_SCOPE = "spark_events.listeners.CheckpointWatch"
-_LATE_RECORDS_MS = 1_000
+LATE_RECORDS_MS = 1_000
+"""How long a record may be on its way; only after that it is known what did not happen."""
 
 
 class SlaMetrics:
@@ -41,6 +42,13 @@ class CheckpointWatch:
         self._last_id = -1
         self._reported = False
 
+    @property
+    def due_ms(self) -> int | None:
+        """When the next checkpoint is due, in ms since the epoch; None if none is, or it is reported."""
+        if self._sla is None or self._reported or self._since_ms is None:
+            return None
+        return self._since_ms + self._sla.sla_ms
+
     def start(self, time_ms: int) -> None:
         """Start the clock, unless it is running already."""
         if self._since_ms is None:
@@ -66,16 +74,13 @@ class CheckpointWatch:
 
     def tick(self, run: QueryRun, now_ms: int) -> None:
         """Report a checkpoint that is now overdue, allowing a second for records still on their way."""
-        self._check(run, now_ms - _LATE_RECORDS_MS)
+        self._check(run, now_ms - LATE_RECORDS_MS)
 
     def _check(self, run: QueryRun, time_ms: int) -> None:
-        if self._sla is None or self._reported or self._since_ms is None:
+        due_ms = self.due_ms
+        if self._sla is None or due_ms is None or time_ms <= due_ms:
             return
-        sla_ms = self._sla.sla_ms
-        due_ms = self._since_ms + sla_ms
-        if time_ms <= due_ms:
-            return
-        self._reported = True
+        sla_ms, self._reported = self._sla.sla_ms, True
         self._sla.missed.inc()
         event = (
             Event.builder(CLASS_SCOPE, "CheckpointOverdueEvent")

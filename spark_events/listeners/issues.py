@@ -8,11 +8,13 @@ from typing import Any
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import TasksMeasured, python_ms, read_tasks_measured
+from spark_events.diagnosis.small_files import small_files
 from spark_events.diagnosis.stage_rules import EndedStage, lagging_task, stage_issues
 from spark_events.listeners.application_issues import ApplicationIssues
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.issue_events import IssueEvents, Subject
+from spark_events.listeners.micro_batch import parse_micro_batch
 from spark_events.listeners.spark_records import stage_attempt
 
 _LONGEST_NAME = 200
@@ -67,6 +69,14 @@ class _Query:
     reported: set[tuple[str, str]] = field(default_factory=set)
 
 
+@dataclass(frozen=True, slots=True)
+class _Execution:
+    """An SQL execution that runs, of no micro-batch; its description is None if it must not be told."""
+
+    begun_ms: int
+    description: str | None
+
+
 class IssueListener:
     """Follows the stages of one application, and reports what makes them slow.
 
@@ -74,18 +84,18 @@ class IssueListener:
     up, and reported when it is enough.
     """
 
-    def __init__(self, context: ListenerContext) -> None:
+    def __init__(self, context: ListenerContext, events: IssueEvents) -> None:
         self._context = context
         self._thresholds = context.settings.thresholds
         # A micro-batch may lose too little for a limit, and all of them enough.
         self._of_batches = replace(self._thresholds, min_bytes=1)
-        self._events = IssueEvents(context)
-        self._application = ApplicationIssues(context, self._events)
+        self._events = events
+        self._application = ApplicationIssues(context, events)
         self._jobs: dict[int, _Job] = {}
         self._jobs_of_stage: dict[int, list[_Job]] = {}
         self._stages: dict[tuple[int, int], _Stage] = {}
         self._queries: dict[str, _Query] = {}
-        self._descriptions: dict[int, str] = {}
+        self._executions: dict[int, _Execution] = {}
 
     @property
     def application(self) -> ApplicationIssues:
@@ -104,13 +114,28 @@ class IssueListener:
 
     def on_execution_start(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle SQLExecutionStart; its description may be a statement's text, and need not be reported."""
-        if self._thresholds.tell_sql:
-            described = str(record.get("description") or "")
-            self._descriptions[int(record["executionId"])] = described[:_LONGEST_NAME]
+        described = str(record.get("description") or "")
+        if parse_micro_batch(described) is None:
+            told = described[:_LONGEST_NAME] if self._thresholds.tell_sql else None
+            self._executions[int(record["executionId"])] = _Execution(time_ms, told)
 
     def on_execution_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle SQLExecutionEnd, which comes after the ends of its jobs."""
-        self._descriptions.pop(int(record["executionId"]), None)
+        number = int(record["executionId"])
+        execution = self._executions.pop(number, None)
+        if execution is None:
+            return
+        lasted_ms = max(0, time_ms - execution.begun_ms)
+        for issue in small_files(record.get("Files") or {}, self._thresholds):
+            if self._events.matters(issue, lasted_ms):
+                subject = Subject(
+                    Entity("sql_execution", str(number), f"SQL execution {number}"),
+                    self._context.scopes.sql_execution(number),
+                    "its time",
+                    lasted_ms,
+                    {"sqlExecutionId": number, "description": execution.description},
+                )
+                self._events.report(issue, subject, time_ms)
 
     def on_job_start(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle JobStart."""
@@ -226,7 +251,8 @@ class IssueListener:
         of_query, execution = (job.of_query, job.execution) if job else ({}, None)
         described = job.description if job else None
         if described is None and execution is not None:
-            described = self._descriptions.get(execution)
+            of_execution = self._executions.get(execution)
+            described = of_execution.description if of_execution else None
         title = f"stage {stage}.{attempt}" + (f" ({pending.name})" if pending.name else "")
         return Subject(
             Entity("stage", f"{stage}.{attempt}", title, of_query.get("query_name", "")),

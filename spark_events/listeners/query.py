@@ -7,6 +7,7 @@ from typing import Any
 from spark_events.api import Failure, JobStatus
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.failures import parse_failure
+from spark_events.listeners.issue_events import IssueEvents
 from spark_events.listeners.micro_batch import parse_micro_batch
 from spark_events.listeners.query_run import QueryRun, query_name
 from spark_events.listeners.query_series import AllQuerySeries
@@ -19,8 +20,9 @@ from spark_events.listeners.traces import Place
 class QueryListener:
     """Follows the streaming queries of one application."""
 
-    def __init__(self, context: ListenerContext) -> None:
+    def __init__(self, context: ListenerContext, issues: IssueEvents) -> None:
         self._context = context
+        self._issues = issues
         self._series = AllQuerySeries(context)
         self._restarts = RestartCounts(context.settings.state_dir, context.emitter.application.name)
         self._queries: dict[str, StreamingQuery] = {}
@@ -34,7 +36,8 @@ class QueryListener:
         series = self._series.of(query_name(record))
         query = self._queries.get(query_id)
         if query is None:
-            query = self._queries[query_id] = StreamingQuery(self._context, self._restarts, series)
+            query = StreamingQuery(self._context, self._restarts, series, self._issues)
+            self._queries[query_id] = query
         run = query.begin_run(record, series, time_ms)
         self._running[run_id] = (query, run)
         self._context.queries_by_run[run_id] = {"query_name": run.name}

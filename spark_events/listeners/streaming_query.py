@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from spark_events.api import Failure, JobStatus
+from spark_events.listeners.batch_durations import BatchDurations
 from spark_events.listeners.checkpoint import is_checkpoint, state_sizes
 from spark_events.listeners.checkpoint_watch import CheckpointWatch
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.failures import thrown_by_task
+from spark_events.listeners.issue_events import IssueEvents
 from spark_events.listeners.query_run import QueryRun
 from spark_events.listeners.query_series import QuerySeries
 from spark_events.listeners.restart_counts import RestartCounts
@@ -20,12 +22,15 @@ class StreamingQuery:
     Each method gets the run that a record belongs to: a run that ends late may not be the newest.
     """
 
-    def __init__(self, context: ListenerContext, restarts: RestartCounts, series: QuerySeries) -> None:
+    def __init__(
+        self, context: ListenerContext, restarts: RestartCounts, series: QuerySeries, issues: IssueEvents
+    ) -> None:
         self._context = context
         self._restarts = restarts
         self._newest: QueryRun | None = None
         self.series = series
         self.watch = CheckpointWatch(context.emitter, series.sla)
+        self._durations = BatchDurations(context, issues)
 
     @property
     def name(self) -> str:
@@ -54,6 +59,7 @@ class StreamingQuery:
         self.series.checkpoints.metrics.in_progress = 1
         self._restart_if_resumed(run, batch, time_ms)
         self.watch.start(time_ms)
+        self._durations.begun(batch, time_ms, self.watch.due_ms)
 
     def take_progress(self, run: QueryRun, progress: dict[str, Any], time_ms: int) -> None:
         """Handle Spark's progress of one trigger, which is a checkpoint if there was something to do."""
@@ -64,6 +70,7 @@ class StreamingQuery:
         batch = int(progress["batchId"])
         self._restart_if_resumed(run, batch, time_ms)
         run.batch = None
+        self._durations.completed(run, progress, time_ms)
         owed_ms = self.watch.completed(run, batch, time_ms)
         sizes = state_sizes(progress)
         run.initialize(time_ms, sizes[0])
@@ -73,6 +80,7 @@ class StreamingQuery:
     def rest(self, run: QueryRun, time_ms: int) -> None:
         """Called when the run is alive but has nothing to do."""
         run.batch = None
+        self._durations.ended()
         self.series.checkpoints.metrics.in_progress = 0
         run.initialize(time_ms, -1)
         run.tracker.change(JobStatus.RUNNING, time_ms)
@@ -80,6 +88,7 @@ class StreamingQuery:
 
     def fail(self, run: QueryRun, failure: Failure, time_ms: int) -> None:
         """End a run with a failure; the query still owes its next checkpoint."""
+        self._durations.failed(run, time_ms)
         if run.batch is not None:
             self.series.checkpoints.failed(run, *run.batch, time_ms, failure)
         self._context.failures.report(
@@ -91,6 +100,7 @@ class StreamingQuery:
 
     def end(self, run: QueryRun, status: JobStatus, time_ms: int) -> None:
         """End a run on purpose: FINISHED or CANCELED."""
+        self._durations.ended()
         run.tracker.change(status, time_ms)
         if run.batch is not None:
             run.spans.ended_early(*run.batch, time_ms, None)
@@ -98,8 +108,9 @@ class StreamingQuery:
         self.watch.stop()
 
     def tick(self, now_ms: int) -> None:
-        """Report a checkpoint that is now overdue."""
+        """Report a checkpoint that is now overdue, or will be."""
         if self._newest is not None:
+            self._durations.tick(self._newest, now_ms)
             self.watch.tick(self._newest, now_ms)
 
     def _restart_if_resumed(self, run: QueryRun, batch: int, time_ms: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from spark_events.api import ApplicationInfo, FailureEnricher
+from spark_events.api import ApplicationInfo, FailureEnricher, JobStatus
 from spark_events.listeners import spark_records
 from spark_events.listeners.all_subtasks import AllSubtasks
 from spark_events.listeners.application import ApplicationListener, application_info
@@ -14,10 +14,12 @@ from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.enrichers import Enrichers
 from spark_events.listeners.executors import ExecutorListener
 from spark_events.listeners.failure_events import FailureEvents
+from spark_events.listeners.issue_events import IssueEvents
 from spark_events.listeners.issues import IssueListener
 from spark_events.listeners.job import SparkJobListener
 from spark_events.listeners.query import QueryListener
 from spark_events.listeners.receiver_series import ReceiverListener
+from spark_events.listeners.regressions import RegressionListener
 from spark_events.listeners.scopes import Scopes
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.sql_execution import SqlExecutionListener
@@ -156,7 +158,8 @@ class SparkListeners:
             record.get("App Name"), record.get("App ID"), record.get("App Attempt ID")
         )
         context = self._context(application)
-        queries = QueryListener(context)
+        issues = IssueEvents(context)
+        queries = QueryListener(context, issues)
         self._tickers = (queries.tick,)
         self._handlers = {
             spark_records.APPLICATION_END: [queries.on_application_end],
@@ -167,7 +170,7 @@ class SparkListeners:
             spark_records.QUERY_TERMINATED: [queries.on_terminated],
         }
         if not record.get(spark_records.QUERIES_ONLY):
-            self._begin_all(context, queries)
+            self._begin_all(context, queries, issues)
         if self._extension is not None:
             self._extend(self._extension(context, self._registry, self._spark_version))
 
@@ -178,7 +181,7 @@ class SparkListeners:
         self._handlers = handlers
         self._tickers = (*self._tickers, extension.tick)
 
-    def _begin_all(self, context: ListenerContext, queries: QueryListener) -> None:
+    def _begin_all(self, context: ListenerContext, queries: QueryListener, issue_events: IssueEvents) -> None:
         """Add the listeners of everything else in an application to the query listener."""
         context.work.register(context.scopes.application())
         self._application = ApplicationListener(context, self._spark_version)
@@ -197,7 +200,7 @@ class SparkListeners:
             StageListener(context, jobs),
             ExecutorListener(context, self._registry.has_reporters(METRICS)),
         )
-        issues, tables = IssueListener(context), TableTransactionListener(context)
+        issues, tables = IssueListener(context, issue_events), TableTransactionListener(context)
         of_application = issues.application
         self._tickers = (queries.tick, jobs.tick, stages.tick, executors.tick)
         ends = (
@@ -243,10 +246,41 @@ class SparkListeners:
             spark_records.EXECUTOR_TASKS: [executors.on_tasks],
             spark_records.ENVIRONMENT_UPDATE: [executors.on_environment, of_application.on_environment],
         }
+        if context.settings.thresholds.compares_runs:
+            self._add_regressions(
+                RegressionListener(context, issue_events, lambda: of_application.cores, self._spark_version)
+            )
         if context.settings.receiver_names:
             receiver = ReceiverListener(context)
             self._handlers = {**self._handlers, spark_records.SPARK_STATUS: [receiver.on_status]}
             self._tickers = (*self._tickers, receiver.tick)
+
+    def _add_regressions(self, regressions: RegressionListener) -> None:
+        """Add the comparison with earlier runs; its last word comes before that of the application."""
+        application, before_end = self._application, self._handlers[spark_records.APPLICATION_END]
+        assert application is not None
+
+        def keep(record: dict[str, Any], time_ms: int) -> None:
+            if application.tracker.status is JobStatus.FINISHED:
+                regressions.keep()
+
+        handlers: dict[str, Sequence[Handler]] = {
+            name: [*self._handlers.get(name, ()), handler]
+            for name, handler in {
+                spark_records.APPLICATION_START: regressions.on_application_start,
+                spark_records.ENVIRONMENT_UPDATE: regressions.on_environment,
+                spark_records.QUERY_STARTED: regressions.on_query_started,
+                spark_records.SQL_EXECUTION_START: regressions.on_execution_start,
+                spark_records.SQL_EXECUTION_END: regressions.on_execution_end,
+                spark_records.JOB_START: regressions.on_job_start,
+                spark_records.JOB_END: regressions.on_job_end,
+                spark_records.STAGE_TASKS: regressions.on_stage_tasks,
+                spark_records.STAGE_COMPLETED: regressions.on_stage_completed,
+            }.items()
+        }
+        handlers[spark_records.APPLICATION_END] = [regressions.on_application_end, *before_end, keep]
+        self._handlers = {**self._handlers, **handlers}
+        self._tickers = (*self._tickers, regressions.tick)
 
     def _context(self, application: ApplicationInfo) -> ListenerContext:
         scopes = Scopes(self._registry.root, application, self._settings.scopes)

@@ -16,6 +16,7 @@ _JAVA = JavaUnit(
     (
         "RecordTexts",
         "RecordQueue",
+        "ExecutionPlans",
         "EventRecords",
         "Distribution",
         "TaskStatistics",
@@ -31,6 +32,8 @@ WANTED = (
     spark_records.QUERY_IDLE,
     spark_records.QUERY_TERMINATED,
     spark_records.SQL_EXECUTION_START,
+    spark_records.SQL_EXECUTION_REPLANNED,
+    spark_records.SQL_DRIVER_METRICS,
     spark_records.SQL_EXECUTION_END,
     spark_records.TABLE_TRANSITION,
 )

@@ -12,6 +12,7 @@ import orjson
 
 from spark_events.listeners import long_texts, spark_records
 from spark_events.sources.driver import bridge
+from spark_events.sources.event_log.execution_plans import ExecutionPlans
 from spark_events.sources.event_log.executor_states import ExecutorStates
 from spark_events.sources.event_log.lines import LONGEST
 from spark_events.sources.event_log.stage_tasks import TASK_END, TASK_START, AllStageTasks
@@ -51,6 +52,8 @@ _AFTER_MEASURED = frozenset(
     (spark_records.STAGE_COMPLETED, spark_records.EXECUTOR_REMOVED, spark_records.APPLICATION_END)
 )
 """Before these, what executors have measured is handed on."""
+_WITHIN_EXECUTION = frozenset((spark_records.SQL_EXECUTION_REPLANNED, spark_records.SQL_DRIVER_METRICS))
+"""What these say, the record of the execution's end has."""
 _NAME = re.compile(rb'\{"Event":"([^"\\]*)"')
 _MOST_NAMES = 20
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError)
@@ -103,6 +106,7 @@ class RecordReader:
     def __init__(self, take: Callable[[Record], None]) -> None:
         self._take = take
         self._executors = ExecutorStates()
+        self._plans = ExecutionPlans()
         self._tasks = AllStageTasks(self._executors)
         self.counts = RecordCounts()
         self.lines = 0
@@ -193,8 +197,10 @@ class RecordReader:
             self._tasks.submitted(record)
         elif name == spark_records.STAGE_COMPLETED:
             stage_tasks = self._tasks.completed(record)
-        elif name == spark_records.SQL_EXECUTION_START and _is_nested(record):
-            record["Event"] = spark_records.NESTED_EXECUTION
+        elif name in self._plans.handlers:
+            self._plans.handlers[name](record)
+            if name in _WITHIN_EXECUTION:
+                return
         elif name == spark_records.EXECUTOR_REMOVED:
             self._take(self._executors.removed(record))
         elif name == _STAGE_METRICS:
@@ -220,8 +226,3 @@ class RecordReader:
     def _count_unreadable(self, error: Exception) -> None:
         reason = NO_RECORD if isinstance(error, NoRecordError) else MALFORMED
         self.counts.skipped[NOT_JSON if isinstance(error, orjson.JSONDecodeError) else reason] += 1
-
-
-def _is_nested(execution_start: Record) -> bool:
-    """Return whether an SQL execution is part of another; the driver bridge does not report those."""
-    return execution_start.get("rootExecutionId") not in (None, execution_start["executionId"])

@@ -13,6 +13,8 @@ import java.util.function.Consumer;
 import org.apache.spark.Resubmitted$;
 import org.apache.spark.Success$;
 import org.apache.spark.scheduler.*;
+import org.apache.spark.sql.execution.ui.SparkListenerDriverAccumUpdates;
+import org.apache.spark.sql.execution.ui.SparkListenerSQLAdaptiveExecutionUpdate;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
 import org.apache.spark.util.JsonProtocol;
@@ -31,6 +33,7 @@ public class DriverBridge extends SparkListener implements Consumer {
     private final RecordQueue records;
     private final HashMap stages = new HashMap();
     private final ExecutorStates executors = new ExecutorStates();
+    private final ExecutionPlans plans = new ExecutionPlans();
     private final HashSet wanted = new HashSet();
     private final ObjectMapper mapper = new ObjectMapper();
     private final RecordTexts texts;
@@ -170,15 +173,26 @@ public class DriverBridge extends SparkListener implements Consumer {
         if (!wanted.contains(event.getClass().getName())) {
             return;
         }
-        if (event instanceof SparkListenerSQLExecutionStart) {
-            Map record = EventRecords.ofExecutionStart((SparkListenerSQLExecutionStart) event);
-            if (record != null) {
-                addMap(record, true);
+        try {
+            if (event instanceof SparkListenerSQLExecutionStart) {
+                SparkListenerSQLExecutionStart start = (SparkListenerSQLExecutionStart) event;
+                plans.begin(start);
+                Map record = EventRecords.ofExecutionStart(start);
+                if (record != null) {
+                    addMap(record, true);
+                }
+            } else if (event instanceof SparkListenerSQLAdaptiveExecutionUpdate) {
+                plans.replan((SparkListenerSQLAdaptiveExecutionUpdate) event);
+            } else if (event instanceof SparkListenerDriverAccumUpdates) {
+                plans.add((SparkListenerDriverAccumUpdates) event);
+            } else if (event instanceof SparkListenerSQLExecutionEnd) {
+                SparkListenerSQLExecutionEnd end = (SparkListenerSQLExecutionEnd) event;
+                addMap(EventRecords.ofExecutionEnd(end, plans.end(end.executionId())), true);
+            } else {
+                addEvent(event);
             }
-        } else if (event instanceof SparkListenerSQLExecutionEnd) {
-            addMap(EventRecords.ofExecutionEnd((SparkListenerSQLExecutionEnd) event), true);
-        } else {
-            addEvent(event);
+        } catch (Throwable error) {
+            records.countFailed();
         }
     }
 

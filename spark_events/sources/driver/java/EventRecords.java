@@ -20,8 +20,8 @@ public class EventRecords {
             || name.endsWith("QueryStartedEvent") || name.endsWith("QueryTerminatedEvent");
     }
 
-    /** Returns all of an SQL execution but its plans, which may be huge; null for one that is a part of another. */
-    static LinkedHashMap ofExecutionStart(SparkListenerSQLExecutionStart event) {
+    /** Returns an SQL execution with the shape of its plan, which may be huge; null for one that is a part of another. */
+    static LinkedHashMap ofExecutionStart(SparkListenerSQLExecutionStart event) throws Exception {
         scala.Option root = event.rootExecutionId();
         if (root.isDefined() && ((Number) root.get()).longValue() != event.executionId()) {
             return null;
@@ -31,15 +31,20 @@ public class EventRecords {
         record.put("executionId", event.executionId());
         record.put("description", RecordTexts.cut(description, MOST_OF_DESCRIPTION));
         record.put("time", event.time());
+        record.put("Plan Shape", ExecutionPlans.shape(event.sparkPlanInfo()));
         return record;
     }
 
-    static LinkedHashMap ofExecutionEnd(SparkListenerSQLExecutionEnd event) {
+    /** Returns an SQL execution's end, with the files that it read and wrote; null for files if there are none. */
+    static LinkedHashMap ofExecutionEnd(SparkListenerSQLExecutionEnd event, LinkedHashMap files) {
         LinkedHashMap record = record(event.getClass().getName());
         record.put("executionId", event.executionId());
         record.put("time", event.time());
         if (event.errorMessage().isDefined()) {
             record.put("errorMessage", event.errorMessage().get());
+        }
+        if (files != null) {
+            record.put("Files", files);
         }
         return record;
     }

@@ -1,0 +1,118 @@
+"""What one run of an application did, and how long that took: what its next runs are compared with."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+_VERSION = 1
+
+
+@dataclass(slots=True)
+class Work:
+    """A piece of work in one run: all SQL executions, or jobs, of one name and plan; or the run as a whole.
+
+    Attributes:
+        name: the call site, or the description that the user gave it.
+        number: which of its name it was in the run, by their first starts, from 0.
+        plan: a digest of the shape of its plan; empty without one.
+        times: how often it was done.
+        duration_ms: how long that took.
+        figures: what its tasks read, wrote and spilled, in bytes, how many there were, and so on, by name.
+    """
+
+    name: str
+    number: int = 0
+    plan: str = ""
+    times: int = 0
+    duration_ms: int = 0
+    figures: dict[str, int] = field(default_factory=dict)
+
+    def add(self, figures: Mapping[str, int]) -> None:
+        """Add figures, by name; of ``cores``, the most count."""
+        for name, amount in figures.items():
+            before = self.figures.get(name, 0)
+            self.figures[name] = max(before, amount) if name == "cores" else before + amount
+
+
+@dataclass(slots=True)
+class PastRun:
+    """One run of an application.
+
+    Attributes:
+        start_ms: when it began, in ms since the epoch.
+        spark_version: empty if unknown.
+        settings: digests of the values of Spark's settings, by key; the values may be secrets.
+        whole: all of its work; its duration is that of the run.
+        works: its SQL executions, and the jobs of none.
+    """
+
+    app_id: str
+    start_ms: int
+    spark_version: str = ""
+    settings: dict[str, str] = field(default_factory=dict)
+    whole: Work = field(default_factory=lambda: Work(""))
+    works: list[Work] = field(default_factory=list)
+
+    def to_json(self) -> bytes:
+        """Return it as JSON."""
+        return orjson.dumps({"version": _VERSION, "run": self})
+
+    @classmethod
+    def from_json(cls, text: bytes) -> PastRun:
+        """Return a run from its JSON.
+
+        Raises:
+            ValueError: it is no such JSON, or of another version.
+        """
+        read = orjson.loads(text)
+        try:
+            if read["version"] != _VERSION:
+                raise ValueError(f"version {read['version']}; this is {_VERSION}")
+            run = read["run"]
+            whole, works = Work(**run.pop("whole")), [Work(**work) for work in run.pop("works")]
+            return cls(**run, whole=whole, works=works)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"not a past run: {error!r}") from error
+
+    def like(self, work: Work) -> Work | None:
+        """Return what this run did of the same name and plan; or else, of the same name and number."""
+        same = [other for other in self.works if other.name == work.name]
+        of_plan = (other for other in same if other.plan == work.plan)
+        of_number = (other for other in same if other.number == work.number)
+        return next(of_plan, None) or next(of_number, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """How long something usually takes, in ms: over how many times, the median, and the 95th percentile."""
+
+    compared: int
+    median_ms: int
+    p95_ms: int
+
+
+def usual(durations_ms: Iterable[int]) -> Usual:
+    """Return how long something usually takes; there must be at least one duration."""
+    ordered = sorted(durations_ms)
+    return Usual(len(ordered), int(statistics.median(ordered)), ordered[math.ceil(0.95 * len(ordered)) - 1])
+
+
+def digests(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return digests of settings' values, by key."""
+    return {
+        str(key): hashlib.blake2b(str(value).encode(errors="replace"), digest_size=6).hexdigest()
+        for key, value in settings.items()
+    }
+
+
+def settings_that_differ(run: PastRun, before: PastRun) -> Sequence[str]:
+    """Return the keys of settings that differ between two runs, or that only one of them has."""
+    keys = run.settings.keys() | before.settings.keys()
+    return sorted(key for key in keys if run.settings.get(key) != before.settings.get(key))
