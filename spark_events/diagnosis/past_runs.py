@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
+
+from spark_events.runtime.redaction import DEFAULT_REGEX
 
 _VERSION = 1
 
@@ -105,10 +108,11 @@ def usual(durations_ms: Iterable[int]) -> Usual:
 
 
 def digests(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return digests of settings' values, by key."""
+    """Return digests of settings' values, by key; secrets are left out."""
     return {
         str(key): hashlib.blake2b(str(value).encode(errors="replace"), digest_size=6).hexdigest()
         for key, value in settings.items()
+        if not re.search(DEFAULT_REGEX, str(key))
     }
 
 

@@ -74,6 +74,19 @@ def sort(rows):
     sorted_rows.write.format("noop").mode("overwrite").save()
 
 
+def read(files):
+    folder = marks / f"files-{files}"
+    folder.mkdir()
+    for number in range(files):
+        (folder / f"{number}.txt").write_text("text\n" * 100)
+    spark.read.text(str(folder)).write.format("noop").mode("overwrite").save()
+
+
+def write(files):
+    rows = spark.range(0, 1_000, 1, files)
+    rows.write.parquet(str(marks / f"written-{files}"))
+
+
 sc.parallelize(range(8), 8).count()  # Python workers begin
 run("straggler", 4_000, sleeping(lambda index: 4.2 if index == 0 else 0.2).count)
 run("no-straggler", 0, sleeping(lambda index: 1.5).count)
@@ -89,6 +102,9 @@ run("python", 0, lambda: in_python(0.1))
 run("no-python", 0, lambda: spark.range(0, 200_000_000, 1, 8).selectExpr("sum(sqrt(id))").collect())
 run("spill", 0, lambda: sort(3_000_000))
 run("no-spill", 0, lambda: sort(1_000))
+run("small-files", 0, lambda: read(500))
+run("no-small-files", 0, lambda: read(100))
+run("written-files", 0, lambda: write(101))
 sc.setJobGroup("", "")
 time.sleep(3)
 (marks / "done").touch()

@@ -75,6 +75,11 @@ def test_what_was_as_high_before_has_not_changed() -> None:
     assert words(run(900 * S, inputBytes=int(1.4 * GIB))) == ()
 
 
+def test_secrets_are_not_kept() -> None:
+    """Not even as digests: a short one could be guessed."""
+    assert digests({"spark.ssl.keyPassword": "x", "spark.x": "1"}) == digests({"spark.x": "1"})
+
+
 def test_usual() -> None:
     assert usual([3, 1, 2]) == Usual(3, 2, 3)
     assert usual(range(1, 101)) == Usual(100, 50, 95)

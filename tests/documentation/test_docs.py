@@ -28,6 +28,7 @@ EVENTS = (
     "CheckpointEvent",
     "AllSubtasksStatusChangeEvent",
     "CheckpointOverdueEvent",
+    "BatchWillMissSlaEvent",
     "TableTransactionEvent",
     "ExecutorLostEvent",
     "PerformanceIssueEvent",

@@ -98,6 +98,15 @@ def test_the_twin_is_silent(slow: Slow, case: str) -> None:
     assert case not in {issue["issue"] for issue in slow.issues(f"no-{case}")}
 
 
+def test_small_files(slow: Slow) -> None:
+    """500 that are read and 101 that are written, each as dear to open as 4 MiB to read; and not 100."""
+    told = of_name(slow.live, "PerformanceIssueEvent", issue="small-files")
+    costs = {event["attributes"]["summary"].split()[0]: event["attributes"]["lostBytes"] for event in told}
+    assert costs == {"reads": 499 * (4 << 20), "writes": 100 * (4 << 20)}
+    assert len(told) == 2
+    assert {event["attributes"]["job.kind"] for event in told} == {"sql_execution"}
+
+
 def test_idle_cores(slow: Slow) -> None:
     (issue,) = (
         event["attributes"] for event in of_name(slow.live, "PerformanceIssueEvent", issue="idle-cores")

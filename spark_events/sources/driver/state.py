@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from spark_events.listeners import memory_limits
-from spark_events.listeners.executors import DRIVER_HOST
 from spark_events.listeners.spark_records import (
     APPLICATION_START,
     ENVIRONMENT_UPDATE,
@@ -30,9 +28,8 @@ def attempt_id(scala_context: Any) -> str:
 
 
 def environment_of(conf: Mapping[str, str]) -> Record:
-    """Return the EnvironmentUpdate that was posted before anybody could attach: what executors are given."""
-    keys = (*memory_limits.KEYS, DRIVER_HOST)
-    return {"Event": ENVIRONMENT_UPDATE, "Spark Properties": {key: conf[key] for key in keys if key in conf}}
+    """Return the EnvironmentUpdate that was posted before anybody could attach, as Spark makes it."""
+    return {"Event": ENVIRONMENT_UPDATE, "Spark Properties": {"spark.scheduler.mode": "FIFO", **conf}}
 
 
 class DriverState:

@@ -1,0 +1,27 @@
+"""Runs of one application, one after the other, each with so many lines of 10 kB; 25 ms in Python for each."""
+
+import sys
+import time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import udf
+
+import spark_events
+
+folder, lines = Path(sys.argv[1]), [int(number) for number in sys.argv[2].split(",")]
+
+
+def slowly(text):
+    time.sleep(0.025)
+    return text
+
+
+for number, rows in enumerate(lines):
+    spark = SparkSession.builder.master("local[2]").appName("nightly").getOrCreate()
+    spark_events.attach(spark)
+    source = folder / f"input-{number}.txt"
+    source.write_text("".join(f"{row}" + "x" * 10_000 + "\n" for row in range(rows)))
+    text = spark.read.text(str(source)).coalesce(1).select(udf(slowly)("value").alias("value"))
+    text.write.format("noop").mode("overwrite").save()
+    spark.stop()
