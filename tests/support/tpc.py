@@ -27,8 +27,13 @@ class Suite:
             spark.sql(f"CREATE TABLE {table} ({listed}) USING parquet")
 
 
-def load(name: str) -> Suite:
+def load(name: str, scale: float = 0, into: Path | None = None) -> Suite:
     """Return ``tpch`` or ``tpcds``.
+
+    Args:
+        name: of the benchmark.
+        scale: how much data there is, in GB.
+        into: a folder to write the data to, a Parquet file for each table; None writes none.
 
     Raises:
         ImportError: duckdb, its extension or sqlglot is not installed.
@@ -40,7 +45,7 @@ def load(name: str) -> Suite:
     extension = next(Path(str(package.__file__)).parent.rglob("*.duckdb_extension"))
     connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
     connection.execute(f"LOAD '{extension}'")
-    connection.execute("CALL dbgen(sf=0)" if name == "tpch" else "CALL dsdgen(sf=0)")
+    connection.execute(f"CALL {'dbgen' if name == 'tpch' else 'dsdgen'}(sf={scale})")
     tables: dict[str, dict[str, str]] = {}
     for table, column, of_type in connection.execute(
         "SELECT table_name, column_name, data_type FROM information_schema.columns "
@@ -48,6 +53,8 @@ def load(name: str) -> Suite:
     ).fetchall():
         spark_type = sqlglot.exp.DataType.build(of_type, dialect="duckdb").sql("spark")
         tables.setdefault(table, {})[column] = spark_type
+    for table in tables if into else ():
+        connection.execute(f"COPY {table} TO '{into}/{table}.parquet'")
     given = connection.execute(f"SELECT query_nr, query FROM {name}_queries() ORDER BY 1").fetchall()
     queries = {number: sqlglot.transpile(sql, read="duckdb", write="spark")[0] for number, sql in given}
     return Suite(tables, queries)
