@@ -42,13 +42,6 @@ def pytest_runtest_setup() -> None:
     time_limit.skip_if_over()
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Show in full what failed at first and passed when it ran once more: pytest itself names it only."""
-    for report in terminalreporter.getreports("rerun"):
-        terminalreporter.section(f"failed at first: {report.nodeid} ({report.when})")
-        terminalreporter.write_line(report.longreprtext)
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Called when a test has run: what it printed or logged may have texts that no worker could send."""
