@@ -117,9 +117,14 @@ class QueryListener:
             return False, None
         if not self._context.settings.detailed(PHASES_AND_JOBS):
             return True, None
+        return True, self.place_of_batch(run_id, properties.get("streaming.sql.batchId"))
+
+    def place_of_batch(self, run_id: str, batch: str | None) -> Place | None:
+        """Return the place of a micro-batch's checkpoint, or of its query; None if the query does not run."""
+        if run_id not in self._running:
+            return None
         spans = self._running[run_id][1].spans
-        batch = properties.get("streaming.sql.batchId")
-        return True, spans.place if batch is None else spans.checkpoint_place(int(batch))
+        return spans.place if batch is None else spans.checkpoint_place(int(batch))
 
     def _fail(self, query: StreamingQuery, run: QueryRun, failure: Failure, time_ms: int) -> None:
         query.fail(run, failure, time_ms)

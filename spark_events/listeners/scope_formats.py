@@ -78,6 +78,12 @@ class ScopeFormats:
         "query_name",
         "job_id",
     )
+    task: ScopeFormat = _scope(
+        "task",
+        "<app_name>.task.<query_name>",
+        "For what your own code reports from [inside tasks](tasks.md); also `<query_name>`.",
+        "query_name",
+    )
     stage: ScopeFormat = _scope(
         "stage",
         "<app_name>.stage.<stage_id>",

@@ -81,6 +81,19 @@ class Scopes:
         variables = {**of_query, "stage_id": str(stage_id), "stage_attempt": str(attempt)}
         return self._series("stage", self._formats.stage, variables)
 
+    def task(self, query_name: str) -> ScopeGroup:
+        """Return the group of the series that tasks report; the query's name is empty for those of none."""
+        variables = {"query_name": query_name} if query_name else {}
+        components = self._render(self._formats.task, variables)
+        return self._root.child("task", components, self._labels(variables))
+
+    def task_run(
+        self, stage_id: int, partition: int, attempt: int, of_query: Mapping[str, str]
+    ) -> ScopeGroup:
+        """Return the group of the events and spans that one task reports."""
+        instance = {"stage_id": str(stage_id), "partition": str(partition), "task_attempt": str(attempt)}
+        return self._events("task", self._formats.task, of_query, instance)
+
     def sql_execution(self, execution: int) -> ScopeGroup:
         """Return the group of an SQL execution's spans."""
         instance = {"sql_execution_id": str(execution)}

@@ -14,7 +14,7 @@ from spark_events.listeners.job import RunningJob, SparkJobListener
 from spark_events.listeners.passing_series import PassingSeries
 from spark_events.listeners.settings import AND_STAGES
 from spark_events.listeners.spark_records import ALL_RUNNING
-from spark_events.listeners.traces import ended_span
+from spark_events.listeners.traces import Place, ended_span
 from spark_events.listeners.work import StageWork
 
 CLASS_SCOPE = "spark_events.listeners.AllSubtasksStatus"
@@ -120,6 +120,13 @@ class StageListener:
         group = self._context.scopes.stage(stage, number, of_query)
         self._context.emitter.emit(event, entity, group, time_ms, (status, str(record["Change"])), status)
 
+    def place_of(self, stage: int) -> Place | None:
+        """Return the place of the span of a running stage; None if it has none."""
+        for key, attempt in self._attempts.items():
+            if key[0] == stage:
+                return self._place(key, attempt)
+        return None
+
     def tick(self, now_ms: int) -> None:
         """Add the series of stages that have run for a while, and remove those that ended a while ago."""
         self._series.tick(now_ms)
@@ -142,8 +149,8 @@ class StageListener:
         end_ms: int,
         failure: Failure | None,
     ) -> None:
-        parent = attempt.job.place if attempt.job else None
-        if parent is None or (attempt.of_query and not self._context.settings.detailed(AND_STAGES)):
+        place = self._place(key, attempt)
+        if place is None:
             return
         span = (
             ended_span("Stage", attempt.submitted_ms, end_ms, failure)
@@ -154,10 +161,14 @@ class StageListener:
         )
         for name, value in (*attempt.work.sums.items(), *attempt.work.spreads.items()):
             span.set_attribute(name, value)
-        entity = self._entity(key, attempt.of_query)
-        place = self._context.traces.below(parent, "Stage", entity)
         group = self._context.scopes.stage(*key, attempt.of_query)
-        self._context.traces.report(span, place, entity, group)
+        self._context.traces.report(span, place, self._entity(key, attempt.of_query), group)
+
+    def _place(self, key: tuple[int, int], attempt: _Attempt) -> Place | None:
+        parent = attempt.job.place if attempt.job else None
+        if parent is None or (attempt.of_query and not self._context.settings.detailed(AND_STAGES)):
+            return None
+        return self._context.traces.below(parent, "Stage", self._entity(key, attempt.of_query))
 
     def _show(self, key: tuple[int, int], of_query: Mapping[str, str], work: StageWork) -> MetricGroup:
         group = self._context.scopes.stage_series(*key, of_query)

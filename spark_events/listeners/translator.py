@@ -25,6 +25,7 @@ from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.sql_execution import SqlExecutionListener
 from spark_events.listeners.stage import StageListener
 from spark_events.listeners.table_transaction import TableTransactionListener
+from spark_events.listeners.task_reports import TaskReportListener
 from spark_events.listeners.timestamps import record_time_ms
 from spark_events.listeners.traces import Place, Traces
 from spark_events.listeners.work import ApplicationWork
@@ -200,6 +201,13 @@ class SparkListeners:
             StageListener(context, jobs),
             ExecutorListener(context, self._registry.has_reporters(METRICS)),
         )
+
+        def place_of_tasks(stage: int, properties: Mapping[str, str | None]) -> Place:
+            run_id, batch = str(properties.get("spark.jobGroup.id")), properties.get("streaming.sql.batchId")
+            of_batch = queries.place_of_batch(run_id, batch)
+            return stages.place_of(stage) or of_batch or context.traces.application
+
+        tasks = TaskReportListener(context, place_of_tasks)
         issues, tables = IssueListener(context, issue_events), TableTransactionListener(context)
         of_application = issues.application
         self._tickers = (queries.tick, jobs.tick, stages.tick, executors.tick)
@@ -237,6 +245,7 @@ class SparkListeners:
                 issues.on_execution_start,
             ],
             spark_records.SQL_EXECUTION_END: [executions.on_end, issues.on_execution_end],
+            spark_records.TASK_REPORT: [tasks.on_report],
             spark_records.TABLE_TRANSITION: [tables.on_transition],
             spark_records.RESOURCE_PROFILE_ADDED: [executors.on_profile_added],
             spark_records.EXECUTOR_ADDED: [executors.on_added, of_application.on_executor_added],

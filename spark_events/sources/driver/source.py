@@ -20,6 +20,7 @@ from spark_events.sources.driver.executor_sources import ExecutorSources, open_e
 from spark_events.sources.driver.process_exit import PROCESS_EXIT
 from spark_events.sources.driver.spark_status import SparkStatus, open_spark_status
 from spark_events.sources.driver.state import DriverState, Record, environment_of
+from spark_events.sources.driver.task_reports import TaskReports
 
 _BATCH = 1_000
 _WAIT_MS = 500
@@ -62,6 +63,7 @@ class DriverSource:
         self._status: SparkStatus | None = None
         if settings.receiver_names and registry.has_reporters(METRICS):
             self._status = open_spark_status(spark_context, registry.log)
+        self._tasks = TaskReports(spark_context)
         # An ApplicationEnd that waits, for a limited time, for the plans of the last statements.
         self._held_end: Record | None = None
         self._release_at_s = 0.0
@@ -122,6 +124,7 @@ class DriverSource:
         finally:
             if self._sources is not None:
                 self._sources.close()
+            self._tasks.close()
             self._registry.close(self._settings.close_timeout_ms)
             self._listeners.close()
             self._tell_jvm_of_end()
@@ -131,7 +134,11 @@ class DriverSource:
             last = self._stopping.is_set()
             if last:
                 self._await_bus()
-            self._hand_over(self._bridge.drain(_BATCH, 0 if last else _WAIT_MS))
+            records = self._bridge.drain(_BATCH, 0 if last else _WAIT_MS)
+            # What a task reports comes before its end, and so before the end of its stage.
+            for report in self._tasks.records():
+                self._listeners.on_record(report, now_ms())
+            self._hand_over(records)
             if self._held_end is not None and time.monotonic() > self._release_at_s:
                 logger.warning(
                     "the plans of the last statements were not read in time; their lineage is missing"

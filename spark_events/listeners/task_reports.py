@@ -1,0 +1,181 @@
+"""What the user's own code reports from inside tasks: metrics, events and spans of ``spark_events.task``."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from spark_events.api import Counter, Event, Gauge, Histogram, MetricGroup, Severity, Span
+from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.emitter import Entity
+from spark_events.listeners.traces import Place
+from spark_events.runtime.log_once import logger
+
+CLASS_SCOPE = "spark_events.task"
+DROPPED = ("series", "values", "events", "spans")
+_MOST_SERIES = 10_000
+_MOST_EVENT_NAMES = 100
+_MOST_STAGES = 1_000
+_TAKEN_LABELS = frozenset(("app_name", "query_name", "le", "quantile", "job", "instance"))
+_BOUNDS = tuple(sign * 10.0**power for power in range(-3, 7) for sign in (1, 2.5, 5))
+PlaceOfStage = Callable[[int, Mapping[str, str | None]], Place]
+_Key = tuple[str, str, tuple[tuple[str, str], ...], str]
+
+
+class _LastLowestHighest:
+    """A gauge of all tasks: the last value, the lowest and the highest."""
+
+    def __init__(self) -> None:
+        self.last: float | None = None
+        self.lowest: float | None = None
+        self.highest: float | None = None
+
+    def take(self, lowest: float, highest: float, last: float) -> None:
+        """Called with those of one task."""
+        self.last = last
+        self.lowest = lowest if self.lowest is None else min(self.lowest, lowest)
+        self.highest = highest if self.highest is None else max(self.highest, highest)
+
+
+class TaskReportListener:
+    """Adds up what tasks report: each partition of a stage counts once, however often it was computed.
+
+    Args:
+        context: what the listeners share.
+        place_of_stage: returns the place below which a stage's tasks have their spans, by its id and by
+            the local properties of its tasks.
+    """
+
+    def __init__(self, context: ListenerContext, place_of_stage: PlaceOfStage) -> None:
+        self._context = context
+        self._place_of_stage = place_of_stage
+        # By stage and partition: the task attempt that counts, and how many reports of it have come.
+        self._counted: OrderedDict[int, dict[int, tuple[int, int]]] = OrderedDict()
+        self._series: dict[_Key, Any] = {}
+        self._event_names: set[str] = set()
+        group = context.scopes.task("")
+        described = "What tasks reported beyond the limits, by kind."
+        self._dropped = {
+            kind: group.child(components=("dropped", kind), variables={"kind": kind}).register(
+                "dropped", Counter(description=described)
+            )
+            for kind in DROPPED
+        }
+
+    def on_report(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle the report of a task that has succeeded."""
+        stage, partition = int(record["stage"]), int(record["partition"])
+        report = self._number_of(stage, partition, int(record["task"]))
+        if report is None:
+            return
+        properties = record["properties"]
+        of_query = self._context.queries_by_run.get(str(properties.get("spark.jobGroup.id")), {})
+        for kind, name, labels, value in record["metrics"]:
+            self._add_metric(kind, name, labels, value, of_query.get("query_name", ""))
+        entity = Entity(
+            "task",
+            f"{stage}.{partition}",
+            f"task {partition} of stage {stage}",
+            of_query.get("query_name", ""),
+        )
+        group = self._context.scopes.task_run(stage, partition, int(record["attempt"]), of_query)
+        for number, event in enumerate(record["events"]):
+            self._emit(event, (str(report), str(number)), entity, group)
+        if record["spans"]:
+            place = self._place_of_stage(stage, properties)
+            self._report_spans(record["spans"], str(report), place, entity, group)
+        for kind, number in record["dropped"].items():
+            if kind in self._dropped:
+                self._drop(kind, int(number))
+
+    def _number_of(self, stage: int, partition: int, attempt: int) -> int | None:
+        """Return which report of its task attempt this is; None if another attempt counts for its partition.
+
+        A task has a worker, and so a report, for each kind of Python function in its stage. Spark may compute
+        a partition again, for a shuffle that was lost, or speculatively.
+        """
+        if stage not in self._counted:
+            self._counted[stage] = {}
+            if len(self._counted) > _MOST_STAGES:
+                self._counted.popitem(last=False)
+        counted, reports = self._counted[stage].get(partition, (attempt, 0))
+        if counted != attempt:
+            return None
+        self._counted[stage][partition] = attempt, reports + 1
+        return reports
+
+    def _drop(self, kind: str, number: int = 1) -> None:
+        if not self._dropped[kind].count:
+            logger.warning("tasks report too many %s; what is beyond the limits is dropped and counted", kind)
+        self._dropped[kind].inc(number)
+
+    def _add_metric(
+        self, kind: str, name: str, labels: tuple[tuple[str, str], ...], value: Any, query_name: str
+    ) -> None:
+        key = kind, name, tuple(labels), query_name
+        metric = self._series.get(key)
+        if metric is None:
+            if len(self._series) >= _MOST_SERIES:
+                self._drop("series")
+                return
+            metric = self._series[key] = _registered(kind, name, self._group(labels, query_name))
+        if isinstance(metric, Counter):
+            metric.inc(int(value))
+        elif isinstance(metric, Histogram):
+            for each in value:
+                metric.update(each)
+        elif value:
+            metric.take(*value)
+
+    def _group(self, labels: tuple[tuple[str, str], ...], query_name: str) -> MetricGroup:
+        variables = {f"exported_{key}" if key in _TAKEN_LABELS else key: text for key, text in labels}
+        components = tuple(part for pair in variables.items() for part in pair)
+        return self._context.scopes.task(query_name).child(components=components, variables=variables)
+
+    def _emit(
+        self, event: Mapping[str, Any], number: tuple[str, ...], entity: Entity, group: MetricGroup
+    ) -> None:
+        name = str(event["name"])
+        if name not in self._event_names and len(self._event_names) >= _MOST_EVENT_NAMES:
+            self._drop("events")
+            return
+        self._event_names.add(name)
+        builder = (
+            Event.builder(CLASS_SCOPE, name)
+            .set_severity(Severity[event["severity"]])
+            .set_body(str(event["body"]) or f"{entity.title}: {name}")
+            .set_attributes(event["attributes"])
+        )
+        time_ms = int(event["time_ns"]) // 1_000_000
+        self._context.emitter.emit(builder, entity, group, time_ms, ("task", *number))
+
+    def _report_spans(
+        self, spans: list[dict[str, Any]], report: str, place: Place, entity: Entity, group: MetricGroup
+    ) -> None:
+        traces, places = self._context.traces, dict[int | None, Place]()
+        for span in spans:  # one that is inside another comes after it
+            parent = places.get(span["parent"], place)
+            own = places[span["number"]] = traces.below(
+                parent, span["name"], entity, report, str(span["number"])
+            )
+            start_ms, end_ms = (int(span[key]) // 1_000_000 for key in ("start_ns", "end_ns"))
+            builder = Span.builder(CLASS_SCOPE, span["name"]).set_times_ms(start_ms, max(start_ms, end_ms))
+            for key, value in span["attributes"].items():
+                builder.set_attribute(key, value)
+            if "error" in span:
+                builder.set_error(": ".join(span["error"]))
+            traces.report(builder, own, entity, group)
+
+
+def _registered(kind: str, name: str, group: MetricGroup) -> Any:
+    """Return a metric of a kind that is registered, or what is behind the gauges of one."""
+    if kind == "counter":
+        return group.register(name, Counter(description="Counted by tasks."))
+    if kind == "histogram":
+        return group.register(name, Histogram(_BOUNDS, description="Measured by tasks."))
+    seen = _LastLowestHighest()
+    group.register(name, Gauge(lambda: seen.last, description="The last value of a task."))
+    group.register(f"{name}_min", Gauge(lambda: seen.lowest, description="The lowest value of a task."))
+    group.register(f"{name}_max", Gauge(lambda: seen.highest, description="The highest value of a task."))
+    return seen

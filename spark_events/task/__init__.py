@@ -1,0 +1,326 @@
+"""Metrics, events and spans of your own Python code in Spark's tasks: ``from spark_events import task``.
+
+They work in RDD functions, UDFs of all kinds, ``mapInPandas``, ``applyInPandas``, UDTFs and ``foreach``, in
+batch and in streaming. Outside a task, and where nothing is attached, they do nothing.
+
+What a task reports travels with its result, by PySpark's accumulators: no port, no thread, and each task
+counts once, however often it was tried. This module needs nothing but Python's standard library.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+VARIABLE = "SPARK_EVENTS_TASK"
+"""The environment variable with which ``attach`` tells workers the accumulator."""
+MOST_SERIES = 500
+MOST_VALUES = 5_000
+MOST_EVENTS = 100
+MOST_SPANS = 200
+_LONGEST_NAME = 200
+_LONGEST_TEXT = 4_096
+_MOST_ATTRIBUTES = 50
+_SEVERITIES = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL")
+_PROPERTIES = ("spark.jobGroup.id", "streaming.sql.batchId", "spark.sql.execution.id")
+
+Labels = tuple[tuple[str, str], ...]
+Value = bool | int | float | str
+
+
+class _Report:
+    """What one task has reported so far; it stands in PySpark's registry in the place of an accumulator.
+
+    Attributes:
+        metrics: by kind, name and labels.
+        dropped: how much was too much, by kind.
+    """
+
+    def __init__(self, context: Any) -> None:
+        self._ids = {
+            "stage": context.stageId(),
+            "partition": context.partitionId(),
+            "attempt": context.attemptNumber(),
+            "task": context.taskAttemptId(),
+            "properties": {key: context.getLocalProperty(key) for key in _PROPERTIES},
+        }
+        self.metrics: dict[tuple[str, str, Labels], Any] = {}
+        self.events: list[dict[str, Any]] = []
+        self.spans: list[dict[str, Any]] = []
+        self.open: list[int] = []
+        self.dropped: dict[str, int] = {}
+
+    @property
+    def _value(self) -> dict[str, Any]:
+        """Read by PySpark at the end of a task."""
+        return {
+            **self._ids,
+            "metrics": [(*key, value) for key, value in self.metrics.items()],
+            "events": self.events,
+            "spans": [span for span in self.spans if "end_ns" in span],
+            "dropped": self.dropped,
+        }
+
+    def drop(self, kind: str) -> None:
+        """Count one thing too many."""
+        self.dropped[kind] = self.dropped.get(kind, 0) + 1
+
+
+def _registry() -> dict[int, Any]:
+    from pyspark.accumulators import _accumulatorRegistry
+
+    registry: dict[int, Any] = _accumulatorRegistry
+    return registry
+
+
+def _current() -> _Report | None:
+    """Return the report of the task that runs now; None outside a task, or if nothing is attached."""
+    accumulator = os.environ.get(VARIABLE)
+    if accumulator is None:
+        return None
+    from pyspark import TaskContext
+
+    registry, number = _registry(), int(accumulator)
+    report = registry.get(number)
+    if isinstance(report, _Report):
+        return report
+    context = TaskContext.get()
+    if context is None:
+        return None
+    # PySpark empties the registry when a task begins, and sends what is in it when the task has succeeded.
+    report = registry[number] = _Report(context)
+    return report
+
+
+class _Metric:
+    """A metric by its name and labels; may be kept, also in what Spark sends to workers."""
+
+    kind = ""
+    __slots__ = ("_key", "_number", "_registry", "_report")
+
+    def __init__(self, name: str, labels: dict[str, Any]) -> None:
+        self._key = (
+            self.kind,
+            str(name)[:_LONGEST_NAME],
+            tuple(
+                sorted(
+                    (str(key)[:_LONGEST_NAME], str(value)[:_LONGEST_NAME]) for key, value in labels.items()
+                )
+            ),
+        )
+        self._registry: dict[int, Any] = {}
+        self._number = 0
+        self._report: _Report | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._key[1], dict(self._key[2]))
+
+    def _begin(self) -> bool:
+        """Return whether to report; called once in each task, and each time where nothing is attached."""
+        self._report = report = _current()
+        if report is None:
+            return False
+        self._registry, self._number = _registry(), int(os.environ[VARIABLE])
+        if self._key not in report.metrics:
+            if len(report.metrics) >= MOST_SERIES:
+                report.drop("series")
+                self._report = None
+                return False
+            report.metrics[self._key] = self._first()
+        return True
+
+    def _is_current(self) -> bool:
+        report = self._report
+        return (report is not None and self._registry.get(self._number) is report) or self._begin()
+
+    def _first(self) -> Any:
+        raise NotImplementedError
+
+
+class Counter(_Metric):
+    """A count that only grows."""
+
+    kind = "counter"
+    __slots__ = ()
+
+    def inc(self, amount: int = 1) -> None:
+        """Add to the count.
+
+        Raises:
+            ValueError: the amount is negative.
+        """
+        report = self._report
+        if report is None or self._registry.get(self._number) is not report:
+            if not self._begin():
+                return
+            report = self._report
+        if amount < 0:
+            raise ValueError(f"a counter only grows, but {amount} is negative: use a gauge")
+        report.metrics[self._key] += amount  # type: ignore[union-attr]
+
+    def _first(self) -> int:
+        return 0
+
+
+class Gauge(_Metric):
+    """A value that goes up and down: the lowest, the highest and the last of all tasks are reported."""
+
+    kind = "gauge"
+    __slots__ = ()
+
+    def set(self, value: float) -> None:
+        """Set the value."""
+        if self._is_current():
+            seen = self._report.metrics[self._key]  # type: ignore[union-attr]
+            if seen:
+                seen[0], seen[1], seen[2] = min(seen[0], value), max(seen[1], value), value
+            else:
+                seen[:] = (value, value, value)
+
+    def _first(self) -> list[float]:
+        return []
+
+
+class Histogram(_Metric):
+    """How values are distributed; of each task the first 5,000 count, and it is said how many were more."""
+
+    kind = "histogram"
+    __slots__ = ()
+
+    def update(self, value: float) -> None:
+        """Add one value."""
+        if self._is_current():
+            report = self._report
+            values = report.metrics[self._key]  # type: ignore[union-attr]
+            if len(values) < MOST_VALUES:
+                values.append(float(value))
+            else:
+                report.drop("values")  # type: ignore[union-attr]
+
+    def _first(self) -> list[float]:
+        return []
+
+
+class Metrics:
+    """Makes metrics. Names and labels are as in Prometheus; a label is for what has few values.
+
+    Asking for a metric costs ten times as much as adding to it, so keep one that is used for each row.
+    """
+
+    def counter(self, name: str, **labels: Any) -> Counter:
+        """Return a counter."""
+        return Counter(name, labels)
+
+    def gauge(self, name: str, **labels: Any) -> Gauge:
+        """Return a gauge."""
+        return Gauge(name, labels)
+
+    def histogram(self, name: str, **labels: Any) -> Histogram:
+        """Return a histogram."""
+        return Histogram(name, labels)
+
+
+metrics = Metrics()
+
+
+class TaskSpan:
+    """A span that is open, to which attributes can be added."""
+
+    def __init__(self, attributes: dict[str, Value]) -> None:
+        self._attributes = attributes
+
+    def set_attribute(self, key: str, value: Any) -> None:
+        """Set an attribute; all but numbers, booleans and texts become texts."""
+        if len(self._attributes) < _MOST_ATTRIBUTES:
+            self._attributes[str(key)[:_LONGEST_NAME]] = _plain(value)
+
+
+@contextmanager
+def span(name: str, **attributes: Any) -> Iterator[TaskSpan]:
+    """Measure a part of a task, as a span below that of its stage, or of the span around it.
+
+    Args:
+        name: of the span.
+        attributes: numbers, booleans and texts; all else becomes text.
+    """
+    report = _current()
+    opened = TaskSpan(_attributes(attributes))
+    if report is None or len(report.spans) >= MOST_SPANS:
+        if report is not None:
+            report.drop("spans")
+        yield opened
+        return
+    taken: dict[str, Any] = {
+        "name": str(name)[:_LONGEST_NAME],
+        "attributes": opened._attributes,
+        "start_ns": time.time_ns(),
+        "number": len(report.spans),
+        "parent": report.open[-1] if report.open else None,
+    }
+    report.spans.append(taken)
+    report.open.append(taken["number"])
+    try:
+        yield opened
+    except BaseException as error:
+        taken["error"] = (type(error).__name__, str(error)[:_LONGEST_TEXT])
+        raise
+    finally:
+        taken["end_ns"] = time.time_ns()
+        report.open.remove(taken["number"])
+
+
+def event(name: str, body: str = "", severity: str = "INFO", **attributes: Any) -> None:
+    """Report an event of this task.
+
+    Args:
+        name: such as ``RatesStale``.
+        body: a sentence.
+        severity: DEBUG, INFO, WARN, ERROR or FATAL.
+        attributes: numbers, booleans and texts; all else becomes text.
+
+    Raises:
+        ValueError: the severity is none of these.
+    """
+    if severity not in _SEVERITIES:
+        raise ValueError(f"severity {severity!r} is not one of {', '.join(_SEVERITIES)}")
+    report = _current()
+    if report is None:
+        return
+    if len(report.events) >= MOST_EVENTS:
+        report.drop("events")
+        return
+    report.events.append(
+        {
+            "name": str(name)[:_LONGEST_NAME],
+            "body": str(body)[:_LONGEST_TEXT],
+            "severity": severity,
+            "attributes": _attributes(attributes),
+            "time_ns": time.time_ns(),
+        }
+    )
+
+
+def _name(value: Any) -> str:
+    return str(value)[:_LONGEST_NAME]
+
+
+def _attributes(given: dict[str, Any]) -> dict[str, Value]:
+    return {str(key)[:_LONGEST_NAME]: _plain(value) for key, value in list(given.items())[:_MOST_ATTRIBUTES]}
+
+
+def _plain(value: Any) -> Value:
+    """Return a value that the driver can take as it is; numpy's numbers, say, become Python's."""
+    if isinstance(value, bool | int | float):
+        return value if type(value) in (bool, int, float) else float(value)
+    item = getattr(value, "item", None)
+    if callable(item):
+        try:
+            plain = item()
+        except (TypeError, ValueError):
+            plain = None
+        if isinstance(plain, bool | int | float):
+            return plain
+    return str(value)[:_LONGEST_TEXT]

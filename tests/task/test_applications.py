@@ -1,0 +1,149 @@
+"""Metrics, events and spans from inside tasks of a real application: each counts once, at its place."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.applications import App
+from tests.support.file_log import file_events, of_name
+from tests.support.paths import APPS
+from tests.support.waiting import free_port, http_get
+
+pytestmark = pytest.mark.spark
+ROWS = 1_000
+
+
+class Tasks:
+    """The application; what Prometheus saw of it at its end, and what was logged."""
+
+    def __init__(self, folder: Path, master: str) -> None:
+        port = free_port()
+        conf = {
+            "spark.master": master,
+            "spark.metrics.reporter.prom.factory.class": "prometheus",
+            "spark.metrics.reporter.prom.port": str(port),
+            "spark.metrics.reporter.prom.max.series": "5000",
+            "spark.events.reporter.file.factory.class": "file_log",
+            "spark.events.reporter.file.path": str(folder / "live"),
+            "spark.traces.reporter.file.factory.class": "file_log",
+            "spark.traces.reporter.file.path": str(folder / "live"),
+        }
+        app = App([sys.executable, str(APPS / "tasks.py"), str(folder)], conf, folder)
+        app.wait_for(lambda: (folder / "ready").exists(), "its jobs are done")
+        url = f"http://127.0.0.1:{port}/metrics"
+        self.metrics = ""
+
+        def has_counted() -> bool:
+            self.metrics = http_get(url)
+            return self.value("spark_task_rows_total", query_name="orders", way="udf") == 3
+
+        app.wait_for(has_counted, "the last report has arrived")
+        (folder / "seen").touch()
+        self.run = app.end()
+        assert self.run.code == 0, self.run.err[-3000:]
+        self.events = file_events(folder / "live")
+        self.spans = lines(folder / "live", "spans")
+
+    def value(self, name: str, **labels: str) -> float | None:
+        """Return the value of the one series with these labels; None without one."""
+        wanted = {f'{key}="{text}"' for key, text in labels.items()}
+        found = []
+        for series, value in re.findall(rf"^{name}{{([^}}]*)}} (\S+)$", self.metrics, re.MULTILINE):
+            if wanted <= set(series.split(",")):
+                found.append(float(value))
+        assert len(found) < 2, found
+        return found[0] if found else None
+
+
+def lines(folder: Path, kind: str) -> list[dict[str, Any]]:
+    import json
+
+    return [
+        json.loads(line)
+        for path in sorted(folder.glob(f"*.{kind}.*.jsonl"))
+        for line in path.read_text().splitlines()
+    ]
+
+
+@pytest.fixture(
+    scope="module",
+    params=["local[2,3]", pytest.param("local-cluster[2,1,1024]", marks=pytest.mark.thorough)],
+)
+def tasks(request: pytest.FixtureRequest, java: str, tmp_path_factory: pytest.TempPathFactory) -> Tasks:
+    return Tasks(tmp_path_factory.mktemp("tasks"), request.param)
+
+
+@pytest.mark.parametrize("way", ["udf", "pandas_udf", "mapInPandas", "applyInPandas"])
+def test_each_way_counts_what_a_loop_counts(tasks: Tasks, way: str) -> None:
+    app = {
+        "way": way,
+        "app_name": "tasks",
+    }  # one stage has functions of two kinds, so its tasks have two workers
+    series = [
+        float(value)
+        for labels, value in re.findall(
+            r"^spark_task_rows_total{([^}]*)} (\S+)$", tasks.metrics, re.MULTILINE
+        )
+        if {f'{key}="{text}"' for key, text in app.items()} <= set(labels.split(","))
+        and "query_name" not in labels
+    ]
+    assert series == [ROWS]
+
+
+def test_a_metric_that_was_kept(tasks: Tasks) -> None:
+    """It went to the workers with the function that uses it."""
+    assert tasks.value("spark_task_kept_total", way="rdd") == ROWS
+
+
+def test_what_is_tried_again_counts_once(tasks: Tasks) -> None:
+    """The attempt that failed had counted, too; of what fails, nothing is kept."""
+    assert tasks.value("spark_task_retried_total") == ROWS
+
+
+def test_gauges_and_histograms_of_all_tasks(tasks: Tasks) -> None:
+    assert tasks.value("spark_task_number_min") == 0
+    assert tasks.value("spark_task_number_max") == ROWS - 1
+    assert tasks.value("spark_task_hundreds_count") == 10
+    assert tasks.value("spark_task_hundreds_sum") == 4_500
+
+
+def test_a_query_has_its_own(tasks: Tasks) -> None:
+    assert tasks.value("spark_task_rows_total", query_name="orders", way="udf") == 3
+
+
+def test_events(tasks: Tasks) -> None:
+    """One of each part, with its place, and an id of its own."""
+    told = of_name(tasks.events, "PartDone")
+    assert sorted(event["attributes"]["part"] for event in told) == [0, 1, 2, 3]
+    assert len({event["eventId"] for event in told}) == 4
+    for event in told:
+        assert (event["severityText"], event["body"]) == ("WARN", "a part is done")
+        assert event["attributes"]["partition"] == str(event["attributes"]["part"])
+        assert event["attributes"]["app_name"] == "tasks"
+
+
+def test_spans_are_below_their_stage(tasks: Tasks) -> None:
+    stages = {span["spanId"]: span for span in tasks.spans if span["name"] == "Stage"}
+    outer = {span["spanId"]: span for span in tasks.spans if span["name"] == "outer"}
+    inner = [span for span in tasks.spans if span["name"] == "inner"]
+    assert (len(outer), len(inner)) == (4, 4)
+    assert {span["parentSpanId"] for span in inner} == set(outer)
+    assert len({span["parentSpanId"] for span in outer.values()}) == 1
+    for span in outer.values():
+        stage = stages[span["parentSpanId"]]
+        assert span["traceId"] == stage["traceId"]
+        assert span["attributes"]["rows"] == ROWS / 4
+        assert int(stage["startTimeUnixNano"]) <= int(span["startTimeUnixNano"])
+        assert int(span["endTimeUnixNano"]) <= int(stage["endTimeUnixNano"]) + 1_000_000_000
+
+
+def test_endless_names_are_bounded_and_said(tasks: Tasks) -> None:
+    """A task may have 500 series, so that a name for each row does no harm."""
+    assert "too many" not in tasks.run.out
+    names = set(re.findall(r"^spark_task_name_\d+_total", tasks.metrics, re.MULTILINE))
+    assert 0 < len(names) <= ROWS
