@@ -13,7 +13,7 @@ from spark_events.api.errors import (
 )
 from spark_events.api.event import AttributeValue, Event, EventBuilder, Severity
 from spark_events.api.exponential import ExponentialSnapshot, at_scale
-from spark_events.api.failure import Failure, FailureContext, FailureEnricher
+from spark_events.api.failure import CodePlace, Failure, FailureContext, FailureEnricher
 from spark_events.api.job_listener import (
     ExecutionMode,
     JobCreatedEvent,
@@ -74,6 +74,7 @@ __all__ = [
     "AttributeValue",
     "BaseUnit",
     "Boundedness",
+    "CodePlace",
     "ConfigError",
     "ConfigFacet",
     "Counter",

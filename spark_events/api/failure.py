@@ -8,6 +8,15 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class CodePlace:
+    """A place in the user's code, by OpenTelemetry's names: ``code.file.path`` and so on."""
+
+    file_path: str
+    line_number: int
+    function_name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """Why an application, a query, a job or a stage failed.
 
@@ -18,6 +27,7 @@ class Failure:
         stacktrace: the whole text that Spark recorded; None where there is none.
         error_class: Spark's error condition, such as ``DIVIDE_BY_ZERO``.
         sql_state: five characters, such as ``22012``.
+        code: the place in the user's Python code that raised it; None where that is not known.
     """
 
     message: str
@@ -25,6 +35,7 @@ class Failure:
     stacktrace: str | None = None
     error_class: str | None = None
     sql_state: str | None = None
+    code: CodePlace | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,10 @@ class FailureEvents:
             .set_attribute("errorClass", failure.error_class)
             .set_attribute("sqlState", failure.sql_state)
         )
+        if failure.code is not None:
+            event.set_attribute("code.file.path", failure.code.file_path)
+            event.set_attribute("code.line.number", failure.code.line_number)
+            event.set_attribute("code.function.name", failure.code.function_name)
         lost = lost_executor(failure.message)
         if lost is not None:
             executor, sentence = lost

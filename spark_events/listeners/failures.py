@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from spark_events.api import Failure
+from spark_events.api import CodePlace, Failure
 from spark_events.listeners.long_texts import shorten
 
 _LONGEST_TEXT = 32_768
@@ -27,6 +27,10 @@ _JAVA_HEADER = re.compile(r"(?P<type>(?:[a-z_$][\w$]*\.)+[A-Z][\w$]*)(?:: (?P<me
 _PYTHON_TRACEBACK = "Traceback (most recent call last):"
 _PY4J_ERROR = "\npy4j.protocol.Py4JJavaError: "
 _PYTHON_ERROR = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
+_PYTHON_FRAME = re.compile(r'^ {2}File "([^"\n]{1,1000})", line (\d{1,9}), in (\S{1,300})$', re.MULTILINE)
+_OF_PYSPARK = re.compile(r"(?:^|[/\\])(?:pyspark|py4j)(?:[/\\]|[-.\w]*\.zip)|^<frozen")
+_INSTALLED = re.compile(r"[/\\]lib[/\\]python3|[/\\]site-packages[/\\]")
+_MOST_FRAMES = 200
 _ERROR_CLASS = re.compile(r"\[(?P<name>[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]\s*")
 _SQL_STATE = re.compile(r"SQLSTATE: (?P<state>[0-9A-Z]{5})")
 _CANCELLED = re.compile(r"(?:\[SPARK_JOB_CANCELLED\]|Job \d+ (?:was )?cancelled)")
@@ -50,12 +54,14 @@ def parse_failure(text: str, error_class: str | None = None) -> Failure:
     if python_error and python_error[0].startswith("pyspark.errors."):  # raised by PySpark in the driver
         condition = _ERROR_CLASS.match(python_error[1]) or condition
     exception_type, message = python_error or _java_error(thrown)
+    code = _users_frame(text) if python_error else None
     return Failure(
         message=shorten(_clean(message), _LONGEST_TEXT),
         exception_type=exception_type,
         stacktrace=shorten(text, _LONGEST_TEXT),
         error_class=error_class or (condition.group("name") if condition else None),
         sql_state=state.group("state") if state else None,
+        code=code,
     )
 
 
@@ -97,6 +103,15 @@ def _python_error(text: str) -> tuple[str, str] | None:
         if match:
             return match.group("type"), match.group("message") or ""
     return None
+
+
+def _users_frame(text: str) -> CodePlace | None:
+    """Return the innermost frame of the last Python traceback that is no library's, or else not PySpark's."""
+    frames = _PYTHON_FRAME.findall(text.rsplit(_PYTHON_TRACEBACK, 1)[1])[-_MOST_FRAMES:]
+    places = [CodePlace(path, int(line), name) for path, line, name in reversed(frames)]
+    places = [place for place in places if not _OF_PYSPARK.search(place.file_path)]
+    own = (place for place in places if not _INSTALLED.search(place.file_path))
+    return next(own, places[0] if places else None)
 
 
 def _passed_on(text: str) -> str | None:

@@ -116,8 +116,8 @@ class IssueListener:
         """Handle SQLExecutionStart; its description may be a statement's text, and need not be reported."""
         described = str(record.get("description") or "")
         if parse_micro_batch(described) is None:
-            told = described[:_LONGEST_NAME] if self._thresholds.tell_sql else None
-            self._executions[int(record["executionId"])] = _Execution(time_ms, told)
+            description = described[:_LONGEST_NAME] if self._thresholds.tell_sql else None
+            self._executions[int(record["executionId"])] = _Execution(time_ms, description)
 
     def on_execution_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle SQLExecutionEnd, which comes after the ends of its jobs."""

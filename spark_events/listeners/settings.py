@@ -127,6 +127,19 @@ class ListenerSettings:
         "Prefix that the names of received metrics must have; others are dropped.",
         default_text="a random one, under `spark-events run`",
     )
+    task_reports: bool = setting(
+        "spark.events.task",
+        types.BOOL,
+        True,
+        "Whether your own Python code can report from [inside tasks](tasks.md).",
+    )
+    ship_task_module: bool = setting(
+        "spark.events.task.ship",
+        types.BOOL,
+        False,
+        "Send `spark_events.task` to executors on which spark-events is not installed. Where it is, this "
+        "would hide the rest of the package from tasks.",
+    )
     receiver_names: bool = setting(
         "spark.metrics.names.apachesparkreceiver",
         types.BOOL,

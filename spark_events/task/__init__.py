@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 VARIABLE = "SPARK_EVENTS_TASK"
 """The environment variable with which ``attach`` tells workers the accumulator."""
@@ -24,10 +24,11 @@ MOST_SPANS = 200
 _LONGEST_NAME = 200
 _LONGEST_TEXT = 4_096
 _MOST_ATTRIBUTES = 50
+_MOST_KEPT = 10_000
 _SEVERITIES = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 _PROPERTIES = ("spark.jobGroup.id", "streaming.sql.batchId", "spark.sql.execution.id")
 
-Labels = tuple[tuple[str, str], ...]
+Key = tuple[str, str, tuple[tuple[str, str], ...]]
 Value = bool | int | float | str
 
 
@@ -35,7 +36,8 @@ class _Report:
     """What one task has reported so far; it stands in PySpark's registry in the place of an accumulator.
 
     Attributes:
-        metrics: by kind, name and labels.
+        metrics: those that have a value, by kind, name and labels.
+        open: the numbers of spans that are open.
         dropped: how much was too much, by kind.
     """
 
@@ -47,7 +49,7 @@ class _Report:
             "task": context.taskAttemptId(),
             "properties": {key: context.getLocalProperty(key) for key in _PROPERTIES},
         }
-        self.metrics: dict[tuple[str, str, Labels], Any] = {}
+        self.metrics: dict[Key, TaskMetric] = {}
         self.events: list[dict[str, Any]] = []
         self.spans: list[dict[str, Any]] = []
         self.open: list[int] = []
@@ -55,10 +57,10 @@ class _Report:
 
     @property
     def _value(self) -> dict[str, Any]:
-        """Read by PySpark at the end of a task."""
+        """Read by PySpark at the end of a task that has succeeded, before the worker gets another."""
         return {
             **self._ids,
-            "metrics": [(*key, value) for key, value in self.metrics.items()],
+            "metrics": [(*key, metric._take()) for key, metric in self.metrics.items()],
             "events": self.events,
             "spans": [span for span in self.spans if "end_ns" in span],
             "dropped": self.dropped,
@@ -95,52 +97,48 @@ def _current() -> _Report | None:
     return report
 
 
-class _Metric:
-    """A metric by its name and labels; may be kept, also in what Spark sends to workers."""
+class TaskMetric:
+    """A metric by its name and labels; it may be kept, and Spark may send it to workers.
+
+    Between tasks it has no value, and adding to that raises a TypeError: so nothing has to be asked first
+    while it has one.
+    """
 
     kind = ""
-    __slots__ = ("_key", "_number", "_registry", "_report")
+    __slots__ = ("_key", "_now")
 
-    def __init__(self, name: str, labels: dict[str, Any]) -> None:
-        self._key = (
-            self.kind,
-            str(name)[:_LONGEST_NAME],
-            tuple(
-                sorted(
-                    (str(key)[:_LONGEST_NAME], str(value)[:_LONGEST_NAME]) for key, value in labels.items()
-                )
-            ),
-        )
-        self._registry: dict[int, Any] = {}
-        self._number = 0
-        self._report: _Report | None = None
+    def __init__(self, key: Key) -> None:
+        self._key = key
+        self._now: Any = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._key[1], dict(self._key[2]))
+        return _metric, (type(self), self._key[1], dict(self._key[2]))
 
-    def _begin(self) -> bool:
-        """Return whether to report; called once in each task, and each time where nothing is attached."""
-        self._report = report = _current()
+    def _begin(self, first: Any) -> bool:
+        """Return whether there is a value to add to now.
+
+        Args:
+            first: the value to begin a task with; where nothing is attached, nobody ever reads it.
+        """
+        report = _current()
         if report is None:
-            return False
-        self._registry, self._number = _registry(), int(os.environ[VARIABLE])
-        if self._key not in report.metrics:
+            if VARIABLE in os.environ:
+                return False
+        elif self._key not in report.metrics:
             if len(report.metrics) >= MOST_SERIES:
                 report.drop("series")
-                self._report = None
                 return False
-            report.metrics[self._key] = self._first()
+            report.metrics[self._key] = self
+        self._now = first
         return True
 
-    def _is_current(self) -> bool:
-        report = self._report
-        return (report is not None and self._registry.get(self._number) is report) or self._begin()
-
-    def _first(self) -> Any:
-        raise NotImplementedError
+    def _take(self) -> Any:
+        """Return the value, at the end of a task."""
+        now, self._now = self._now, None
+        return now
 
 
-class Counter(_Metric):
+class TaskCounter(TaskMetric):
     """A count that only grows."""
 
     kind = "counter"
@@ -152,20 +150,15 @@ class Counter(_Metric):
         Raises:
             ValueError: the amount is negative.
         """
-        report = self._report
-        if report is None or self._registry.get(self._number) is not report:
-            if not self._begin():
-                return
-            report = self._report
         if amount < 0:
             raise ValueError(f"a counter only grows, but {amount} is negative: use a gauge")
-        report.metrics[self._key] += amount  # type: ignore[union-attr]
+        try:
+            self._now += amount
+        except TypeError:
+            self._begin(amount)
 
-    def _first(self) -> int:
-        return 0
 
-
-class Gauge(_Metric):
+class TaskGauge(TaskMetric):
     """A value that goes up and down: the lowest, the highest and the last of all tasks are reported."""
 
     kind = "gauge"
@@ -173,18 +166,14 @@ class Gauge(_Metric):
 
     def set(self, value: float) -> None:
         """Set the value."""
-        if self._is_current():
-            seen = self._report.metrics[self._key]  # type: ignore[union-attr]
-            if seen:
-                seen[0], seen[1], seen[2] = min(seen[0], value), max(seen[1], value), value
-            else:
-                seen[:] = (value, value, value)
-
-    def _first(self) -> list[float]:
-        return []
+        if self._now is None:
+            self._begin((value, value, value))
+        else:
+            lowest, highest, _ = self._now
+            self._now = min(lowest, value), max(highest, value), value
 
 
-class Histogram(_Metric):
+class TaskHistogram(TaskMetric):
     """How values are distributed; of each task the first 5,000 count, and it is said how many were more."""
 
     kind = "histogram"
@@ -192,16 +181,28 @@ class Histogram(_Metric):
 
     def update(self, value: float) -> None:
         """Add one value."""
-        if self._is_current():
-            report = self._report
-            values = report.metrics[self._key]  # type: ignore[union-attr]
-            if len(values) < MOST_VALUES:
-                values.append(float(value))
-            else:
-                report.drop("values")  # type: ignore[union-attr]
+        if self._now is None and not self._begin([]):
+            return
+        if len(self._now) < MOST_VALUES:
+            self._now.append(float(value))
+        elif (report := _current()) is not None:
+            report.drop("values")
 
-    def _first(self) -> list[float]:
-        return []
+
+_made: dict[tuple[Any, ...], TaskMetric] = {}
+M = TypeVar("M", bound=TaskMetric)
+
+
+def _metric(of_type: type[M], name: str, labels: dict[str, Any]) -> M:
+    """Return the metric of a type, a name and labels: in a process the same one each time."""
+    asked = (of_type, name, *labels.items())
+    made = _made.get(asked)
+    if made is None:
+        pairs = sorted((_name(key), _name(value)) for key, value in labels.items())
+        made = of_type((of_type.kind, _name(name), tuple(pairs)))
+        if len(_made) < _MOST_KEPT:
+            _made[asked] = made
+    return made  # type: ignore[return-value]
 
 
 class Metrics:
@@ -210,17 +211,17 @@ class Metrics:
     Asking for a metric costs ten times as much as adding to it, so keep one that is used for each row.
     """
 
-    def counter(self, name: str, **labels: Any) -> Counter:
+    def counter(self, name: str, **labels: Any) -> TaskCounter:
         """Return a counter."""
-        return Counter(name, labels)
+        return _metric(TaskCounter, name, labels)
 
-    def gauge(self, name: str, **labels: Any) -> Gauge:
+    def gauge(self, name: str, **labels: Any) -> TaskGauge:
         """Return a gauge."""
-        return Gauge(name, labels)
+        return _metric(TaskGauge, name, labels)
 
-    def histogram(self, name: str, **labels: Any) -> Histogram:
+    def histogram(self, name: str, **labels: Any) -> TaskHistogram:
         """Return a histogram."""
-        return Histogram(name, labels)
+        return _metric(TaskHistogram, name, labels)
 
 
 metrics = Metrics()

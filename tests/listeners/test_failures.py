@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
-from spark_events.api import Failure, FailureContext, FailureEnricher
+from spark_events.api import CodePlace, Failure, FailureContext, FailureEnricher
 from spark_events.listeners.enrichers import Enrichers, load_enrichers
 from spark_events.listeners.failure_type import FailureTypeEnricher
 from spark_events.listeners.failures import parse_failure, parse_json_exception, thrown_by_task
@@ -112,7 +113,7 @@ def test_parse(
     """What was thrown is found under what Spark wraps around it; the whole text stays as the stack trace."""
     failure = parse_failure(text)
 
-    assert failure == Failure(message, exception_type, text, error_class, sql_state)
+    assert replace(failure, code=None) == Failure(message, exception_type, text, error_class, sql_state)
 
 
 def test_parse_json_exception() -> None:
@@ -208,3 +209,38 @@ def test_enrichers_are_asked_while_python_ends(monkeypatch: pytest.MonkeyPatch) 
 def test_a_message_on_which_a_pattern_could_run_away(text: str) -> None:
     """The search holds up all of the driver's Python: it was minutes for one of these."""
     assert parse_failure(text).stacktrace
+
+
+@pytest.mark.parametrize(
+    ("frames", "place"),
+    [
+        ([("app.py", 3, "f"), ("jobs/price.py", 9, "price")], ("jobs/price.py", 9, "price")),
+        (
+            [
+                ("/opt/spark/python/lib/pyspark.zip/pyspark/worker.py", 1, "main"),
+                ("/home/me/app.py", 7, "<lambda>"),
+                ("/usr/lib/python3.11/json/decoder.py", 337, "decode"),
+            ],
+            ("/home/me/app.py", 7, "<lambda>"),
+        ),
+        (
+            [
+                ("/venv/lib/python3.11/site-packages/pyspark/worker.py", 1, "main"),
+                ("/venv/lib/python3.11/site-packages/mine/jobs.py", 4, "run"),
+            ],
+            ("/venv/lib/python3.11/site-packages/mine/jobs.py", 4, "run"),
+        ),
+        ([("/venv/lib/python3.11/site-packages/pyspark/worker.py", 1, "main")], None),
+    ],
+    ids=["innermost", "no library", "the user's is installed", "PySpark's alone"],
+)
+def test_the_users_frame(frames: list[tuple[str, int, str]], place: tuple[str, int, str] | None) -> None:
+    """Where Python code raised it: neither in PySpark, nor in what that code calls."""
+    shown = "".join(f'  File "{path}", line {line}, in {name}\n    x\n' for path, line, name in frames)
+    failure = parse_failure(f"Traceback (most recent call last):\n{shown}ValueError: boom\n")
+    assert failure.code == (CodePlace(*place) if place else None)
+
+
+def test_java_has_no_frame_of_the_users() -> None:
+    assert parse_failure(STAGE_FAILURE).code is None
+    assert parse_failure(OF_JAVA).code is None

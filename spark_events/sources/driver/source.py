@@ -63,7 +63,9 @@ class DriverSource:
         self._status: SparkStatus | None = None
         if settings.receiver_names and registry.has_reporters(METRICS):
             self._status = open_spark_status(spark_context, registry.log)
-        self._tasks = TaskReports(spark_context)
+        self._tasks: TaskReports | None = None
+        if settings.task_reports:
+            self._tasks = TaskReports(spark_context, registry, settings.ship_task_module)
         # An ApplicationEnd that waits, for a limited time, for the plans of the last statements.
         self._held_end: Record | None = None
         self._release_at_s = 0.0
@@ -124,7 +126,8 @@ class DriverSource:
         finally:
             if self._sources is not None:
                 self._sources.close()
-            self._tasks.close()
+            if self._tasks is not None:
+                self._tasks.close()
             self._registry.close(self._settings.close_timeout_ms)
             self._listeners.close()
             self._tell_jvm_of_end()
@@ -136,7 +139,7 @@ class DriverSource:
                 self._await_bus()
             records = self._bridge.drain(_BATCH, 0 if last else _WAIT_MS)
             # What a task reports comes before its end, and so before the end of its stage.
-            for report in self._tasks.records():
+            for report in self._tasks.records() if self._tasks else ():
                 self._listeners.on_record(report, now_ms())
             self._hand_over(records)
             if self._held_end is not None and time.monotonic() > self._release_at_s:

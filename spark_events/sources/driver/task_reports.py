@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import tempfile
 import threading
+import zipfile
 from collections import deque
+from pathlib import Path
 from typing import Any
 
+import spark_events
+from spark_events.api import Counter
 from spark_events.listeners.spark_records import TASK_REPORT
+from spark_events.runtime.registry import Registry
 from spark_events.task import VARIABLE
 
 Record = dict[str, Any]
 _MOST_WAITING = 20_000
+CAUSES = {"queue_full": "more came at once than are kept"}
 
 
 class _IntoQueue:
@@ -40,18 +47,23 @@ class TaskReports:
 
     Args:
         spark_context: PySpark's SparkContext.
-
-    Attributes:
-        dropped: how many reports were too many.
+        registry: counts what nobody fetched in time.
+        ship: whether to send the module that tasks import to executors.
     """
 
-    def __init__(self, spark_context: Any) -> None:
+    def __init__(self, spark_context: Any, registry: Registry, ship: bool) -> None:
         self._environment = spark_context.environment
         self._waiting: deque[Record] = deque()
         self._lock = threading.Lock()
-        self.dropped = 0
+        name = {"app_name": str(spark_context.appName)}
+        group = registry.driver.child("task_reports", ("task_reports",), name)
+        described = "Reports of tasks that were dropped, because too many came at once."
+        self._dropped = group.register("dropped", Counter("{report}", described))
+        registry.losses.watch("reports of tasks", group, self._dropped_by_cause, CAUSES)
         # PySpark's registry keeps it, also after the end: a task that ends late must find it.
         self._accumulator = spark_context.accumulator(None, _IntoQueue(self))
+        if ship:
+            spark_context.addPyFile(_archive())
         self._environment[VARIABLE] = str(self._accumulator.aid)
 
     def records(self) -> list[Record]:
@@ -64,9 +76,22 @@ class TaskReports:
         """Tell workers that are started from now on that nobody listens."""
         self._environment.pop(VARIABLE, None)
 
+    def _dropped_by_cause(self) -> dict[str, int]:
+        return {"queue_full": self._dropped.count}
+
     def _take(self, report: Record) -> None:
         with self._lock:
             if len(self._waiting) < _MOST_WAITING:
                 self._waiting.append(report)
             else:
-                self.dropped += 1
+                self._dropped.inc()
+
+
+def _archive() -> str:
+    """Return the path of an archive with the module alone, and the package that it is in."""
+    path = Path(tempfile.mkdtemp(prefix="spark-events-")) / "spark_events_task.zip"
+    package = Path(spark_events.__file__).parent
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("__init__.py", "task/__init__.py"):
+            archive.write(package / name, f"spark_events/{name}")
+    return str(path)

@@ -1,0 +1,184 @@
+"""The module that workers import: what it does in a task, outside one, and where nothing is attached."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from spark_events import task
+
+
+class Context:
+    """What PySpark's TaskContext tells."""
+
+    def stageId(self) -> int:  # noqa: N802 - PySpark's names
+        return 3
+
+    def partitionId(self) -> int:  # noqa: N802
+        return 1
+
+    def attemptNumber(self) -> int:  # noqa: N802
+        return 0
+
+    def taskAttemptId(self) -> int:  # noqa: N802
+        return 7
+
+    def getLocalProperty(self, key: str) -> str | None:  # noqa: N802
+        return "run-1" if key == "spark.jobGroup.id" else None
+
+
+class Worker:
+    """A worker that gets one task after the other."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        pyspark = pytest.importorskip("pyspark")
+        self._registry: dict[int, Any] = {}
+        monkeypatch.setenv(task.VARIABLE, "5")
+        monkeypatch.setattr(task, "_registry", lambda: self._registry)
+        monkeypatch.setattr(pyspark.TaskContext, "get", lambda: Context())
+
+    def end_task(self) -> dict[str, Any]:
+        """Return what PySpark would send, and begin another task."""
+        sent = self._registry[5]._value
+        self._registry.clear()
+        return pickle.loads(pickle.dumps(sent))  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def worker(monkeypatch: pytest.MonkeyPatch) -> Worker:
+    monkeypatch.setattr(task, "_made", {})
+    return Worker(monkeypatch)
+
+
+def test_what_is_sent(worker: Worker) -> None:
+    counter = task.metrics.counter("bad", shop="berlin", country="de")
+    counter.inc()
+    counter.inc(4)
+    for value in (3, 1, 2):
+        task.metrics.gauge("queue").set(value)
+        task.metrics.histogram("ms").update(value)
+    sent = worker.end_task()
+    assert sent["metrics"] == [
+        ("counter", "bad", (("country", "de"), ("shop", "berlin")), 5),
+        ("gauge", "queue", (), (1, 3, 2)),
+        ("histogram", "ms", (), [3.0, 1.0, 2.0]),
+    ]
+    assert (sent["stage"], sent["partition"], sent["task"], sent["attempt"]) == (3, 1, 7, 0)
+    assert sent["properties"]["spark.jobGroup.id"] == "run-1"
+
+
+def test_each_task_begins_anew(worker: Worker) -> None:
+    """With a metric that was kept, in a worker that is used again."""
+    counter, gauge = task.metrics.counter("rows"), task.metrics.gauge("size")
+    for amount in (2, 3):
+        counter.inc(amount)
+        gauge.set(amount)
+        metrics = worker.end_task()["metrics"]
+        assert metrics == [("counter", "rows", (), amount), ("gauge", "size", (), (amount,) * 3)]
+
+
+def test_a_metric_travels_with_a_function(worker: Worker) -> None:
+    """What arrives is the metric of that name, however often it is sent."""
+    counter = task.metrics.counter("rows", way="a")
+    counter.inc()
+    assert pickle.loads(pickle.dumps(counter)) is counter
+
+
+def test_limits(worker: Worker) -> None:
+    """What is too much is counted, and what was there goes on."""
+    for number in range(task.MOST_SERIES + 3):
+        task.metrics.counter(f"c{number}").inc()
+    task.metrics.counter("c0").inc()
+    histogram = task.metrics.histogram("c0")
+    histogram.update(1)
+    for _ in range(task.MOST_EVENTS + 2):
+        task.event("E")
+    for _ in range(task.MOST_SPANS + 1):
+        with task.span("s"):
+            pass
+    sent = worker.end_task()
+    assert sent["dropped"] == {"series": 4, "events": 2, "spans": 1}
+    assert len(sent["metrics"]) == task.MOST_SERIES
+    assert sent["metrics"][0] == ("counter", "c0", (), 2)
+
+
+def test_values_of_a_histogram(worker: Worker) -> None:
+    histogram = task.metrics.histogram("ms")
+    for _ in range(task.MOST_VALUES + 7):
+        histogram.update(1)
+    sent = worker.end_task()
+    assert len(sent["metrics"][0][3]) == task.MOST_VALUES
+    assert sent["dropped"] == {"values": 7}
+
+
+def test_spans(worker: Worker) -> None:
+    """One inside another; one that raises has the error; one that is open at the end is left out."""
+    with task.span("outer", n=1) as outer:
+        outer.set_attribute("rows", 2)
+        with pytest.raises(ValueError, match="no"), task.span("inner"):
+            raise ValueError("no")
+    opened = task.span("open")
+    opened.__enter__()
+    spans = {span["name"]: span for span in worker.end_task()["spans"]}
+    assert set(spans) == {"outer", "inner"}
+    assert spans["inner"]["parent"] == spans["outer"]["number"]
+    assert spans["inner"]["error"] == ("ValueError", "no")
+    assert spans["outer"]["attributes"] == {"n": 1, "rows": 2}
+    assert spans["outer"]["start_ns"] <= spans["inner"]["start_ns"] <= spans["inner"]["end_ns"]
+
+
+def test_what_attributes_become(worker: Worker) -> None:
+    """Plain values, for the driver may have no numpy, and no class of the user's."""
+
+    class Number:
+        def item(self) -> int:
+            return 3
+
+    task.event("E", "b", "WARN", number=Number(), text="x" * 10_000, flag=True, other=[1])
+    (event,) = worker.end_task()["events"]
+    assert event["attributes"] == {"number": 3, "text": "x" * 4_096, "flag": True, "other": "[1]"}
+
+
+def test_what_is_wrong_is_said(worker: Worker) -> None:
+    with pytest.raises(ValueError, match="a counter only grows, but -1 is negative"):
+        task.metrics.counter("c").inc(-1)
+    with pytest.raises(ValueError, match="severity 'BAD' is not one of DEBUG, INFO"):
+        task.event("E", severity="BAD")
+
+
+def use_everything() -> None:
+    task.metrics.counter("c", a="b").inc()
+    task.metrics.gauge("g").set(1)
+    task.metrics.histogram("h").update(1)
+    task.event("E", n=1)
+    with task.span("s") as span:
+        span.set_attribute("k", 1)
+
+
+def test_where_nothing_is_attached_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(task.VARIABLE, raising=False)
+    use_everything()
+    use_everything()
+
+
+def test_outside_a_task_nothing_happens(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyspark
+
+    monkeypatch.setattr(pyspark.TaskContext, "get", lambda: None)
+    use_everything()
+    assert worker._registry == {}
+
+
+def test_it_needs_nothing_but_the_standard_library() -> None:
+    """A worker imports it for each Python that starts, and may have nothing else."""
+    code = (
+        "import sys; before = set(sys.modules); from spark_events import task; "
+        "new = {name.partition('.')[0] for name in set(sys.modules) - before}; "
+        "print(sorted(new - set(sys.stdlib_module_names)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['spark_events']"
