@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from spark_events import task
 
 QUERY = "orders_per_customer"
 _FAILS_AT = 3
 _RUNS_TO = 7
 _DOWN_S = 6.5
+_WITHOUT_ADDRESS = 7
 _ORDERS, _ONE_IN = 3_000_000, 20
 
 
@@ -54,8 +58,19 @@ def run_streaming_query(spark: Any, checkpoint: Path) -> None:
     query.stop()
 
 
+def check_orders(counts: Iterable[Any]) -> None:
+    """Called in a task with rows of counts: reports those of the customer who has no address."""
+    for row in counts:
+        if row["customer"] == _WITHOUT_ADDRESS:
+            task.metrics.counter("bad_orders", reason="no_address").inc(row["count"])
+            sentence = f"{row['count']} orders have no address"
+            task.event("BadOrdersEvent", sentence, severity="WARN", orders=row["count"])
+
+
 def _start(spark: Any, checkpoint: Path, poisoned: bool) -> Any:
     def sink(frame: Any, batch: int) -> None:
+        if poisoned and batch == _FAILS_AT - 1:
+            frame.foreachPartition(check_orders)
         frame.collect()
         if poisoned and batch == _FAILS_AT:
             raise PoisonedOrderError("order 4711 has no customer")

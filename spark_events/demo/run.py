@@ -64,7 +64,9 @@ def demo_conf(options: DemoOptions, folder: Path) -> Mapping[str, str]:
         "spark.events.reporter.screen.factory.class": "console",
         "spark.events.reporter.screen.stream": "stdout",
         # Each Spark job is an event, too; on the screen they would bury the rest.
-        "spark.events.reporter.screen.filter.includes": "*.application;*.query;*:PerformanceIssueEvent",
+        "spark.events.reporter.screen.filter.includes": (
+            "*.application;*.query;*.task;*:PerformanceIssueEvent"
+        ),
         "spark.events.checkpoint.sla": options.sla,
         **SHORT,
         "spark.metrics.reporter.prom.factory.class": "prometheus",

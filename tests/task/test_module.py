@@ -143,6 +143,23 @@ def test_what_attributes_become(worker: Worker) -> None:
     assert event["attributes"] == {"number": 3, "text": "x" * 4_096, "flag": True, "other": "[1]"}
 
 
+def test_a_measured_function(worker: Worker) -> None:
+    """Each call counts, and every hundredth is timed; in the next task, too."""
+
+    @task.measured
+    def price(text: str) -> float:
+        return float(text)
+
+    for calls in (1, 250):
+        for _ in range(calls):
+            assert price("2.5") == 2.5
+        metrics = {name: (labels, value) for _, name, labels, value in worker.end_task()["metrics"]}
+        labels, counted = metrics["udf_calls"]
+        assert (labels, counted) == ((("udf", "price"),), calls)
+    assert 2 <= len(metrics["udf_processing_time"][1]) <= 3
+    assert price.__name__ == "price"
+
+
 def test_what_is_wrong_is_said(worker: Worker) -> None:
     with pytest.raises(ValueError, match="a counter only grows, but -1 is negative"):
         task.metrics.counter("c").inc(-1)
