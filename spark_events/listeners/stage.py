@@ -12,6 +12,7 @@ from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure
 from spark_events.listeners.job import RunningJob, SparkJobListener
 from spark_events.listeners.passing_series import PassingSeries
+from spark_events.listeners.python_work import PythonWork
 from spark_events.listeners.settings import AND_STAGES
 from spark_events.listeners.spark_records import ALL_RUNNING
 from spark_events.listeners.traces import Place, ended_span
@@ -48,6 +49,7 @@ class StageListener:
         self._jobs = jobs
         self._attempts: dict[tuple[int, int], _Attempt] = {}
         self._failed: dict[int, _FailedAttempt] = {}
+        self._python = PythonWork(context)
         self._series = PassingSeries(context.settings.job_after_ms, context.settings.grace_ms)
 
     def on_submitted(self, record: dict[str, Any], time_ms: int) -> None:
@@ -83,6 +85,7 @@ class StageListener:
             attempt.job.work.completed(failure is not None)
         attempt.work.active = 0  # tasks of a failed attempt may run on for a while, in vain
         self._context.work.completed(key, failure is not None)
+        self._python.stage_completed(info, attempt.of_query)
         self._context.all_subtasks.completed(key, attempt.of_query, time_ms)
         self._series.ended(key, time_ms)
         self._span(key, attempt, info, time_ms, failure)

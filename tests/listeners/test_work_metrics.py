@@ -285,3 +285,31 @@ def test_the_delimiter_of_all_metric_reporters() -> None:
     feed = Feed(extra=own)(r.application_start())
     assert "app-uptime" in feed.names()
     feed.end()
+
+
+def python_stage(ms: int, stage_id: int, **values: str) -> dict[str, Any]:
+    """Return the end of a stage that tells these sums of Python workers, by the ids of their metrics."""
+    record = r.stage("Completed", ms, stage_id)
+    names = {
+        "7": "time to start Python workers",
+        "8": "data sent to Python workers",
+        "9": "internal.metrics.x",
+    }
+    record["Stage Info"]["Accumulables"] = [
+        {"ID": int(number), "Name": names[number], "Value": value}
+        for number, value in ((key.removeprefix("of_"), value) for key, value in values.items())
+    ]
+    return record
+
+
+def test_what_python_workers_cost() -> None:
+    """A sum that several stages tell counts once; a query has its own."""
+    feed = Feed()(r.application_start(), r.query_started(0))
+    assert feed.gauge("app.pythonBootTime") == 0
+    feed(r.job_start(1, 0, (0, 1)), python_stage(2, 0, of_7="300", of_9="5"), python_stage(3, 1, of_7="500"))
+    feed(r.job_end(4), r.job_start(5, 1, (2,), group="run-1"), r.stage("Submitted", 6, 2))
+    feed(python_stage(7, 2, of_8="1000"), python_stage(8, 2, of_8="1000"))
+    assert feed.gauge("app.pythonBootTime") == 500
+    assert feed.gauge("app.pythonDataSent") == 1_000
+    assert feed.gauge("app.query.orders.pythonDataSent") == 1_000
+    assert feed.gauge("app.query.orders.pythonBootTime") == 0
