@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spark_events.api import ConfigError
-from spark_events.api.option_types import DURATION
+from spark_events.api.option_types import DURATION, SECRET
 from spark_events.cli.console import INTERRUPTED, err, out, plain, say
 from spark_events.cli.options import Conf, SlaOption
 from spark_events.history.engine import Engine
@@ -59,6 +60,22 @@ def report(
             "--conf is given, a path needs Hadoop, or there is more than 20 GiB."
         ),
     ] = Engine.AUTO,
+    serve: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[HOST:]PORT",
+            help="Serve the page over HTTP, up to date, until Ctrl-C; on this machine's loopback address "
+            "unless a host is given.",
+        ),
+    ] = None,
+    serve_every: Annotated[str, typer.Option(help="With --serve: how often to look for new events.")] = "5s",
+    serve_token: Annotated[
+        str | None,
+        typer.Option(
+            help="With --serve: a token that requests must have, as env:NAME or file:PATH. Browsers ask for "
+            "it as the password of the user 'token'."
+        ),
+    ] = None,
     master: Annotated[
         str | None, typer.Option(help="Read with Spark, on this master, as for spark-submit.")
     ] = None,
@@ -85,7 +102,10 @@ def report(
         engine=engine,
         conf={**read_conf(None, conf or ())[0], **({"spark.master": master} if master else {})},
     )
-    run_report(options, told_of_spark=bool(master or conf))
+    if serve is None:
+        run_report(options, told_of_spark=bool(master or conf))
+    else:
+        serve_report(options, serve, _duration_ms("--serve-every", serve_every), serve_token)
 
 
 def run_report(options: ReportOptions, told_of_spark: bool = False) -> None:
@@ -122,6 +142,45 @@ def run_report(options: ReportOptions, told_of_spark: bool = False) -> None:
         say(f"written to {plain(str(path))}")
     if options.parquet:
         say(f"tables written to {plain(options.parquet)}")
+
+
+def serve_report(options: ReportOptions, address: str, every_ms: int, token: str | None) -> None:
+    """Serve a report until Ctrl-C.
+
+    Raises:
+        ConfigError: an option cannot be used, a port is taken, or there is nothing to read.
+    """
+    from spark_events.history.run import check_outputs
+
+    check_outputs(replace(options, html=Path("page.html")))  # it needs what a page needs
+    if options.engine is Engine.SPARK or options.html or options.json or options.parquet:
+        raise ConfigError("--serve reads with DuckDB and writes no files: leave out --html, --json and so on")
+    from spark_events.history.live_page import LivePage, View
+    from spark_events.history.local_files import state_of_files
+    from spark_events.history.report_server import ReportServer
+
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]") or "127.0.0.1"
+    page = LivePage(options, every_ms / 1_000, lambda: state_of_files(options.paths))
+    try:
+        secret = SECRET.parse(token) if token else None
+        server = ReportServer(host, int(port), page.html, secret)
+    except ValueError:
+        raise ConfigError(
+            f"--serve {address}, --serve-token: expected [HOST:]PORT, and {SECRET.allowed}"
+        ) from None
+    except OSError as error:
+        raise ConfigError(f"--serve {address}: {error.strerror or error}") from error
+    with err.status("reading events"):
+        page.html(View())
+    shown = f"[{host}]" if ":" in host else host
+    say(f"the report is at http://{shown}:{server.port}/ (Ctrl-C ends it)")
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        say("ended")
+    finally:
+        server.server_close()
 
 
 def _leave_at_ctrl_c() -> None:

@@ -69,6 +69,21 @@ def stored_files(paths: Sequence[str]) -> StoredFiles:
     return StoredFiles(json, parquet, file_systems, size, compressed)
 
 
+def state_of_files(paths: Sequence[str]) -> list[tuple[str, int, str]]:
+    """Return the name, the size in bytes and the time of each file at some paths: what changes if one does.
+
+    Raises:
+        ConfigError: a file system cannot be used.
+    """
+    states = []
+    for path in paths:
+        file_system, root = open_file_system(path, path)
+        for info in _files_at(file_system, root, path):
+            changed = info.get("mtime") or info.get("LastModified") or info.get("modificationTime")
+            states.append((str(info["name"]), int(info["size"] or 0), str(changed)))
+    return sorted(states)
+
+
 def _files_at(file_system: Any, root: str, path: str) -> Iterator[dict[str, Any]]:
     try:
         if fsspec.core.has_magic(root) and not file_system.exists(root):

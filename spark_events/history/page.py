@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import nlargest
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -44,6 +44,7 @@ class Lane(NamedTuple):
     name: str
     y: int
     bands: list[Band]
+    href: str = ""
 
 
 class Point(NamedTuple):
@@ -81,8 +82,13 @@ class Tick(NamedTuple):
     label: str
 
 
-def page(report: Report) -> str:
-    """Return a report as HTML, with all its texts escaped."""
+def page(report: Report, link: Callable[[Row], str] | None = None) -> str:
+    """Return a report as HTML, with all its texts escaped.
+
+    Args:
+        report: of the history.
+        link: returns where a click on an outage of a job leads; None leads nowhere.
+    """
     scale = _Scale(report)
     template = environment("spark_events.history").get_template("page.html.j2")
     return template.render(
@@ -94,7 +100,7 @@ def page(report: Report) -> str:
         down=[row for row in report.uptime if row["state"] == "down"],
         overdue=[row for row in report.checkpoint_sla if row["overdue"]],
         totals=_totals(report),
-        lanes=list(_lanes(report, scale)),
+        lanes=list(_lanes(report, scale, link)),
         executor_lanes=list(_executor_lanes(report, scale)),
         ticks=list(scale.ticks()),
         charts=list(_charts(report, scale)),
@@ -136,7 +142,7 @@ class _Scale:
             yield Tick(self.x(tick_ms), date_and_time[5:10] if step_ms % DAY_MS == 0 else date_and_time[11:])
 
 
-def _lanes(report: Report, scale: _Scale) -> Iterator[Lane]:
+def _lanes(report: Report, scale: _Scale, link: Callable[[Row], str] | None) -> Iterator[Lane]:
     intervals: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in report.intervals:
         intervals[tuple(row[name] for name in JOB)].append(row)
@@ -144,7 +150,7 @@ def _lanes(report: Report, scale: _Scale) -> Iterator[Lane]:
         bands = [_band(interval, scale) for interval in intervals[tuple(row[name] for name in JOB)]]
         # Outages are drawn last, on top of their neighbours.
         bands.sort(key=lambda band: band.state == "down")
-        yield Lane(job_name(row), number * _ROW, bands)
+        yield Lane(job_name(row), number * _ROW, bands, link(row) if link else "")
 
 
 def _band(interval: Row, scale: _Scale) -> Band:

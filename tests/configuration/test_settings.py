@@ -20,6 +20,7 @@ from spark_events.runtime.setup import ReporterSettings, read_setups
 FILE = {"spark.events.reporter.f.factory.class": "file_log", "spark.events.reporter.f.path": "/tmp/x"}
 OWN = {"spark.metrics.reporter.m.factory.class": "tests.support.plugins:CollectingMetricsFactory"}
 OTHER = {
+    "spark.events.task": "false",
     "spark.events.checkpoint.sla": "7s",
     "spark.events.checkpoint.sla.": "7s",
     "spark.metrics.job.status.enable": "STATE",

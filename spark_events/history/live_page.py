@@ -1,0 +1,177 @@
+"""The page of a report that stays up to date: made again when the stored events have changed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from spark_events.api import SparkEventsError
+from spark_events.history.engine import Engine
+from spark_events.history.page import environment, page
+from spark_events.history.report import Report, job_name
+from spark_events.history.run import ReportOptions, make_report, open_database
+from spark_events.history.tables import Row
+from spark_events.runtime.log_once import logger
+
+_MOST_VIEWS = 8
+_READ_SHARE = 5
+_MOST_CHOICES = 100
+_HOUR_MS = 3_600_000
+_SPANS = {
+    "hour": _HOUR_MS,
+    "day": 24 * _HOUR_MS,
+    "week": 7 * 24 * _HOUR_MS,
+    "30 days": 30 * 24 * _HOUR_MS,
+    "all": None,
+}
+
+
+class View(NamedTuple):
+    """What of the history is shown.
+
+    Attributes:
+        app, query: only the application, and the streaming query, of this name; empty for all.
+        span_ms: only so much time before the last event, in ms; None for all.
+    """
+
+    app: str = ""
+    query: str = ""
+    span_ms: int | None = None
+
+
+@dataclass(slots=True)
+class _Made:
+    """A report of one span, and the state of the files that it was made from."""
+
+    report: Report
+    files: object
+    looked_at: float
+
+
+class LivePage:
+    """Makes pages of stored events, at most one at a time, and keeps what has not changed.
+
+    Args:
+        options: of the report; its files are not written.
+        every_s: how often to look for new events, in seconds; seldomer where reading takes long.
+        files: returns the state of the stored events; another one means that there is something new.
+    """
+
+    def __init__(self, options: ReportOptions, every_s: float, files: Callable[[], object]) -> None:
+        self._options = replace(options, html=None, json=None, parquet=None)
+        self._every_s = every_s
+        self._files = files
+        self._lock = threading.Lock()
+        self._made: dict[int | None, _Made] = {}
+        self._took_s = 0.0
+        self.problem = ""
+
+    def html(self, view: View) -> str:
+        """Return the page of a view.
+
+        Raises:
+            ConfigError: the events cannot be read, and never could.
+        """
+        with self._lock:
+            report = self._report(view.span_ms)
+            problem = self.problem
+        shown = filtered(report, view)
+        template = environment("spark_events.history").get_template("live.html.j2")
+        top = template.render(
+            every_s=max(1, round(self._every_s)),
+            applications=_choices(
+                view.app,
+                (str(row["app_name"]) for row in report.uptime),
+                lambda value: view._replace(app=value),
+            ),
+            queries=_choices(
+                view.query,
+                (str(row["query_name"] or "") for row in report.uptime),
+                lambda value: view._replace(query=value),
+            ),
+            spans=[
+                (text, _link(view._replace(span_ms=span_ms)), span_ms == view.span_ms)
+                for text, span_ms in _SPANS.items()
+            ],
+            down=[job_name(row) for row in shown.uptime if row["state"] == "down"],
+            overdue=[job_name(row) for row in shown.checkpoint_sla if row["overdue"]],
+            problem=problem,
+        )
+        head = f'<meta http-equiv="refresh" content="{max(1, round(self._every_s))}">'
+
+        def failures_of(row: Row) -> str:
+            return _link(View(row["app_name"], row["query_name"] or "", view.span_ms)) + "#failed"
+
+        text = page(shown, failures_of)
+        return text.replace("<title>", f"{head}\n<title>", 1).replace("<body>", f"<body>\n{top}", 1)
+
+    def _report(self, span_ms: int | None) -> Report:
+        made, now = self._made.get(span_ms), time.monotonic()
+        # Reading may take most of a second, or minutes: it must not take all of this process's time.
+        if made is not None and now - made.looked_at < max(self._every_s, _READ_SHARE * self._took_s):
+            return made.report
+        try:
+            files = self._files()
+            if made is None or made.files != files:
+                made = self._made[span_ms] = _Made(self._read(span_ms), files, now)
+                if len(self._made) > _MOST_VIEWS:
+                    del self._made[next(iter(self._made))]
+            made.looked_at, self.problem = now, ""
+        except SparkEventsError as error:
+            if made is None:
+                raise
+            logger.warning("the page is not up to date: %s", error)
+            self.problem = str(error)
+        return made.report
+
+    def _read(self, span_ms: int | None) -> Report:
+        began = time.monotonic()
+        with open_database(self._options, Engine.LOCAL) as database:
+            report = make_report(database, replace(self._options, span_ms=span_ms or self._options.span_ms))
+        self._took_s = time.monotonic() - began
+        return report
+
+
+def filtered(report: Report, view: View) -> Report:
+    """Return the parts of a report that are about a view's application and query."""
+    if not view.app and not view.query:
+        return report
+
+    def shown(rows: list[Row]) -> list[Row]:
+        return [
+            row
+            for row in rows
+            # What has no query, an executor say, is about the application, and so about each of its queries.
+            if view.query in ("", row.get("query_name", view.query)) and view.app in ("", row["app_name"])
+        ]
+
+    return replace(
+        report,
+        uptime=shown(report.uptime),
+        uptime_per_day=shown(report.uptime_per_day),
+        checkpoint_sla=shown(report.checkpoint_sla),
+        checkpoint_sla_per_day=shown(report.checkpoint_sla_per_day),
+        failures=shown(report.failures),
+        executors=shown(report.executors),
+        issues=shown(report.issues),
+        slower_runs=shown(report.slower_runs),
+        intervals=shown(report.intervals),
+        durations=shown(report.durations),
+    )
+
+
+def _choices(
+    current: str, values: Iterable[str], view_of: Callable[[str], View]
+) -> list[tuple[str, str, bool]]:
+    """Return links to the views of some values, and of all: text, address, whether it is the current."""
+    shown = sorted({value for value in values if value})[:_MOST_CHOICES]
+    return [(value or "all", _link(view_of(value)), value == current) for value in ("", *shown)]
+
+
+def _link(view: View) -> str:
+    parts = {"app": view.app, "query": view.query, "since": f"{view.span_ms}ms" if view.span_ms else ""}
+    return "?" + urlencode({key: value for key, value in parts.items() if value})

@@ -1,0 +1,121 @@
+"""Serves the page of a report over HTTP, for those who have no Grafana."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import socket
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+from spark_events.api import Secret, SparkEventsError
+from spark_events.api.option_types import DURATION
+from spark_events.history.live_page import View
+from spark_events.runtime.log_once import logger
+
+_CLIENT_TIMEOUT_S = 10
+_LONGEST_PATH = 4_096
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
+
+
+class ReportServer(ThreadingHTTPServer):
+    """Answers GET / with the page; its query string says what is shown: app, query, since.
+
+    Args:
+        address: to listen on, of IPv4 or IPv6.
+        port: 0 takes any free one.
+        html: returns the page of a view.
+        token: which requests must have as a Bearer token, or as the password of basic authentication; None
+            lets everybody read who reaches the port.
+
+    Raises:
+        OSError: the port cannot be taken.
+    """
+
+    daemon_threads = True
+    allow_reuse_port = False
+
+    def __init__(self, address: str, port: int, html: Callable[[View], str], token: Secret | None) -> None:
+        if ":" in address:
+            self.address_family = socket.AF_INET6
+        super().__init__((address, port), _Handler)
+        self.html = html
+        self.token = token
+
+    @property
+    def port(self) -> int:
+        """The port that was taken."""
+        return int(self.server_address[1])
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Do not write to stderr: a client that left is not worth a word."""
+        logger.debug("could not answer a request from %s", client_address, exc_info=True)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ReportServer
+    timeout = _CLIENT_TIMEOUT_S
+    server_version = "spark-events"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        """Answer with the page."""
+        url = urlsplit(self.path)
+        if not self._is_admitted():
+            self._answer(
+                HTTPStatus.UNAUTHORIZED, "a token is needed", {"WWW-Authenticate": 'Basic realm="report"'}
+            )
+        elif url.path != "/" or len(self.path) > _LONGEST_PATH:
+            self._answer(HTTPStatus.NOT_FOUND, "the report is at /")
+        else:
+            self._answer_page({name: values[-1] for name, values in parse_qs(url.query).items()})
+
+    def _answer_page(self, asked: dict[str, str]) -> None:
+        since = asked.get("since", "")
+        try:
+            view = View(
+                asked.get("app", ""), asked.get("query", ""), DURATION.parse(since) if since else None
+            )
+        except ValueError:
+            self._answer(HTTPStatus.BAD_REQUEST, f"since: expected {DURATION.allowed}")
+            return
+        try:
+            html = self.server.html(view)
+        except SparkEventsError as error:
+            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+        else:
+            self._answer(HTTPStatus.OK, html, {"Content-Type": "text/html; charset=utf-8"})
+
+    def _is_admitted(self) -> bool:
+        token = self.server.token
+        if token is None:
+            return True
+        given = self.headers.get("Authorization", "").encode("utf-8", "replace")
+        return any(hmac.compare_digest(given, expected.encode()) for expected in _accepted(token.reveal()))
+
+    def _answer(self, status: HTTPStatus, text: str, headers: dict[str, str] | None = None) -> None:
+        content = text.encode("utf-8", "replace")
+        self.send_response(status)
+        for name, value in {
+            "Content-Type": "text/plain; charset=utf-8",
+            "Content-Length": str(len(content)),
+            "Content-Security-Policy": _POLICY,
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Cache-Control": "no-store",
+            **(headers or {}),
+        }.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the library's name
+        """Say nothing of each request."""
+
+
+def _accepted(token: str) -> tuple[str, str]:
+    """Return the headers ``Authorization`` that have a token; a browser asks for a name and a password."""
+    basic = base64.b64encode(f"token:{token}".encode()).decode()
+    return f"Bearer {token}", f"Basic {basic}"
