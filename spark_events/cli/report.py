@@ -26,6 +26,8 @@ from spark_events.spark.conf import read_conf
 if TYPE_CHECKING:
     from spark_events.history.run import ReportOptions
 
+_LAST_PORT = 65_535
+
 
 def report(
     paths: Annotated[
@@ -161,14 +163,13 @@ def serve_report(options: ReportOptions, address: str, every_ms: int, token: str
 
     host, _, port = address.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
+    if not port.isdecimal() or int(port) > _LAST_PORT:
+        raise ConfigError(f"--serve {address}: expected [HOST:]PORT, with a port from 0 to {_LAST_PORT}")
     page = LivePage(options, every_ms / 1_000, lambda: state_of_files(options.paths))
     try:
-        secret = SECRET.parse(token) if token else None
-        server = ReportServer(host, int(port), page.html, secret)
+        server = ReportServer(host, int(port), page.html, SECRET.parse(token) if token else None)
     except ValueError:
-        raise ConfigError(
-            f"--serve {address}, --serve-token: expected [HOST:]PORT, and {SECRET.allowed}"
-        ) from None
+        raise ConfigError(f"--serve-token: cannot be used; expected {SECRET.allowed}") from None
     except OSError as error:
         raise ConfigError(f"--serve {address}: {error.strerror or error}") from error
     with err.status("reading events"):

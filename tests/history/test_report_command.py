@@ -17,29 +17,9 @@ import pytest
 
 from tests.support.applications import cli
 from tests.support.browser import browser
-from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write
+from tests.support.history_story import DAY, HOUR, MARKUP, MIN, T0, fleet, write
 from tests.support.waiting import wait_until
 from tests.support.warm_commands import run_command
-
-MARKUP = "<b>bold</b> <script>document.title='caught'</script>"
-
-
-def fleet() -> tuple[Story, Story]:
-    """Two days: a query that is down for six hours in all and is down at the end; a nightly batch job."""
-    orders = Story("shop").application(0, "CREATED", "RUNNING").query(0, "CREATED").query(HOUR, "RUNNING")
-    for hour in range(1, 20):
-        orders.checkpoint(hour * HOUR, 1_000 * hour, 1_000 * hour)
-    orders.failure(20 * HOUR, "OUT_OF_MEMORY", MARKUP).query(20 * HOUR, "FAILED")
-    orders.run("run-2").query(24 * HOUR, "RESTARTING").checkpoint(25 * HOUR, 40_000, 6 * HOUR)
-    orders.query(25 * HOUR, "RUNNING").failure(30 * HOUR, "KAFKA_GONE").query(30 * HOUR, "FAILED")
-    nightly = Story("nightly").application(2 * HOUR, "CREATED", "RUNNING").application(3 * HOUR, "FINISHED")
-    ended = {"job.kind": "executor", "executor_id": "7", "host": "node-1", "lifetimeMs": 30 * MIN}
-    heap = {"heapUsed.highest": 512 << 20, "memoryLimit.heap": 1 << 30}
-    nightly.event(2 * HOUR + 40 * MIN, "ExecutorLostEvent", reason="decommissioned", **ended, **heap)
-    lost = {**ended, "executor_id": "8"}
-    nightly.event(2 * HOUR + 30 * MIN, "ExecutorLostEvent", reason="out_of_memory", **lost, **heap)
-    nightly.driver("app-2").application(26 * HOUR, "CREATED", "RUNNING").application(31 * HOUR, "FINISHED")
-    return orders, nightly
 
 
 class Run:

@@ -12,7 +12,7 @@ from tests.support.requirements import need
 
 @contextmanager
 def browser() -> Iterator[Callable[..., Any]]:
-    """Give a function that opens a file in Debian's Chromium, in light or dark, with no way out.
+    """Give a function that opens a file in Debian's Chromium, in light or dark, with no way out; or a URL.
 
     What the page logs or requests is in its ``complaints``.
     """
@@ -22,15 +22,16 @@ def browser() -> Iterator[Callable[..., Any]]:
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
 
-        def open_page(file: Path, scheme: str = "light", width: int = 1320) -> Any:
+        def open_page(file: Path | str, scheme: str = "light", width: int = 1320) -> Any:
             page = chromium.new_page(
-                color_scheme=scheme, offline=True, viewport={"width": width, "height": 900}
+                color_scheme=scheme, offline=isinstance(file, Path), viewport={"width": width, "height": 900}
             )
             page.complaints = []
             page.on("console", lambda message: page.complaints.append(message.text))
             page.on("request", lambda request: page.complaints.append(request.url))
-            page.goto(file.as_uri())
-            page.complaints = [text for text in page.complaints if not text.endswith(file.name)]
+            url = file.as_uri() if isinstance(file, Path) else file
+            page.goto(url)
+            page.complaints = [text for text in page.complaints if not url.endswith(text.rsplit("/", 1)[-1])]
             return page
 
         yield open_page

@@ -1,0 +1,187 @@
+"""``spark-events report --serve``, as a user runs it: in a browser, with new events, with access, with mistakes."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_events.api import ConfigError
+from spark_events.history.live_page import LivePage, View, filtered
+from spark_events.history.local_files import state_of_files
+from spark_events.history.run import ReportOptions
+from tests.support.applications import cli
+from tests.support.browser import browser
+from tests.support.history_story import HOUR, Story, fleet, write
+from tests.support.warm_commands import run_command
+
+
+class Served:
+    """A report that is served; its files may grow."""
+
+    def __init__(self, folder: Path, *arguments: str, environment: dict[str, str] | None = None) -> None:
+        self.folder = folder
+        write(folder / "log", *fleet())
+        self.process = subprocess.Popen(
+            cli("report", "log", "--serve", "0", "--serve-every", "1s", *arguments),
+            cwd=folder,
+            env={**os.environ, **(environment or {})},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        match = re.search(r"http://127\.0\.0\.1:\d+/", line)
+        assert match, line + self.process.stdout.read()
+        self.url = match.group()
+
+    def get(self, path: str = "", authorization: str = "") -> tuple[int, str]:
+        """Return the status and the body of an answer."""
+        request = urllib.request.Request(self.url + path, headers={"Authorization": authorization})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def end(self) -> tuple[int, str]:
+        """Press Ctrl-C, and return the exit code and what it said."""
+        self.process.send_signal(signal.SIGINT)
+        said, _ = self.process.communicate(timeout=60)
+        return self.process.returncode, said
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
+    """Serve a report; whatever is served at the end is ended."""
+    running: list[Served] = []
+
+    def begin(*arguments: str, **more: Any) -> Served:
+        running.append(Served(tmp_path, *arguments, **more))
+        return running[-1]
+
+    yield begin
+    for served in running:
+        if served.process.poll() is None:
+            served.process.kill()
+            served.process.wait(20)
+
+
+def test_in_a_browser(serve: Callable[..., Served]) -> None:
+    """It shows what is down, and soon what has come back; a click on an outage leads to its failures."""
+    served = serve("--sla", "1h")
+    with browser() as open_page:
+        page = open_page(served.url)
+        assert page.inner_text("#now") == "1 down: shop / orders"
+        assert page.complaints == []
+        page.locator("svg#timeline a").first.click()
+        page.wait_for_url("**/?app=shop&query=orders#failed")
+        assert "KAFKA_GONE" in page.inner_text("#failed")
+        assert "out_of_memory" not in page.inner_text("#failed")
+        page.click("text=nightly")
+        assert page.locator("#uptime tr").count() == 1
+        page.goto(served.url)
+        back = Story("shop").run("run-3").query(31 * HOUR, "RESTARTING").query(31 * HOUR, "RUNNING")
+        write(served.folder / "log", back, name="shop__app-1.events.000002.jsonl")
+        # The page asks again by itself.
+        page.locator("#now", has_text="nothing is down").wait_for(timeout=60_000)
+    code, said = served.end()
+    assert (code, said.strip()) == (0, "ended")
+
+
+def test_who_may_read(serve: Callable[..., Served]) -> None:
+    """With a token, nobody without it; scripts send it as a Bearer, browsers as a password."""
+    served = serve("--serve-token", "env:REPORT_TOKEN", environment={"REPORT_TOKEN": "s3cret"})
+    assert served.get()[0] == 401
+    assert served.get(authorization="Bearer wrong")[0] == 401
+    assert served.get(authorization="Bearer s3cret")[0] == 200
+    basic = base64.b64encode(b"token:s3cret").decode()
+    status, page = served.get(authorization=f"Basic {basic}")
+    assert status == 200
+    assert "s3cret" not in page
+
+
+def test_what_may_be_asked_for(serve: Callable[..., Served]) -> None:
+    served = serve()
+    assert served.get("?since=1h")[0] == 200
+    assert served.get("?app=%3Cscript%3E")[1].count("<script") == 0
+    assert served.get("?since=soon") == (400, "since: expected a duration such as 500ms, 60s or 5min")
+    assert served.get("other") == (404, "the report is at /")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--serve", "here"), "--serve here: expected [HOST:]PORT"),
+        (("--serve", "0", "--html", "x.html"), "--serve reads with DuckDB and writes no files"),
+        (("--serve", "0", "--engine", "spark"), "--serve reads with DuckDB and writes no files"),
+        (("--serve", "0", "--serve-token", "env:NOT_THERE"), "env:NAME of a variable that is set"),
+        (("--serve", "203.0.113.1:0"), "--serve 203.0.113.1:0: "),
+    ],
+)
+def test_wrong(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    write(tmp_path / "log", *fleet())
+    done = run_command("report", "log", *arguments, cwd=tmp_path, environment={"COLUMNS": "200"})
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def live_page(folder: Path) -> LivePage:
+    return LivePage(ReportOptions((str(folder),)), 0.0, lambda: state_of_files([str(folder)]))
+
+
+def test_events_that_can_no_longer_be_read(tmp_path: Path) -> None:
+    """The last page stays, and says so; where there never was one, there is an error."""
+    page = live_page(write(tmp_path / "log", *fleet()))
+    assert 'id="problem"' not in page.html(View())
+    (log,) = (tmp_path / "log").iterdir()
+    log.rename(tmp_path / "away")
+    page._took_s = 0.0  # reading takes a moment, after which the next look waits for several
+    kept = page.html(View())
+    assert 'id="problem"' in kept
+    assert "there are no stored events" in kept
+    with pytest.raises(ConfigError, match="there are no stored events"):
+        live_page(tmp_path / "log").html(View())
+    (tmp_path / "away").rename(log)
+    assert 'id="problem"' not in page.html(View())
+
+
+def test_what_has_not_changed_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write(tmp_path / "log", *fleet())
+    page, read = live_page(folder), []
+    original = LivePage._read
+    monkeypatch.setattr(LivePage, "_read", lambda self, span: read.append(span) or original(self, span))
+    for _ in range(3):
+        page._took_s = 0.0
+        page.html(View())
+    assert read == [None]
+    page.html(View(span_ms=HOUR))
+    write(folder, *fleet(), name="more.jsonl")
+    page._took_s = 0.0
+    page.html(View())
+    assert read == [None, HOUR, None]
+
+
+def test_a_view_has_its_rows_alone(tmp_path: Path) -> None:
+    page = live_page(write(tmp_path / "log", *fleet()))
+    report = page._report(None)
+    of_query = filtered(report, View("shop", "orders"))
+    assert {row["query_name"] for row in of_query.uptime} == {"orders"}
+    assert of_query.executors == []
+    of_nightly = filtered(report, View("nightly"))
+    assert {row["app_name"] for row in of_nightly.uptime} == {"nightly"}
+    assert len(of_nightly.executors) == 2
+    assert of_nightly.checkpoint_sla == []
+    assert filtered(report, View()) is report
