@@ -65,7 +65,6 @@ class RegressionListener:
         self._thresholds = context.settings.thresholds
         application = context.emitter.application
         self._run = PastRun(f"{application.id}{application.attempt_id}", 0, spark_version)
-        self._executor = DaemonExecutor(1, "spark-events-past-runs")
         self._past: Future[list[PastRun]] = Future()
         self._executions: dict[int, _Running] = {}
         self._jobs: dict[int, _Running] = {}
@@ -79,7 +78,9 @@ class RegressionListener:
     def on_application_start(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ApplicationStart: read the earlier runs, on a thread of its own."""
         self._run.start_ms = time_ms
-        self._past = self._executor.submit(lambda: self._folder().read(time_ms, self._run.app_id))
+        executor = DaemonExecutor(1, "spark-events-past-runs")
+        self._past = executor.submit(lambda: self._folder().read(time_ms, self._run.app_id))
+        executor.shutdown(wait=False)  # its thread ends when this is done
 
     def on_environment(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle EnvironmentUpdate, of which the first has what the application was started with."""
@@ -169,13 +170,11 @@ class RegressionListener:
         self._run.works = sorted(self._works.values(), key=lambda work: -work.duration_ms)[:_MOST_WORKS]
         try:
             within_s = self._context.settings.close_timeout_ms / 1_000
-            call_within(within_s, lambda: self._folder().write(self._run), self._executor)
+            call_within(within_s, lambda: self._folder().write(self._run))
         except (OSError, SparkEventsError, TimeoutError) as error:
             logger.warning(
                 "%s: this run is not kept, so later runs are not compared with it: %s", _KEY, error
             )
-        finally:
-            self._executor.shutdown(wait=False)
 
     def tick(self, now_ms: int) -> None:
         """Warn, once, of a run that takes much longer than earlier ones, while it runs."""

@@ -17,6 +17,7 @@ DROPPED = ("series", "values", "events", "spans")
 _MOST_SERIES = 10_000
 _MOST_EVENT_NAMES = 100
 _MOST_STAGES = 1_000
+_MOST_JOBS = 10_000
 _TAKEN_LABELS = frozenset(("app_name", "query_name", "le", "quantile", "job", "instance"))
 _BOUNDS = tuple(sign * 10.0**power for power in range(-3, 7) for sign in (1, 2.5, 5))
 PlaceOfStage = Callable[[int, Mapping[str, str | None]], Place]
@@ -52,6 +53,7 @@ class TaskReportListener:
         self._place_of_stage = place_of_stage
         # By stage and partition: the task attempt that counts, and how many reports of it have come.
         self._counted: OrderedDict[int, dict[int, tuple[int, int]]] = OrderedDict()
+        self._jobs: dict[int, list[int]] = {}
         self._series: dict[_Key, Any] = {}
         self._event_names: set[str] = set()
         group = context.scopes.task("")
@@ -62,6 +64,16 @@ class TaskReportListener:
             )
             for kind in DROPPED
         }
+
+    def on_job_start(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle JobStart."""
+        if len(self._jobs) < _MOST_JOBS:
+            self._jobs[int(record["Job ID"])] = [int(stage) for stage in record.get("Stage IDs") or ()]
+
+    def on_job_end(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle JobEnd: none of its partitions is computed again."""
+        for stage in self._jobs.pop(int(record["Job ID"]), ()):
+            self._counted.pop(stage, None)
 
     def on_report(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle the report of a task that has succeeded."""

@@ -13,8 +13,8 @@ import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
 import scala.Tuple2;
 
 /**
- * What the plans of SQL executions say, and the driver's metrics of them: the shape of each plan, and how many files each
- * execution reads and writes. execution_plans.py does the same for event logs.
+ * What the plans of SQL executions say, and the driver's metrics of them: the shape of each plan, and how many files
+ * each execution reads and writes. execution_plans.py does the same for event logs.
  */
 public class ExecutionPlans {
     private static final int MOST_EXECUTIONS = 10000;
@@ -43,14 +43,16 @@ public class ExecutionPlans {
         if (executions.size() < MOST_EXECUTIONS) {
             Execution execution = new Execution(whole == null ? new long[METRICS.length] : whole.sums);
             executions.put(Long.valueOf(event.executionId()), execution);
-            follow(execution, event.sparkPlanInfo());
+            if (event.sparkPlanInfo() != null) {
+                follow(execution, event.sparkPlanInfo());
+            }
         }
     }
 
     /** Takes the new plan of an execution: its nodes may have other metrics. */
     void replan(SparkListenerSQLAdaptiveExecutionUpdate event) {
         Execution execution = execution(event.executionId());
-        if (execution != null) {
+        if (execution != null && event.sparkPlanInfo() != null) {
             follow(execution, event.sparkPlanInfo());
         }
     }
@@ -82,8 +84,11 @@ public class ExecutionPlans {
         return files;
     }
 
-    /** Returns a digest of the names of a plan's nodes, each before its children; it is the same in each run. */
+    /** Returns a digest of the names of a plan's nodes, each before its children: the same in each run. */
     static String shape(SparkPlanInfo plan) throws Exception {
+        if (plan == null) {
+            return null;
+        }
         MessageDigest digest = MessageDigest.getInstance("SHA-256");
         ArrayDeque waiting = new ArrayDeque();
         waiting.push(plan);
@@ -97,7 +102,8 @@ public class ExecutionPlans {
         byte[] bytes = digest.digest();
         StringBuilder text = new StringBuilder();
         for (int index = 0; index < 8; index++) {
-            text.append(Character.forDigit((bytes[index] >> 4) & 15, 16)).append(Character.forDigit(bytes[index] & 15, 16));
+            text.append(Character.forDigit((bytes[index] >> 4) & 15, 16));
+            text.append(Character.forDigit(bytes[index] & 15, 16));
         }
         return text.toString();
     }

@@ -1,0 +1,76 @@
+"""What the driver makes of tasks' reports: which count, whose they are, and how many are too many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support import spark_records as r
+from tests.support.spark_records import Feed, seen
+
+
+def report(stage: int, partition: int, attempt: int = 7, run: str = "", **more: Any) -> dict[str, Any]:
+    """Return the record of a task's report; ``attempt`` is the id of its task attempt."""
+    return {
+        "Event": "SparkEventsTaskReport",
+        "stage": stage,
+        "partition": partition,
+        "attempt": 0,
+        "task": attempt,
+        "properties": {"spark.jobGroup.id": run or None},
+        "metrics": [("counter", "rows", (("shop", "a"),), 10)],
+        "events": [],
+        "spans": [],
+        "dropped": {},
+        **more,
+    }
+
+
+def test_a_partition_counts_once() -> None:
+    """By its first attempt, which may have several workers; in another stage it is another one."""
+    feed = Feed()(r.application_start(), r.job_start(1, 0, (0,)))
+    feed(report(0, 0, 7), report(0, 0, 7), report(0, 0, 8), report(0, 1, 9), report(1, 0, 10))
+    assert feed.gauge("app.task.shop.a.rows") == 40
+
+
+def test_after_its_job_a_stage_is_forgotten() -> None:
+    """A list of all partitions would grow without end."""
+    feed = Feed()(
+        r.application_start(), r.job_start(1, 0, (0,)), report(0, 0, 7), r.job_end(2), report(0, 0, 8)
+    )
+    assert feed.gauge("app.task.shop.a.rows") == 20
+
+
+def test_of_a_query() -> None:
+    feed = Feed()(r.application_start(), r.query_started(0), report(0, 0, run="run-1"))
+    assert feed.gauge("app.task.orders.shop.a.rows") == 10
+
+
+def test_a_label_that_is_taken() -> None:
+    """It gets the prefix that Prometheus gives it, too."""
+    labels = (("app_name", "mine"), ("shop", "a"))
+    feed = Feed()(r.application_start(), report(0, 0, metrics=[("counter", "rows", labels, 1)]))
+    assert feed.gauge("app.task.exported_app_name.mine.shop.a.rows") == 1
+
+
+def test_the_same_events_of_two_workers_are_two() -> None:
+    event = {"name": "E", "body": "", "severity": "WARN", "attributes": {"n": 1}, "time_ns": r.T0 * 1_000_000}
+    events = Feed()(r.application_start(), report(2, 3, events=[event]), report(2, 3, events=[event])).end()
+    first, second = seen(events, "E")
+    assert first.id != second.id
+    assert first.body == "task 3 of stage 2: E"
+    assert first.class_scope == "spark_events.task"
+
+
+def test_too_many_names_of_events_are_counted() -> None:
+    def event(number: int) -> dict[str, Any]:
+        name = f"E{number}"
+        return {"name": name, "body": "b", "severity": "INFO", "attributes": {}, "time_ns": r.T0 * 1_000_000}
+
+    feed = Feed()(r.application_start(), report(0, 0, events=[event(number) for number in range(103)]))
+    assert feed.gauge("app.task.dropped.events.dropped") == 3
+
+
+def test_what_a_task_dropped_is_counted() -> None:
+    feed = Feed()(r.application_start(), report(0, 0, dropped={"spans": 4, "values": 2}))
+    assert feed.gauge("app.task.dropped.spans.dropped") == 4
+    assert feed.gauge("app.task.dropped.values.dropped") == 2
