@@ -105,7 +105,7 @@ def test_processes_that_nobody_measures_have_no_metrics() -> None:
     feed(
         measured(1_000, {"0": 1}, ProcessTreePythonRSSMemory=0, ProcessTreeJVMRSSMemory=0, DirectPoolMemory=0)
     )
-    assert not [name for name in feed.names() if "Process" in name]
+    assert not [name for name in feed.names() if "Status.Process" in name]
     assert feed.gauge("app.executor.0.Status.JVM.Memory.Direct.MemoryUsed") == 0
     feed(measured(2_000, {"0": 1}, ProcessTreePythonRSSMemory=0, ProcessTreeJVMRSSMemory=5))
     assert feed.gauge("app.executor.0.Status.Process.Memory.JVM.Used") == 5
