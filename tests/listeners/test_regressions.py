@@ -125,6 +125,21 @@ def test_an_application_with_queries_has_no_duration(past: Path) -> None:
     assert not [path for path in past.rglob("*.json") if "app-6" in path.name]
 
 
+def test_how_long_an_application_with_queries_runs_says_nothing(past: Path) -> None:
+    records = [*run(6)]
+    records[2:2] = [r.query_started(6 * NIGHT)]
+    records[-1] = r.application_end(6 * NIGHT + 900 * S)
+    assert issues(iter(records), past) == []
+
+
+def test_what_failed_is_not_compared(past: Path) -> None:
+    """It took as long as it took to fail."""
+    records = [*run(6, 400 * S)]
+    records[-2]["errorMessage"] = "boom"
+    told = issues(iter(records), past)
+    assert [event.attributes["job.kind"] for event in told] == ["application"]
+
+
 def test_a_folder_that_cannot_be_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """It is said, with its key; all other events come."""
     (tmp_path / "file").write_text("")

@@ -1,0 +1,75 @@
+"""What an event log's plans of SQL executions say: the same shapes and files that the driver bridge reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spark_events.sources.event_log.execution_plans import ExecutionPlans
+from tests.support import spark_records as r
+
+_UI = "org.apache.spark.sql.execution.ui.SparkListener"
+
+
+def node(name: str, *children: dict[str, Any], **metrics: int) -> dict[str, Any]:
+    named = [{"name": key.replace("_", " "), "accumulatorId": number} for key, number in metrics.items()]
+    return {"nodeName": name, "children": list(children), "metrics": named}
+
+
+SCAN = node("Scan parquet ", number_of_files_read=1, size_of_files_read=2, scan_time=3)
+
+
+def handled(*records: dict[str, Any]) -> dict[str, Any]:
+    """Return the last record after all were handled."""
+    plans = ExecutionPlans()
+    for record in records:
+        plans.handlers[record["Event"]](record)
+    return records[-1]
+
+
+def start(number: int, plan: dict[str, Any], root: int | None = None) -> dict[str, Any]:
+    return r.execution("Start", 0, number, sparkPlanInfo=plan, rootExecutionId=root)
+
+
+def updates(number: int, *updates: tuple[int, int]) -> dict[str, Any]:
+    return {"Event": f"{_UI}DriverAccumUpdates", "executionId": number, "accumUpdates": updates}
+
+
+def test_the_files_that_an_execution_reads_and_writes() -> None:
+    """A new plan may have other metrics for its writing; what was read before counts on."""
+    write = node("Execute InsertInto", SCAN, number_of_written_files=7, written_output=8)
+    replanned = node("Execute InsertInto", SCAN, number_of_written_files=9, written_output=10)
+    ended = handled(
+        start(0, write),
+        updates(0, (1, 150), (2, 4_000), (3, 99)),
+        {"Event": f"{_UI}SQLAdaptiveExecutionUpdate", "executionId": 0, "sparkPlanInfo": replanned},
+        updates(0, (9, 3), (10, 500)),
+        r.execution("End", 1, 0),
+    )
+    assert ended["Files"] == {"Read": 150, "Read Bytes": 4_000, "Written": 3, "Written Bytes": 500}
+
+
+def test_a_part_of_an_execution_counts_for_the_whole() -> None:
+    parts = (
+        start(0, node("Execute CreateTable"), 0),
+        start(1, SCAN, 0),
+        updates(1, (1, 5)),
+        r.execution("End", 1, 1),
+    )
+    assert handled(*parts, r.execution("End", 2, 0))["Files"]["Read"] == 5
+
+
+def test_an_execution_without_files_has_none() -> None:
+    assert "Files" not in handled(start(0, node("Range")), updates(0, (1, 5)), r.execution("End", 1, 0))
+    assert "Files" not in handled(r.execution("End", 1, 0))
+
+
+def test_the_shape_of_a_plan() -> None:
+    """Names and their order, but not the numbers of generated code, nor what else differs in each run."""
+
+    def shape(plan: dict[str, Any]) -> Any:
+        return handled(start(0, plan))["Plan Shape"]
+
+    plan = node("WholeStageCodegen (1)", node("Project", SCAN))
+    assert shape(plan) == shape(node("WholeStageCodegen (2)", node("Project", node("Scan parquet "))))
+    assert shape(plan) != shape(node("WholeStageCodegen (1)", node("Project"), SCAN))
+    assert shape(plan) != shape(node("WholeStageCodegen (1)", node("Filter", SCAN)))
