@@ -71,7 +71,7 @@ def test_ten_times_the_input(nights: Nights) -> None:
     injected_ms = more - statistics.median(usual)
     assert injected_ms >= 0.8 * _MS_OF_LINE * (MORE - USUAL)
     assert 0.8 * injected_ms <= first["lostMs"] <= 1.2 * injected_ms
-    assert any("read from sources" in change and "10.0 times" in change for change in first["changed"])
+    assert any(change.startswith("read from sources: ") for change in first["changed"])
     assert not any("plan" in change for change in first["changed"])
 
 
