@@ -37,8 +37,8 @@ def why(
 ) -> None:
     """Show where the time of an application went, what made it slow, and what to do.
 
-    Reads the event log of any Spark since 2.0. Of stored events, it shows the issues alone. Exits 1 if a part
-    could not be read, 2 if there is nothing to read.
+    Reads the event log of any Spark since 2.0, or stored events, which have the issues; where the time went
+    is in stored spans. Exits 1 if a part could not be read, 2 if there is nothing to read.
     """
     from spark_events.cli.why_tables import print_comparison, print_explanation
     from spark_events.why.comparison import compare

@@ -8,9 +8,9 @@ from rich.table import Table
 
 from spark_events.api.formatting import cost, duration, moment, percent
 from spark_events.cli.console import plain, say
+from spark_events.diagnosis.time_use import PARTS
 from spark_events.why.comparison import Comparison
 from spark_events.why.explanation import Explanation, FoundIssue
-from spark_events.why.time_use import PARTS
 
 _MOST_ISSUES = 20
 _BAR = 24

@@ -32,8 +32,9 @@ class StoredFiles(NamedTuple):
         json: those with a JSON object a line.
         parquet: those of rows.
         file_systems: those of fsspec that they lie on, but for the local one.
-        size: of all, in bytes.
+        size: of all these, in bytes.
         compressed: one that DuckDB cannot decompress, if there is any.
+        spans: those of a file log's spans, which lie beside its events.
     """
 
     json: list[str]
@@ -41,6 +42,7 @@ class StoredFiles(NamedTuple):
     file_systems: list[Any]
     size: int
     compressed: str | None
+    spans: list[str]
 
 
 def stored_files(paths: Sequence[str]) -> StoredFiles:
@@ -51,6 +53,7 @@ def stored_files(paths: Sequence[str]) -> StoredFiles:
     """
     json: list[str] = []
     parquet: list[str] = []
+    spans: list[str] = []
     file_systems: list[Any] = []
     size, compressed = 0, None
     for path in paths:
@@ -58,15 +61,19 @@ def stored_files(paths: Sequence[str]) -> StoredFiles:
         is_local = "file" in file_system.protocol
         if not is_local:
             file_systems.append(file_system)
-        files = [info for info in _files_at(file_system, root, path) if not _SPANS.search(info["name"])]
-        if not files:
-            raise ConfigError(f"{path}: {NOTHING}")
-        for info in files:
+        of_events = 0
+        for info in _files_at(file_system, root, path):
             name = info["name"] if is_local else file_system.unstrip_protocol(info["name"])
+            if _SPANS.search(name):
+                spans.append(name)
+                continue
+            of_events += 1
             (parquet if name.endswith(".parquet") else json).append(name)
             size += info["size"] or 0
             compressed = name if _COMPRESSED.search(name) else compressed
-    return StoredFiles(json, parquet, file_systems, size, compressed)
+        if not of_events:
+            raise ConfigError(f"{path}: {NOTHING}")
+    return StoredFiles(json, parquet, file_systems, size, compressed, spans)
 
 
 def state_of_files(paths: Sequence[str]) -> list[tuple[str, int, str]]:

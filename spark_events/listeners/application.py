@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from spark_events.api import ApplicationInfo, Failure, Gauge, JobStatus
+from spark_events.listeners.application_timeline import ApplicationTimeline
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure
@@ -16,10 +17,19 @@ from spark_events.listeners.traces import ended_span
 
 
 class ApplicationListener:
-    """Follows one application from its start record to its end record."""
+    """Follows one application from its start record to its end record.
 
-    def __init__(self, context: ListenerContext, spark_version: str) -> None:
+    Args:
+        context: what the listeners share.
+        spark_version: of the application; empty if unknown.
+        timeline: says at the end where its time went; None if no span will have it.
+    """
+
+    def __init__(
+        self, context: ListenerContext, spark_version: str, timeline: ApplicationTimeline | None
+    ) -> None:
         self._context = context
+        self._timeline = timeline
         application = context.emitter.application
         entity = Entity("application", "", f"application {application.name!r}")
         self.tracker = JobStatusTracker(context.emitter, entity, context.scopes.application_run())
@@ -85,6 +95,8 @@ class ApplicationListener:
             .set_attribute("sparkVersion", self._spark_version or None)
             .set_routine(False)
         )
+        for name, value in self._timeline.attributes().items() if self._timeline else ():
+            span.set_attribute(name, value)
         traces, tracker = self._context.traces, self.tracker
         traces.report(span, traces.application, tracker.entity, tracker.group)
 

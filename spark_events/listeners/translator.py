@@ -9,6 +9,7 @@ from spark_events.api import ApplicationInfo, FailureEnricher, JobStatus
 from spark_events.listeners import spark_records
 from spark_events.listeners.all_subtasks import AllSubtasks
 from spark_events.listeners.application import ApplicationListener, application_info
+from spark_events.listeners.application_timeline import TIMELINE_RECORDS, ApplicationTimeline
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.enrichers import Enrichers
@@ -185,10 +186,10 @@ class SparkListeners:
     def _begin_all(self, context: ListenerContext, queries: QueryListener, issue_events: IssueEvents) -> None:
         """Add the listeners of everything else in an application to the query listener."""
         context.work.register(context.scopes.application())
-        self._application = ApplicationListener(context, self._spark_version)
-        executions = SqlExecutionListener(context)
-
         spans_wanted = self._registry.has_reporters(SPANS)
+        timeline = ApplicationTimeline(bounded=True) if spans_wanted else None
+        self._application = ApplicationListener(context, self._spark_version, timeline)
+        executions = SqlExecutionListener(context)
 
         def place_of_job(properties: dict[str, Any]) -> Place | None:
             if not spans_wanted:
@@ -255,6 +256,8 @@ class SparkListeners:
             spark_records.EXECUTOR_TASKS: [executors.on_tasks],
             spark_records.ENVIRONMENT_UPDATE: [executors.on_environment, of_application.on_environment],
         }
+        if timeline is not None:
+            self._follow(timeline)
         if context.settings.thresholds.compares_runs:
             self._add_regressions(
                 RegressionListener(context, issue_events, lambda: of_application.cores, self._spark_version)
@@ -263,6 +266,15 @@ class SparkListeners:
             receiver = ReceiverListener(context)
             self._handlers = {**self._handlers, spark_records.SPARK_STATUS: [receiver.on_status]}
             self._tickers = (*self._tickers, receiver.tick)
+
+    def _follow(self, timeline: ApplicationTimeline) -> None:
+        """Hand a timeline its records, before the listeners that ask it."""
+
+        def take(record: dict[str, Any], time_ms: int) -> None:
+            timeline.take(record)
+
+        for name in TIMELINE_RECORDS:
+            self._handlers = {**self._handlers, name: [take, *self._handlers.get(name, ())]}
 
     def _add_regressions(self, regressions: RegressionListener) -> None:
         """Add the comparison with earlier runs; its last word comes before that of the application."""

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_events.api import Event
-from spark_events.why.application_timeline import Timeline
-from spark_events.why.model import Estimate, critical_path_ms, estimates
+from spark_events.diagnosis.cores_model import Estimate, critical_path_ms, estimates
+from spark_events.listeners.application_timeline import ApplicationTimeline
 from spark_events.why.run_figures import RunFigures
-from spark_events.why.time_use import PARTS, time_use
 
 _OF_AN_ISSUE = frozenset(
     ("issue", "subject", "summary", "advice", "lostMs", "lostBytes", "app_name", "app_id", "job.kind")
@@ -72,7 +71,7 @@ class Explanation:
 def explain(
     app_name: str,
     app_id: str,
-    timeline: Timeline,
+    timeline: ApplicationTimeline,
     figures: RunFigures,
     ended: bool,
     events: Iterable[Event],
@@ -80,7 +79,6 @@ def explain(
     """Return the explanation of an application whose event log was read."""
     timeline.end()
     figures.end(timeline)
-    parts = time_use(timeline)
     return Explanation(
         app_name,
         app_id,
@@ -88,9 +86,9 @@ def explain(
         timeline.ended_ms,
         ended,
         by_cost(issue_of(event.all_attributes, event.severity.name) for event in events),
-        {part: parts[part] for part in PARTS},
-        critical_path_ms(timeline),
-        estimates(timeline),
+        timeline.time_use(),
+        critical_path_ms(timeline.run) if timeline.run else None,
+        estimates(timeline.run) if timeline.run else [],
         figures,
     )
 

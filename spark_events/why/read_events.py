@@ -1,4 +1,4 @@
-"""Explains applications from stored events: their issues; where the time went is in event logs alone."""
+"""Explains applications from stored events and spans: their issues, and where their time went."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spark_events.api.errors import needs_extra
+from spark_events.diagnosis.cores_model import CORES, CRITICAL_PATH, ESTIMATES, Estimate
+from spark_events.diagnosis.time_use import KEYS
 from spark_events.spark.file_systems import open_file_system
 from spark_events.why.explanation import Explanation, by_cost, issue_of
 from spark_events.why.read_logs import ISSUE_EVENT
+from spark_events.why.stored_spans import ApplicationSpan, application_spans
 
 _PEEK_BYTES = 4_096
 _STORED_NAME = re.compile(r"\.(parquet|jsonl?(\.(gz|zst))?)$")
@@ -43,13 +46,16 @@ def _has_events(path: str) -> bool:
 
 
 def explain_events(paths: Sequence[str], app: str | None = None) -> tuple[list[Explanation], list[str]]:
-    """Return the issues of each application that stored events tell of, and what could not be read.
+    """Return the explanation of each application in stored events, and what could not be read.
+
+    Where the time went is in the span of an application that has ended; of others, their issues are known.
 
     Raises:
         ConfigError: there is nothing to read at a path.
         MissingExtraError: DuckDB is not installed.
     """
     with needs_extra("report", "duckdb", "reading stored events"):
+        from spark_events.history.local_files import stored_files
         from spark_events.history.on_duckdb import DuckDb
 
     database = DuckDb()
@@ -61,10 +67,45 @@ def explain_events(paths: Sequence[str], app: str | None = None) -> tuple[list[E
                 issues[key].setdefault(event_id, (time_ms, attributes))
     finally:
         database.close()
-    return [_explanation(*key, list(stored.values())) for key, stored in sorted(issues.items())], []
+    files = stored_files(paths)
+    spans: dict[tuple[str, str], ApplicationSpan] = {}
+    for span in application_spans([*files.json, *files.spans]):
+        key = (str(span.attributes.get("app_name") or ""), str(span.attributes.get("app_id") or ""))
+        if app in (None, *key):
+            spans[key] = span
+    return [
+        _explanation(*key, list(issues[key].values()) if key in issues else [], spans.get(key))
+        for key in sorted({*issues, *spans})
+    ], []
 
 
-def _explanation(app_name: str, app_id: str, events: Sequence[tuple[int, Mapping[str, Any]]]) -> Explanation:
-    times = [time_ms for time_ms, _ in events]
+def _explanation(
+    app_name: str,
+    app_id: str,
+    events: Sequence[tuple[int, Mapping[str, Any]]],
+    span: ApplicationSpan | None,
+) -> Explanation:
     issues = by_cost(issue_of(attributes) for _, attributes in events)
-    return Explanation(app_name, app_id, min(times), max(times), True, issues)
+    if span is None:
+        times = [time_ms for time_ms, _ in events]
+        return Explanation(app_name, app_id, min(times), max(times), True, issues)
+    of_span = span.attributes
+    critical_path_ms = of_span.get(CRITICAL_PATH)
+    cores: list[int | None] = [int(number) for number in of_span.get(CORES) or ()]
+    estimates = [
+        Estimate(number, int(time_ms))
+        for number, time_ms in zip(cores, of_span.get(ESTIMATES) or (), strict=False)
+    ]
+    if estimates and critical_path_ms is not None:
+        estimates.append(Estimate(None, int(critical_path_ms)))
+    return Explanation(
+        app_name,
+        app_id,
+        span.begun_ms,
+        span.ended_ms,
+        True,
+        issues,
+        {part: int(of_span.get(key) or 0) for part, key in KEYS.items()},
+        None if critical_path_ms is None else int(critical_path_ms),
+        estimates,
+    )

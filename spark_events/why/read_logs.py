@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from spark_events.api import ApplicationInfo, ConfigError, Event
+from spark_events.listeners.application_timeline import ApplicationTimeline
 from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.registry import Registry
 from spark_events.sources.assembly import read_checked
 from spark_events.sources.event_log.files import EventLog, LogFiles
 from spark_events.sources.event_log.replay import LogReplay, Tap
-from spark_events.why.application_timeline import Timeline
 from spark_events.why.explanation import Explanation, explain
 from spark_events.why.run_figures import RunFigures
 
@@ -82,7 +82,7 @@ class _Reading:
     def __init__(self, files: LogFiles, log: EventLog, conf: Mapping[str, str]) -> None:
         self._conf = conf
         self._events: list[Event] = []
-        self._timeline = Timeline()
+        self._timeline = ApplicationTimeline(bounded=False)
         self._figures = RunFigures()
         self._replay = LogReplay(files, log, self._listeners, self._take_event)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_events.listeners import spark_records
+from spark_events.listeners.application_timeline import ApplicationTimeline
 from spark_events.listeners.work import SUMS
-from spark_events.why.application_timeline import Timeline
 
 _OF_EACH_RUN = frozenset(
     (
@@ -52,10 +52,10 @@ class RunFigures:
             properties = record.get("Spark Properties") or {}
             self.conf = {str(key): str(value) for key, value in properties.items() if key not in _OF_EACH_RUN}
 
-    def end(self, timeline: Timeline) -> None:
+    def end(self, timeline: ApplicationTimeline) -> None:
         """Called after the last record."""
-        self.counts["jobs"] = len(timeline.jobs)
-        self.counts["cores"] = max((cores for _, cores in timeline.cores), default=0)
+        self.counts["jobs"] = timeline.jobs
+        self.counts["cores"] = timeline.cores
 
     def _add(self, record: Mapping[str, Any]) -> None:
         for summed in SUMS:

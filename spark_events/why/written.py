@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 
 from spark_events.api.errors import needs_extra
+from spark_events.diagnosis.time_use import PARTS
 from spark_events.why.comparison import Comparison
 from spark_events.why.explanation import Explanation
-from spark_events.why.time_use import PARTS
 
 
 def as_json(explanations: Sequence[Explanation], compared: Comparison | None = None) -> bytes:

@@ -17,6 +17,8 @@ from spark_events.cli.ctas import show_transactions
 from spark_events.cli.main import app
 from spark_events.cli.sql import views
 from spark_events.cli.why_tables import print_explanation
+from spark_events.diagnosis.cores_model import Estimate
+from spark_events.diagnosis.time_use import COMPUTING
 from spark_events.history.report import Report
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.redaction import Redactor, redact_logs
@@ -26,8 +28,6 @@ from spark_events.sql_runner.deploy.planner import PlannedQuery
 from spark_events.sql_runner.deploy.snapshot import QueryRow
 from spark_events.sql_runner.store.history import Deployment
 from spark_events.why.explanation import Explanation, FoundIssue
-from spark_events.why.model import Estimate
-from spark_events.why.time_use import COMPUTING
 from spark_events.why.written import page as why_page
 from tests.support.hostile_logs import application, log_of
 from tests.support.hostile_texts import TEXTS, TIMES_MS, steering

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from spark_events.api import Event
+from spark_events.listeners.issues import IssueListener
 from tests.support import spark_records as r
 from tests.support.measured_tasks import statistics
 from tests.support.spark_records import T0, Feed, seen
@@ -154,8 +155,9 @@ def test_what_ends_is_forgotten() -> None:
     for number in range(50):
         feed(*job(number * 200 * S, TAIL, job=0, stage_id=number))
     feed(r.terminated())
-    handler = feed.listeners._handlers["SparkListenerJobEnd"][0]
-    listener = handler.__self__  # type: ignore[attr-defined]
+    handlers = feed.listeners._handlers["SparkListenerJobEnd"]
+    bound = [getattr(handler, "__self__", None) for handler in handlers]
+    (listener,) = [each for each in bound if isinstance(each, IssueListener)]
 
     assert not listener._jobs
     assert not listener._jobs_of_stage

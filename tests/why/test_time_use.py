@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_events.why.application_timeline import Timeline
-from spark_events.why.model import Estimate, critical_path_ms, estimates
-from spark_events.why.time_use import (
+from spark_events.diagnosis.cores_model import Estimate, critical_path_ms, estimates
+from spark_events.diagnosis.run_timeline import RunStages
+from spark_events.diagnosis.time_use import (
     COMPUTING,
     DRIVER,
     GC,
+    PARTS,
     PYTHON,
     SCHEDULING,
     SHUFFLE,
     STREAM,
     UNKNOWN,
     WAITING,
-    time_use,
 )
+from spark_events.listeners import application_timeline
+from spark_events.listeners.application_timeline import ApplicationTimeline
 from tests.support import spark_records as r
 from tests.support.measured_tasks import statistics
 from tests.support.spark_records import T0
@@ -52,16 +55,21 @@ def completed(
     ]
 
 
-def timeline(*records: dict[str, Any]) -> Timeline:
-    happened = Timeline()
+def timeline(*records: dict[str, Any], bounded: bool = False) -> ApplicationTimeline:
+    happened = ApplicationTimeline(bounded)
     for record in records:
         happened.take(record)
     happened.end()
     return happened
 
 
+def model(happened: ApplicationTimeline) -> RunStages:
+    assert happened.run is not None
+    return happened.run
+
+
 def parts(*records: dict[str, Any]) -> dict[str, int]:
-    return {part: ms for part, ms in time_use(timeline(*records)).items() if ms}
+    return {part: ms for part, ms in timeline(*records).time_use().items() if ms}
 
 
 def test_each_part() -> None:
@@ -132,12 +140,73 @@ def test_the_parts_add_up(
         records += completed(stage, begin, end, run_ms, (first, last))
     records += [r.query_started(begin, run=str(begin)) for begin in queries]
     happened = timeline(r.application_start(), *records, r.application_end(100_000))
-    used = time_use(happened)
+    used = happened.time_use()
 
     assert sum(used.values()) == happened.ended_ms - happened.begun_ms
     assert min(used.values()) >= 0
-    assert critical_path_ms(happened) >= 0
-    assert all(estimate.time_ms >= 0 for estimate in estimates(happened))
+    assert critical_path_ms(model(happened)) >= 0
+    assert all(estimate.time_ms >= 0 for estimate in estimates(model(happened)))
+
+
+_STEP = st.tuples(
+    st.sampled_from([0, 1, 2]),
+    st.integers(1, 2_000),
+    st.lists(st.integers(0, 50_000), min_size=1, max_size=3),
+)
+
+
+@given(st.lists(_STEP, max_size=60), st.integers(0, 20))
+def test_a_long_run_is_folded(steps: list[tuple[int, int, list[int]]], most: int) -> None:
+    """Three drivers of jobs; where the time went is the same, and what is kept is little."""
+    records = [r.application_start(), r.query_started(5), r.executor("Added", 5)]
+    running: dict[int, tuple[int, int]] = {}
+    now_ms = 10
+    for number, (driver, passed_ms, run_ms) in enumerate(steps):
+        now_ms += passed_ms
+        begun = running.pop(driver, None)
+        if begun is None:
+            running[driver] = (number, now_ms)
+            submitted = r.stage("Submitted", now_ms, number)
+            records += [r.job_start(now_ms, number, (number,)), submitted]
+        else:
+            job, begun_ms = begun
+            tasks_ms = ((begun_ms + now_ms) // 2, now_ms)
+            records += [*completed(job, begun_ms, now_ms, run_ms, tasks_ms), r.job_end(now_ms, job)]
+    records.append(r.application_end(now_ms + 10))
+    whole = timeline(*records)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(application_timeline, "_MOST_CHANGES", most)
+        folded = timeline(*records, bounded=True)
+        assert (folded.begun_ms, folded.ended_ms) == (whole.begun_ms, whole.ended_ms)
+        used = folded.time_use()
+        for part, part_ms in used.items():
+            assert abs(part_ms - whole.time_use()[part]) <= len(PARTS)
+        assert folded.time_use() == used
+        patch.setattr(application_timeline, "_MOST_UNSETTLED", most)
+        assert sum(timeline(*records, bounded=True).time_use().values()) == whole.ended_ms - whole.begun_ms
+
+
+def test_what_is_settled_takes_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(application_timeline, "_MOST_CHANGES", 20)
+    happened = ApplicationTimeline(bounded=True)
+    happened.take(r.application_start())
+    for job in range(200):
+        now_ms = job * S
+        submitted = r.stage("Submitted", now_ms, job)
+        for record in (
+            r.job_start(now_ms, job, (job,)),
+            submitted,
+            *completed(job, now_ms, now_ms + S, [S]),
+            r.job_end(now_ms + S, job),
+        ):
+            happened.take(record)
+    assert happened._use.pending <= 20
+    assert happened.run is None
+    kept = {**happened._measured, **happened._submitted, **happened._running_jobs}
+    assert not kept
+    assert len(happened._job_of_stage) <= 1
+    assert happened.time_use() == happened.time_use() == {**dict.fromkeys(PARTS, 0), COMPUTING: 200 * S}
 
 
 def test_cores() -> None:
@@ -151,14 +220,14 @@ def test_cores() -> None:
         r.job_end(50 * S),
         r.application_end(60 * S),
     )
-    assert estimates(happened) == [
+    assert estimates(model(happened)) == [
         Estimate(2, 20 * S + 60 * S),
         Estimate(4, 20 * S + 40 * S),
         Estimate(8, 20 * S + 30 * S),
         Estimate(16, 20 * S + 30 * S),
         Estimate(None, 20 * S + 30 * S),
     ]
-    assert critical_path_ms(happened) == 50 * S
+    assert critical_path_ms(model(happened)) == 50 * S
 
 
 def test_a_job_whose_stages_nobody_knows() -> None:
@@ -166,7 +235,7 @@ def test_a_job_whose_stages_nobody_knows() -> None:
     happened = timeline(
         r.application_start(), r.job_start(10 * S), r.job_end(50 * S), r.application_end(60 * S)
     )
-    assert critical_path_ms(happened) == 60 * S
+    assert critical_path_ms(model(happened)) == 60 * S
 
 
 def test_jobs_at_the_same_time() -> None:
@@ -182,5 +251,5 @@ def test_jobs_at_the_same_time() -> None:
         r.job_end(40 * S, 1),
         r.application_end(40 * S),
     )
-    assert critical_path_ms(happened) == 20 * S
-    assert Estimate(4, 40 * S) in estimates(happened)
+    assert critical_path_ms(model(happened)) == 20 * S
+    assert Estimate(4, 40 * S) in estimates(model(happened))

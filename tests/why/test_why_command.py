@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,7 +59,7 @@ def test_as_json(done: subprocess.CompletedProcess[str], folder: Path) -> None:
 
 
 def test_of_stored_events(folder: Path) -> None:
-    """Those of a replay have the same issue; where the time went, only the log knows."""
+    """Those of a replay have the same issue."""
     reporter = "spark.events.reporter.f"
     conf = ("--conf", f"{reporter}.factory.class=file_log", "--conf", f"{reporter}.path=stored")
     subprocess.run(cli("replay", "app-1", *conf), cwd=folder, check=True, capture_output=True)
@@ -73,6 +74,44 @@ def test_of_stored_events(folder: Path) -> None:
     (mine,), (theirs,) = stored["issues"], logged["issues"]
     for name in ("issue", "about", "sentence", "advice", "lost_ms", "lost_bytes"):
         assert mine[name] == theirs[name]
+
+
+def test_of_stored_spans(folder: Path) -> None:
+    """They say where the time went, as the log does; without an issue, too, and whoever wrote them."""
+    reporter = "spark.traces.reporter.f"
+    conf = ("--conf", f"{reporter}.factory.class=file_log", "--conf", f"{reporter}.path=spans")
+    subprocess.run(cli("replay", "app-1", *conf), cwd=folder, check=True, capture_output=True)
+    (spans,) = (folder / "spans").glob("*.spans.*")
+    exported = folder / "exported"
+    exported.mkdir()
+    (exported / "traces.json").write_text(
+        "".join(f"{json.dumps(otlp_request(json.loads(line)))}\n" for line in spans.read_text().splitlines())
+    )
+    (exported / "half.json").write_text('{"resourceSpans":[{"timeUse.driver')
+    shutil.copytree(folder / "stored", folder / "both")
+    shutil.copy(spans, folder / "both")
+    assert why(folder, "app-1", "--json", "log.json").returncode == 0
+    (logged,) = json.loads((folder / "log.json").read_text())["applications"]
+
+    for stored, issues in (("both", 1), ("exported", 0)):
+        done = why(folder, stored, "--json", "stored.json")
+        assert done.returncode == 0, done.stderr
+        (explained,) = json.loads((folder / "stored.json").read_text())["applications"]
+        assert len(explained["issues"]) == issues
+        for name in ("app_name", "app_id", "begun_ms", "ended_ms", "parts", "critical_path_ms", "estimates"):
+            assert explained[name] == logged[name], name
+
+
+def otlp_request(span: dict[str, Any]) -> dict[str, Any]:
+    """Return a span of a file log as a collector's file exporter writes it."""
+    attributes = [{"key": key, "value": otlp_value(value)} for key, value in span["attributes"].items()]
+    return {"resourceSpans": [{"scopeSpans": [{"spans": [{**span, "attributes": attributes}]}]}]}
+
+
+def otlp_value(value: Any) -> dict[str, Any]:
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [otlp_value(each) for each in value]}}
+    return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": str(value)}
 
 
 def test_against_another_run(folder: Path) -> None:

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from spark_events.why.application_timeline import Job, Stage, Timeline
+from spark_events.diagnosis.run_timeline import JobRun, RunStages, StageRun
 
 _FACTORS = (0.5, 1, 2, 4)
+CRITICAL_PATH, CORES, ESTIMATES = "criticalPathMs", "estimatedCores", "estimatedMs"
+"""The attributes of the application's span: the critical path, numbers of cores, and the time with each."""
 
 
 class Estimate(NamedTuple):
@@ -23,34 +25,33 @@ class Estimate(NamedTuple):
     time_ms: int
 
 
-def critical_path_ms(timeline: Timeline) -> int:
+def critical_path_ms(run: RunStages) -> int:
     """Return the least time that the run could take with endless cores, in ms.
 
     It is the time in which no stage ran, and for each job the longest of its chains of stages, each as long
     as its longest task. Jobs that ran at the same time count once, by the longest of them.
     """
-    return _time_with(timeline, None)
+    return _time_with(run, None)
 
 
-def estimates(timeline: Timeline) -> list[Estimate]:
+def estimates(run: RunStages) -> list[Estimate]:
     """Return how long the run would have taken with other numbers of cores, endless ones last.
 
     A stage takes at least as long as its longest task, and as all of its tasks divided by the cores; the time
     in which no stage ran stays. It is empty where nobody knows how many cores there were.
     """
-    cores = max((cores for _, cores in timeline.cores), default=0)
-    if not cores or not timeline.jobs:
+    if not run.cores or not run.jobs:
         return []
-    counts = sorted({max(1, int(cores * factor)) for factor in _FACTORS})
-    return [Estimate(count, _time_with(timeline, count)) for count in (*counts, None)]
+    counts = sorted({max(1, int(run.cores * factor)) for factor in _FACTORS})
+    return [Estimate(count, _time_with(run, count)) for count in (*counts, None)]
 
 
-def _time_with(timeline: Timeline, cores: int | None) -> int:
-    stages_of: dict[int | None, list[Stage]] = {}
-    for stage in timeline.stages:
+def _time_with(run: RunStages, cores: int | None) -> int:
+    stages_of: dict[int | None, list[StageRun]] = {}
+    for stage in run.stages:
         stages_of.setdefault(stage.job, []).append(stage)
-    whole_ms = timeline.ended_ms - timeline.begun_ms
-    for jobs in _at_the_same_time(timeline.jobs.values()):
+    whole_ms = run.ended_ms - run.begun_ms
+    for jobs in _at_the_same_time(run.jobs.values()):
         stages = [stage for job in jobs for stage in stages_of.get(job.id, ())]
         longest_ms = max(_longest_chain_ms(stages_of.get(job.id, ()), cores) for job in jobs)
         shared_ms = sum(_run_ms(stage) for stage in stages) // cores if cores else 0
@@ -58,7 +59,7 @@ def _time_with(timeline: Timeline, cores: int | None) -> int:
     return max(0, whole_ms)
 
 
-def _covered_ms(stages: Iterable[Stage]) -> int:
+def _covered_ms(stages: Iterable[StageRun]) -> int:
     """Return how long at least one of some stages ran."""
     covered_ms = until_ms = 0
     for stage in sorted(stages, key=lambda stage: stage.submitted_ms):
@@ -67,7 +68,7 @@ def _covered_ms(stages: Iterable[Stage]) -> int:
     return covered_ms
 
 
-def _at_the_same_time(jobs: Iterable[Job]) -> Iterator[list[Job]]:
+def _at_the_same_time(jobs: Iterable[JobRun]) -> Iterator[list[JobRun]]:
     """Yield jobs that ran at the same time together."""
     until_ms, number = 0, 0
     numbered = []
@@ -80,7 +81,7 @@ def _at_the_same_time(jobs: Iterable[Job]) -> Iterator[list[Job]]:
         yield [job for _, job in together]
 
 
-def _longest_chain_ms(stages: Sequence[Stage], cores: int | None) -> int:
+def _longest_chain_ms(stages: Sequence[StageRun], cores: int | None) -> int:
     """Return how long the longest chain of stages takes, each of which waits for its parents."""
     took_ms: dict[int, int] = {}
     for stage in stages:  # one that is retried takes its time again
@@ -93,10 +94,10 @@ def _longest_chain_ms(stages: Sequence[Stage], cores: int | None) -> int:
     return max(until_ms.values(), default=0)
 
 
-def _stage_ms(stage: Stage, cores: int | None) -> int:
+def _stage_ms(stage: StageRun, cores: int | None) -> int:
     longest_ms = stage.tasks.longest_ms if stage.tasks else 0
     return max(longest_ms, _run_ms(stage) // cores) if cores else longest_ms
 
 
-def _run_ms(stage: Stage) -> int:
+def _run_ms(stage: StageRun) -> int:
     return stage.tasks.total_ms if stage.tasks else 0

@@ -1,0 +1,63 @@
+"""What happened in a run and when: its jobs, stages, cores and streaming queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class TaskTimes(NamedTuple):
+    """What the tasks of a stage spent their time on; all of it in ms.
+
+    Attributes:
+        first_ms, last_ms: when the first of them began, and the last ended, since the epoch.
+        longest_ms, total_ms: the duration of the longest, and of all.
+    """
+
+    first_ms: int
+    last_ms: int
+    longest_ms: int
+    total_ms: int
+    scheduling_ms: int
+    gc_ms: int
+    shuffle_ms: int
+    python_ms: int
+    computing_ms: int
+
+
+class StageRun(NamedTuple):
+    """A stage attempt that has ended: when, and its tasks' times; None if no task is known."""
+
+    id: int
+    job: int | None
+    parents: tuple[int, ...]
+    submitted_ms: int
+    ended_ms: int
+    tasks: TaskTimes | None
+
+
+@dataclass(slots=True)
+class JobRun:
+    """A job: when it began and ended, in ms since the epoch; the end is 0 while it runs."""
+
+    id: int
+    begun_ms: int
+    ended_ms: int = 0
+
+
+@dataclass(slots=True)
+class RunStages:
+    """The jobs and stages of a run, by which a model estimates what other numbers of cores would change.
+
+    Attributes:
+        begun_ms, ended_ms: the run's first and last moment, in ms since the epoch.
+        cores: the most that there were at once; 0 if nobody knows.
+        jobs: by id.
+        stages: the attempts that have ended.
+    """
+
+    begun_ms: int = 0
+    ended_ms: int = 0
+    cores: int = 0
+    jobs: dict[int, JobRun] = field(default_factory=dict)
+    stages: list[StageRun] = field(default_factory=list)
