@@ -42,14 +42,16 @@ class _Attribute:
 def increment_ns() -> tuple[float, float]:
     """Return what ``inc()`` takes in a task, and ``+= 1`` on an attribute, in ns."""
     from spark_events import task
+    from spark_events.task.driver_link import VARIABLE, DriverLink
+    from spark_events.task.report import Report, accumulators
 
     class Context:
         def __getattr__(self, name: str) -> Any:
             return lambda *arguments: 0
 
-    report = task._Report(Context())
-    os.environ[task.VARIABLE] = "1"
-    task._registry()[1] = report
+    link = DriverLink(1)
+    os.environ[VARIABLE] = link.text()
+    accumulators()[1] = Report(link, Context())
     counter, plain = task.metrics.counter("rows"), _Attribute()
 
     def attribute() -> None:

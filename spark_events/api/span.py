@@ -136,7 +136,7 @@ class SpanBuilder:
         return self
 
     def set_failure(self, failure: Failure | None, time_ms: int) -> SpanBuilder:
-        """Mark the span as failed, with OpenTelemetry's event ``exception``; None marks nothing."""
+        """Mark the span as failed, with the event ``exception`` and the code's place; None marks nothing."""
         if failure is None:
             return self
         attributes = {
@@ -145,6 +145,10 @@ class SpanBuilder:
             "exception.stacktrace": failure.stacktrace,
         }
         known = {key: value for key, value in attributes.items() if value is not None}
+        if failure.code is not None:
+            self.set_attribute("code.file.path", failure.code.file_path)
+            self.set_attribute("code.line.number", failure.code.line_number)
+            self.set_attribute("code.function.name", failure.code.function_name)
         return self.set_error(failure.message).add_event("exception", time_ms, known)
 
     def set_attribute(self, key: str, value: AttributeValue | None) -> SpanBuilder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from spark_events.api import ApplicationInfo, Failure, Gauge, JobStatus
@@ -99,6 +100,11 @@ class ApplicationListener:
             span.set_attribute(name, value)
         traces, tracker = self._context.traces, self.tracker
         traces.report(span, traces.application, tracker.entity, tracker.group)
+
+
+def application_of(record: Mapping[str, Any]) -> ApplicationInfo:
+    """Return the application that an ApplicationStart begins."""
+    return application_info(record.get("App Name"), record.get("App ID"), record.get("App Attempt ID"))
 
 
 def application_info(name: object, app_id: object, attempt_id: object = "") -> ApplicationInfo:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from spark_events.api import ApplicationInfo, Counter, EventBuilder, Failure, JobStatus, MetricGroup
 from spark_events.runtime.scope import ScopeGroup
+from spark_events.task.trace_ids import digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,7 @@ class Emitter:
     def digest(self, size: int, entity: Entity, *occasion: str) -> str:
         """Return ``size`` bytes in hexadecimal digits that are the same in every replay."""
         application = self.application
-        parts = (application.id, application.attempt_id, entity.kind, entity.id, *occasion)
-        return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=size).hexdigest()
+        return digest(size, application.id, application.attempt_id, entity.kind, entity.id, *occasion)
 
     def forget(self, query_name: str) -> None:
         """Called when the metrics of a query are gone: the counters of its events go with them."""

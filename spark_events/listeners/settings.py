@@ -140,6 +140,28 @@ class ListenerSettings:
         "Send `spark_events.task` to executors on which spark-events is not installed. Where it is, this "
         "would hide the rest of the package from tasks.",
     )
+    failed_task_reports: bool = setting(
+        "spark.events.task.failures",
+        types.BOOL,
+        True,
+        "Whether workers send the reports of tasks that fail to a port of the driver: see "
+        "[inside tasks](tasks.md#tasks-that-fail).",
+    )
+    failed_task_ports: range | None = setting(
+        "spark.events.task.failures.port",
+        types.PORTS,
+        None,
+        "That port, or a range of which the first free one is taken.",
+        default_text="any free port",
+        example="9280-9289",
+    )
+    failure_locals: bool = setting(
+        "spark.events.failure.locals",
+        types.BOOL,
+        False,
+        "Whether those reports have the local variables of the function that raised. They may be personal "
+        "data; those whose names `spark.redaction.regex` matches are masked.",
+    )
     receiver_names: bool = setting(
         "spark.metrics.names.apachesparkreceiver",
         types.BOOL,

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from spark_events.api import Counter, Event, Gauge, Histogram, MetricGroup, Severity, Span
+from spark_events.api import CodePlace, Counter, Event, Failure, Gauge, Histogram, MetricGroup, Severity, Span
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.traces import Place
@@ -14,6 +14,8 @@ from spark_events.runtime.log_once import logger
 
 CLASS_SCOPE = "spark_events.task"
 DROPPED = ("series", "values", "events", "spans")
+OF_FAILED = "_failed_attempts"
+"""What the names of metrics of failed attempts end with."""
 _MOST_SERIES = 10_000
 _MOST_EVENT_NAMES = 100
 _MOST_STAGES = 1_000
@@ -76,15 +78,17 @@ class TaskReportListener:
             self._counted.pop(stage, None)
 
     def on_report(self, record: dict[str, Any], time_ms: int) -> None:
-        """Handle the report of a task that has succeeded."""
+        """Handle the report of a task that has succeeded, or of one that has failed."""
         stage, partition = int(record["stage"]), int(record["partition"])
-        report = self._number_of(stage, partition, int(record["task"]))
-        if report is None:
+        failed = record.get("failed")
+        report = None if failed else self._number_of(stage, partition, int(record["task"]))
+        if report is None and not failed:
             return
         properties = record["properties"]
         of_query = self._context.queries_by_run.get(str(properties.get("spark.jobGroup.id")), {})
         for kind, name, labels, value in record["metrics"]:
-            self._add_metric(kind, name, labels, value, of_query.get("query_name", ""))
+            counted = f"{name}{OF_FAILED}" if failed else name
+            self._add_metric(kind, counted, labels, value, of_query.get("query_name", ""))
         entity = Entity(
             "task",
             f"{stage}.{partition}",
@@ -92,11 +96,15 @@ class TaskReportListener:
             of_query.get("query_name", ""),
         )
         group = self._context.scopes.task_run(stage, partition, int(record["attempt"]), of_query)
+        # Two reports of one task attempt are of its two workers; a failed attempt has one, and may be any.
+        told = ("failed", str(record["task"]), str(failed["time_ns"])) if failed else (str(report),)
         for number, event in enumerate(record["events"]):
-            self._emit(event, (str(report), str(number)), entity, group)
-        if record["spans"]:
+            self._emit(event, (*told, str(number)), entity, group)
+        if record["spans"] or failed:
             place = self._place_of_stage(stage, properties)
-            self._report_spans(record["spans"], str(report), place, entity, group)
+            if failed:
+                place = self._report_failed(failed, place, told, entity, group)
+            self._report_spans(record["spans"], place, entity, group)
         for kind, number in record["dropped"].items():
             if kind in self._dropped:
                 self._drop(kind, int(number))
@@ -162,15 +170,35 @@ class TaskReportListener:
         time_ms = int(event["time_ns"]) // 1_000_000
         self._context.emitter.emit(builder, entity, group, time_ms, ("task", *number))
 
+    def _report_failed(
+        self,
+        failed: Mapping[str, Any],
+        place: Place,
+        told: tuple[str, ...],
+        entity: Entity,
+        group: MetricGroup,
+    ) -> Place:
+        """Report the span of a failed task, with what it raised and where, and return the span's place."""
+        own = self._context.traces.below(place, "Task", entity, *told)
+        start_ms, end_ms = (int(failed[key]) // 1_000_000 for key in ("begun_ns", "time_ns"))
+        code = None
+        if "file" in failed:
+            code = CodePlace(str(failed["file"]), int(failed["line"]), str(failed["function"]))
+        failure = Failure(str(failed["message"]), str(failed["type"]), code=code)
+        span = Span.builder(CLASS_SCOPE, "Task").set_times_ms(start_ms, max(start_ms, end_ms))
+        span.set_failure(failure, end_ms)
+        for name, value in (failed.get("locals") or {}).items():
+            span.set_attribute(f"local.{name}", str(value))
+        self._context.traces.report(span, own, entity, group)
+        return own
+
     def _report_spans(
-        self, spans: list[dict[str, Any]], report: str, place: Place, entity: Entity, group: MetricGroup
+        self, spans: list[dict[str, Any]], place: Place, entity: Entity, group: MetricGroup
     ) -> None:
-        traces, places = self._context.traces, dict[int | None, Place]()
+        traces, places = self._context.traces, dict[str | None, Place]()
         for span in spans:  # one that is inside another comes after it
             parent = places.get(span["parent"], place)
-            own = places[span["number"]] = traces.below(
-                parent, span["name"], entity, report, str(span["number"])
-            )
+            own = places[span["id"]] = Place(parent.trace_id, str(span["id"]), parent)
             start_ms, end_ms = (int(span[key]) // 1_000_000 for key in ("start_ns", "end_ns"))
             builder = Span.builder(CLASS_SCOPE, span["name"]).set_times_ms(start_ms, max(start_ms, end_ms))
             for key, value in span["attributes"].items():

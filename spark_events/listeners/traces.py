@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from spark_events.api import Failure, MetricGroup, Span, SpanBuilder
 from spark_events.listeners.emitter import Emitter, Entity
 from spark_events.listeners.settings import ListenerSettings
+from spark_events.task.trace_ids import is_sampled
 
 CLASS_SCOPE = "spark_events.listeners.Traces"
 APPLICATION = Entity("application", "", "application")
@@ -73,8 +74,7 @@ class Traces:
     def __init__(self, emitter: Emitter, settings: ListenerSettings) -> None:
         self._emitter = emitter
         self._parent = settings.trace_parent
-        # Like OpenTelemetry's TraceIdRatioBased: compare the lower 64 bits with a bound.
-        self._bound = round(settings.sampling_ratio * 2**64)
+        self._ratio = settings.sampling_ratio
         self.application = self._place_of_application()
         self._ended = RecentTimes()
         self._latest_part = RecentTimes()
@@ -91,9 +91,15 @@ class Traces:
     def report(self, span: SpanBuilder, place: Place, entity: Entity, group: MetricGroup) -> None:
         """Report a span at its place, unless its trace is not sampled."""
         self._align(span, place)
-        if self._sampled(place.trace_id):
+        if self.is_sampled(place.trace_id):
             span.set_ids(place.trace_id, place.span_id, place.parent_span_id)
             group.add_span(span.set_attribute("job.kind", entity.kind))
+
+    def is_sampled(self, trace_id: str) -> bool:
+        """Return whether the spans of a trace are reported."""
+        if self._parent is not None and trace_id == self._parent.trace_id:
+            return self._parent.sampled  # decided by whoever began the trace
+        return is_sampled(trace_id, self._ratio)
 
     def _align(self, span: SpanBuilder, place: Place) -> None:
         """Make a span end no earlier than its children.
@@ -127,8 +133,3 @@ class Traces:
 
     def _span_id(self, name: str, entity: Entity, *occasion: str) -> str:
         return self._emitter.digest(8, entity, "span", name, *occasion)
-
-    def _sampled(self, trace_id: str) -> bool:
-        if self._parent is not None and trace_id == self._parent.trace_id:
-            return self._parent.sampled  # decided by whoever began the trace
-        return int(trace_id[16:], 16) < self._bound

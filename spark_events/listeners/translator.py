@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from spark_events.api import ApplicationInfo, FailureEnricher, JobStatus
 from spark_events.listeners import spark_records
 from spark_events.listeners.all_subtasks import AllSubtasks
-from spark_events.listeners.application import ApplicationListener, application_info
+from spark_events.listeners.application import ApplicationListener, application_of
 from spark_events.listeners.application_timeline import TIMELINE_RECORDS, ApplicationTimeline
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Emitter
@@ -22,7 +23,7 @@ from spark_events.listeners.query import QueryListener
 from spark_events.listeners.receiver_series import ReceiverListener
 from spark_events.listeners.regressions import RegressionListener
 from spark_events.listeners.scopes import Scopes
-from spark_events.listeners.settings import ListenerSettings
+from spark_events.listeners.settings import AND_STAGES, ListenerSettings
 from spark_events.listeners.sql_execution import SqlExecutionListener
 from spark_events.listeners.stage import StageListener
 from spark_events.listeners.table_transaction import TableTransactionListener
@@ -32,6 +33,7 @@ from spark_events.listeners.traces import Place, Traces
 from spark_events.listeners.work import ApplicationWork
 from spark_events.runtime.kinds import METRICS, SPANS
 from spark_events.runtime.registry import Registry
+from spark_events.task.driver_link import DriverLink
 
 Handler = Callable[[dict[str, Any], int], None]
 
@@ -96,6 +98,27 @@ class SparkListeners:
         """How long a stage lasts at least that may have an issue, in ms; its tasks' statistics are needed."""
         return self._settings.thresholds.min_time_ms
 
+    def task_link(self, application_start: Mapping[str, Any]) -> DriverLink:
+        """Return what workers have to know to compute the ids of spans, from the record of the start."""
+        application = application_of(application_start)
+        settings = self._settings
+        link = DriverLink(
+            accumulator=-1,
+            application=(application.id, application.attempt_id),
+            sampling_ratio=settings.sampling_ratio,
+            stages_of_queries=settings.detailed(AND_STAGES),
+            local_variables=settings.failure_locals,
+        )
+        if not self._registry.has_reporters(SPANS):
+            return link
+        traces = Traces(Emitter(self._registry.root, application), settings)
+        return replace(
+            link,
+            trace_id=traces.application.trace_id,
+            span_id=traces.application.span_id,
+            sampled=traces.is_sampled(traces.application.trace_id),
+        )
+
     @property
     def clock_ms(self) -> int:
         """The latest time in any record so far, in ms since the epoch."""
@@ -156,10 +179,7 @@ class SparkListeners:
         self._registry.log.error(kind_of_error, f"skipped a {name} record: {error!r}", error)
 
     def _begin(self, record: dict[str, Any]) -> None:
-        application = application_info(
-            record.get("App Name"), record.get("App ID"), record.get("App Attempt ID")
-        )
-        context = self._context(application)
+        context = self._context(application_of(record))
         issues = IssueEvents(context)
         queries = QueryListener(context, issues)
         self._tickers = (queries.tick,)

@@ -1,12 +1,17 @@
 """Reports from inside tasks, in every way in which PySpark runs a user's Python; prints what a plain loop counts."""
 
+import logging
+import os
+import signal
 import sys
 import time
 from pathlib import Path
 
+from opentelemetry import trace
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
-from pyspark.sql.functions import pandas_udf, udf
+from pyspark.sql.functions import col, lit, pandas_udf, udf, udtf
+from pyspark.sql.streaming.state import GroupStateTimeout
 
 import spark_events
 from spark_events import task
@@ -50,21 +55,55 @@ def in_group(frame):
     return frame
 
 
+@udtf(returnType="number: long")
+class InTableFunction:
+    def eval(self, number):
+        task.metrics.counter("rows", way="udtf").inc()
+        yield (number,)
+
+
+def with_state(key, frames, state):
+    counted = sum(len(frame) for frame in frames)
+    task.metrics.counter("rows", way="applyInPandasWithState").inc(counted)
+    return iter([])
+
+
 def failing_once(rows):
     """The first attempt of one partition counts, and fails."""
     for row in rows:
         task.metrics.counter("retried").inc()
         if row == 999 and TaskContext.get().attemptNumber() == 0:
-            raise ValueError("once")
+            secret_token, looked_at = "hush", row
+            task.event("AboutToFail", severity="ERROR", row=looked_at, length=len(secret_token))
+            with task.span("fails"):
+                raise ValueError("once")
+        yield row
+
+
+def killed_once(rows):
+    """A worker that is killed sends nothing, and its task is tried again."""
+    for row in rows:
+        task.metrics.counter("killed").inc()
+        if row == 999 and TaskContext.get().attemptNumber() == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
         yield row
 
 
 def of_spans(rows):
-    with task.span("outer", part=TaskContext.get().partitionId()) as outer:
+    part = TaskContext.get().partitionId()
+    with task.span("outer", part=part) as outer:
         with task.span("inner"):
             time.sleep(0.01)
         outer.set_attribute("rows", sum(1 for _ in rows))
-    task.event("PartDone", "a part is done", severity="WARN", part=TaskContext.get().partitionId())
+        outer.set_attribute("traceparent", task.traceparent())
+        # A span of OpenTelemetry's that begins here is below "outer".
+        around = trace.get_current_span().get_span_context()
+        outer.set_attribute("around", f"{around.trace_id:032x} {around.span_id:016x}")
+    task.event("PartDone", "a part is done", severity="WARN", part=part, stage=task.traceparent())
+    log = logging.Logger("shop")
+    log.addHandler(task.EventHandler())
+    log.info("left out")
+    log.warning("rates of %s are old", "ecb")
     return iter([])
 
 
@@ -76,7 +115,12 @@ rows.mapInPandas(in_map, "id long").write.format("noop").mode("overwrite").save(
 rows.groupBy((rows.id % 3).alias("k")).applyInPandas(in_group, "id long").write.format("noop").mode(
     "overwrite"
 ).save()
+rows.createOrReplaceTempView("rows")
+spark.udtf.register("in_table_function", InTableFunction)
+functions = spark.sql("SELECT t.number FROM rows, LATERAL in_table_function(rows.id) t")
+functions.write.format("noop").mode("overwrite").save()
 numbers.mapPartitions(failing_once).count()
+numbers.mapPartitions(killed_once).count()
 numbers.foreachPartition(of_spans)
 # A name that is another each time.
 numbers.foreach(lambda number: task.metrics.counter(f"name-{number}").inc())
@@ -88,6 +132,12 @@ stream = spark.readStream.text(str(folder / "in")).select(
 )
 query = stream.writeStream.format("noop").queryName("orders").trigger(availableNow=True).start()
 query.awaitTermination()
+lines = spark.readStream.text(str(folder / "in")).select(lit(1).alias("k"), col("value"))
+stateful = lines.groupBy("k").applyInPandasWithState(
+    with_state, "k int", "n int", "append", GroupStateTimeout.NoTimeout
+)
+query = stateful.writeStream.format("noop").queryName("stateful").outputMode("append")
+query.trigger(availableNow=True).start().awaitTermination()
 (folder / "ready").touch()
 while not (folder / "seen").exists():
     time.sleep(0.05)

@@ -21,6 +21,7 @@ FILE = {"spark.events.reporter.f.factory.class": "file_log", "spark.events.repor
 OWN = {"spark.metrics.reporter.m.factory.class": "tests.support.plugins:CollectingMetricsFactory"}
 OTHER = {
     "spark.events.task": "false",
+    "spark.events.task.failures": "false",
     "spark.events.checkpoint.sla": "7s",
     "spark.events.checkpoint.sla.": "7s",
     "spark.metrics.job.status.enable": "STATE",

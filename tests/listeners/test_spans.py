@@ -290,7 +290,7 @@ def test_the_sampler_is_opentelemetrys() -> None:
     def theirs(trace_id: str) -> bool:
         return sampler.should_sample(None, int(trace_id, 16), "span").decision.is_sampled()
 
-    assert [traces._sampled(trace_id) for trace_id in ids] == [theirs(trace_id) for trace_id in ids]
+    assert [traces.is_sampled(trace_id) for trace_id in ids] == [theirs(trace_id) for trace_id in ids]
 
 
 def test_the_application_ends_with_the_last_of_its_parts() -> None:

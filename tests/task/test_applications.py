@@ -28,6 +28,7 @@ class Tasks:
             "spark.metrics.reporter.prom.factory.class": "prometheus",
             "spark.metrics.reporter.prom.port": str(port),
             "spark.metrics.reporter.prom.max.series": "5000",
+            "spark.events.failure.locals": "true",
             "spark.events.reporter.file.factory.class": "file_log",
             "spark.events.reporter.file.path": str(folder / "live"),
             "spark.traces.reporter.file.factory.class": "file_log",
@@ -40,7 +41,7 @@ class Tasks:
 
         def has_counted() -> bool:
             self.metrics = http_get(url)
-            return self.value("spark_task_rows_total", query_name="orders", way="udf") == 3
+            return self.value("spark_task_rows_total", query_name="stateful") == 3
 
         app.wait_for(has_counted, "the last report has arrived")
         (folder / "seen").touch()
@@ -78,7 +79,7 @@ def tasks(request: pytest.FixtureRequest, java: str, tmp_path_factory: pytest.Te
     return Tasks(tmp_path_factory.mktemp("tasks"), request.param)
 
 
-@pytest.mark.parametrize("way", ["udf", "pandas_udf", "mapInPandas", "applyInPandas"])
+@pytest.mark.parametrize("way", ["udf", "pandas_udf", "mapInPandas", "applyInPandas", "udtf"])
 def test_each_way_counts_what_a_loop_counts(tasks: Tasks, way: str) -> None:
     app = {
         "way": way,
@@ -101,8 +102,33 @@ def test_a_metric_that_was_kept(tasks: Tasks) -> None:
 
 
 def test_what_is_tried_again_counts_once(tasks: Tasks) -> None:
-    """The attempt that failed had counted, too; of what fails, nothing is kept."""
+    """The attempt that failed had counted, too, and counts apart."""
     assert tasks.value("spark_task_retried_total") == ROWS
+    assert tasks.value("spark_task_retried_failed_attempts_total") == ROWS / 4
+
+
+def test_a_worker_that_is_killed(tasks: Tasks) -> None:
+    assert tasks.value("spark_task_killed_total") == ROWS
+    assert tasks.value("spark_task_killed_failed_attempts_total") is None
+
+
+def test_a_failed_task_has_a_span(tasks: Tasks) -> None:
+    """With what its code raised and where, its variables, and what it had reported before."""
+    (failed,) = [span for span in tasks.spans if span["name"] == "Task"]
+    (stage,) = [span for span in tasks.spans if span["spanId"] == failed["parentSpanId"]]
+    (inner,) = [span for span in tasks.spans if span["name"] == "fails"]
+    attributes, (raised,) = failed["attributes"], failed["events"]
+    assert (failed["status"]["code"], stage["name"]) == ("ERROR", "Stage")
+    assert raised["attributes"] == {"exception.type": "ValueError", "exception.message": "once"}
+    assert attributes["code.function.name"] == "failing_once"
+    assert attributes["code.file.path"].endswith("tasks.py")
+    source = (APPS / "tasks.py").read_text().splitlines()
+    assert source[int(attributes["code.line.number"]) - 1].strip() == 'raise ValueError("once")'
+    assert (attributes["local.looked_at"], attributes["local.row"]) == ("999", "999")
+    assert attributes["local.secret_token"] == "******"
+    assert (inner["parentSpanId"], inner["status"]["code"]) == (failed["spanId"], "ERROR")
+    (told,) = of_name(tasks.events, "AboutToFail")
+    assert told["attributes"]["row"] == 999
 
 
 def test_gauges_and_histograms_of_all_tasks(tasks: Tasks) -> None:
@@ -114,6 +140,15 @@ def test_gauges_and_histograms_of_all_tasks(tasks: Tasks) -> None:
 
 def test_a_query_has_its_own(tasks: Tasks) -> None:
     assert tasks.value("spark_task_rows_total", query_name="orders", way="udf") == 3
+    assert tasks.value("spark_task_rows_total", query_name="stateful", way="applyInPandasWithState") == 3
+
+
+def test_log_records_are_events(tasks: Tasks) -> None:
+    told = of_name(tasks.events, "LogRecord")
+    assert {event["body"] for event in told} == {"rates of ecb are old"}
+    assert len(told) == 4
+    assert {(event["severityText"], event["attributes"]["logger"]) for event in told} == {("WARN", "shop")}
+    assert {event["attributes"]["code.function.name"] for event in told} == {"of_spans"}
 
 
 def test_events(tasks: Tasks) -> None:
@@ -134,10 +169,14 @@ def test_spans_are_below_their_stage(tasks: Tasks) -> None:
     assert (len(outer), len(inner)) == (4, 4)
     assert {span["parentSpanId"] for span in inner} == set(outer)
     assert len({span["parentSpanId"] for span in outer.values()}) == 1
+    of_stage = {event["attributes"]["stage"] for event in of_name(tasks.events, "PartDone")}
     for span in outer.values():
         stage = stages[span["parentSpanId"]]
         assert span["traceId"] == stage["traceId"]
         assert span["attributes"]["rows"] == ROWS / 4
+        assert span["attributes"]["traceparent"] == f"00-{span['traceId']}-{span['spanId']}-01"
+        assert span["attributes"]["around"] == f"{span['traceId']} {span['spanId']}"
+        assert of_stage == {f"00-{span['traceId']}-{span['parentSpanId']}-01"}
         assert int(stage["startTimeUnixNano"]) <= int(span["startTimeUnixNano"])
         assert int(span["endTimeUnixNano"]) <= int(stage["endTimeUnixNano"]) + 1_000_000_000
 

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from spark_events import task
+from spark_events.task import report
+from spark_events.task.driver_link import VARIABLE, DriverLink
+from spark_events.task.instruments import MOST_VALUES
 
 
 class Context:
@@ -37,8 +40,11 @@ class Worker:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         pyspark = pytest.importorskip("pyspark")
         self._registry: dict[int, Any] = {}
-        monkeypatch.setenv(task.VARIABLE, "5")
-        monkeypatch.setattr(task, "_registry", lambda: self._registry)
+        link = DriverLink(
+            5, ("app-1", ""), "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331", sampled=True
+        )
+        monkeypatch.setenv(VARIABLE, link.text())
+        monkeypatch.setattr(report, "accumulators", lambda: self._registry)
         monkeypatch.setattr(pyspark.TaskContext, "get", lambda: Context())
 
     def end_task(self) -> dict[str, Any]:
@@ -50,7 +56,7 @@ class Worker:
 
 @pytest.fixture
 def worker(monkeypatch: pytest.MonkeyPatch) -> Worker:
-    monkeypatch.setattr(task, "_made", {})
+    monkeypatch.setattr("spark_events.task.instruments._made", {})
     return Worker(monkeypatch)
 
 
@@ -77,8 +83,8 @@ def test_each_task_begins_anew(worker: Worker) -> None:
     for amount in (2, 3):
         counter.inc(amount)
         gauge.set(amount)
-        metrics = worker.end_task()["metrics"]
-        assert metrics == [("counter", "rows", (), amount), ("gauge", "size", (), (amount,) * 3)]
+        sent = worker.end_task()["metrics"]
+        assert sent == [("counter", "rows", (), amount), ("gauge", "size", (), (amount,) * 3)]
 
 
 def test_a_metric_travels_with_a_function(worker: Worker) -> None:
@@ -90,28 +96,28 @@ def test_a_metric_travels_with_a_function(worker: Worker) -> None:
 
 def test_limits(worker: Worker) -> None:
     """What is too much is counted, and what was there goes on."""
-    for number in range(task.MOST_SERIES + 3):
+    for number in range(report.MOST_SERIES + 3):
         task.metrics.counter(f"c{number}").inc()
     task.metrics.counter("c0").inc()
     histogram = task.metrics.histogram("c0")
     histogram.update(1)
-    for _ in range(task.MOST_EVENTS + 2):
+    for _ in range(report.MOST_EVENTS + 2):
         task.event("E")
-    for _ in range(task.MOST_SPANS + 1):
+    for _ in range(report.MOST_SPANS + 1):
         with task.span("s"):
             pass
     sent = worker.end_task()
     assert sent["dropped"] == {"series": 4, "events": 2, "spans": 1}
-    assert len(sent["metrics"]) == task.MOST_SERIES
+    assert len(sent["metrics"]) == report.MOST_SERIES
     assert sent["metrics"][0] == ("counter", "c0", (), 2)
 
 
 def test_values_of_a_histogram(worker: Worker) -> None:
     histogram = task.metrics.histogram("ms")
-    for _ in range(task.MOST_VALUES + 7):
+    for _ in range(MOST_VALUES + 7):
         histogram.update(1)
     sent = worker.end_task()
-    assert len(sent["metrics"][0][3]) == task.MOST_VALUES
+    assert len(sent["metrics"][0][3]) == MOST_VALUES
     assert sent["dropped"] == {"values": 7}
 
 
@@ -125,7 +131,7 @@ def test_spans(worker: Worker) -> None:
     opened.__enter__()
     spans = {span["name"]: span for span in worker.end_task()["spans"]}
     assert set(spans) == {"outer", "inner"}
-    assert spans["inner"]["parent"] == spans["outer"]["number"]
+    assert spans["inner"]["parent"] == spans["outer"]["id"]
     assert spans["inner"]["error"] == ("ValueError", "no")
     assert spans["outer"]["attributes"] == {"n": 1, "rows": 2}
     assert spans["outer"]["start_ns"] <= spans["inner"]["start_ns"] <= spans["inner"]["end_ns"]
@@ -153,10 +159,10 @@ def test_a_measured_function(worker: Worker) -> None:
     for calls in (1, 250):
         for _ in range(calls):
             assert price("2.5") == 2.5
-        metrics = {name: (labels, value) for _, name, labels, value in worker.end_task()["metrics"]}
-        labels, counted = metrics["udf_calls"]
+        sent = {name: (labels, value) for _, name, labels, value in worker.end_task()["metrics"]}
+        labels, counted = sent["udf_calls"]
         assert (labels, counted) == ((("udf", "price"),), calls)
-    assert 2 <= len(metrics["udf_processing_time"][1]) <= 3
+    assert 2 <= len(sent["udf_processing_time"][1]) <= 3
     assert price.__name__ == "price"
 
 
@@ -177,7 +183,7 @@ def use_everything() -> None:
 
 
 def test_where_nothing_is_attached_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(task.VARIABLE, raising=False)
+    monkeypatch.delenv(VARIABLE, raising=False)
     use_everything()
     use_everything()
 

@@ -65,7 +65,8 @@ class DriverSource:
             self._status = open_spark_status(spark_context, registry.log)
         self._tasks: TaskReports | None = None
         if settings.task_reports:
-            self._tasks = TaskReports(spark_context, registry, settings.ship_task_module)
+            link = self._listeners.task_link(self._driver.application_start())
+            self._tasks = TaskReports(spark_context, registry, settings, link, assembly.conf)
         # An ApplicationEnd that waits, for a limited time, for the plans of the last statements.
         self._held_end: Record | None = None
         self._release_at_s = 0.0

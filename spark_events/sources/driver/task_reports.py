@@ -1,23 +1,32 @@
-"""Receives what ``spark_events.task`` reports from tasks: by an accumulator, with the results of tasks."""
+"""Receives what ``spark_events.task`` reports: by an accumulator, and of failed tasks by a connection."""
 
 from __future__ import annotations
 
+import secrets
 import tempfile
 import threading
 import zipfile
 from collections import deque
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import spark_events
 from spark_events.api import Counter
+from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.spark_records import TASK_REPORT
+from spark_events.runtime.log_once import logger
+from spark_events.runtime.redaction import read_patterns
 from spark_events.runtime.registry import Registry
-from spark_events.task import VARIABLE
+from spark_events.sources.driver import failed_tasks
+from spark_events.sources.driver.failed_tasks import FailedTaskReceiver
+from spark_events.task.driver_link import VARIABLE, DriverLink
 
 Record = dict[str, Any]
 _MOST_WAITING = 20_000
-CAUSES = {"queue_full": "more came at once than are kept"}
+CAUSES = {"queue_full": "more came at once than are kept", **failed_tasks.CAUSES}
+_LOOPBACK = "127.0.0.1"
 
 
 class _IntoQueue:
@@ -48,10 +57,20 @@ class TaskReports:
     Args:
         spark_context: PySpark's SparkContext.
         registry: counts what nobody fetched in time.
-        ship: whether to send the module that tasks import to executors.
+        settings: say whether to send the package that tasks import to executors, and where to listen for
+            reports of those that fail.
+        link: to hand to workers, completed by the accumulator and by the place that reports go to.
+        conf: of the SparkContext.
     """
 
-    def __init__(self, spark_context: Any, registry: Registry, ship: bool) -> None:
+    def __init__(
+        self,
+        spark_context: Any,
+        registry: Registry,
+        settings: ListenerSettings,
+        link: DriverLink,
+        conf: Mapping[str, str],
+    ) -> None:
         self._environment = spark_context.environment
         self._waiting: deque[Record] = deque()
         self._lock = threading.Lock()
@@ -59,12 +78,17 @@ class TaskReports:
         group = registry.driver.child("task_reports", ("task_reports",), name)
         described = "Reports of tasks that were dropped, because too many came at once."
         self._dropped = group.register("dropped", Counter("{report}", described))
+        self._receiver: FailedTaskReceiver | None = None
         registry.losses.watch("reports of tasks", group, self._dropped_by_cause, CAUSES)
         # PySpark's registry keeps it, also after the end: a task that ends late must find it.
         self._accumulator = spark_context.accumulator(None, _IntoQueue(self))
-        if ship:
+        if settings.ship_task_module:
             spark_context.addPyFile(_archive())
-        self._environment[VARIABLE] = str(self._accumulator.aid)
+        secret_names, _, _ = read_patterns(conf)
+        link = replace(link, accumulator=self._accumulator.aid, masked=secret_names.pattern)
+        if settings.failed_task_reports:
+            link = self._listen(link, settings.failed_task_ports or range(1), conf)
+        self._environment[VARIABLE] = link.text()
 
     def records(self) -> list[Record]:
         """Return a record for each task that has reported since the last call."""
@@ -75,9 +99,35 @@ class TaskReports:
     def close(self) -> None:
         """Tell workers that are started from now on that nobody listens."""
         self._environment.pop(VARIABLE, None)
+        if self._receiver is not None:
+            self._receiver.close()
+
+    def _listen(self, link: DriverLink, ports: range, conf: Mapping[str, str]) -> DriverLink:
+        """Listen for reports of failed tasks, and return the link with the place where."""
+        token = secrets.token_urlsafe(16)
+        host = conf.get("spark.driver.host", _LOOPBACK)
+        listened = conf.get("spark.driver.bindAddress") or host
+        if conf.get("spark.master", "local").startswith("local"):
+            host = listened = _LOOPBACK
+        problem: OSError | None = None
+        for port in ports:
+            try:
+                self._receiver = FailedTaskReceiver(listened, port, token, self._take)
+            except OSError as error:
+                problem = error
+                continue
+            return replace(link, host=host, port=self._receiver.port, token=token)
+        logger.error(
+            "cannot receive reports of failed tasks at %s: %s; set spark.events.task.failures.port to a port "
+            "that is free, or spark.events.task.failures to false",
+            listened,
+            problem,
+        )
+        return link
 
     def _dropped_by_cause(self) -> dict[str, int]:
-        return {"queue_full": self._dropped.count}
+        of_receiver = self._receiver.dropped if self._receiver is not None else {}
+        return {"queue_full": self._dropped.count, **of_receiver}
 
     def _take(self, report: Record) -> None:
         with self._lock:
@@ -88,10 +138,10 @@ class TaskReports:
 
 
 def _archive() -> str:
-    """Return the path of an archive with the module alone, and the package that it is in."""
-    path = Path(tempfile.mkdtemp(prefix="spark-events-")) / "spark_events_task.zip"
+    """Return the path of an archive with the package that tasks import, and the one that it is in."""
+    archived = Path(tempfile.mkdtemp(prefix="spark-events-")) / "spark_events_task.zip"
     package = Path(spark_events.__file__).parent
-    with zipfile.ZipFile(path, "w") as archive:
-        for name in ("__init__.py", "task/__init__.py"):
-            archive.write(package / name, f"spark_events/{name}")
-    return str(path)
+    with zipfile.ZipFile(archived, "w") as archive:
+        for path in (package / "__init__.py", *sorted((package / "task").glob("*.py"))):
+            archive.write(path, f"spark_events/{path.relative_to(package)}")
+    return str(archived)

@@ -1,0 +1,60 @@
+"""What workers know of the driver that listens: ``attach`` puts it into their environment."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+
+VARIABLE = "SPARK_EVENTS_TASK"
+
+
+@dataclass(frozen=True)
+class DriverLink:
+    """How a worker reports.
+
+    Attributes:
+        accumulator: the number of PySpark's accumulator that carries the reports of tasks.
+        application: its id, and that of its attempt, from which ids of spans are computed.
+        trace_id, span_id: of the application's span; empty if no spans are reported.
+        sampled: whether the application's trace is reported.
+        sampling_ratio: the share of the traces of micro-batches that is reported.
+        stages_of_queries: whether the stages of streaming queries have spans.
+        host, port: where the driver receives the reports of failed tasks; port 0 if it does not.
+        token: with which those begin.
+        local_variables: whether they have the variables of the function that raised.
+        masked: a regular expression; the values of variables whose names it matches are not sent.
+    """
+
+    accumulator: int
+    application: tuple[str, str] = ("", "")
+    trace_id: str = ""
+    span_id: str = ""
+    sampled: bool = False
+    sampling_ratio: float = 1.0
+    stages_of_queries: bool = False
+    host: str = ""
+    port: int = 0
+    token: str = ""
+    local_variables: bool = False
+    masked: str = ""
+
+    def text(self) -> str:
+        """Return it as the value of the environment variable."""
+        return json.dumps(asdict(self))
+
+
+_read: dict[str, DriverLink] = {}
+
+
+def driver_link() -> DriverLink | None:
+    """Return the link to the driver of this worker; None where nothing is attached."""
+    text = os.environ.get(VARIABLE)
+    if text is None:
+        return None
+    link = _read.get(text)
+    if link is None:
+        values = json.loads(text)
+        first, second = values["application"]
+        link = _read[text] = DriverLink(**{**values, "application": (first, second)})
+    return link

@@ -1,0 +1,114 @@
+"""Sends the report of a task that fails: by a connection, for Spark carries nothing of it to the driver."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import sys
+import time
+from types import FrameType, TracebackType
+from typing import Any
+
+from spark_events.task.driver_link import DriverLink, driver_link
+from spark_events.task.report import LONGEST_TEXT, Report, accumulators, name_of
+
+MOST_BYTES = 1 << 20
+"""The longest report that the driver reads."""
+_WAIT_S = 1.0
+_MOST_LOCALS, _LONGEST_LOCAL, _MASK = 20, 200, "******"
+_OF_PYSPARK = re.compile(r"[/\\](?:pyspark|py4j)(?:[/\\]|[-.\w]*\.zip)|^<frozen")
+_INSTALLED = re.compile(r"[/\\]lib[/\\]python3|[/\\]site-packages[/\\]")
+_watching = False
+
+
+def report_failures() -> None:
+    """See to it that the report of a task is sent if it fails.
+
+    In all versions, PySpark's workers handle what a task raises, and end by ``sys.exit`` while they do;
+    daemons then leave without running exit handlers. So that call is where a failure can be seen.
+    """
+    global _watching
+    if _watching:
+        return
+    _watching = True
+    leave = sys.exit
+
+    def send_and_leave(status: Any = None) -> None:
+        error = sys.exc_info()[1]
+        link = driver_link()
+        report = accumulators().get(link.accumulator) if link else None
+        if error is not None and link is not None and isinstance(report, Report):
+            del accumulators()[link.accumulator]
+            _send(link, report, error)
+        leave(status)
+
+    sys.exit = send_and_leave  # type: ignore[assignment]
+
+
+def _send(link: DriverLink, report: Report, error: BaseException) -> None:
+    try:
+        written = _written(report, error)
+        with socket.create_connection((link.host, link.port), timeout=_WAIT_S) as connection:
+            connection.sendall(f"{link.token}\n".encode() + written)
+    except Exception as problem:  # the task fails anyway; why, Spark says
+        said = f"spark-events: the report of a failed task did not reach the driver: {problem!r}"
+        sys.stderr.write(f"{said}\n")
+
+
+def _written(report: Report, error: BaseException) -> bytes:
+    """Return the report as JSON; without metrics and spans if it is longer than the driver reads."""
+    now_ns = time.time_ns()
+    values = report.values(open_spans=True)
+    for span in values["spans"]:
+        if "end_ns" not in span:
+            span |= {"end_ns": now_ns, "error": (type(error).__name__, str(error)[:LONGEST_TEXT])}
+    values["failed"] = {"time_ns": now_ns, "begun_ns": report.begun_ns, **_failure(error, report.link)}
+    written = json.dumps(values).encode()
+    if len(written) > MOST_BYTES:
+        dropped = {"series": len(values["metrics"]), "spans": len(values["spans"])}
+        written = json.dumps({**values, "metrics": [], "spans": [], "dropped": dropped}).encode()
+    return written
+
+
+def _failure(error: BaseException, link: DriverLink) -> dict[str, Any]:
+    of_type = type(error)
+    failure: dict[str, Any] = {
+        "type": name_of(of_type.__qualname__ if of_type.__module__ == "builtins" else _full_name(of_type)),
+        "message": str(error)[:LONGEST_TEXT],
+    }
+    place = _innermost(error.__traceback__)
+    if place is not None:
+        frame, line = place
+        code = frame.f_code
+        failure |= {"file": code.co_filename, "line": line, "function": code.co_name}
+        if link.local_variables:
+            failure["locals"] = _locals(frame, link.masked)
+    return failure
+
+
+def _full_name(of_type: type) -> str:
+    return f"{of_type.__module__}.{of_type.__qualname__}"
+
+
+def _innermost(traceback: TracebackType | None) -> tuple[FrameType, int] | None:
+    """Return the innermost frame and its line: of the user's own code, or else of a library's; or None."""
+    own = installed = None
+    while traceback is not None:
+        path, place = traceback.tb_frame.f_code.co_filename, (traceback.tb_frame, traceback.tb_lineno)
+        if _INSTALLED.search(path) and not _OF_PYSPARK.search(path):
+            installed = place
+        elif not _OF_PYSPARK.search(path):
+            own = place
+        traceback = traceback.tb_next
+    return own or installed
+
+
+def _locals(frame: FrameType, masked: str) -> dict[str, str]:
+    shown = {}
+    for name, value in list(frame.f_locals.items())[:_MOST_LOCALS]:
+        try:
+            shown[name] = _MASK if re.search(masked, name) else repr(value)[:_LONGEST_LOCAL]
+        except Exception as problem:
+            shown[name] = f"<its repr raised {type(problem).__name__}>"
+    return shown

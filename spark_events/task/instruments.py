@@ -1,0 +1,176 @@
+"""Metrics of a task: counters, gauges and histograms, which cost a task next to nothing."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from spark_events.task.driver_link import VARIABLE
+from spark_events.task.report import MOST_SERIES, Key, current_report, name_of
+
+MOST_VALUES = 5_000
+_MOST_KEPT = 10_000
+_TIMED_ONE_IN = 100
+
+
+class TaskMetric:
+    """A metric by its name and labels; it may be kept, and Spark may send it to workers.
+
+    Between tasks it has no value, and adding to that raises a TypeError: so nothing has to be asked first
+    while it has one.
+    """
+
+    kind = ""
+    __slots__ = ("_key", "_now")
+
+    def __init__(self, key: Key) -> None:
+        self._key = key
+        self._now: Any = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _metric, (type(self), self._key[1], dict(self._key[2]))
+
+    def _begin(self, first: Any) -> bool:
+        """Return whether there is a value to add to now.
+
+        Args:
+            first: the value to begin a task with; where nothing is attached, nobody ever reads it.
+        """
+        report = current_report()
+        if report is None:
+            if VARIABLE in os.environ:
+                return False
+        elif self._key not in report.metrics:
+            if len(report.metrics) >= MOST_SERIES:
+                report.drop("series")
+                return False
+            report.metrics[self._key] = self
+        self._now = first
+        return True
+
+    def take(self) -> Any:
+        """Return the value, at the end of a task."""
+        now, self._now = self._now, None
+        return now
+
+
+class TaskCounter(TaskMetric):
+    """A count that only grows."""
+
+    kind = "counter"
+    __slots__ = ()
+
+    def inc(self, amount: int = 1) -> None:
+        """Add to the count.
+
+        Raises:
+            ValueError: the amount is negative.
+        """
+        if amount < 0:
+            raise ValueError(f"a counter only grows, but {amount} is negative: use a gauge")
+        try:
+            self._now += amount
+        except TypeError:
+            self._begin(amount)
+
+
+class TaskGauge(TaskMetric):
+    """A value that goes up and down: the lowest, the highest and the last of all tasks are reported."""
+
+    kind = "gauge"
+    __slots__ = ()
+
+    def set(self, value: float) -> None:
+        """Set the value."""
+        if self._now is None:
+            self._begin((value, value, value))
+        else:
+            lowest, highest, _ = self._now
+            self._now = min(lowest, value), max(highest, value), value
+
+
+class TaskHistogram(TaskMetric):
+    """How values are distributed; of each task the first 5,000 count, and it is said how many were more."""
+
+    kind = "histogram"
+    __slots__ = ()
+
+    def update(self, value: float) -> None:
+        """Add one value."""
+        if self._now is None and not self._begin([]):
+            return
+        if len(self._now) < MOST_VALUES:
+            self._now.append(float(value))
+        elif (report := current_report()) is not None:
+            report.drop("values")
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_made: dict[tuple[Any, ...], TaskMetric] = {}
+M = TypeVar("M", bound=TaskMetric)
+
+
+def _metric(of_type: type[M], name: str, labels: dict[str, Any]) -> M:
+    """Return the metric of a type, a name and labels: in a process the same one each time."""
+    asked = (of_type, name, *labels.items())
+    made = _made.get(asked)
+    if made is None:
+        pairs = sorted((name_of(key), name_of(value)) for key, value in labels.items())
+        made = of_type((of_type.kind, name_of(name), tuple(pairs)))
+        if len(_made) < _MOST_KEPT:
+            _made[asked] = made
+    return made  # type: ignore[return-value]
+
+
+class Metrics:
+    """Makes metrics. Names and labels are as in Prometheus; a label is for what has few values.
+
+    Asking for a metric costs ten times as much as adding to it, so keep one that is used for each row.
+    """
+
+    def counter(self, name: str, **labels: Any) -> TaskCounter:
+        """Return a counter."""
+        return _metric(TaskCounter, name, labels)
+
+    def gauge(self, name: str, **labels: Any) -> TaskGauge:
+        """Return a gauge."""
+        return _metric(TaskGauge, name, labels)
+
+    def histogram(self, name: str, **labels: Any) -> TaskHistogram:
+        """Return a histogram."""
+        return _metric(TaskHistogram, name, labels)
+
+
+metrics = Metrics()
+
+
+def measured(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a function that measures how often it is called, and how long every hundredth call takes.
+
+    The counter ``udf_calls`` and the histogram ``udf_processing_time`` (in s) have the function's name as the
+    label ``udf``. Put it below ``@udf``: Spark's own wrapper has to be the outer one. As in FLIP-485, most
+    calls are not timed, because that would cost more than many functions.
+    """
+    name = getattr(function, "__name__", type(function).__name__)
+    calls, times = metrics.counter("udf_calls", udf=name), metrics.histogram("udf_processing_time", udf=name)
+    until_timed = 0
+
+    @functools.wraps(function)
+    def wrapper(*arguments: P.args, **named: P.kwargs) -> R:
+        nonlocal until_timed
+        calls.inc()
+        until_timed -= 1
+        if until_timed > 0:
+            return function(*arguments, **named)
+        until_timed = _TIMED_ONE_IN
+        began = time.perf_counter()
+        try:
+            return function(*arguments, **named)
+        finally:
+            times.update(time.perf_counter() - began)
+
+    return wrapper

@@ -1,0 +1,165 @@
+"""What one task has reported so far, and how it gets to the driver."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, Protocol
+
+from spark_events.task.driver_link import DriverLink, driver_link
+from spark_events.task.trace_ids import TracePlace, digest, is_sampled
+
+MOST_SERIES = 500
+MOST_EVENTS = 100
+MOST_SPANS = 200
+LONGEST_NAME = 200
+LONGEST_TEXT = 4_096
+_MOST_ATTRIBUTES = 50
+_RUN, _BATCH = "spark.jobGroup.id", "streaming.sql.batchId"
+_PROPERTIES = (_RUN, _BATCH, "spark.sql.execution.id")
+
+Key = tuple[str, str, tuple[tuple[str, str], ...]]
+Value = bool | int | float | str
+
+
+class Measured(Protocol):
+    """A metric that has a value in this task."""
+
+    def take(self) -> Any:
+        """Return the value, and have none any more."""
+
+
+class Report:
+    """What one task has reported so far; it stands in PySpark's registry in the place of an accumulator.
+
+    Attributes:
+        link: to the driver.
+        ids: of the task: its stage, partition, number of the attempt, attempt of all, and local properties.
+        metrics: those that have a value, by kind, name and labels.
+        events: those of this task.
+        spans: those of this task, open ones included.
+        open: the ids of spans that are open, the innermost last.
+        begun_ns: when the task first reported something, in ns since the epoch.
+        dropped: how much was too much, by kind.
+    """
+
+    def __init__(self, link: DriverLink, context: Any) -> None:
+        self.link = link
+        self.begun_ns = time.time_ns()
+        self._stage = int(context.stageId())
+        self._properties = {key: context.getLocalProperty(key) for key in _PROPERTIES}
+        self.ids = {
+            "stage": self._stage,
+            "partition": context.partitionId(),
+            "attempt": context.attemptNumber(),
+            "task": context.taskAttemptId(),
+            "properties": self._properties,
+        }
+        self.metrics: dict[Key, Measured] = {}
+        self.events: list[dict[str, Any]] = []
+        self.spans: list[dict[str, Any]] = []
+        self.open: list[str] = []
+        self.dropped: dict[str, int] = {}
+
+    @property
+    def _value(self) -> dict[str, Any]:
+        """Read by PySpark at the end of a task that has succeeded, before the worker gets another."""
+        return self.values(open_spans=False)
+
+    def values(self, open_spans: bool) -> dict[str, Any]:
+        """Return all of it in plain values, and take the metrics'.
+
+        Args:
+            open_spans: whether to include spans that have not ended.
+        """
+        return {
+            **self.ids,
+            "metrics": [(*key, metric.take()) for key, metric in self.metrics.items()],
+            "events": self.events,
+            "spans": [span for span in self.spans if open_spans or "end_ns" in span],
+            "dropped": self.dropped,
+        }
+
+    def drop(self, kind: str) -> None:
+        """Count one thing too many."""
+        self.dropped[kind] = self.dropped.get(kind, 0) + 1
+
+    def place(self) -> TracePlace | None:
+        """Return where in a trace the task is now: in its innermost span, or else in that of its stage.
+
+        A task is not told the attempt of its stage, so after a retry this is the span of the first.
+        """
+        link = self.link
+        if not link.trace_id:
+            return None
+        around = self._around()
+        return TracePlace(around.trace_id, self.open[-1], around.sampled) if self.open else around
+
+    def _around(self) -> TracePlace:
+        link, batch = self.link, self._properties[_BATCH]
+        stage_span = digest(8, *link.application, "stage", f"{self._stage}.0", "span", "Stage")
+        if batch is None:
+            return TracePlace(link.trace_id, stage_span, link.sampled)
+        query = (*link.application, "query", str(self._properties[_RUN]))
+        trace_id = digest(16, *query, "trace", "Checkpoint", batch)
+        span_id = stage_span if link.stages_of_queries else digest(8, *query, "span", "Checkpoint", batch)
+        return TracePlace(trace_id, span_id, is_sampled(trace_id, link.sampling_ratio))
+
+
+def accumulators() -> dict[int, Any]:
+    """Return PySpark's registry: it is empty when a task begins, and sent when the task has succeeded."""
+    from pyspark.accumulators import _accumulatorRegistry
+
+    registry: dict[int, Any] = _accumulatorRegistry
+    return registry
+
+
+def current_report() -> Report | None:
+    """Return the report of the task that runs now; None outside a task, or if nothing is attached."""
+    link = driver_link()
+    if link is None:
+        return None
+    registry = accumulators()
+    report = registry.get(link.accumulator)
+    if isinstance(report, Report):
+        return report
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    if context is None:
+        return None
+    report = registry[link.accumulator] = Report(link, context)
+    if link.port:
+        from spark_events.task.failed_tasks import report_failures
+
+        report_failures()
+    if "opentelemetry.context" in sys.modules:
+        from spark_events.task.spans import enter_trace
+
+        enter_trace(report)
+    return report
+
+
+def attributes_of(given: dict[str, Any]) -> dict[str, Value]:
+    """Return attributes that the driver can take as they are, no more than the limit."""
+    return {name_of(key): plain(value) for key, value in list(given.items())[:_MOST_ATTRIBUTES]}
+
+
+def name_of(value: Any) -> str:
+    """Return a name, cut to its longest length."""
+    return str(value)[:LONGEST_NAME]
+
+
+def plain(value: Any) -> Value:
+    """Return a value that the driver can take as it is; numpy's numbers, say, become Python's."""
+    if isinstance(value, bool | int | float):
+        return value if type(value) in (bool, int, float) else float(value)
+    item = getattr(value, "item", None)
+    if callable(item):
+        try:
+            plain_value = item()
+        except (TypeError, ValueError):
+            plain_value = None
+        if isinstance(plain_value, bool | int | float):
+            return plain_value
+    return str(value)[:LONGEST_TEXT]

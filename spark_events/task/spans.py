@@ -1,0 +1,112 @@
+"""Spans of a task, and its place in the application's trace for all that it calls."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from spark_events.task.report import (
+    LONGEST_TEXT,
+    MOST_SPANS,
+    Report,
+    Value,
+    attributes_of,
+    current_report,
+    name_of,
+)
+from spark_events.task.trace_ids import TracePlace, new_span_id
+
+
+class TaskSpan:
+    """A span that is open, to which attributes can be added."""
+
+    def __init__(self, attributes: dict[str, Value]) -> None:
+        self._attributes = attributes
+
+    def set_attribute(self, key: str, value: Any) -> None:
+        """Set an attribute; all but numbers, booleans and texts become texts."""
+        merged = attributes_of({**self._attributes, key: value})
+        self._attributes.clear()
+        self._attributes.update(merged)
+
+
+@contextmanager
+def span(name: str, **attributes: Any) -> Iterator[TaskSpan]:
+    """Measure a part of a task, as a span below that of its stage, or of the span around it.
+
+    Args:
+        name: of the span.
+        attributes: numbers, booleans and texts; all else becomes text.
+    """
+    report = current_report()
+    if report is None or len(report.spans) >= MOST_SPANS:
+        if report is not None:
+            report.drop("spans")
+        yield TaskSpan({})
+        return
+    values = attributes_of(attributes)
+    taken: dict[str, Any] = {
+        "name": name_of(name),
+        "attributes": values,
+        "start_ns": time.time_ns(),
+        "id": new_span_id(),
+        "parent": report.open[-1] if report.open else None,
+    }
+    report.spans.append(taken)
+    report.open.append(taken["id"])
+    entered = enter_trace(report)
+    try:
+        yield TaskSpan(values)
+    except BaseException as error:
+        taken["error"] = (type(error).__name__, str(error)[:LONGEST_TEXT])
+        raise
+    finally:
+        taken["end_ns"] = time.time_ns()
+        if taken["id"] in report.open:
+            report.open.remove(taken["id"])
+        _leave_trace(entered)
+
+
+def traceparent() -> str | None:
+    """Return the place of the task in the application's trace, as the header ``traceparent`` of W3C.
+
+    It is the innermost open ``span``, or else the task's stage. Send it with requests to other services, and
+    what those do appears in the trace. None outside a task, or if no spans are reported.
+    """
+    report = current_report()
+    place = report.place() if report else None
+    return place.traceparent if place else None
+
+
+def enter_trace(report: Report) -> Any:
+    """Let OpenTelemetry begin new spans below the task's place, if the task uses OpenTelemetry.
+
+    Returns:
+        A token to leave it by; None if there is no OpenTelemetry.
+    """
+    place = report.place()
+    if place is None or "opentelemetry.context" not in sys.modules:
+        return None
+    try:
+        return _attach(place)
+    except ImportError:  # a part of it is not installed
+        return None
+
+
+def _attach(place: TracePlace) -> Any:
+    from opentelemetry import context, trace
+
+    of_place = trace.SpanContext(
+        int(place.trace_id, 16), int(place.span_id, 16), True, trace.TraceFlags(int(place.sampled))
+    )
+    return context.attach(trace.set_span_in_context(trace.NonRecordingSpan(of_place)))
+
+
+def _leave_trace(token: Any) -> None:
+    if token is not None:
+        from opentelemetry import context
+
+        context.detach(token)
