@@ -68,6 +68,10 @@ def with_state(key, frames, state):
     return iter([])
 
 
+def in_foreach(row):
+    task.metrics.counter("rows", way="foreach").inc()
+
+
 def failing_once(rows):
     """The first attempt of one partition counts, and fails."""
     for row in rows:
@@ -132,12 +136,16 @@ stream = spark.readStream.text(str(folder / "in")).select(
 )
 query = stream.writeStream.format("noop").queryName("orders").trigger(availableNow=True).start()
 query.awaitTermination()
+# Spark 3.5 cannot write a group's state with pandas 2.
 lines = spark.readStream.text(str(folder / "in")).select(lit(1).alias("k"), col("value"))
-stateful = lines.groupBy("k").applyInPandasWithState(
-    with_state, "k int", "n int", "append", GroupStateTimeout.NoTimeout
-)
-query = stateful.writeStream.format("noop").queryName("stateful").outputMode("append")
-query.trigger(availableNow=True).start().awaitTermination()
+if spark.version >= "4":
+    lines = lines.groupBy("k").applyInPandasWithState(
+        with_state, "k int", "n int", "append", GroupStateTimeout.NoTimeout
+    )
+    writer = lines.writeStream.format("noop")
+else:
+    writer = lines.writeStream.foreach(in_foreach)
+writer.queryName("stateful").outputMode("append").trigger(availableNow=True).start().awaitTermination()
 (folder / "ready").touch()
 while not (folder / "seen").exists():
     time.sleep(0.05)
