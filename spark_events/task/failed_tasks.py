@@ -52,7 +52,7 @@ def _send(link: DriverLink, report: Report, error: BaseException) -> None:
         with socket.create_connection((link.host, link.port), timeout=_WAIT_S) as connection:
             connection.sendall(f"{link.token}\n".encode() + written)
     except Exception as problem:  # the task fails anyway; why, Spark says
-        said = f"spark-events: the report of a failed task did not reach the driver: {problem!r}"
+        said = f"spark-events: WARNING: the report of a failed task did not reach the driver: {problem!r}"
         sys.stderr.write(f"{said}\n")
 
 

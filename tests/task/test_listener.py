@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from tests.support import spark_records as r
 from tests.support.spark_records import Feed, seen
 
@@ -74,3 +77,75 @@ def test_what_a_task_dropped_is_counted() -> None:
     feed = Feed()(r.application_start(), report(0, 0, dropped={"spans": 4, "values": 2}))
     assert feed.gauge("app.task.dropped.spans.dropped") == 4
     assert feed.gauge("app.task.dropped.values.dropped") == 2
+
+
+def failed(stage: int, partition: int, attempt: int, **more: Any) -> dict[str, Any]:
+    """Return the record of a task that fails at its second second."""
+    failure = {
+        "time_ns": (r.T0 + 2_000) * 1_000_000,
+        "begun_ns": (r.T0 + 1_000) * 1_000_000,
+        "type": "ValueError",
+        "message": "no",
+        "file": "/app/shop.py",
+        "line": 7,
+        "function": "price",
+        "locals": {"row": "7"},
+    }
+    return report(stage, partition, attempt, failed=failure, **more)
+
+
+def test_a_failed_attempt_counts_apart() -> None:
+    """And does not keep the next from counting."""
+    feed = Feed()(r.application_start(), failed(0, 0, 7), failed(0, 0, 8), report(0, 0, 9))
+    assert feed.gauge("app.task.shop.a.rows") == 10
+    assert feed.gauge("app.task.shop.a.rows_failed_attempts") == 20
+
+
+def test_the_span_of_a_failed_task() -> None:
+    span = {
+        "name": "inner",
+        "id": "00f067aa0ba902b7",
+        "parent": None,
+        "attributes": {},
+        "start_ns": (r.T0 + 1_000) * 1_000_000,
+        "end_ns": (r.T0 + 2_000) * 1_000_000,
+        "error": ["ValueError", "no"],
+    }
+    begun = (r.application_start(), r.job_start(1, 0, (0,)), r.stage("Submitted", 1, 0))
+    feed = Feed()(*begun, failed(0, 3, 7, spans=[span]), r.stage("Completed", 3_000, 0))
+    spans = {span.name: span for span in feed.spans()}
+    of_task = spans["Task"]
+    assert (of_task.start_ms, of_task.end_ms) == (r.T0 + 1_000, r.T0 + 2_000)
+    assert (of_task.error, of_task.parent_span_id) == ("no", spans["Stage"].span_id)
+    assert of_task.attributes["code.file.path"] == "/app/shop.py"
+    assert of_task.attributes["local.row"] == "7"
+    assert spans["inner"].parent_span_id == of_task.span_id
+    assert spans["inner"].trace_id == of_task.trace_id
+
+
+_ATTEMPT = st.tuples(st.booleans(), st.integers(1, 2), st.integers(0, 50))
+
+
+@settings(max_examples=40)
+@given(st.lists(st.lists(_ATTEMPT, min_size=1, max_size=5), min_size=1, max_size=6))
+def test_whatever_is_tried_again_a_plain_loop_counts_the_same(
+    partitions: list[list[tuple[bool, int, int]]],
+) -> None:
+    """Attempts that fail, speculative copies, and stages that run again; each with one worker or two."""
+    records, succeeded, in_vain, number = [], 0, 0, 0
+    for partition, attempts in enumerate(partitions):
+        counts = False
+        for succeeds, workers, rows in attempts:
+            number += 1
+            metrics = [("counter", "rows", (), rows)]
+            if not succeeds:
+                records.append(failed(0, partition, number, metrics=metrics))
+                in_vain += rows
+                continue
+            records += [report(0, partition, number, metrics=metrics)] * workers
+            succeeded += 0 if counts else rows * workers
+            counts = True
+    feed = Feed()(r.application_start(), r.job_start(1, 0, (0,)), *records)
+    names = feed.names()
+    for name, rows in (("app.task.rows", succeeded), ("app.task.rows_failed_attempts", in_vain)):
+        assert (feed.gauge(name) if name in names else 0) == rows

@@ -13,25 +13,7 @@ from spark_events import task
 from spark_events.task import report
 from spark_events.task.driver_link import VARIABLE, DriverLink
 from spark_events.task.instruments import MOST_VALUES
-
-
-class Context:
-    """What PySpark's TaskContext tells."""
-
-    def stageId(self) -> int:  # noqa: N802 - PySpark's names
-        return 3
-
-    def partitionId(self) -> int:  # noqa: N802
-        return 1
-
-    def attemptNumber(self) -> int:  # noqa: N802
-        return 0
-
-    def taskAttemptId(self) -> int:  # noqa: N802
-        return 7
-
-    def getLocalProperty(self, key: str) -> str | None:  # noqa: N802
-        return "run-1" if key == "spark.jobGroup.id" else None
+from tests.support.task_context import TaskContextOfOneTask
 
 
 class Worker:
@@ -45,7 +27,7 @@ class Worker:
         )
         monkeypatch.setenv(VARIABLE, link.text())
         monkeypatch.setattr(report, "accumulators", lambda: self._registry)
-        monkeypatch.setattr(pyspark.TaskContext, "get", lambda: Context())
+        monkeypatch.setattr(pyspark.TaskContext, "get", lambda: TaskContextOfOneTask())
 
     def end_task(self) -> dict[str, Any]:
         """Return what PySpark would send, and begin another task."""

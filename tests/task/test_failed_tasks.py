@@ -1,0 +1,179 @@
+"""The reports of failed tasks: what is sent, what the driver takes, and what both do if the other is not there."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from spark_events import task
+from spark_events.sources.driver.failed_tasks import FailedTaskReceiver
+from spark_events.task import failed_tasks
+from spark_events.task.driver_link import VARIABLE, DriverLink
+from spark_events.task.report import Report
+from tests.support.task_context import TaskContextOfOneTask
+from tests.support.waiting import free_port, wait_until
+
+
+@pytest.fixture
+def received() -> list[dict[str, Any]]:
+    return []
+
+
+@pytest.fixture
+def receiver(received: list[dict[str, Any]]) -> Iterator[FailedTaskReceiver]:
+    receiver = FailedTaskReceiver("127.0.0.1", 0, "right", received.append)
+    yield receiver
+    receiver.close()
+
+
+def send(receiver: FailedTaskReceiver, sent: bytes) -> None:
+    # It may have read enough, and closed.
+    with socket.create_connection(("127.0.0.1", receiver.port)) as connection, suppress(OSError):
+        connection.sendall(sent)
+
+
+@pytest.mark.parametrize(
+    ("sent", "cause"),
+    [
+        (b'wrong\n{"failed": {}}', "other_sender"),
+        (b"", "other_sender"),
+        (b"right\nnot json", "malformed"),
+        (b'right\n["failed"]', "malformed"),
+        (b"right\n{}", "malformed"),
+        (b"right\n" + b"[" * 100_000, "malformed"),
+        (b"right\n" + b"x" * (failed_tasks.MOST_BYTES + 1_000_000), "too_long"),
+    ],
+)
+def test_what_is_no_report_is_counted(
+    receiver: FailedTaskReceiver, received: list[dict[str, Any]], sent: bytes, cause: str
+) -> None:
+    """And the next one arrives."""
+    send(receiver, sent)
+    send(receiver, b'right\n{"failed": {"n": 1}}')
+    wait_until(lambda: received, "the report has arrived")
+    assert received == [{"failed": {"n": 1}}]
+    assert receiver.dropped == {cause: 1}
+
+
+def test_a_connection_that_says_nothing(receiver: FailedTaskReceiver, received: list[dict[str, Any]]) -> None:
+    """It holds up the others for two seconds, and no longer."""
+    with socket.create_connection(("127.0.0.1", receiver.port)):
+        send(receiver, b'right\n{"failed": {"n": 1}}')
+        wait_until(lambda: received, "the report has arrived")
+    assert receiver.dropped == {"too_long": 1}
+
+
+def a_report(monkeypatch: pytest.MonkeyPatch, link: DriverLink) -> Report:
+    """Return a report that stands in PySpark's registry, as in a worker whose task runs."""
+    report = Report(link, TaskContextOfOneTask())
+    registry: dict[int, Any] = {link.accumulator: report}
+    monkeypatch.setenv(VARIABLE, link.text())
+    monkeypatch.setattr("spark_events.task.report.accumulators", lambda: registry)
+    monkeypatch.setattr(failed_tasks, "accumulators", lambda: registry)
+    monkeypatch.setattr(failed_tasks, "_watching", False)
+    monkeypatch.setattr(sys, "exit", sys.exit)
+    failed_tasks.report_failures()
+    return report
+
+
+def fail_like_pyspark(error: BaseException) -> None:
+    try:
+        raise error
+    except BaseException:
+        with pytest.raises(SystemExit):
+            sys.exit(-1)
+
+
+def test_all_of_it_arrives(
+    receiver: FailedTaskReceiver, received: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_report(monkeypatch, DriverLink(5, host="127.0.0.1", port=receiver.port, token="right"))
+    monkeypatch.setattr("spark_events.task.instruments._made", {})
+    task.metrics.counter("rows", shop="a").inc(3)
+    opened = task.span("open")
+    opened.__enter__()
+    task.event("E")
+    fail_like_pyspark(KeyError("k"))
+    wait_until(lambda: received, "the report has arrived")
+    (report,) = received
+    assert report["metrics"] == [["counter", "rows", [["shop", "a"]], 3]]
+    assert [event["name"] for event in report["events"]] == ["E"]
+    assert report["spans"][0]["error"] == ["KeyError", "'k'"]
+    assert (report["failed"]["type"], report["failed"]["message"]) == ("KeyError", "'k'")
+    assert report["failed"]["function"] == "fail_like_pyspark"
+    assert "locals" not in report["failed"]
+
+
+def test_it_is_sent_once(
+    receiver: FailedTaskReceiver, received: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not again if the worker ends later, and not if it ends without a failure."""
+    a_report(monkeypatch, DriverLink(5, host="127.0.0.1", port=receiver.port, token="right"))
+    with pytest.raises(SystemExit):
+        sys.exit(0)
+    fail_like_pyspark(ValueError("first"))
+    fail_like_pyspark(ValueError("second"))
+    send(receiver, b'right\n{"failed": {"last": true}}')
+    wait_until(lambda: len(received) > 1, "both have arrived")
+    assert [report["failed"].get("message") for report in received] == ["first", None]
+
+
+def test_one_that_is_too_long_arrives_without_its_metrics(
+    receiver: FailedTaskReceiver, received: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_report(monkeypatch, DriverLink(5, host="127.0.0.1", port=receiver.port, token="right"))
+    monkeypatch.setattr("spark_events.task.instruments._made", {})
+    for number in range(20):
+        histogram = task.metrics.histogram(f"h{number}")
+        for value in range(5_000):
+            histogram.update(value + 0.123456)
+    fail_like_pyspark(ValueError("no"))
+    wait_until(lambda: received, "the report has arrived")
+    assert received[0]["metrics"] == []
+    assert received[0]["dropped"] == {"series": 20, "spans": 0}
+    assert received[0]["failed"]["message"] == "no"
+
+
+def test_a_driver_that_is_gone(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The task ends as it would have, and the executor's log says what is missing."""
+    a_report(monkeypatch, DriverLink(5, host="127.0.0.1", port=free_port(), token="right"))
+    fail_like_pyspark(ValueError("no"))
+    assert "spark-events: WARNING: the report of a failed task did not reach the driver: Connection" in (
+        capsys.readouterr().err
+    )
+
+
+class Odd:
+    def __repr__(self) -> str:
+        raise RuntimeError("no repr")
+
+
+def test_local_variables(
+    receiver: FailedTaskReceiver, received: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = DriverLink(
+        5, host="127.0.0.1", port=receiver.port, token="right", local_variables=True, masked="(?i)password"
+    )
+    a_report(monkeypatch, link)
+
+    def users_code() -> None:
+        row, odd, my_password, long = 7, Odd(), "hush", "x" * 1_000  # noqa: F841 - their values are sent
+        raise ValueError("no")
+
+    try:
+        users_code()
+    except ValueError:
+        with pytest.raises(SystemExit):
+            sys.exit(-1)
+    wait_until(lambda: received, "the report has arrived")
+    shown = received[0]["failed"]["locals"]
+    assert (shown["row"], shown["my_password"]) == ("7", "******")
+    assert shown["odd"] == "<its repr raised RuntimeError>"
+    assert len(shown["long"]) == 200
+    assert "hush" not in json.dumps(received)
