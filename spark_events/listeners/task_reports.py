@@ -133,7 +133,7 @@ class TaskReportListener:
     def _add_metric(
         self, kind: str, name: str, labels: tuple[tuple[str, str], ...], value: Any, query_name: str
     ) -> None:
-        key = kind, name, tuple(labels), query_name
+        key = kind, name, tuple((label, text) for label, text in labels), query_name
         metric = self._series.get(key)
         if metric is None:
             if len(self._series) >= _MOST_SERIES:

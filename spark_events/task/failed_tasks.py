@@ -38,7 +38,8 @@ def report_failures() -> None:
         error = sys.exc_info()[1]
         link = driver_link()
         report = accumulators().get(link.accumulator) if link else None
-        if error is not None and link is not None and isinstance(report, Report):
+        # A worker that waits for a task, and is told to end, ends like this, too.
+        if error is not None and link is not None and isinstance(report, Report) and not report.delivered:
             del accumulators()[link.accumulator]
             _send(link, report, error)
         leave(status)

@@ -41,6 +41,7 @@ class Report:
         open: the ids of spans that are open, the innermost last.
         begun_ns: when the task first reported something, in ns since the epoch.
         dropped: how much was too much, by kind.
+        delivered: whether the task has succeeded; a worker keeps its report until another task begins.
     """
 
     def __init__(self, link: DriverLink, context: Any) -> None:
@@ -55,6 +56,7 @@ class Report:
             "task": context.taskAttemptId(),
             "properties": self._properties,
         }
+        self.delivered = False
         self.metrics: dict[Key, Measured] = {}
         self.events: list[dict[str, Any]] = []
         self.spans: list[dict[str, Any]] = []
@@ -64,6 +66,7 @@ class Report:
     @property
     def _value(self) -> dict[str, Any]:
         """Read by PySpark at the end of a task that has succeeded, before the worker gets another."""
+        self.delivered = True
         return self.values(open_spans=False)
 
     def values(self, open_spans: bool) -> dict[str, Any]:

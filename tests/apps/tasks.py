@@ -75,7 +75,7 @@ def in_foreach(row):
 def failing_once(rows):
     """The first attempt of one partition counts, and fails."""
     for row in rows:
-        task.metrics.counter("retried").inc()
+        task.metrics.counter("retried", shop="a").inc()
         if row == 999 and TaskContext.get().attemptNumber() == 0:
             secret_token, looked_at = "hush", row
             task.event("AboutToFail", severity="ERROR", row=looked_at, length=len(secret_token))

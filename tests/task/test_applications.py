@@ -124,8 +124,11 @@ def test_a_metric_that_was_kept(tasks: Tasks) -> None:
 
 def test_what_is_tried_again_counts_once(tasks: Tasks) -> None:
     """The attempt that failed had counted, too, and counts apart."""
-    assert tasks.value("spark_task_retried_total") == ROWS
-    assert tasks.value("spark_task_retried_failed_attempts_total") == ROWS / 4
+    assert tasks.value("spark_task_retried_total", shop="a") == ROWS
+    assert tasks.value("spark_task_retried_failed_attempts_total", shop="a") == ROWS / 4
+    of_failed = set(re.findall(r"^spark_task_\w+_failed_attempts_total", tasks.metrics, re.MULTILINE))
+    assert of_failed == {"spark_task_retried_failed_attempts_total"}
+    assert "skipped a" not in tasks.run.err
 
 
 def test_a_worker_that_is_killed(tasks: Tasks) -> None:

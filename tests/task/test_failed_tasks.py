@@ -124,6 +124,18 @@ def test_it_is_sent_once(
     assert [report["failed"].get("message") for report in received] == ["first", None]
 
 
+def test_a_task_that_has_succeeded_sends_nothing(
+    receiver: FailedTaskReceiver, received: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that waits for another task ends as if one had failed, when its executor does."""
+    report = a_report(monkeypatch, DriverLink(5, host="127.0.0.1", port=receiver.port, token="right"))
+    assert report._value["stage"] == 3
+    fail_like_pyspark(EOFError())
+    send(receiver, b'right\n{"failed": {"last": true}}')
+    wait_until(lambda: received, "the last has arrived")
+    assert received == [{"failed": {"last": True}}]
+
+
 def test_one_that_is_too_long_arrives_without_its_metrics(
     receiver: FailedTaskReceiver, received: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -91,7 +92,7 @@ def failed(stage: int, partition: int, attempt: int, **more: Any) -> dict[str, A
         "function": "price",
         "locals": {"row": "7"},
     }
-    return report(stage, partition, attempt, failed=failure, **more)
+    return orjson.loads(orjson.dumps(report(stage, partition, attempt, failed=failure, **more)))  # type: ignore[no-any-return]
 
 
 def test_a_failed_attempt_counts_apart() -> None:
