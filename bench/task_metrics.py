@@ -142,7 +142,7 @@ def main() -> None:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     inc_ns, attribute_ns = increment_ns()
     with tempfile.TemporaryDirectory() as folder:
-        builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+        builder = SparkSession.builder.master("local[2]").config("spark.ui.showConsoleProgress", "false")
         spark = (
             builder.config("spark.events.reporter.file.factory.class", "file_log")
             .config("spark.events.reporter.file.path", folder)

@@ -16,7 +16,7 @@ from spark_events.history.dialect import sql_text
 from spark_events.history.facts import CHECKPOINT, OVERDUE, Fact, day_of
 from spark_events.history.plausible import DAY_MS
 from spark_events.history.sla import Sla
-from spark_events.history.timeline import DOWN, STOPPED, Interval, Transition
+from spark_events.history.timeline import DOWN, STOPPED, STOPS, Interval, Transition
 
 SUMS = {
     "day": "BIGINT",
@@ -232,9 +232,7 @@ def _owed_since(days: Sequence[DaySums], transitions: Iterable[Transition]) -> d
         By the index of the sums that have the checkpoint: when the last one of the application before was
         completed; without those before which there was none, or the query was stopped on purpose.
     """
-    moments = [
-        (change.time_ms, _STOP, 0) for change in transitions if change.status in ("FINISHED", "CANCELED")
-    ]
+    moments = [(change.time_ms, _STOP, 0) for change in transitions if change.status in STOPS]
     applications: set[str] = set()
     for index, sums in enumerate(days):
         if sums.first_ms is None or sums.last_ms is None:

@@ -62,8 +62,8 @@ class Files(Protocol):
     def read(self, name: str) -> bytes:
         """Return what is in a file."""
 
-    def replace(self, name: str, content: bytes) -> None:
-        """Write a file in one step: readers see the old one or the new one."""
+    def create(self, name: str, content: bytes) -> bool:
+        """Write a file in one step, unless there is one; return whether it is written."""
 
     def remove(self, name: str) -> None:
-        """Remove a folder with all that is in it."""
+        """Remove a file, or a folder with all that is in it; it need not be there."""

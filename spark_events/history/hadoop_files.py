@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -40,23 +41,19 @@ class HadoopFiles:
         finally:
             stream.close()
 
-    def replace(self, name: str, content: bytes) -> None:
-        """Write a file in one step."""
-        new = self._hadoop_path(f"_{name}.new")
+    def create(self, name: str, content: bytes) -> bool:
+        """Write a file in one step, unless there is one; return whether it is written."""
+        new = self._hadoop_path(f"_{name}.{uuid.uuid4().hex}.new")
         stream = self._files.create(new, True)
         stream.write(bytearray(content))
         stream.close()
-        # A FileSystem's own rename refuses to overwrite.
-        fs = self._jvm.org.apache.hadoop.fs
-        context = fs.FileContext.getFileContext(
-            self._folder.toUri(), self._context._jsc.hadoopConfiguration()
-        )
-        options = self._context._gateway.new_array(fs.Options.Rename, 1)
-        options[0] = fs.Options.Rename.OVERWRITE
-        context.rename(new, self._hadoop_path(name), options)
+        if not self.exists(name) and self._files.rename(new, self._hadoop_path(name)):
+            return True
+        self._files.delete(new, False)
+        return False
 
     def remove(self, name: str) -> None:
-        """Remove a folder with all that is in it."""
+        """Remove a file, or a folder with all that is in it; it need not be there."""
         self._files.delete(self._hadoop_path(name), True)
 
     def _hadoop_path(self, name: str) -> Any:

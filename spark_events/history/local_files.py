@@ -135,18 +135,26 @@ class LocalFiles:
         """Return what is in a file."""
         return (self._folder / name).read_bytes()
 
-    def replace(self, name: str, content: bytes) -> None:
-        """Write a file in one step."""
+    def create(self, name: str, content: bytes) -> bool:
+        """Write a file in one step, unless there is one; return whether it is written."""
         self._folder.mkdir(parents=True, exist_ok=True)
         new = self._folder / f"_{name}.{uuid.uuid4().hex}.new"
-        with new.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        # Hadoop's checksum of the file that was there.
-        (self._folder / f".{name}.crc").unlink(missing_ok=True)
-        new.replace(self._folder / name)
+        try:
+            with new.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.link(new, self._folder / name)
+        except FileExistsError:
+            return False
+        finally:
+            new.unlink(missing_ok=True)
+        return True
 
     def remove(self, name: str) -> None:
-        """Remove a folder with all that is in it."""
-        shutil.rmtree(self._folder / name)
+        """Remove a file, or a folder with all that is in it; it need not be there."""
+        path = self._folder / name
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)

@@ -42,6 +42,11 @@ def iso_day(time_ms: int) -> str:
     return iso_date(time_ms // DAY_MS)
 
 
+def day_number(date_text: str) -> int:
+    """Return a day that is given as ``2026-11-21``, in days since the epoch."""
+    return date.fromisoformat(date_text).toordinal() - _EPOCH
+
+
 def iso_date(day: int) -> str:
     """Return a day, in days since the epoch, as ``2026-11-21``."""
     return date.fromordinal(_EPOCH + day).isoformat()

@@ -2,34 +2,26 @@
 
 A store is a folder: of this machine with DuckDB, on any of Hadoop's file systems with Spark. Its index names,
 for each UTC day, the folder with the day's facts and sums. Adding events writes the affected days into a new
-folder, and then replaces the index, which makes them visible all at once; an interrupted run leaves the store
-as it was. Only one process may add at a time.
+folder, and then a new index, which makes them visible all at once; an interrupted run leaves the store as it
+was. If another process has written an index meanwhile, its days are merged with those of this one.
 """
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
-
-import orjson
+from dataclasses import asdict, replace
 
 from spark_events.api import ConfigError
 from spark_events.history.checkpoints import SUMS, day_sums
-from spark_events.history.database import Database, Files
-from spark_events.history.facts import CHECKPOINT, COLUMNS, SEEN, Reading, day_of
+from spark_events.history.database import Database
+from spark_events.history.facts import CHECKPOINT, COLUMNS, SEEN, Reading, day_of, together
 from spark_events.history.history import History, period_of
-from spark_events.history.plausible import DAY_MS, PossibleTimes, iso_date, iso_day
+from spark_events.history.plausible import DAY_MS, PossibleTimes, day_number, iso_date, iso_day
+from spark_events.history.retention import kept_of_dropped
 from spark_events.history.sla import Sla
+from spark_events.history.store_index import PARTS, Contents, StoreIndex, new_folder
 
-_VERSION = 3
-_FILE = "store.json"
-_FOLDER_PREFIX = "part-"
-_PARTS = ("checkpoints", "others")
-"""The facts of a day lie in two folders; reports read single checkpoints seldom."""
-_Days = dict[str, dict[str, Any]]
-"""By the day, as ``2026-11-21``: its ``folder``, and the ``sla`` that its sums were made with."""
+_MOST_TRIES = 20
 
 
 class HistoryStore:
@@ -48,12 +40,12 @@ class HistoryStore:
         self._times = times or PossibleTimes()
         self._database = database
         self._path = path.rstrip("/")
-        self._index = _StoreIndex(database.files(self._path), self._path)
+        self._index = StoreIndex(database.files(self._path), self._path)
 
     @property
     def days(self) -> Sequence[str]:
         """The days it has within the possible times, as ``2026-11-21``, in order."""
-        return sorted(day for day in self._index.days if self._times.has_day(day))
+        return sorted(day for day in self._index.contents.days if self._times.has_day(day))
 
     def add(self, paths: Sequence[str], sla: Sla | None = None) -> Reading:
         """Add the events at some paths, except those that are already there, judging by their ids.
@@ -66,24 +58,59 @@ class HistoryStore:
             How reading went.
 
         Raises:
-            ConfigError: there is nothing at a path, or another process added at the same time.
+            ConfigError: there is nothing at a path, or other processes add all the time.
         """
         new, reading = self._database.read_facts(paths, self._times)
         days = sorted(
             day for (day,) in self._database.rows(f"SELECT DISTINCT {day_of('time_ms')} FROM {new}")
         )
         touched_days = [iso_date(day) for day in days]
-        old = self._facts([day for day in touched_days if day in self._index.days])
-        merged = self._database.each_once([new, old])
-        reading.duplicates = reading.facts + self._count(old) - self._count(merged)
         sla = sla or Sla()
-        folder = self._write(merged, days, sla)
-        self._index.commit({day: {"folder": folder, "sla": asdict(sla)} for day in touched_days})
-        return reading
+        for _ in range(_MOST_TRIES):
+            contents = self._index.contents
+            old = self._facts([day for day in touched_days if day in contents.days])
+            merged = self._database.each_once([new, old])
+            reading.duplicates = reading.facts + self._count(old) - self._count(merged)
+            folder = self._write(merged, days, sla)
+            changed = {day: {"folder": folder, "sla": asdict(sla)} for day in touched_days}
+            if self._commit(folder, replace(contents, days={**contents.days, **changed})):
+                return reading
+        raise ConfigError(f"{self._path}: other processes add to it all the time; run it again later")
+
+    def retain(self, span_ms: int) -> list[str]:
+        """Drop the days that ended longer than ``span_ms`` before the last one, and return them.
+
+        Of each application and query it stays known how it was before the days that are left.
+
+        Raises:
+            ConfigError: other processes add all the time.
+        """
+        for _ in range(_MOST_TRIES):
+            contents, days = self._index.contents, self.days
+            first = day_number(days[-1]) - -(-span_ms // DAY_MS) + 1 if days else 0
+            dropped = [day for day in days if day_number(day) < first]
+            if not dropped:
+                return []
+            folder = new_folder()
+            facts = together([self._facts(dropped), *self._before()])
+            self._database.to_parquet(kept_of_dropped(f"({facts})"), f"{self._path}/{folder}")
+            left = {day: entry for day, entry in contents.days.items() if day not in dropped}
+            before = {"folder": folder, "until": iso_date(first)}
+            if self._commit(folder, replace(contents, days=left, before=before)):
+                return dropped
+        raise ConfigError(f"{self._path}: other processes add to it all the time; run it again later")
+
+    def _commit(self, folder: str, contents: Contents) -> bool:
+        """Write the index, or remove the new folder and read what another process has written."""
+        if self._index.commit(contents):
+            return True
+        self._database.files(self._path).remove(folder)
+        self._index.reload()
+        return False
 
     def _write(self, facts: str, days: Sequence[int], sla: Sla) -> str:
         """Write facts and their sums into a new folder, and return its name."""
-        folder = f"{_FOLDER_PREFIX}{uuid.uuid4().hex}"
+        folder = new_folder()
         part = f"CASE WHEN fact = '{CHECKPOINT}' THEN 'checkpoints' ELSE 'others' END AS part"
         parts = f"SELECT {', '.join(COLUMNS)}, {part}, {_date_sql(day_of('time_ms'), days)} FROM {facts}"
         self._database.to_parquet(parts, f"{self._path}/{folder}/facts", ("part", "date"))
@@ -103,21 +130,30 @@ class HistoryStore:
         if not self.days:
             raise ConfigError(f"{self._path}: the store is empty; give paths of events to add")
         sla = sla or Sla()
-        others = self._facts(self.days, ["others"])
+        of_days = self._facts(self.days, ["others"])
         checkpoints = self._facts(self.days, ["checkpoints"])
         # All days except the first and the last lie completely within the period.
         outer = self._facts([self.days[0], self.days[-1]], ["checkpoints"])
-        period = period_of(self._database, [others, outer], span_ms, until_now, [self._path])
+        period = period_of(self._database, [of_days, outer], span_ms, until_now, [self._path])
+        others = of_days
+        if before := self._before():
+            others = f"({together([of_days, *before])})"
+            first_ms = day_number(self.days[0]) * DAY_MS
+            period = period._replace(
+                since_ms=max(period.since_ms, first_ms) if span_ms is not None else first_ms,
+                days_since_ms=max(period.days_since_ms, first_ms),
+            )
         sums = self._sums(sla, period.since_ms)
         return History(self._database, others, sums, checkpoints, sla, period)
 
     def _sums(self, sla: Sla, since_ms: int) -> str:
         """Return ``day_sums``: as stored, but recomputed for days of another SLA and the first day."""
         first_day = iso_day(since_ms)
-        entries = self._index.days
+        entries = self._index.contents.days
         written = [day for day in self.days if entries[day]["sla"] == asdict(sla) and day != first_day]
         anew = [day for day in self.days if day not in written]
-        sums = day_sums(self._facts(anew, ["checkpoints"]), sla, since_ms)
+        checkpoints = together([self._facts(anew, ["checkpoints"]), *self._before()])
+        sums = day_sums(f"({checkpoints})", sla, since_ms)
         if not written:
             return sums
         folders = [f"{self._path}/{entries[day]['folder']}/sums/date={day}" for day in written]
@@ -126,10 +162,16 @@ class HistoryStore:
         columns = ", ".join(SUMS)
         return f"SELECT {columns}, counted FROM ({sums}) UNION ALL SELECT {columns}, {counted} FROM {stored}"
 
-    def _facts(self, days: Sequence[str], parts: Sequence[str] = _PARTS) -> str:
-        folders = {day: f"{self._path}/{self._index.days[day]['folder']}/facts" for day in days}
+    def _facts(self, days: Sequence[str], parts: Sequence[str] = PARTS) -> str:
+        entries = self._index.contents.days
+        folders = {day: f"{self._path}/{entries[day]['folder']}/facts" for day in days}
         paths = [f"{folders[day]}/part={part}/date={day}" for day in days for part in parts]
         return self._database.from_parquet(paths, COLUMNS)
+
+    def _before(self) -> list[str]:
+        """Return the relation of what is left of dropped days; none if there are none."""
+        before = self._index.contents.before
+        return [self._database.from_parquet([f"{self._path}/{before['folder']}"], COLUMNS)] if before else []
 
     def _count(self, facts: str) -> int:
         ((count,),) = self._database.rows(f"SELECT count(*) FROM {facts} WHERE fact <> '{SEEN}'")
@@ -140,41 +182,3 @@ def _date_sql(day: str, days: Sequence[int]) -> str:
     """Return the SQL of the name of a day, ``2026-11-20``, as the folders have it."""
     names = " ".join(f"WHEN {number} THEN '{iso_date(number)}'" for number in days)
     return f"CASE {day} {names} END AS date"
-
-
-class _StoreIndex:
-    """The file ``store.json`` in the folder of a store; ``days`` are as it was last read or written."""
-
-    def __init__(self, files: Files, path: str) -> None:
-        self._files = files
-        self._path = path
-        self.days = self._read()
-
-    def commit(self, changed: _Days) -> None:
-        """Write the index with other folders for some days, and remove the folders that no day has now."""
-        if self._read() != self.days:
-            raise ConfigError(f"{self._path}: another process added to the store meanwhile; run it again")
-        self.days = {**self.days, **changed}
-        content = {"version": _VERSION, "days": self.days}
-        self._files.replace(_FILE, orjson.dumps(content, option=orjson.OPT_INDENT_2))
-        # Replaced ones, and leftovers of an interrupted run.
-        used = {day["folder"] for day in self.days.values()}
-        for name in self._files.names():
-            if name.startswith(_FOLDER_PREFIX) and name not in used:
-                self._files.remove(name)
-
-    def _read(self) -> _Days:
-        if not self._files.exists(_FILE):
-            strange = [
-                name for name in self._files.names() if not name.startswith((_FOLDER_PREFIX, f"_{_FILE}"))
-            ]
-            if strange:
-                raise ConfigError(f"{self._path}: has no {_FILE} but {strange[0]}: it is no store")
-            return {}
-        content = orjson.loads(self._files.read(_FILE))
-        if content.get("version") != _VERSION:
-            raise ConfigError(
-                f"{self._path}/{_FILE}: version {content.get('version')!r}; {_VERSION} is known"
-            )
-        days: _Days = content["days"]
-        return days

@@ -18,10 +18,12 @@ LOST = "LOST"
 _ACTIVE = ("RUNNING", "CANCELLING", "FAILING", "RESTARTING", "CREATED")
 """The statuses of a run that goes on; of several runs, the first of these counts."""
 _UP_IN = ("RUNNING", "CANCELLING", "FAILING")
-_ENDS = (LOST, "FINISHED", "CANCELED", "FAILED")
+ENDS = (LOST, "FINISHED", "CANCELED", "FAILED")
 """The statuses of a run that is over; of several that end in the same ms, the last of these counts."""
+STOPS = ("FINISHED", "CANCELED")
+"""The statuses of a run that somebody ended on purpose."""
 _DOWN_AFTER = (LOST, "FAILED")
-_CHRONOLOGY = (
+CHRONOLOGY = (
     "CREATED", "RESTARTING", "RUNNING", "FAILING", "CANCELLING", "FAILED", "CANCELED", "FINISHED"
 )  # fmt: skip
 """In which order a run comes to several statuses in the same ms."""
@@ -93,7 +95,7 @@ def status_intervals(
     ended_at: dict[int, list[str]] = defaultdict(list)
     for of_run, begin_ms, over_ms, lost in _statuses_of_runs(transitions, heard_ms):
         runs_at[begin_ms][of_run] += 1
-        if of_run in _ENDS:
+        if of_run in ENDS:
             ended_at[begin_ms].append(of_run)
         if over_ms is not None:
             runs_at[over_ms][of_run] -= 1
@@ -105,7 +107,7 @@ def status_intervals(
     times = sorted(runs_at)
     for start_ms, end_ms in pairwise((*times, until_ms)):
         runs.update(runs_at[start_ms])
-        ended_as = max(ended_at[start_ms], key=_ENDS.index, default=ended_as)
+        ended_as = max(ended_at[start_ms], key=ENDS.index, default=ended_as)
         active = next((status for status in _ACTIVE if runs[status] > 0), None)
         status = active or ended_as
         if status is not None and (end_ms > start_ms or start_ms == until_ms):
@@ -133,7 +135,7 @@ def _statuses_of_runs(
     for transition in transitions:
         runs[transition.run].append(transition)
     for changes in runs.values():
-        changes.sort(key=lambda change: (change.time_ms, _CHRONOLOGY.index(change.status), change.event_id))
+        changes.sort(key=lambda change: (change.time_ms, CHRONOLOGY.index(change.status), change.event_id))
     begins_ms = sorted(changes[0].time_ms for changes in runs.values())
     for changes in runs.values():
         for change, after in pairwise(changes):
@@ -141,7 +143,7 @@ def _statuses_of_runs(
         last = changes[-1]
         # Runs that began in the same ms are none that came after it.
         later = bisect_right(begins_ms, changes[0].time_ms)
-        if last.status in _ENDS or later == len(begins_ms):
+        if last.status in ENDS or later == len(begins_ms):
             yield last.status, last.time_ms, None, False
         else:
             lost_ms = min(heard_ms.get(last.app_id, last.time_ms), begins_ms[later])

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from spark_events.api import ConfigError
+from spark_events.history import store_index
 from spark_events.history.on_duckdb import DuckDb
 from spark_events.history.sla import Sla
 from spark_events.history.store import HistoryStore
+from spark_events.history.store_index import new_folder
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write
 
 
@@ -46,13 +50,11 @@ def test_only_the_days_that_are_touched_are_written(duckdb: DuckDb, tmp_path: Pa
 
 
 def test_added_twice_counts_once(duckdb: DuckDb, tmp_path: Path) -> None:
-    """A day that is added again changes nothing, and leaves no file behind."""
+    """A day that is added again changes nothing."""
     store = HistoryStore(duckdb, str(tmp_path / "store"))
     folder = str(write(tmp_path / "0", day(0)))
     assert store.add([folder]).duplicates == 0
-    count = len(files(tmp_path / "store"))
     assert store.add([folder]).duplicates == 5
-    assert len(files(tmp_path / "store")) == count
     (row,) = store.history().tables().checkpoint_sla
     assert row["completed"] == 3
 
@@ -75,32 +77,110 @@ def test_another_sla_and_a_window(duckdb: DuckDb, tmp_path: Path) -> None:
 
 
 def test_cut_off(duckdb: DuckDb, tmp_path: Path) -> None:
-    """What a run left behind that was cut off before the end is not seen, and removed by the next."""
+    """What a run left behind that was cut off before the end is not seen, and removed a day later."""
     folder = tmp_path / "store"
-    left = write(folder / "part-cut" / "facts", Story()).parent
+    left = write(folder / "part-1795000000000-cut" / "facts", Story()).parent
+    others = write(folder / new_folder() / "facts", Story()).parent
     store = HistoryStore(duckdb, str(folder))
     with pytest.raises(ConfigError, match="the store is empty; give paths"):
         store.history()
     store.add([str(write(tmp_path / "0", day(0)))])
     assert not left.exists()
-    assert json.loads((folder / "store.json").read_text())["version"] == 3
+    assert others.exists()  # of a process that may be adding now
+    assert json.loads((folder / "store-00000001.json").read_text())["version"] == 4
 
 
 def test_no_store(duckdb: DuckDb, tmp_path: Path) -> None:
     """A folder of other things is not taken for a store, nor is one of another version."""
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(ConfigError, match=r"has no store\.json but notes\.txt: it is no store"):
+    with pytest.raises(ConfigError, match=r"has no store-<number>\.json but notes\.txt: it is no store"):
         HistoryStore(duckdb, str(tmp_path))
-    (tmp_path / "store.json").write_text('{"version": 1}')
-    with pytest.raises(ConfigError, match="version 1; 3 is known"):
+    (tmp_path / "store-00000001.json").write_text('{"version": 1}')
+    with pytest.raises(ConfigError, match="version 1; 4 is known"):
         HistoryStore(duckdb, str(tmp_path))
+
+
+def test_one_of_the_version_before(duckdb: DuckDb, tmp_path: Path) -> None:
+    """It is read, and the next change writes the new form."""
+    folder = tmp_path / "store"
+    HistoryStore(duckdb, str(folder)).add([str(write(tmp_path / "0", day(0)))])
+    index = folder / "store-00000001.json"
+    content = json.loads(index.read_text())
+    (folder / "store.json").write_text(json.dumps({"version": 3, "days": content["days"]}))
+    index.unlink()
+    store = HistoryStore(duckdb, str(folder))
+    assert store.days == ["2026-11-20"]
+    store.add([str(write(tmp_path / "1", day(1)))])
+    assert not (folder / "store.json").exists()
+    assert HistoryStore(duckdb, str(folder)).days == ["2026-11-20", "2026-11-21"]
 
 
 def test_two_at_once(duckdb: DuckDb, tmp_path: Path) -> None:
-    """Who was overtaken says so, and loses nothing of the other's."""
+    """Of the same day, too: nothing of either is lost."""
     folder = str(tmp_path / "store")
-    one, other = HistoryStore(duckdb, folder), HistoryStore(duckdb, folder)
-    one.add([str(write(tmp_path / "0", day(0)))])
-    with pytest.raises(ConfigError, match="another process added to the store meanwhile"):
-        other.add([str(write(tmp_path / "1", day(1)))])
-    assert HistoryStore(duckdb, folder).days == ["2026-11-20"]
+    first, second = HistoryStore(duckdb, folder), HistoryStore(duckdb, folder)
+    first.add([str(write(tmp_path / "0", day(0)))])
+    second.add([str(write(tmp_path / "1", day(1), Story().checkpoint(5 * HOUR, 1_000)))])
+    again = HistoryStore(duckdb, folder)
+    assert again.days == ["2026-11-20", "2026-11-21"]
+    (row,) = again.history().tables().checkpoint_sla
+    assert row["completed"] == 7
+
+
+def test_many_processes_at_once(tmp_path: Path) -> None:
+    """Each adds one day of a store, and a checkpoint to a day that all of them write."""
+    folder, number = tmp_path / "store", 4
+    code = (
+        "import sys; from spark_events.history.on_duckdb import DuckDb; "
+        "from spark_events.history.store import HistoryStore; "
+        "HistoryStore(DuckDb(), sys.argv[1]).add([sys.argv[2]])"
+    )
+    adders = []
+    for process in range(number):
+        shared = Story().checkpoint(10 * HOUR + process * MIN, 1_000, n=process)
+        events = write(tmp_path / str(process), day(process), shared)
+        adders.append(subprocess.Popen([sys.executable, "-c", code, str(folder), str(events)]))
+    assert [adder.wait(120) for adder in adders] == [0] * number
+    database = DuckDb()
+    (row,) = HistoryStore(database, str(folder)).history().tables().checkpoint_sla
+    database.close()
+    assert row["completed"] == 3 * number + number
+
+
+def test_what_is_replaced_stays_for_its_readers(
+    duckdb: DuckDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And goes some minutes later: the day alone, where other days of its folder are in use."""
+    folder = tmp_path / "store"
+    store = HistoryStore(duckdb, str(folder))
+    store.add([str(write(tmp_path / "0", day(0), day(1)))])
+    reader = HistoryStore(duckdb, str(folder)).history()
+    before = set(files(folder))
+    store.add([str(write(tmp_path / "1", Story().checkpoint(5 * HOUR, 1_000)))])
+    assert before < set(files(folder))
+    (row,) = reader.tables().checkpoint_sla
+    assert row["completed"] == 6
+    monkeypatch.setattr(store_index, "READERS_MS", -1)
+    store.add([str(write(tmp_path / "2", day(2)))])
+    left = {path for path in before if path in files(folder)}
+    assert {path for path in before if "date=2026-11-20" in path} == before - left
+    (row,) = HistoryStore(duckdb, str(folder)).history().tables().checkpoint_sla
+    assert row["completed"] == 10
+
+
+def test_days_are_dropped(duckdb: DuckDb, tmp_path: Path) -> None:
+    """The query ran before, and nobody says so in the days that are left."""
+    store = HistoryStore(duckdb, str(tmp_path / "store"))
+    store.add([str(write(tmp_path / "0", *(day(number) for number in range(5))))])
+    assert store.retain(2 * DAY) == ["2026-11-20", "2026-11-21", "2026-11-22"]
+    again = HistoryStore(duckdb, str(tmp_path / "store"))
+    assert again.days == ["2026-11-23", "2026-11-24"]
+    tables = again.history().tables()
+    (query,) = [row for row in tables.uptime if row["kind"] == "query"]
+    assert (query["status"], query["uptime_percent"]) == ("RUNNING", 100)
+    assert query["up_ms"] == DAY + 2 * HOUR + MIN
+    assert tables.checkpoint_sla[0]["completed"] == 6
+    assert again.retain(2 * DAY) == []
+    assert again.retain(DAY) == ["2026-11-23"]
+    (query,) = [row for row in again.history().tables().uptime if row["kind"] == "query"]
+    assert query["status"] == "RUNNING"

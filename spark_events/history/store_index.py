@@ -1,0 +1,139 @@
+"""The index of a store: which folder has which day. Several processes may write it at once."""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from spark_events.api import ConfigError
+from spark_events.history.database import Files
+
+VERSION = 4
+READERS_MS = 600_000
+"""How long what is replaced stays for those who read it, in ms."""
+_LEFTOVER_MS = 86_400_000
+_FOLDER = re.compile(r"part-(?:(\d+)-)?.+")
+_INDEX = re.compile(r"store-(\d{8})\.json")
+_OLD_INDEX, _OLD_VERSION = "store.json", 3
+_KEPT_INDEXES = 5
+PARTS = ("checkpoints", "others")
+"""The facts of a day lie in two folders; reports read single checkpoints seldom."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a store has.
+
+    Attributes:
+        days: by the day, as ``2026-11-21``: its ``folder``, and the ``sla`` that its sums were made with.
+        before: the folder with what is left of days that were dropped, and ``until``, the first day after
+            them; None if there are none.
+        replaced: a ``folder`` and the ``day`` in it that nobody needs any more, since ``at_ms``.
+    """
+
+    days: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    before: Mapping[str, str] | None = None
+    replaced: tuple[Mapping[str, Any], ...] = ()
+
+    def folders(self) -> set[str]:
+        """Return the folders in use, or lately."""
+        used = {str(entry["folder"]) for entry in (*self.days.values(), *self.replaced)}
+        return used | {self.before["folder"]} if self.before else used
+
+
+class StoreIndex:
+    """The newest of the files ``store-<number>.json`` in a folder.
+
+    A change is a new file with the next number, which only one process can create. That takes a file system
+    whose rename does not overwrite: this machine's, or HDFS. On an object store, only one process may add.
+
+    Attributes:
+        contents: as they were last read or written.
+
+    Raises:
+        ConfigError: the folder is not that of a store, or of a store of another version.
+    """
+
+    def __init__(self, files: Files, path: str) -> None:
+        self._files = files
+        self._path = path
+        self._number = 0
+        self.contents = Contents()
+        self.reload()
+
+    def reload(self) -> None:
+        """Read what others have written meanwhile."""
+        names = self._files.names()
+        numbers = [int(match[1]) for name in names if (match := _INDEX.fullmatch(name))]
+        self._number = max(numbers, default=0)
+        if numbers:
+            self.contents = self._read(f"store-{self._number:08}.json", VERSION)
+        elif _OLD_INDEX in names:
+            self.contents = self._read(_OLD_INDEX, _OLD_VERSION)
+        elif strange := [name for name in names if not _FOLDER.fullmatch(name) and name[0] not in "_."]:
+            raise ConfigError(f"{self._path}: has no store-<number>.json but {strange[0]}: it is no store")
+
+    def commit(self, contents: Contents) -> bool:
+        """Write the contents, unless another process has written others; return whether they are written.
+
+        What they replace is removed after some time: others may be reading it.
+        """
+        now_ms = time.time_ns() // 1_000_000
+        replaced = [*contents.replaced, *self._replaced_by(contents, now_ms)]
+        over = [each for each in replaced if each["at_ms"] + READERS_MS <= now_ms]
+        contents = replace(contents, replaced=tuple(each for each in replaced if each not in over))
+        written = {
+            "version": VERSION,
+            "days": contents.days,
+            "before": contents.before,
+            "replaced": contents.replaced,
+        }
+        name = f"store-{self._number + 1:08}.json"
+        if not self._files.create(name, orjson.dumps(written, option=orjson.OPT_INDENT_2)):
+            return False
+        self._number += 1
+        self.contents = contents
+        self._clean(over, now_ms)
+        return True
+
+    def _replaced_by(self, contents: Contents, now_ms: int) -> Iterable[Mapping[str, Any]]:
+        for day, entry in self.contents.days.items():
+            if contents.days.get(day, {}).get("folder") != entry["folder"]:
+                yield {"folder": entry["folder"], "day": day, "at_ms": now_ms}
+        before = self.contents.before
+        if before and (contents.before is None or contents.before["folder"] != before["folder"]):
+            yield {"folder": before["folder"], "day": "", "at_ms": now_ms}
+
+    def _clean(self, over: Iterable[Mapping[str, Any]], now_ms: int) -> None:
+        """Remove what is replaced for long, and what interrupted processes have left behind."""
+        used = self.contents.folders()
+        for each in over:
+            folder, day = each["folder"], each["day"]
+            if folder in used and day:
+                self._files.remove(f"{folder}/sums/date={day}")
+                for part in PARTS:
+                    self._files.remove(f"{folder}/facts/part={part}/date={day}")
+        removed = {each["folder"] for each in over} - used
+        for name in self._files.names():
+            match, index = _FOLDER.fullmatch(name), _INDEX.fullmatch(name)
+            left = match and name not in used and int(match[1] or 0) + _LEFTOVER_MS < now_ms
+            old = name == _OLD_INDEX or (index and int(index[1]) <= self._number - _KEPT_INDEXES)
+            if name in removed or left or old:
+                self._files.remove(name)
+
+    def _read(self, name: str, version: int) -> Contents:
+        content = orjson.loads(self._files.read(name))
+        if content.get("version") != version:
+            raise ConfigError(f"{self._path}/{name}: version {content.get('version')!r}; {version} is known")
+        return Contents(content["days"], content.get("before"), tuple(content.get("replaced") or ()))
+
+
+def new_folder() -> str:
+    """Return a name for a folder: when it was begun, in ms since the epoch, and something unique."""
+    return f"part-{time.time_ns() // 1_000_000}-{uuid.uuid4().hex}"
