@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from spark_events.history.dialect import sql_text
@@ -243,11 +245,13 @@ def _owed_since(days: Sequence[DaySums], transitions: Iterable[Transition]) -> d
             moments.append((sums.first_ms, _FIRST, index))
     owed_since_ms: dict[int, int] = {}
     before_ms: int | None = None
-    for time_ms, moment, index in sorted(moments):
-        if moment != _FIRST:
-            before_ms = time_ms if moment == _LAST else None
-        elif before_ms is not None:
-            owed_since_ms[index] = before_ms
+    for _, of_this_ms in groupby(sorted(moments), key=itemgetter(0)):
+        after_ms = before_ms
+        for time_ms, moment, index in of_this_ms:
+            if moment == _FIRST and before_ms is not None:
+                owed_since_ms[index] = before_ms
+            after_ms = None if moment == _STOP else time_ms
+        before_ms = after_ms
     return owed_since_ms
 
 

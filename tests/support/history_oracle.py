@@ -84,12 +84,14 @@ class Oracle:
             for event in sorted(events, key=lambda e: (time(e), owed(e))):
                 attributes = event["attributes"]
                 gap = owed(event)
+                # Two applications' first checkpoints in the same ms are both owed since the one before.
+                before = max((time(e) for e in events if time(e) < time(event)), default=None)
                 if (
-                    last
+                    before is not None
                     and attributes["app_id"] not in seen
-                    and not self._stopped(query, time(last), time(event))
+                    and not self._stopped(query, before, time(event))
                 ):
-                    gap = max(gap, time(event) - time(last))
+                    gap = max(gap, time(event) - before)
                 slow, late = attributes["durationMs"] > self.sla_ms, gap > self.sla_ms
                 sums["completed"] += 1
                 sums["late_by_duration"] += slow
