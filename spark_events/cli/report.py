@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spark_events.api import ConfigError
+from spark_events.api import ConfigError, ServerTls
 from spark_events.api.option_types import DURATION, SECRET
 from spark_events.cli.console import INTERRUPTED, err, out, plain, say
 from spark_events.cli.options import Conf, SlaOption
@@ -48,6 +48,10 @@ def report(
         str | None,
         typer.Option(help="Add the events to this folder, and report on everything in it."),
     ] = None,
+    retain: Annotated[
+        str | None,
+        typer.Option(help="With --store: drop days that ended longer before the last event than this: 400d."),
+    ] = None,
     now: Annotated[bool, typer.Option("--now", help="Assume the last known state until now.")] = False,
     earliest: Annotated[
         datetime, typer.Option(help="Leave out events before this day (UTC), because their clock was wrong.")
@@ -78,6 +82,16 @@ def report(
             "it as the password of the user 'token'."
         ),
     ] = None,
+    serve_certificate: Annotated[
+        Path | None, typer.Option(help="With --serve: PEM file of a certificate; the page is then at https.")
+    ] = None,
+    serve_key: Annotated[
+        Path | None, typer.Option(help="With --serve: PEM file of that certificate's key.")
+    ] = None,
+    serve_client_authorities: Annotated[
+        Path | None,
+        typer.Option(help="With --serve: PEM file of the authorities whose clients may connect, by TLS."),
+    ] = None,
     master: Annotated[
         str | None, typer.Option(help="Read with Spark, on this master, as for spark-submit.")
     ] = None,
@@ -91,6 +105,8 @@ def report(
 
     if not paths and store is None:
         raise ConfigError("report needs the PATHs of stored events, or --store with a folder that has some")
+    if retain is not None and store is None:
+        raise ConfigError("--retain drops days of a store: give its folder with --store")
     options = ReportOptions(
         paths=tuple(paths or ()),
         sla=parse_sla(sla or ()),
@@ -99,6 +115,7 @@ def report(
         json=json,
         parquet=parquet,
         store=store,
+        retain_ms=None if retain is None else _duration_ms("--retain", retain),
         until_now=now,
         times=_times(earliest, latest),
         engine=engine,
@@ -107,7 +124,8 @@ def report(
     if serve is None:
         run_report(options, told_of_spark=bool(master or conf))
     else:
-        serve_report(options, serve, _duration_ms("--serve-every", serve_every), serve_token)
+        tls = _tls(serve_certificate, serve_key, serve_client_authorities)
+        serve_report(options, serve, _duration_ms("--serve-every", serve_every), serve_token, tls)
 
 
 def run_report(options: ReportOptions, told_of_spark: bool = False) -> None:
@@ -146,8 +164,30 @@ def run_report(options: ReportOptions, told_of_spark: bool = False) -> None:
         say(f"tables written to {plain(options.parquet)}")
 
 
-def serve_report(options: ReportOptions, address: str, every_ms: int, token: str | None) -> None:
+def _tls(certificate: Path | None, key: Path | None, client_authorities: Path | None) -> ServerTls | None:
+    if certificate is None and key is None and client_authorities is None:
+        return None
+    if certificate is None or key is None:
+        missing = "--serve-certificate" if certificate is None else "--serve-key"
+        raise ConfigError(f"{missing}: missing; TLS needs a certificate and its key")
+    try:
+        return ServerTls(certificate, key, client_authorities)
+    except OSError as error:
+        names = ", ".join(str(path) for path in (certificate, key, client_authorities) if path)
+        raise ConfigError(f"{names}: cannot be used as PEM files of TLS: {error}") from error
+
+
+def serve_report(
+    options: ReportOptions, address: str, every_ms: int, token: str | None, tls: ServerTls | None = None
+) -> None:
     """Serve a report until Ctrl-C.
+
+    Args:
+        options: of the report.
+        address: to listen on, as ``[HOST:]PORT``.
+        every_ms: how often to look for new events, in ms.
+        token: where the token is that requests must have; None if they need none.
+        tls: None serves plain HTTP.
 
     Raises:
         ConfigError: an option cannot be used, a port is taken, or there is nothing to read.
@@ -167,7 +207,7 @@ def serve_report(options: ReportOptions, address: str, every_ms: int, token: str
         raise ConfigError(f"--serve {address}: expected [HOST:]PORT, with a port from 0 to {_LAST_PORT}")
     page = LivePage(options, every_ms / 1_000, lambda: state_of_files(options.paths))
     try:
-        server = ReportServer(host, int(port), page.html, SECRET.parse(token) if token else None)
+        server = ReportServer(host, int(port), page.html, SECRET.parse(token) if token else None, tls)
     except ValueError:
         raise ConfigError(f"--serve-token: cannot be used; expected {SECRET.allowed}") from None
     except OSError as error:
@@ -175,7 +215,8 @@ def serve_report(options: ReportOptions, address: str, every_ms: int, token: str
     with err.status("reading events"):
         page.html(View())
     shown = f"[{host}]" if ":" in host else host
-    say(f"the report is at http://{shown}:{server.port}/ (Ctrl-C ends it)")
+    scheme = "https" if tls else "http"
+    say(f"the report is at {scheme}://{shown}:{server.port}/ (Ctrl-C ends it)")
     try:
         server.serve_forever()
     except KeyboardInterrupt:

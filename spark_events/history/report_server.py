@@ -8,9 +8,10 @@ import socket
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from spark_events.api import Secret, SparkEventsError
+from spark_events.api import Secret, ServerTls, SparkEventsError
 from spark_events.api.option_types import DURATION
 from spark_events.history.live_page import View
 from spark_events.runtime.log_once import logger
@@ -29,6 +30,7 @@ class ReportServer(ThreadingHTTPServer):
         html: returns the page of a view.
         token: which requests must have as a Bearer token, or as the password of basic authentication; None
             lets everybody read who reaches the port.
+        tls: None serves plain HTTP.
 
     Raises:
         OSError: the port cannot be taken.
@@ -37,17 +39,34 @@ class ReportServer(ThreadingHTTPServer):
     daemon_threads = True
     allow_reuse_port = False
 
-    def __init__(self, address: str, port: int, html: Callable[[View], str], token: Secret | None) -> None:
+    def __init__(
+        self,
+        address: str,
+        port: int,
+        html: Callable[[View], str],
+        token: Secret | None,
+        tls: ServerTls | None = None,
+    ) -> None:
         if ":" in address:
             self.address_family = socket.AF_INET6
         super().__init__((address, port), _Handler)
         self.html = html
         self.token = token
+        self._tls = tls
 
     @property
     def port(self) -> int:
         """The port that was taken."""
         return int(self.server_address[1])
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Do the TLS handshake, if TLS is on, and answer; each connection has a thread."""
+        if self._tls is None:
+            super().finish_request(request, client_address)
+            return
+        request.settimeout(_CLIENT_TIMEOUT_S)
+        with self._tls.context.wrap_socket(request, server_side=True) as secured:
+            super().finish_request(secured, client_address)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Do not write to stderr: a client that left is not worth a word."""

@@ -39,6 +39,7 @@ class ReportOptions:
         html, json: files to write.
         parquet: the folder of the tables.
         store: the folder that keeps the facts.
+        retain_ms: how much time before the last event the store keeps, in ms; None for all.
         until_now: whether the last known statuses hold until now.
         times: the possible ones; from 2009 to a day from now by default.
         engine: where it is computed.
@@ -52,6 +53,7 @@ class ReportOptions:
     json: Path | None = None
     parquet: str | None = None
     store: str | None = None
+    retain_ms: int | None = None
     until_now: bool = False
     times: PossibleTimes | None = None
     engine: Engine = Engine.AUTO
@@ -150,4 +152,6 @@ def _read(database: Database, options: ReportOptions) -> tuple[History, list[Rea
         return history, [reading]
     store = HistoryStore(database, options.store, options.times)
     readings = [store.add(options.paths, options.sla)] if options.paths else []
+    if options.retain_ms is not None:
+        store.retain(options.retain_ms)
     return store.history(options.sla, options.span_ms, options.until_now), readings

@@ -6,6 +6,8 @@ import base64
 import os
 import re
 import signal
+import socket
+import ssl
 import subprocess
 import urllib.error
 import urllib.request
@@ -22,6 +24,7 @@ from spark_events.history.run import ReportOptions
 from tests.support.applications import cli
 from tests.support.browser import browser
 from tests.support.history_story import HOUR, Story, fleet, write
+from tests.support.pki import Pki
 from tests.support.warm_commands import run_command
 
 
@@ -42,7 +45,7 @@ class Served:
         )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        match = re.search(r"http://127\.0\.0\.1:\d+/", line)
+        match = re.search(r"https?://127\.0\.0\.1:\d+/", line)
         assert match, line + self.process.stdout.read()
         self.url = match.group()
 
@@ -112,6 +115,21 @@ def test_who_may_read(serve: Callable[..., Served]) -> None:
     assert "s3cret" not in page
 
 
+def test_over_tls(serve: Callable[..., Served], tmp_path: Path) -> None:
+    """Only who has a certificate of the authorities connects; one that does not hold up the others."""
+    pki = Pki(tmp_path)
+    files = ("--serve-certificate", pki.server, "--serve-key", pki.server_key)
+    served = serve(*map(str, files), "--serve-client-authorities", str(pki.authorities))
+    assert served.url.startswith("https://")
+    host, port = "127.0.0.1", int(served.url.rsplit(":", 1)[1].strip("/"))
+    trusting = ssl.create_default_context(cafile=str(pki.authorities))
+    with socket.create_connection((host, port)):  # says nothing
+        with pytest.raises(OSError):  # noqa: PT011 - of TLS, or of the connection that it closes
+            urllib.request.urlopen(served.url, timeout=60, context=trusting).read()
+        trusting.load_cert_chain(pki.client, pki.client_key)
+        assert b"<title>" in urllib.request.urlopen(served.url, timeout=60, context=trusting).read()
+
+
 def test_what_may_be_asked_for(serve: Callable[..., Served]) -> None:
     served = serve()
     assert served.get("?since=1h")[0] == 200
@@ -128,6 +146,11 @@ def test_what_may_be_asked_for(serve: Callable[..., Served]) -> None:
         (("--serve", "0", "--engine", "spark"), "--serve reads with DuckDB and writes no files"),
         (("--serve", "0", "--serve-token", "env:NOT_THERE"), "env:NAME of a variable that is set"),
         (("--serve", "203.0.113.1:0"), "--serve 203.0.113.1:0: "),
+        (("--serve", "0", "--serve-key", "key.pem"), "--serve-certificate: missing; TLS needs a certificate"),
+        (
+            ("--serve", "0", "--serve-certificate", "no.pem", "--serve-key", "key.pem"),
+            "no.pem, key.pem: cannot be used as PEM files of TLS: [Errno 2]",
+        ),
     ],
 )
 def test_wrong(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:

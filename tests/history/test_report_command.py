@@ -137,6 +137,12 @@ def test_store_alone(made: Run) -> None:
     ("arguments", "paths", "said"),
     [
         ((), (), "report needs the PATHs of stored events, or --store"),
+        (("--retain", "400d"), ("log",), "--retain drops days of a store: give its folder with --store"),
+        (
+            ("--retain", "long", "--store", "s"),
+            ("log",),
+            "--retain long: is not allowed; expected a duration",
+        ),
         ((), ("nowhere",), "nowhere: there are no stored events"),
         (("--sla", "soon"), ("log",), "--sla soon: is not allowed; expected a duration"),
         (("--sla", "orders=0s"), ("log",), "--sla orders=0s: an SLA is longer than 0 ms"),

@@ -12,7 +12,8 @@ from typing import Any
 
 from prometheus_client.exposition import choose_encoder
 
-from spark_events_prometheus.access import Authentication, ServerTls
+from spark_events.api import ServerTls
+from spark_events_prometheus.access import Authentication
 from spark_events_prometheus.exposition import CONTENT_TYPE, OPENMETRICS_CONTENT_TYPE
 
 _CLIENT_TIMEOUT_S = 10
