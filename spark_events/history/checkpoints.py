@@ -111,12 +111,6 @@ def day_sums(facts: str, sla: Sla, since_ms: int = 0) -> str:
     order = f"(time_ms - day * {DAY_MS}) * {_MOST_OWED_MS} + least(owed_ms, {_MOST_OWED_MS - 1})"
     first = f"CASE WHEN done THEN {order} END"
     return f"""
-        WITH checkpoints AS (
-            SELECT {day_of("time_ms")} AS day, app_name, query_name, coalesce(app_id, '') AS app_id,
-                time_ms >= {since_ms} AS counted, time_ms, duration_ms, status = 'COMPLETED' AS done,
-                -- If an event does not say how long a checkpoint was owed, take its duration.
-                coalesce(owed_ms, duration_ms) AS owed_ms, {_sla_sql(sla)} AS sla_ms
-            FROM {facts} WHERE fact = '{CHECKPOINT}')
         SELECT day, app_name, query_name, app_id,
             count(CASE WHEN done THEN 1 END) AS completed,
             count(CASE WHEN NOT done THEN 1 END) AS failed,
@@ -132,7 +126,12 @@ def day_sums(facts: str, sla: Sla, since_ms: int = 0) -> str:
             max(CASE WHEN done THEN time_ms END) AS last_ms,
             max(time_ms) AS heard_ms,
             counted
-        FROM checkpoints GROUP BY day, app_name, query_name, app_id, counted"""
+        FROM (SELECT {day_of("time_ms")} AS day, app_name, query_name, coalesce(app_id, '') AS app_id,
+                time_ms >= {since_ms} AS counted, time_ms, duration_ms, status = 'COMPLETED' AS done,
+                -- If an event does not say how long a checkpoint was owed, take its duration.
+                coalesce(owed_ms, duration_ms) AS owed_ms, {_sla_sql(sla)} AS sla_ms
+            FROM {facts} WHERE fact = '{CHECKPOINT}') AS checkpoints
+        GROUP BY day, app_name, query_name, app_id, counted"""
 
 
 def worst_checkpoints(facts: str, queries: Sequence[tuple[str, str]], since_ms: int, bin_ms: int) -> str:
