@@ -19,21 +19,21 @@ from pathlib import Path
 from bench.table import machine, write
 
 _QUERIES = 50
-_DAY_MS = 86_400_000
+DAY_MS = 86_400_000
 _BEGIN_MS = 1_790_812_800_000
-_SPAN_MS = 30 * _DAY_MS
+_SPAN_MS = 30 * DAY_MS
 _SLA_MS = 60_000
 _WAYS = {
     "local": "spark-events report",
     "spark": "spark-events report --engine spark",
     "duckdb": "DuckDB alone, the same sums",
 }
-_HEAD = (
+HEAD = (
     '{"eventName":"%s","eventId":"%032x","timeUnixNano":"%d000000","observedTimeUnixNano":"%d123456",'
     '"severityNumber":9,"severityText":"INFO","scope":"spark_events.listeners","body":"%s",'
     '"attributes":{"app_name":"%s","app_id":"app-%d",%s"job.kind":"%s"}}\n'
 )
-_CHECKPOINT = (
+CHECKPOINT = (
     '"query_name":"%s","query_id":"%s-id","run_id":"%s-%d","checkpointId":%d,"fullSize":104857600,'
     '"checkpointedSize":-1,"metadataSize":-1,"checkpointStatus":"COMPLETED","isUnaligned":"false",'
     '"checkpointType":"Checkpoint","durationMs":%d,"walCommitMs":12,"commitOffsetsMs":9,"sinceLastMs":%d,'
@@ -63,7 +63,7 @@ def _write_query(file: object, number: int, name: str, app: str, events: int) ->
         nonlocal count
         count += 1
         identity = (number << 64) + count
-        emit(_HEAD % (what, identity, ms, ms, body, app, number, attributes, kind))
+        emit(HEAD % (what, identity, ms, ms, body, app, number, attributes, kind))
 
     def status(ms: int, new: str) -> None:
         event("query", "JobStatusChangeEvent", ms, f"query {new}", _STATUS % (name, name, name, run, new))
@@ -79,7 +79,7 @@ def _write_query(file: object, number: int, name: str, app: str, events: int) ->
             job = _JOB % (name, name, name, run, batch, new)
             event("job", "JobStatusChangeEvent", ms - 50, f"job {batch} {new}", job)
         took = 500 + batch * 7919 % 70_000
-        checkpoint = _CHECKPOINT % (name, name, name, run, batch, took, step_ms, max(step_ms, took))
+        checkpoint = CHECKPOINT % (name, name, name, run, batch, took, step_ms, max(step_ms, took))
         event("query", "CheckpointEvent", ms, f"completed checkpoint {batch}", checkpoint)
         if batch % 199 == 0:
             status(ms + 1, "FAILED")

@@ -18,6 +18,7 @@ from spark_events.api import ConfigError, ServerTls
 from spark_events.api.option_types import DURATION, SECRET
 from spark_events.cli.console import INTERRUPTED, err, out, plain, say
 from spark_events.cli.options import Conf, SlaOption
+from spark_events.cli.reading_bar import reading_bar
 from spark_events.history.engine import Engine
 from spark_events.history.plausible import PossibleTimes
 from spark_events.history.sla import Sla
@@ -152,7 +153,7 @@ def run_report(options: ReportOptions, told_of_spark: bool = False) -> None:
                 database = opened.enter_context(open_database(options, chosen))
             if chosen is Engine.SPARK:
                 _leave_at_ctrl_c()
-            with err.status("reading events"):
+            with reading_bar(database.progress):
                 figures = make_report(database, options)
     except KeyboardInterrupt:
         err.print("interrupted")

@@ -46,6 +46,12 @@ class Database(Protocol):
     def files(self, folder: str) -> Files:
         """Return the access to the files in a folder."""
 
+    def progress(self) -> float | None:
+        """Return how much of the statement that runs is done, in percent; None if nobody knows.
+
+        It may be called on another thread than the statement.
+        """
+
     def close(self) -> None:
         """Release what it holds."""
 

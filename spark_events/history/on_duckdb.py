@@ -81,6 +81,8 @@ class DuckDb:
                 },
             )
             self._run("SET TimeZone = 'UTC'")
+            self._run("SET enable_progress_bar = true")  # else there is no progress to ask for
+            self._run("SET enable_progress_bar_print = false")
         except BaseException:
             shutil.rmtree(self._folder)
             raise
@@ -89,6 +91,11 @@ class DuckDb:
         """Close the database, and remove its folder."""
         self._connection.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def progress(self) -> float | None:
+        """Return how much of the running statement is done; see ``Database.progress``."""
+        percent = self._connection.query_progress()
+        return percent if percent >= 0 else None
 
     def read_facts(self, paths: Sequence[str], times: PossibleTimes) -> tuple[str, Reading]:
         """Read stored events; see ``Database.read_facts``."""

@@ -45,6 +45,13 @@ class Spark:
             frame.unpersist()
         self._made.clear()
 
+    def progress(self) -> float | None:
+        """Return how much of the tasks of the running stages is done; see ``Database.progress``."""
+        tracker = self._session.sparkContext.statusTracker()
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        tasks = sum(stage.numTasks for stage in stages if stage)
+        return 100 * sum(stage.numCompletedTasks for stage in stages if stage) / tasks if tasks else None
+
     def read_facts(self, paths: Sequence[str], times: PossibleTimes) -> tuple[str, Reading]:
         """Read stored events; see ``Database.read_facts``."""
         events = self._named("events", read_stored_events(self._session, paths))
