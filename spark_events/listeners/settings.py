@@ -140,6 +140,13 @@ class ListenerSettings:
         "Send `spark_events.task` to executors on which spark-events is not installed. Where it is, this "
         "would hide the rest of the package from tasks.",
     )
+    udf_metrics: bool = setting(
+        "spark.events.udf.metrics",
+        types.BOOL,
+        False,
+        "Measure each Python UDF [as `@task.measured` does](tasks.md#measured-functions). Executors need "
+        "spark-events, or `spark.events.task.ship`.",
+    )
     failed_task_reports: bool = setting(
         "spark.events.task.failures",
         types.BOOL,

@@ -14,6 +14,7 @@ from spark_events.task.report import MOST_SERIES, Key, current_report, name_of
 MOST_VALUES = 5_000
 _MOST_KEPT = 10_000
 _TIMED_ONE_IN = 100
+_MEASURED = "__spark_events_measured__"
 
 
 class TaskMetric:
@@ -151,12 +152,13 @@ metrics = Metrics()
 def measured(function: Callable[P, R]) -> Callable[P, R]:
     """Return a function that measures how often it is called, and how long every hundredth call takes.
 
-    The counter ``udf_calls`` and the histogram ``udf_processing_time`` (in s) have the function's name as the
-    label ``udf``. Put it below ``@udf``: Spark's own wrapper has to be the outer one. As in FLIP-485, most
-    calls are not timed, because that would cost more than many functions.
+    The counters ``udf_calls`` and ``udf_exceptions``, and the histogram ``udf_processing_time`` (in s), have
+    the function's name as the label ``udf``. Put it below ``@udf``: Spark's own wrapper has to be the outer
+    one. As in FLIP-485, most calls are not timed, because that would cost more than many functions.
     """
     name = getattr(function, "__name__", type(function).__name__)
     calls, times = metrics.counter("udf_calls", udf=name), metrics.histogram("udf_processing_time", udf=name)
+    exceptions = metrics.counter("udf_exceptions", udf=name)
     until_timed = 0
 
     @functools.wraps(function)
@@ -164,13 +166,22 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
         nonlocal until_timed
         calls.inc()
         until_timed -= 1
-        if until_timed > 0:
-            return function(*arguments, **named)
-        until_timed = _TIMED_ONE_IN
-        began = time.perf_counter()
+        began = 0.0
+        if until_timed <= 0:
+            until_timed, began = _TIMED_ONE_IN, time.perf_counter()
         try:
-            return function(*arguments, **named)
-        finally:
+            returned = function(*arguments, **named)
+        except Exception:
+            exceptions.inc()
+            raise
+        if began:
             times.update(time.perf_counter() - began)
+        return returned
 
+    setattr(wrapper, _MEASURED, True)
     return wrapper
+
+
+def is_measured(function: Callable[..., Any]) -> bool:
+    """Return whether a function is one that ``measured`` has returned."""
+    return bool(getattr(function, _MEASURED, False))

@@ -38,6 +38,11 @@ def in_udf(number):
     return number
 
 
+@udf("long")
+def plain_udf(number):
+    return number + 1 if number != 500 else None
+
+
 @pandas_udf("long")
 def in_pandas_udf(numbers):
     task.metrics.counter("rows", way="pandas_udf").inc(len(numbers))
@@ -114,7 +119,7 @@ def of_spans(rows):
 numbers = sc.parallelize(range(ROWS), PARTS)
 numbers.map(in_rdd).count()
 rows = spark.range(0, ROWS, 1, PARTS)
-rows.select(in_udf("id"), in_pandas_udf("id")).write.format("noop").mode("overwrite").save()
+rows.select(in_udf("id"), in_pandas_udf("id"), plain_udf("id")).write.format("noop").mode("overwrite").save()
 rows.mapInPandas(in_map, "id long").write.format("noop").mode("overwrite").save()
 rows.groupBy((rows.id % 3).alias("k")).applyInPandas(in_group, "id long").write.format("noop").mode(
     "overwrite"

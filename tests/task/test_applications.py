@@ -32,6 +32,7 @@ class Tasks:
             "spark.metrics.reporter.prom.port": str(port),
             "spark.metrics.reporter.prom.max.series": "5000",
             "spark.events.failure.locals": "true",
+            "spark.events.udf.metrics": "true",
             "spark.events.reporter.file.factory.class": "file_log",
             "spark.events.reporter.file.path": str(folder / "live"),
             "spark.traces.reporter.file.factory.class": "file_log",
@@ -153,6 +154,14 @@ def test_a_failed_task_has_a_span(tasks: Tasks) -> None:
     assert (inner["parentSpanId"], inner["status"]["code"]) == (failed["spanId"], "ERROR")
     (told,) = of_name(tasks.events, "AboutToFail")
     assert told["attributes"]["row"] == 999
+
+
+def test_each_udf_is_measured(tasks: Tasks) -> None:
+    """Without a word of theirs; one that PySpark calls for batches, by the batch."""
+    assert tasks.value("spark_task_udf_calls_total", udf="plain_udf", app_name="tasks") == ROWS
+    assert (tasks.value("spark_task_udf_processing_time_count", udf="plain_udf") or 0) >= 4
+    assert 4 <= (tasks.value("spark_task_udf_calls_total", udf="in_pandas_udf") or 0) < ROWS
+    assert tasks.value("spark_task_udf_exceptions_total", udf="plain_udf") is None
 
 
 def test_gauges_and_histograms_of_all_tasks(tasks: Tasks) -> None:

@@ -146,6 +146,10 @@ def test_a_measured_function(worker: Worker) -> None:
         assert (labels, counted) == ((("udf", "price"),), calls)
     assert 2 <= len(sent["udf_processing_time"][1]) <= 3
     assert price.__name__ == "price"
+    with pytest.raises(ValueError, match="could not convert"):
+        price("many")
+    sent = {name: (labels, value) for _, name, labels, value in worker.end_task()["metrics"]}
+    assert sent["udf_exceptions"][1] == sent["udf_calls"][1] == 1
 
 
 def test_what_is_wrong_is_said(worker: Worker) -> None:

@@ -17,6 +17,7 @@ from spark_events.sources.assembly import Assembly
 from spark_events.sources.driver.bridge import DriverBridge
 from spark_events.sources.driver.bridge_metrics import BridgeMetrics
 from spark_events.sources.driver.executor_sources import ExecutorSources, open_executor_sources
+from spark_events.sources.driver.measured_udfs import MeasuredUdfs
 from spark_events.sources.driver.process_exit import PROCESS_EXIT
 from spark_events.sources.driver.spark_status import SparkStatus, open_spark_status
 from spark_events.sources.driver.state import DriverState, Record, environment_of
@@ -67,6 +68,9 @@ class DriverSource:
         if settings.task_reports:
             link = self._listeners.task_link(self._driver.application_start())
             self._tasks = TaskReports(spark_context, registry, settings, link, assembly.conf)
+        self._udfs = MeasuredUdfs()
+        if settings.udf_metrics:
+            self._udfs.begin()
         # An ApplicationEnd that waits, for a limited time, for the plans of the last statements.
         self._held_end: Record | None = None
         self._release_at_s = 0.0
@@ -127,6 +131,7 @@ class DriverSource:
         finally:
             if self._sources is not None:
                 self._sources.close()
+            self._udfs.end()
             if self._tasks is not None:
                 self._tasks.close()
             self._registry.close(self._settings.close_timeout_ms)
