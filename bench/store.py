@@ -18,7 +18,7 @@ from pathlib import Path
 from bench.history import CHECKPOINT, DAY_MS, HEAD
 from bench.table import machine, write
 
-_BEGIN_MS = 1_790_812_800_000
+_BEGIN_MS = 1_767_225_600_000
 _EVENTS = 43_200
 _QUERIES = 50
 _COMPARED = 10

@@ -64,6 +64,8 @@ class HistoryStore:
         days = sorted(
             day for (day,) in self._database.rows(f"SELECT DISTINCT {day_of('time_ms')} FROM {new}")
         )
+        if not days:  # nothing that could be used
+            return reading
         touched_days = [iso_date(day) for day in days]
         sla = sla or Sla()
         for _ in range(_MOST_TRIES):

@@ -59,6 +59,15 @@ def test_added_twice_counts_once(duckdb: DuckDb, tmp_path: Path) -> None:
     assert row["completed"] == 3
 
 
+def test_nothing_that_can_be_used(duckdb: DuckDb, tmp_path: Path) -> None:
+    """Of a clock that is years ahead, say: the store stays as it is."""
+    store = HistoryStore(duckdb, str(tmp_path / "store"))
+    store.add([str(write(tmp_path / "0", day(0)))])
+    reading = store.add([str(write(tmp_path / "1", day(5_000)))])
+    assert reading.problems == {"time": 3}
+    assert store.days == ["2026-11-20"]
+
+
 def test_another_sla_and_a_window(duckdb: DuckDb, tmp_path: Path) -> None:
     """Sums of another SLA are made anew from the facts; a window may begin within a day."""
     store = HistoryStore(duckdb, str(tmp_path / "store"))
