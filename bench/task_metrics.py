@@ -46,7 +46,7 @@ def increment_ns() -> tuple[float, float]:
     """Return what ``inc()`` takes in a task, and ``+= 1`` on an attribute, in ns."""
     from spark_events import task
     from spark_events.task.driver_link import VARIABLE, DriverLink
-    from spark_events.task.report import Report, accumulators
+    from spark_events.task.report import TaskReport, accumulators
 
     class Context:
         def __getattr__(self, name: str) -> Any:
@@ -54,7 +54,7 @@ def increment_ns() -> tuple[float, float]:
 
     link = DriverLink(1)
     os.environ[VARIABLE] = link.text()
-    accumulators()[1] = Report(link, Context())
+    accumulators()[1] = TaskReport(link, Context())
     counter, plain = task.metrics.counter("rows"), _Attribute()
 
     def attribute() -> None:

@@ -97,13 +97,13 @@ class TaskReportListener:
         )
         group = self._context.scopes.task_run(stage, partition, int(record["attempt"]), of_query)
         # Two reports of one task attempt are of its two workers; a failed attempt has one, and may be any.
-        told = ("failed", str(record["task"]), str(failed["time_ns"])) if failed else (str(report),)
+        occasion = ("failed", str(record["task"]), str(failed["time_ns"])) if failed else (str(report),)
         for number, event in enumerate(record["events"]):
-            self._emit(event, (*told, str(number)), entity, group)
+            self._emit(event, (*occasion, str(number)), entity, group)
         if record["spans"] or failed:
             place = self._place_of_stage(stage, properties)
             if failed:
-                place = self._report_failed(failed, place, told, entity, group)
+                place = self._report_failed(failed, place, occasion, entity, group)
             self._report_spans(record["spans"], place, entity, group)
         for kind, number in record["dropped"].items():
             if kind in self._dropped:
@@ -174,12 +174,12 @@ class TaskReportListener:
         self,
         failed: Mapping[str, Any],
         place: Place,
-        told: tuple[str, ...],
+        occasion: tuple[str, ...],
         entity: Entity,
         group: MetricGroup,
     ) -> Place:
         """Report the span of a failed task, with what it raised and where, and return the span's place."""
-        own = self._context.traces.below(place, "Task", entity, *told)
+        own = self._context.traces.below(place, "Task", entity, *occasion)
         start_ms, end_ms = (int(failed[key]) // 1_000_000 for key in ("begun_ns", "time_ns"))
         code = None
         if "file" in failed:

@@ -11,7 +11,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from spark_events.task.driver_link import DriverLink, driver_link
-from spark_events.task.report import LONGEST_TEXT, Report, accumulators, name_of
+from spark_events.task.report import LONGEST_TEXT, TaskReport, accumulators, name_of
 
 MOST_BYTES = 1 << 20
 """The longest report that the driver reads."""
@@ -39,7 +39,7 @@ def report_failures() -> None:
         link = driver_link()
         report = accumulators().get(link.accumulator) if link else None
         # A worker that waits for a task, and is told to end, ends like this, too.
-        if error is not None and link is not None and isinstance(report, Report) and not report.delivered:
+        if error is not None and link is not None and isinstance(report, TaskReport) and not report.delivered:
             del accumulators()[link.accumulator]
             _send(link, report, error)
         leave(status)
@@ -47,7 +47,7 @@ def report_failures() -> None:
     sys.exit = send_and_leave  # type: ignore[assignment]
 
 
-def _send(link: DriverLink, report: Report, error: BaseException) -> None:
+def _send(link: DriverLink, report: TaskReport, error: BaseException) -> None:
     try:
         written = _written(report, error)
         with socket.create_connection((link.host, link.port), timeout=_WAIT_S) as connection:
@@ -57,7 +57,7 @@ def _send(link: DriverLink, report: Report, error: BaseException) -> None:
         sys.stderr.write(f"{said}\n")
 
 
-def _written(report: Report, error: BaseException) -> bytes:
+def _written(report: TaskReport, error: BaseException) -> bytes:
     """Return the report as JSON; without metrics and spans if it is longer than the driver reads."""
     now_ns = time.time_ns()
     values = report.values(open_spans=True)

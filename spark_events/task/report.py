@@ -29,7 +29,7 @@ class Measured(Protocol):
         """Return the value, and have none any more."""
 
 
-class Report:
+class TaskReport:
     """What one task has reported so far; it stands in PySpark's registry in the place of an accumulator.
 
     Attributes:
@@ -117,21 +117,21 @@ def accumulators() -> dict[int, Any]:
     return registry
 
 
-def current_report() -> Report | None:
+def current_report() -> TaskReport | None:
     """Return the report of the task that runs now; None outside a task, or if nothing is attached."""
     link = driver_link()
     if link is None:
         return None
     registry = accumulators()
     report = registry.get(link.accumulator)
-    if isinstance(report, Report):
+    if isinstance(report, TaskReport):
         return report
     from pyspark import TaskContext
 
     context = TaskContext.get()
     if context is None:
         return None
-    report = registry[link.accumulator] = Report(link, context)
+    report = registry[link.accumulator] = TaskReport(link, context)
     if link.port:
         from spark_events.task.failed_tasks import report_failures
 

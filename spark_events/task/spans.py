@@ -11,7 +11,7 @@ from typing import Any
 from spark_events.task.report import (
     LONGEST_TEXT,
     MOST_SPANS,
-    Report,
+    TaskReport,
     Value,
     attributes_of,
     current_report,
@@ -81,7 +81,7 @@ def traceparent() -> str | None:
     return place.traceparent if place else None
 
 
-def enter_trace(report: Report) -> Any:
+def enter_trace(report: TaskReport) -> Any:
     """Let OpenTelemetry begin new spans below the task's place, if the task uses OpenTelemetry.
 
     Returns:

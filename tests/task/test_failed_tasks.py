@@ -15,7 +15,7 @@ from spark_events import task
 from spark_events.sources.driver.failed_tasks import FailedTaskReceiver
 from spark_events.task import failed_tasks
 from spark_events.task.driver_link import VARIABLE, DriverLink
-from spark_events.task.report import Report
+from spark_events.task.report import TaskReport
 from tests.support.task_context import TaskContextOfOneTask
 from tests.support.waiting import free_port, wait_until
 
@@ -69,9 +69,9 @@ def test_a_connection_that_says_nothing(receiver: FailedTaskReceiver, received: 
     assert receiver.dropped == {"too_long": 1}
 
 
-def a_report(monkeypatch: pytest.MonkeyPatch, link: DriverLink) -> Report:
+def a_report(monkeypatch: pytest.MonkeyPatch, link: DriverLink) -> TaskReport:
     """Return a report that stands in PySpark's registry, as in a worker whose task runs."""
-    report = Report(link, TaskContextOfOneTask())
+    report = TaskReport(link, TaskContextOfOneTask())
     registry: dict[int, Any] = {link.accumulator: report}
     monkeypatch.setenv(VARIABLE, link.text())
     monkeypatch.setattr("spark_events.task.report.accumulators", lambda: registry)
