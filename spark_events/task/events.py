@@ -11,7 +11,7 @@ SEVERITIES = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 
 
 def event(name: str, body: str = "", severity: str = "INFO", **attributes: Any) -> None:
-    """TaskReport an event of this task.
+    """Report an event of this task.
 
     Args:
         name: such as ``RatesStale``.

@@ -43,7 +43,7 @@ class EventHandler(logging.Handler):
         super().__init__(level)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """TaskReport one record."""
+        """Report one record."""
         try:
             more: dict[str, Any] = {"logger": record.name, "code.file.path": record.pathname}
             more |= {"code.line.number": record.lineno, "code.function.name": record.funcName or ""}
