@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -67,6 +68,17 @@ def test_a_connection_that_says_nothing(receiver: FailedTaskReceiver, received: 
         send(receiver, b'right\n{"failed": {"n": 1}}')
         wait_until(lambda: received, "the report has arrived")
     assert receiver.dropped == {"too_long": 1}
+
+
+def test_when_it_is_closed_everything_is(receiver: FailedTaskReceiver) -> None:
+    """Also in the middle of a report: an application that has ended has left no thread and no socket."""
+    port = receiver.port
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(b'right\n{"fai')
+        receiver.close()
+        assert "spark-events-failed-tasks" not in [thread.name for thread in threading.enumerate()]
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port))
 
 
 def a_report(monkeypatch: pytest.MonkeyPatch, link: DriverLink) -> TaskReport:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import selectors
 import socket
 import threading
 import time
@@ -17,12 +18,12 @@ from spark_events.task.failed_tasks import MOST_BYTES
 CAUSES: Mapping[str, str] = {
     "other_sender": "they do not begin with the token of this application",
     "malformed": "they are not what a worker sends",
-    "too_long": "they are longer than 1 MiB, or did not end within 2 s",
+    "too_long": "they are longer than 1 MiB, or had not ended after 2 s or when the application did",
 }
 _BACKLOG = 256
 _LONGEST_TOKEN = 200
 _READ_WITHIN_S = 2.0
-_LOOK_EVERY_S = 0.5
+_CLOSE_WITHIN_S = 1.0
 _RECEIVED = 65_536
 
 
@@ -50,8 +51,8 @@ class FailedTaskReceiver:
         self._token = token.encode()
         self._take = take
         self._server = socket.create_server((host, port), backlog=_BACKLOG)
-        self._server.settimeout(_LOOK_EVERY_S)
-        self._closed = threading.Event()
+        self._server.setblocking(False)
+        self._closed, self._closing = socket.socketpair()
         self._thread = threading.Thread(target=self._run, name="spark-events-failed-tasks", daemon=True)
         self._thread.start()
 
@@ -61,16 +62,15 @@ class FailedTaskReceiver:
         return int(self._server.getsockname()[1])
 
     def close(self) -> None:
-        """Stop soon, without waiting for it: an application that ends does not wait either."""
-        self._closed.set()
+        """Stop, also in the middle of a report, and close the sockets."""
+        self._closing.close()
+        self._thread.join(_CLOSE_WITHIN_S)
 
     def _run(self) -> None:
         try:
-            while not self._closed.is_set():
+            while self._readable(self._server, None):
                 try:
                     connection, _ = self._server.accept()
-                except TimeoutError:
-                    continue
                 except OSError as error:
                     logger.debug("a worker's connection was gone: %r", error)
                     continue
@@ -80,9 +80,18 @@ class FailedTaskReceiver:
             logger.exception("reports of failed tasks are no longer received; everything else continues")
         finally:
             self._server.close()
+            self._closed.close()
+
+    def _readable(self, waited: socket.socket, within_s: float | None) -> bool:
+        """Return whether there is something to read within that time, and before the receiver is closed."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(waited, selectors.EVENT_READ)
+            selector.register(self._closed, selectors.EVENT_READ)
+            ready = [key.fileobj for key, _ in selector.select(within_s)]
+        return bool(ready) and self._closed not in ready
 
     def _receive(self, connection: socket.socket) -> None:
-        received = _all_of(connection)
+        received = self._all_of(connection)
         if received is None:
             self.dropped["too_long"] += 1
             return
@@ -99,19 +108,17 @@ class FailedTaskReceiver:
         else:
             self.dropped["malformed"] += 1
 
-
-def _all_of(connection: socket.socket) -> bytes | None:
-    """Return all that a connection sends; None if that is too much, or takes too long."""
-    chunks: list[bytes] = []
-    size, until_s = 0, time.monotonic() + _READ_WITHIN_S
-    while (left_s := until_s - time.monotonic()) > 0 and size <= MOST_BYTES + _LONGEST_TOKEN:
-        connection.settimeout(left_s)
-        try:
-            chunk = connection.recv(_RECEIVED)
-        except OSError:
-            return None
-        if not chunk:
-            return b"".join(chunks)
-        chunks.append(chunk)
-        size += len(chunk)
-    return None
+    def _all_of(self, connection: socket.socket) -> bytes | None:
+        """Return all that a connection sends; None if that is too much, or takes too long."""
+        chunks: list[bytes] = []
+        size, until_s = 0, time.monotonic() + _READ_WITHIN_S
+        while size <= MOST_BYTES + _LONGEST_TOKEN and self._readable(connection, until_s - time.monotonic()):
+            try:
+                chunk = connection.recv(_RECEIVED)
+            except OSError:
+                return None
+            if not chunk:
+                return b"".join(chunks)
+            chunks.append(chunk)
+            size += len(chunk)
+        return None
