@@ -78,7 +78,7 @@ class _Tools:
         self._sources = sources
 
     def report(self, since: str = "", app: str = "") -> dict[str, Any]:
-        """Uptime, checkpoints against the SLA, failures, executors that ended, performance issues, slow runs.
+        """Uptime, checkpoints against the SLA, failures, lost executors, issues, slow runs, tasks' counters.
 
         Args:
             since: only this much time before the last event, such as 12h or 7d; all of it by default.
@@ -87,7 +87,15 @@ class _Tools:
         report = self._report(since)
         tables = {
             name: _of(getattr(report, name), app)
-            for name in ("uptime", "checkpoint_sla", "failures", "executors", "issues", "slower_runs")
+            for name in (
+                "uptime",
+                "checkpoint_sla",
+                "failures",
+                "executors",
+                "issues",
+                "slower_runs",
+                "task_counters",
+            )
         }
         return {
             "since_ms": report.since_ms,

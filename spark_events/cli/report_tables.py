@@ -30,7 +30,7 @@ class _TableColumn(NamedTuple):
 
 
 def print_report(report: Report, out: Console) -> None:
-    """Print the uptime, the checkpoints against the SLA, the failures, the issues and the notes."""
+    """Print what a report has, except for its days and executors."""
     span = duration(report.until_ms - report.since_ms)
     say(
         f"[bold]{moment(report.since_ms)}[/] to [bold]{moment(report.until_ms)}[/] UTC ({span})",
@@ -41,6 +41,7 @@ def print_report(report: Report, out: Console) -> None:
     _print_table("Failures, the latest first", _FAILURES, _by_error(report.failures), out)
     _print_table("What made it slow, the dearest first", _ISSUES, report.issues, out)
     _print_table("Slower than usual, the latest first", _SLOWER_RUNS, report.slower_runs, out)
+    _print_table("Counted by tasks", _TASK_COUNTERS, report.task_counters, out)
     for note in report.notes:
         say(f"[yellow]note[/] {plain(note)}", out)
 
@@ -134,6 +135,13 @@ _SLOWER_RUNS = (
     _TableColumn("took", _duration("duration_ms")),
     _TableColumn("usual", _duration("usual_ms")),
     _TableColumn("what is new", lambda row: plain(row["changed"]), number=False),
+)
+_TASK_COUNTERS = (
+    _TableColumn("application / query", _name, number=False),
+    _TableColumn("counter", lambda row: plain(row["counter"]), number=False),
+    _TableColumn("labels", lambda row: plain(row["labels"]), number=False),
+    _TableColumn("count", _number("count")),
+    _TableColumn("last reported (UTC)", lambda row: moment(row["last_ms"]), wide=True),
 )
 _ISSUES = (
     _TableColumn("issue", lambda row: plain(row["issue"] or ""), number=False),

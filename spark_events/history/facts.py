@@ -12,7 +12,7 @@ from spark_events.history.plausible import DAY_MS, PossibleTimes
 from spark_events.listeners.executor_ends import EXPECTED
 
 STATUS, CHECKPOINT, FAILURE = "status", "checkpoint", "failure"
-EXECUTOR, OVERDUE, LOSS, ISSUE, SEEN = "executor", "overdue", "loss", "issue", "seen"
+EXECUTOR, OVERDUE, LOSS, ISSUE, COUNTER, SEEN = "executor", "overdue", "loss", "issue", "counter", "seen"
 """The kinds of facts.
 
 ``failure`` includes executors that were lost, ``executor`` is one that somebody wanted gone, ``seen`` says no
@@ -49,6 +49,8 @@ COLUMNS = {
     "advice": "STRING",
     "lost_ms": "BIGINT",
     "lost_bytes": "BIGINT",
+    "counter": "STRING",
+    "counted": "BIGINT",
 }
 """Of the facts, and their types. ``time_ms`` is since the epoch; ``full_size``, and of the heap, in bytes."""
 _OF_SEEN = ("fact", "time_ms", "app_name", "app_id", "attempt", "query_name")
@@ -56,12 +58,14 @@ _EXECUTOR_LOST = "ExecutorLostEvent"
 _IS_EXECUTOR = f"event_name = '{_EXECUTOR_LOST}'"
 _PERFORMANCE_ISSUE = "PerformanceIssueEvent"
 _IS_ISSUE = f"event_name = '{_PERFORMANCE_ISSUE}'"
+_TASK_COUNTER = "TaskCounterEvent"
 _FACT_OF_EVENT = {
     "JobStatusChangeEvent": STATUS,
     "CheckpointEvent": CHECKPOINT,
     "JobFailureEvent": FAILURE,
     _EXECUTOR_LOST: FAILURE,
     _PERFORMANCE_ISSUE: ISSUE,
+    _TASK_COUNTER: COUNTER,
     "CheckpointOverdueEvent": OVERDUE,
     "RecordsDroppedEvent": LOSS,
     "AllSubtasksStatusChangeEvent": SEEN,
@@ -80,6 +84,7 @@ _NUMBERS = {
     "heap_limit": ("memoryLimit.heap", 0, _MOST),
     "lost_ms": ("lostMs", 0, _MOST_MS),
     "lost_bytes": ("lostBytes", 0, _MOST),
+    "counted": ("count", 0, _MOST),
 }
 """The attribute of each number, and the least and the most that it may be, so that no sum is too large."""
 _TEXTS = {
@@ -95,11 +100,14 @@ _TEXTS = {
     "issue": "issue",
     "subject": "subject",
     "advice": "advice",
+    "counter": "counter",
 }
 _OF_EXECUTORS = ("executor_id", "host", "lifetime_ms", "heap_highest", "heap_limit")
 """The columns that executors have alone."""
 _OF_ISSUES = ("issue", "subject", "advice", "lost_ms", "lost_bytes")
 """The columns that performance issues have alone."""
+_OF_COUNTERS = ("counter", "counted")
+"""The columns that counters of tasks have alone."""
 _MESSAGE_CHARACTERS = 500
 PROBLEMS = {
     "unreadable": "lines that are no JSON, or not such as events are",
@@ -141,6 +149,8 @@ class Fact(NamedTuple):
     advice: str | None
     lost_ms: int | None
     lost_bytes: int | None
+    counter: str | None
+    counted: int | None
 
 
 @dataclass
@@ -200,6 +210,7 @@ def classified(events: str, dialect: Dialect, times: PossibleTimes) -> str:
                 CASE WHEN attributes['job.kind'] IN ('application', 'query')
                     THEN coalesce(attributes['newJobStatus'], attributes['checkpointStatus']) END AS status,
                 CASE WHEN event_name = 'JobFailureEvent' THEN {dialect.labels}
+                    WHEN event_name = '{_TASK_COUNTER}' THEN attributes['labels']
                     ELSE attributes['cause'] END AS labels,
                 {_fact()} AS fact,
                 coalesce(event_name NOT IN ({_list(_FACT_OF_EVENT)}), false) AS own
@@ -249,6 +260,8 @@ def _text(name: str, key: str) -> str:
     attribute = f"attributes['{key}']"
     if name in _OF_EXECUTORS:
         return f"CASE WHEN {_IS_EXECUTOR} THEN {attribute} END"
+    if name in _OF_COUNTERS:
+        return f"CASE WHEN event_name = '{_TASK_COUNTER}' THEN {attribute} END"
     return f"CASE WHEN {_IS_ISSUE} THEN {attribute} END" if name in _OF_ISSUES else attribute
 
 
@@ -273,10 +286,19 @@ def _error_class() -> str:
 
 
 def _message() -> str:
-    """Return the SQL of the message: of an executor, Spark's sentence and what its exit code means."""
+    """Return the SQL of the message, and of the place in the code that raised a failure.
+
+    Of an executor, it is Spark's sentence and what its exit code means.
+    """
     of_executor = "concat_ws('; ', attributes['reason.message'], attributes['exitMeaning'])"
+    said = f"substring(coalesce(attributes['exception.message'], ''), 1, {_MESSAGE_CHARACTERS - 200})"
+    place = (
+        "' (', attributes['code.file.path'], ':', coalesce(attributes['code.line.number'], ''), ', in ', "
+        "coalesce(attributes['code.function.name'], ''), ')'"
+    )
     return (
         f"CASE WHEN {_IS_EXECUTOR} THEN {of_executor} WHEN {_IS_ISSUE} THEN attributes['summary'] "
+        f"WHEN attributes['code.file.path'] IS NOT NULL THEN concat({said}, {place}) "
         "ELSE attributes['exception.message'] END"
     )
 

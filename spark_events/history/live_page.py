@@ -159,6 +159,7 @@ def filtered(report: Report, view: View) -> Report:
         executors=shown(report.executors),
         issues=shown(report.issues),
         slower_runs=shown(report.slower_runs),
+        task_counters=shown(report.task_counters),
         intervals=shown(report.intervals),
         durations=shown(report.durations),
     )

@@ -171,8 +171,11 @@ class DuckDb:
         files = [str(file) for path in paths for file in sorted(path.glob("*.parquet"))]
         if not files:
             return no_rows(columns)
+        options = "hive_partitioning = false, union_by_name = true"
         return (
-            f"(SELECT {', '.join(columns)} FROM read_parquet({_file_list(files)}, hive_partitioning = false))"
+            # What was written before a column existed has nulls in it.
+            f"(SELECT {', '.join(columns)} FROM (SELECT * FROM {no_rows(columns)} UNION ALL BY NAME "
+            f"SELECT * FROM read_parquet({_file_list(files)}, {options})))"
         )
 
     def to_parquet(self, sql: str, folder: str, partition_by: Sequence[str] = ()) -> None:

@@ -19,6 +19,7 @@ MOST_FAILURES = 10_000
 MOST_EXECUTORS = 10_000
 """How many executors that ended a report has, the last ones."""
 MOST_ISSUES = 10_000
+MOST_COUNTERS = 10_000
 _MOST_INTERVALS = 400
 _BINS = 240
 
@@ -36,6 +37,7 @@ class Report:
         executors: rows of this table, by their ends.
         issues: rows of this table, the dearest first.
         slower_runs: rows of this table, the latest first.
+        task_counters: rows of this table, by job and counter.
         intervals: rows of ``Tables.status_intervals`` of the ``MOST_SHOWN`` worst.
         durations: the worst checkpoint in each 240th of the time, of the ``MOST_SHOWN`` worst queries: with
             ``app_name``, ``query_name``, ``time_ms``, ``duration_ms``, ``gap_ms``.
@@ -55,6 +57,7 @@ class Report:
     executors: list[Row]
     issues: list[Row]
     slower_runs: list[Row]
+    task_counters: list[Row]
     intervals: list[Row]
     durations: list[Row]
     notes: list[str] = field(default_factory=list)
@@ -92,6 +95,7 @@ def collect(history: History, tables: Tables, readings: list[Reading]) -> Report
         executors=nlargest(MOST_EXECUTORS, tables.executors, key=lambda row: row["end_ms"])[::-1],
         slower_runs=sorted(tables.slower_runs, key=lambda row: row["start_ms"], reverse=True),
         issues=nlargest(MOST_ISSUES, tables.issues, key=cost_of),
+        task_counters=sorted(tables.task_counters, key=_name)[:MOST_COUNTERS],
         intervals=_longest_intervals(tables.status_intervals, uptime),
         durations=sorted(history.worst_checkpoints(drawn, _BINS), key=lambda row: row["time_ms"]),
         notes=[*notes_on(readings, history.losses()), *_notes_on_limits(history, tables, failures)],
@@ -140,6 +144,8 @@ def _notes_on_limits(history: History, tables: Tables, failures: list[Row]) -> l
         notes.append(f"of the executors that ended, there are the last {MOST_EXECUTORS:,} alone")
     if len(tables.issues) > MOST_ISSUES:
         notes.append(f"of the performance issues, there are the dearest {MOST_ISSUES:,} alone")
+    if len(tables.task_counters) > MOST_COUNTERS:
+        notes.append(f"of what tasks counted, there are the first {MOST_COUNTERS:,} counters alone")
     return notes
 
 

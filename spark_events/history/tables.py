@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from spark_events.history import checkpoints, executors, issues, slower_runs, uptime
+from spark_events.history import checkpoints, executors, issues, slower_runs, task_counters, uptime
 from spark_events.history.checkpoints import DaySums, by_day, sums_of_query
 from spark_events.history.facts import STATUS, Fact
 from spark_events.history.failures import COLUMNS as FAILURES
@@ -39,6 +39,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "executors": executors.COLUMNS,
     "issues": issues.COLUMNS,
     "slower_runs": slower_runs.COLUMNS,
+    "task_counters": task_counters.COLUMNS,
 }  # fmt: skip
 """The columns of each table in order, and their types."""
 
@@ -54,6 +55,7 @@ class Tables(NamedTuple):
         executors: see ``executors.ended_executors``.
         issues: see ``issues.issues``.
         slower_runs: see ``slower_runs.slower_runs``.
+        task_counters: see ``task_counters.task_counters``.
     """
 
     status_intervals: list[Row]
@@ -65,6 +67,7 @@ class Tables(NamedTuple):
     executors: list[Row]
     issues: list[Row]
     slower_runs: list[Row]
+    task_counters: list[Row]
 
 
 class Period(NamedTuple):
@@ -142,6 +145,7 @@ def _add(tables: Tables, application: Application, sla: Sla, period: Period) -> 
         (tables.executors, executors.ended_executors),
         (tables.issues, issues.issues),
         (tables.slower_runs, slower_runs.slower_runs),
+        (tables.task_counters, task_counters.task_counters),
     ):
         table.extend(rows_of(application.facts, period.since_ms, period.until_ms))
 

@@ -297,7 +297,9 @@ class IssueListener:
         reported = replace(
             issue,
             cause=f"{issue.cause} {stage_name}",
-            sentence=f"in {times} stages so far, most recently: {issue.sentence}",
+            sentence=issue.sentence
+            if times == 1
+            else f"in {times} stages so far, most recently: {issue.sentence}",
         )
         self._events.report(reported, subject, time_ms)
 

@@ -140,6 +140,13 @@ class ListenerSettings:
         "Send `spark_events.task` to executors on which spark-events is not installed. Where it is, this "
         "would hide the rest of the package from tasks.",
     )
+    task_counters_interval_ms: int = setting(
+        "spark.events.task.counters.interval",
+        types.DURATION,
+        600_000,
+        "How often what tasks have counted becomes a [TaskCounterEvent](events.md#taskcounterevent), besides "
+        "at the end of each query and of the application. With 0 there is none.",
+    )
     udf_metrics: bool = setting(
         "spark.events.udf.metrics",
         types.BOOL,

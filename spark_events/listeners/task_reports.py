@@ -9,6 +9,7 @@ from typing import Any
 from spark_events.api import CodePlace, Counter, Event, Failure, Gauge, Histogram, MetricGroup, Severity, Span
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
+from spark_events.listeners.task_counters import TaskCounters
 from spark_events.listeners.traces import Place
 from spark_events.runtime.log_once import logger
 
@@ -48,6 +49,9 @@ class TaskReportListener:
         context: what the listeners share.
         place_of_stage: returns the place below which a stage's tasks have their spans, by its id and by
             the local properties of its tasks.
+
+    Attributes:
+        counters: reports the counters as events, too.
     """
 
     def __init__(self, context: ListenerContext, place_of_stage: PlaceOfStage) -> None:
@@ -58,6 +62,7 @@ class TaskReportListener:
         self._jobs: dict[int, list[int]] = {}
         self._series: dict[_Key, Any] = {}
         self._event_names: set[str] = set()
+        self.counters = TaskCounters(context)
         group = context.scopes.task("")
         described = "What tasks reported beyond the limits, by kind."
         self._dropped = {
@@ -85,10 +90,14 @@ class TaskReportListener:
         if report is None and not failed:
             return
         properties = record["properties"]
-        of_query = self._context.queries_by_run.get(str(properties.get("spark.jobGroup.id")), {})
-        for kind, name, labels, value in record["metrics"]:
+        run_id = str(properties.get("spark.jobGroup.id"))
+        of_query = self._context.queries_by_run.get(run_id, {})
+        for kind, name, pairs, value in record["metrics"]:
             counted = f"{name}{OF_FAILED}" if failed else name
+            labels = tuple((label, text) for label, text in pairs)
             self._add_metric(kind, counted, labels, value, of_query.get("query_name", ""))
+            if kind == "counter":
+                self.counters.grow(counted, labels, int(value), run_id, of_query)
         entity = Entity(
             "task",
             f"{stage}.{partition}",
@@ -133,7 +142,7 @@ class TaskReportListener:
     def _add_metric(
         self, kind: str, name: str, labels: tuple[tuple[str, str], ...], value: Any, query_name: str
     ) -> None:
-        key = kind, name, tuple((label, text) for label, text in labels), query_name
+        key = kind, name, labels, query_name
         metric = self._series.get(key)
         if metric is None:
             if len(self._series) >= _MOST_SERIES:

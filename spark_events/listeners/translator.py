@@ -231,8 +231,10 @@ class SparkListeners:
         tasks = TaskReportListener(context, place_of_tasks)
         issues, tables = IssueListener(context, issue_events), TableTransactionListener(context)
         of_application = issues.application
-        self._tickers = (queries.tick, jobs.tick, stages.tick, executors.tick)
+        counters = tasks.counters
+        self._tickers = (queries.tick, jobs.tick, stages.tick, executors.tick, counters.tick)
         ends = (
+            counters.on_application_end,
             of_application.on_application_end,
             executors.on_application_end,
             queries.on_application_end,
@@ -249,8 +251,14 @@ class SparkListeners:
             spark_records.APPLICATION_END: ends,
             spark_records.APPLICATION_DEAD: [queries.on_application_dead, self._application.on_dead],
             spark_records.APPLICATION_ALIVE: [self._application.on_alive, queries.on_application_alive],
-            started: [*self._handlers[started], issues.on_query_started, of_application.on_query_started],
+            started: [
+                *self._handlers[started],
+                issues.on_query_started,
+                of_application.on_query_started,
+                counters.on_query_started,
+            ],
             terminated: [
+                counters.on_query_terminated,
                 issues.on_query_terminated,
                 of_application.on_query_terminated,
                 *self._handlers[terminated],

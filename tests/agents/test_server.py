@@ -67,6 +67,7 @@ def test_each_tool(folder: Path) -> None:
     assert recent["rows"] == {
         "uptime": 0, "checkpoint_sla": 0, "failures": 0, "executors": 0, "issues": 0,
         "slower_runs": 0,
+        "task_counters": 0,
     }  # fmt: skip
     assert failures == {"failures": [], "rows": 0}
     # Of the application that a log tells of, stored events say nothing more.

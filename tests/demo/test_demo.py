@@ -8,6 +8,7 @@ import signal
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,10 +26,19 @@ def assert_story(events: list[Event]) -> None:
     changes = of_name(events, "JobStatusChangeEvent", job__kind="query")
     story = [event["attributes"]["newJobStatus"] for event in changes]
     assert story == ["CREATED", "RUNNING", "FAILED", "RESTARTING", "RUNNING", "CANCELED"]
-    (failure,) = of_name(events, "JobFailureEvent")
+    (failure,) = of_name(events, "JobFailureEvent", job__kind="query")
     assert failure["attributes"]["exception.message"] == "order 4711 has no customer"
-    assert of_name(events, "CheckpointOverdueEvent", lastCheckpointId=2)
-    assert len(of_name(events, "CheckpointEvent", checkpointStatus="FAILED")) == 1
+    assert failure["attributes"]["code.function.name"] == "customer_of"
+    (failed,) = of_name(events, "CheckpointEvent", checkpointStatus="FAILED")
+    before = failed["attributes"]["checkpointId"] - 1
+    assert of_name(events, "CheckpointOverdueEvent", lastCheckpointId=before)
+    assert bad_orders(events) > 0
+
+
+def bad_orders(events: list[Event]) -> int:
+    """Return how many orders without an address the query's tasks have counted."""
+    counted = of_name(events, "TaskCounterEvent", counter="bad_orders", labels="reason=no_address")
+    return sum(event["attributes"]["count"] for event in counted)
 
 
 def test_demo(demo_run: DemoRun) -> None:
@@ -44,7 +54,8 @@ def test_demo(demo_run: DemoRun) -> None:
     assert re.search(r"spark-events-demo +FINISHED +100 % +0 +0 ", said)
     assert f"written to {kept / 'report.html'}" in said
     assert "order 4711 has no customer" in (kept / "report.html").read_text()
-    assert "order 4711 has no customer" in text.split("What happened")[1]
+    assert re.search(r"order 4711 has no customer \([^)]*jobs\.py:\d+,\s+in\s+customer_of\)", said)
+    assert re.search(rf" bad_orders +reason=no_address +{bad_orders(demo_run.events)} ", said)
 
 
 @pytest.mark.collector
@@ -88,6 +99,42 @@ def test_all_three_agree(collector: Collector, demo_run: DemoRun) -> None:
     assert {key: by_key.get(key) for key in in_file} == dict(in_file)
     completed = len(of_name(events, "CheckpointEvent", checkpointStatus="COMPLETED"))
     assert completed - 3 <= by_key["CheckpointEvent", "COMPLETED"] <= completed
+
+
+@pytest.mark.collector
+@pytest.mark.prometheus
+def test_what_its_tasks_report(collector: Collector, demo_run: DemoRun) -> None:
+    """Their counter is in Prometheus; the failed one has a span with the place that raised, in its query's trace."""
+    need("prometheus", "prometheus")
+    server, events = demo_run.server, demo_run.events
+    assert server is not None
+    counted = server.query(
+        f'last_over_time(spark_task_bad_orders_total{{query_name="{QUERY}",reason="no_address"}}[5m])',
+        demo_run.ended_s,
+    )
+    (value,) = counted.values()
+    assert 0 < value <= bad_orders(events)
+
+    app_id = events[0]["attributes"]["app_id"]
+
+    def failed_tasks() -> list[dict[str, Any]]:
+        spans = [span for span in collector.spans() if span["attributes"].get("app_id") == app_id]
+        return [span for span in spans if span["name"] == "Task"]
+
+    wait_until(failed_tasks, "the collector wrote the span")
+    (span,) = failed_tasks()
+    assert span["status"]["message"] == "order 4711 has no customer"
+    assert span["attributes"]["code.function.name"] == "customer_of"
+    assert span["attributes"]["query_name"] == QUERY
+    (raised,) = span["events"]
+    attributes = {pair["key"]: pair["value"]["stringValue"] for pair in raised["attributes"]}
+    assert attributes["exception.type"] == "spark_events.demo.jobs.PoisonedOrderError"
+    ended_early = [
+        other
+        for other in collector.spans()
+        if (other["traceId"], other["spanId"]) == (span["traceId"], span["parentSpanId"])
+    ]
+    assert [other["name"] for other in ended_early] == ["Checkpoint"]
 
 
 def status_of(event: Event) -> str:

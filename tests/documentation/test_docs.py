@@ -32,6 +32,7 @@ EVENTS = (
     "TableTransactionEvent",
     "ExecutorLostEvent",
     "PerformanceIssueEvent",
+    "TaskCounterEvent",
 )
 BUILT_IN = [(kind, name) for kind in KINDS for name in installed(kind.entry_points)]
 

@@ -328,6 +328,39 @@ def test_performance_issues(database: Database, tmp_path: Path) -> None:
     assert (third["issue"], third["query_name"], third["lost_bytes"]) == ("spill", "orders", 5 << 30)
 
 
+def test_what_tasks_counted(database: Database, tmp_path: Path) -> None:
+    """The sum of what was reported, by job, counter and labels."""
+    story = told()
+    bad = {"counter": "bad_orders", "labels": "reason=no_address, shop=berlin"}
+    story.event(HOUR, "TaskCounterEvent", job__kind="query", query_name="orders", count=5, **bad)
+    story.event(2 * HOUR, "TaskCounterEvent", job__kind="query", query_name="orders", count=7, **bad)
+    story.event(HOUR, "TaskCounterEvent", job__kind="application", count=1, counter="bad_orders")
+    history, reading = read_history(database, [str(write(tmp_path / "log", story))])
+    in_application, in_query = history.tables().task_counters
+
+    assert (reading.problems, reading.own) == ({}, 0)
+    assert in_query == {
+        "app_name": "shop",
+        "query_name": "orders",
+        "counter": "bad_orders",
+        "labels": "reason=no_address, shop=berlin",
+        "count": 12,
+        "last_ms": T0 + 2 * HOUR,
+    }
+    assert (in_application["query_name"], in_application["labels"], in_application["count"]) == ("", "", 1)
+
+
+def test_the_place_of_a_failure(database: Database, tmp_path: Path) -> None:
+    """Behind a message of whatever length."""
+    place = {"code.file.path": "/app/shop.py", "code.line.number": 7, "code.function.name": "price"}
+    failed = {"job__kind": "query", "query_name": "orders", "exception.message": "no " * 300, **place}
+    story = told().event(HOUR, "JobFailureEvent", **failed)
+    history, _ = read_history(database, [str(write(tmp_path / "log", story))])
+    (message,) = [row["message"] for row in history.tables().failures if row["message"].startswith("no no")]
+
+    assert message.endswith("no no  (/app/shop.py:7, in price)")
+
+
 def test_executors_that_were_lost_are_failures(database: Database, tmp_path: Path) -> None:
     """With the reason, and how full the heap was; those that somebody wanted gone are not."""
     attributes = {"job.kind": "executor", "executor_id": "3", "host": "node-7", "lifetimeMs": 5 * MIN}

@@ -86,6 +86,7 @@ def test_tables(made: Run) -> None:
         "executors",
         "issues",
         "slower_runs",
+        "task_counters",
     }
     rows = parquet.read_table(made.folder / "tables" / "uptime").to_pylist()
     assert {row["app_name"]: row["up_ms"] for row in rows if row["kind"] == "application"} == {

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyarrow import parquet
 
 from spark_events.api import ConfigError
 from spark_events.history import store_index
@@ -122,6 +123,21 @@ def test_one_of_the_version_before(duckdb: DuckDb, tmp_path: Path) -> None:
     store.add([str(write(tmp_path / "1", day(1)))])
     assert not (folder / "store.json").exists()
     assert HistoryStore(duckdb, str(folder)).days == ["2026-11-20", "2026-11-21"]
+
+
+def test_one_without_the_newest_columns(duckdb: DuckDb, tmp_path: Path) -> None:
+    """Columns that did not exist when a day was added are null in it."""
+    folder = tmp_path / "store"
+    HistoryStore(duckdb, str(folder)).add([str(write(tmp_path / "0", day(0)))])
+    for file in folder.rglob("facts/**/*.parquet"):
+        table = parquet.read_table(file, partitioning=None)
+        parquet.write_table(table.drop_columns(["counter", "counted"]), file)
+    counted = Story().event(DAY, "TaskCounterEvent", job__kind="application", counter="rows", count=5)
+    HistoryStore(duckdb, str(folder)).add([str(write(tmp_path / "1", counted))])
+
+    tables = HistoryStore(duckdb, str(folder)).history().tables()
+    assert [row["count"] for row in tables.task_counters] == [5]
+    assert [row["completed"] for row in tables.checkpoint_sla] == [3]
 
 
 def test_two_at_once(duckdb: DuckDb, tmp_path: Path) -> None:

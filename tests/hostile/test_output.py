@@ -114,6 +114,7 @@ def report_of(text: str, time_ms: int = T0) -> Report:
         **dict.fromkeys(("duration_ms", "usual_ms", "p95_ms", "compared"), 7),
         "start_ms": time_ms,
     }
+    task_counter = {**whose, "counter": text, "labels": text, "count": 7, "last_ms": time_ms}
     duration = {**whose, "time_ms": time_ms, "duration_ms": 5, "gap_ms": None}
     return Report(
         since_ms=time_ms,
@@ -128,6 +129,7 @@ def report_of(text: str, time_ms: int = T0) -> Report:
         executors=[executor],
         issues=[issue],
         slower_runs=[slower_run],
+        task_counters=[task_counter],
         intervals=[{**interval, "start_ms": time_ms, "end_ms": until_ms}],
         durations=[duration],
         notes=[text],
