@@ -34,8 +34,8 @@ def report(
     paths: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Stored events: files, folders or globs on any Hadoop file system, from a file log, "
-            "replay --on-spark or a collector's file exporter."
+            help="Stored events: files, folders or globs, on any file system of fsspec or Hadoop, of a "
+            "file log, replay --on-spark or a collector's file exporter."
         ),
     ] = None,
     sla: SlaOption = None,

@@ -39,7 +39,7 @@ def print_report(report: Report, out: Console) -> None:
     _print_table("Uptime, the worst first", _UPTIME, report.uptime, out)
     _print_table("Checkpoints against the SLA, the worst first", _SLA, report.checkpoint_sla, out)
     _print_table("Failures, the latest first", _FAILURES, _by_error(report.failures), out)
-    _print_table("What made it slow, the dearest first", _ISSUES, report.issues, out)
+    _print_table("What made it slow, the costliest first", _ISSUES, report.issues, out)
     _print_table("Slower than usual, the latest first", _SLOWER_RUNS, report.slower_runs, out)
     _print_table("Counted by tasks", _TASK_COUNTERS, report.task_counters, out)
     for note in report.notes:

@@ -50,7 +50,7 @@ def _print_issues(issues: list[FoundIssue], out: Console) -> None:
     if not issues:
         say("no performance issue found", out)
         return
-    say("\n[bold]What made it slow, the dearest first[/]", out)
+    say("\n[bold]What made it slow, the costliest first[/]", out)
     for issue in issues[:_MOST_ISSUES]:
         lost = cost(issue.lost_ms, issue.lost_bytes)
         colour = _COLOURS.get(issue.severity, "yellow")

@@ -62,7 +62,6 @@ def _start(spark: Any, checkpoint: Path, poisoned: bool) -> Any:
 
     bad_orders = task.metrics.counter("bad_orders", reason="no_address")
 
-    @udf("long", useArrow=False)
     def customer_of(order: int) -> int:
         if poisoned and order == _POISONED_ORDER:
             raise PoisonedOrderError(f"order {order} has no customer")
@@ -71,12 +70,14 @@ def _start(spark: Any, checkpoint: Path, poisoned: bool) -> Any:
             bad_orders.inc()
         return customer
 
+    customer = udf(customer_of, "long", useArrow=False)
+
     def sink(frame: Any, batch: int) -> None:
         frame.collect()
 
     rows = spark.readStream.format("rate").option("rowsPerSecond", 50).load()
     orders = rows.selectExpr(f"value + {_FIRST_ORDER} AS order")
-    counts = orders.select(customer_of("order").alias("customer")).groupBy("customer").count()
+    counts = orders.select(customer("order").alias("customer")).groupBy("customer").count()
     return (
         counts.writeStream.queryName(QUERY)
         .outputMode("update")

@@ -62,7 +62,7 @@ class Thresholds:
         "spark.events.issue.min.bytes",
         types.SIZE,
         1 << 30,
-        "Nor a spill to disk of fewer bytes, or unused memory of fewer bytes.",
+        "Nor a spill to disk, unused memory or small files of fewer bytes.",
     )
     skew_ratio: int = setting(
         "spark.events.issue.skew.ratio",

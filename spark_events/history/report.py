@@ -35,7 +35,7 @@ class Report:
         uptime, checkpoint_sla: rows of these ``Tables``, the worst first.
         uptime_per_day, checkpoint_sla_per_day, failures: rows of these ``Tables``, by day.
         executors: rows of this table, by their ends.
-        issues: rows of this table, the dearest first.
+        issues: rows of this table, the costliest first.
         slower_runs: rows of this table, the latest first.
         task_counters: rows of this table, by job and counter.
         intervals: rows of ``Tables.status_intervals`` of the ``MOST_SHOWN`` worst.
@@ -143,7 +143,7 @@ def _notes_on_limits(history: History, tables: Tables, failures: list[Row]) -> l
     if len(tables.executors) > MOST_EXECUTORS:
         notes.append(f"of the executors that ended, there are the last {MOST_EXECUTORS:,} alone")
     if len(tables.issues) > MOST_ISSUES:
-        notes.append(f"of the performance issues, there are the dearest {MOST_ISSUES:,} alone")
+        notes.append(f"of the performance issues, there are the costliest {MOST_ISSUES:,} alone")
     if len(tables.task_counters) > MOST_COUNTERS:
         notes.append(f"of what tasks counted, there are the first {MOST_COUNTERS:,} counters alone")
     return notes

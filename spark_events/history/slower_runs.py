@@ -126,7 +126,7 @@ def _if_slower(run: _Run, earlier: Sequence[_Run]) -> list[dict[str, Any]]:
 
 
 def _changed(run: _Run, earlier: Sequence[_Run]) -> list[str]:
-    """Return what was reported of a run and of none before it, the dearest first."""
+    """Return what was reported of a run and of none before it, the costliest first."""
     usual = {kind for each in earlier for kind in each.issues}
     new = [fact for kind, fact in run.issues.items() if kind not in usual]
     new.sort(key=lambda fact: (-(fact.lost_ms or 0), -(fact.lost_bytes or 0), fact.issue or ""))

@@ -19,7 +19,7 @@ from spark_events.listeners.spark_records import stage_attempt
 
 _LONGEST_NAME = 200
 _MOST_OF_ONE = 100
-"""How many issues one job may have, the dearest, and how many one run of a query."""
+"""How many issues one job may have, the costliest, and how many one run of a query."""
 _EXECUTION = "spark.sql.execution.id"
 
 

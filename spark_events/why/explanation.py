@@ -45,7 +45,7 @@ class Explanation:
         begun_ms, ended_ms: in ms since the epoch.
         ended: whether its end is known.
         parts: how long each part took, in ms; they add up to all of it. None if only its events are known.
-        issues: by what they cost, the dearest first.
+        issues: by what they cost, the costliest first.
         critical_path_ms: the least time with endless cores; None as above.
         estimates: with other numbers of cores.
         figures: what it read, wrote and was given; None as above.

@@ -302,7 +302,7 @@ def test_events_that_are_not_the_reports(duckdb: DuckDb, tmp_path: Path) -> None
 
 
 def test_performance_issues(database: Database, tmp_path: Path) -> None:
-    """What was slow, what it cost and what to do, the dearest first; they are nobody's own events."""
+    """What was slow, what it cost and what to do, the costliest first; they are nobody's own events."""
     story = told()
     for number, lost_ms in enumerate((40_000, 90_000)):
         about = {"issue": "skew", "subject": f"stage {number}.0", "summary": "task 3 reads", "advice": "salt"}
