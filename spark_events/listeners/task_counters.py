@@ -54,7 +54,7 @@ class TaskCounters:
         key = run_id if of_query else ""
         job = self._jobs.get(key)
         if job is None:
-            job = self._jobs[key] = self._job(key, of_query)
+            job = self._jobs[key] = _Job(*self.subject(key, of_query))
         job.growth[name, labels] = job.growth.get((name, labels), 0) + by
 
     def tick(self, now_ms: int) -> None:
@@ -81,14 +81,15 @@ class TaskCounters:
         for key in list(self._jobs):
             self._report(key, time_ms)
 
-    def _job(self, run_id: str, of_query: Mapping[str, str]) -> _Job:
+    def subject(self, run_id: str, of_query: Mapping[str, str]) -> tuple[Entity, MetricGroup]:
+        """Return a run of a query and its group, or the application and its group."""
         scopes, name = self._context.scopes, of_query.get("query_name", "")
         if name:
             entity = Entity("query", run_id, f"query {name!r}", name)
-            return _Job(entity, scopes.query_run(name, self._query_ids.get(run_id, ""), run_id))
+            return entity, scopes.query_run(name, self._query_ids.get(run_id, ""), run_id)
         application = self._context.emitter.application
         entity = Entity("application", "", f"application {application.name!r}")
-        return _Job(entity, scopes.application_run())
+        return entity, scopes.application_run()
 
     def _report(self, key: str, time_ms: int) -> None:
         job = self._jobs.pop(key, None)

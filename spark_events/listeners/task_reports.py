@@ -83,30 +83,30 @@ class TaskReportListener:
             self._counted.pop(stage, None)
 
     def on_report(self, record: dict[str, Any], time_ms: int) -> None:
-        """Handle the report of a task that has succeeded, or of one that has failed."""
+        """Handle the report of a task that has succeeded or failed, or of a ``foreachBatch`` function."""
         stage, partition = int(record["stage"]), int(record["partition"])
-        failed = record.get("failed")
-        report = None if failed else self._number_of(stage, partition, int(record["task"]))
-        if report is None and not failed:
-            return
+        failed, batch = record.get("failed"), record.get("batch")
         properties = record["properties"]
         run_id = str(properties.get("spark.jobGroup.id"))
         of_query = self._context.queries_by_run.get(run_id, {})
+        if batch is not None:
+            occasion: tuple[str, ...] = ("batch", str(batch))
+            entity, group = self.counters.subject(run_id, of_query)
+        else:
+            # Two reports of one task attempt are of its two workers; a failed one has one, and may be any.
+            report = None if failed else self._number_of(stage, partition, int(record["task"]))
+            if report is None and not failed:
+                return
+            occasion = ("failed", str(record["task"]), str(failed["time_ns"])) if failed else (str(report),)
+            title = f"task {partition} of stage {stage}"
+            entity = Entity("task", f"{stage}.{partition}", title, of_query.get("query_name", ""))
+            group = self._context.scopes.task_run(stage, partition, int(record["attempt"]), of_query)
         for kind, name, pairs, value in record["metrics"]:
-            counted = f"{name}{OF_FAILED}" if failed else name
+            counted = f"{name}{OF_FAILED}" if failed or record.get("raised") else name
             labels = tuple((label, text) for label, text in pairs)
             self._add_metric(kind, counted, labels, value, of_query.get("query_name", ""))
             if kind == "counter":
                 self.counters.grow(counted, labels, int(value), run_id, of_query)
-        entity = Entity(
-            "task",
-            f"{stage}.{partition}",
-            f"task {partition} of stage {stage}",
-            of_query.get("query_name", ""),
-        )
-        group = self._context.scopes.task_run(stage, partition, int(record["attempt"]), of_query)
-        # Two reports of one task attempt are of its two workers; a failed attempt has one, and may be any.
-        occasion = ("failed", str(record["task"]), str(failed["time_ns"])) if failed else (str(report),)
         for number, event in enumerate(record["events"]):
             self._emit(event, (*occasion, str(number)), entity, group)
         if record["spans"] or failed:

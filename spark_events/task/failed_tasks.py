@@ -60,10 +60,7 @@ def _send(link: DriverLink, report: TaskReport, error: BaseException) -> None:
 def _written(report: TaskReport, error: BaseException) -> bytes:
     """Return the report as JSON; without metrics and spans if it is longer than the driver reads."""
     now_ns = time.time_ns()
-    values = report.values(open_spans=True)
-    for span in values["spans"]:
-        if "end_ns" not in span:
-            span |= {"end_ns": now_ns, "error": (type(error).__name__, str(error)[:LONGEST_TEXT])}
+    values = report.values(failed_by=error)
     values["failed"] = {"time_ns": now_ns, "begun_ns": report.begun_ns, **_failure(error, report.link)}
     written = json.dumps(values).encode()
     if len(written) > MOST_BYTES:

@@ -42,15 +42,26 @@ class TaskMetric:
         """
         report = current_report()
         if report is None:
-            if VARIABLE in os.environ:
+            if _in_driver or VARIABLE in os.environ:
                 return False
-        elif self._key not in report.metrics:
+            self._now = first
+            return True
+        own = report.metrics.get(self._key)
+        if own is None:
             if len(report.metrics) >= MOST_SERIES:
                 report.drop("series")
                 return False
-            report.metrics[self._key] = self
-        self._now = first
-        return True
+            # Other threads of a driver have values of their own; so this metric itself never has one there.
+            own = report.metrics[self._key] = type(self)(self._key) if report.in_driver else self
+        own.begin_or_add(first)
+        return not report.in_driver
+
+    def begin_or_add(self, first: Any) -> None:
+        """Begin with a value, or add it to the one that there is."""
+        self._now = first if self._now is None else self._sum(self._now, first)
+
+    def _sum(self, now: Any, more: Any) -> Any:
+        raise NotImplementedError
 
     def take(self) -> Any:
         """Return the value, at the end of a task."""
@@ -77,6 +88,9 @@ class TaskCounter(TaskMetric):
         except TypeError:
             self._begin(amount)
 
+    def _sum(self, now: int, more: int) -> int:
+        return now + more
+
 
 class TaskGauge(TaskMetric):
     """A value that goes up and down: the lowest, the highest and the last of all tasks are reported."""
@@ -92,6 +106,9 @@ class TaskGauge(TaskMetric):
             lowest, highest, _ = self._now
             self._now = min(lowest, value), max(highest, value), value
 
+    def _sum(self, now: tuple[float, ...], more: tuple[float, ...]) -> tuple[float, ...]:
+        return min(now[0], more[0]), max(now[1], more[1]), more[2]
+
 
 class TaskHistogram(TaskMetric):
     """How values are distributed; of each task the first 5,000 count, and it is said how many were more."""
@@ -101,17 +118,25 @@ class TaskHistogram(TaskMetric):
 
     def update(self, value: float) -> None:
         """Add one value."""
-        if self._now is None and not self._begin([]):
-            return
-        if len(self._now) < MOST_VALUES:
+        if self._now is None:
+            self._begin([float(value)])
+        elif len(self._now) < MOST_VALUES:
             self._now.append(float(value))
         elif (report := current_report()) is not None:
             report.drop("values")
+
+    def _sum(self, now: list[float], more: list[float]) -> list[float]:
+        if len(now) < MOST_VALUES:
+            now += more
+        elif (report := current_report()) is not None:
+            report.drop("values")
+        return now
 
 
 P = ParamSpec("P")
 R = TypeVar("R")
 _made: dict[tuple[Any, ...], TaskMetric] = {}
+_in_driver = False
 M = TypeVar("M", bound=TaskMetric)
 
 
@@ -180,6 +205,17 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
 
     setattr(wrapper, _MEASURED, True)
     return wrapper
+
+
+def count_in_driver(in_driver: bool) -> None:
+    """Let metrics have values in ``foreachBatch`` functions of this process, or no longer.
+
+    Metrics that were used before have values that nobody reads, and forget them.
+    """
+    global _in_driver
+    _in_driver = in_driver
+    for metric in list(_made.values()):
+        metric.take()
 
 
 def is_measured(function: Callable[..., Any]) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 from spark_events.task.driver_link import DriverLink, driver_link
@@ -25,6 +27,9 @@ Value = bool | int | float | str
 class Measured(Protocol):
     """A metric that has a value in this task."""
 
+    def begin_or_add(self, first: Any) -> None:
+        """Begin with a value, or add it to the one that there is."""
+
     def take(self) -> Any:
         """Return the value, and have none any more."""
 
@@ -42,10 +47,12 @@ class TaskReport:
         begun_ns: when the task first reported something, in ns since the epoch.
         dropped: how much was too much, by kind.
         delivered: whether the task has succeeded; a worker keeps its report until another task begins.
+        in_driver: whether it is not of a task, but of a ``foreachBatch`` function, one of several threads.
     """
 
-    def __init__(self, link: DriverLink, context: Any) -> None:
+    def __init__(self, link: DriverLink, context: Any, in_driver: bool = False) -> None:
         self.link = link
+        self.in_driver = in_driver
         self.begun_ns = time.time_ns()
         self._stage = int(context.stageId())
         self._properties = {key: context.getLocalProperty(key) for key in _PROPERTIES}
@@ -67,19 +74,24 @@ class TaskReport:
     def _value(self) -> dict[str, Any]:
         """Read by PySpark at the end of a task that has succeeded, before the worker gets another."""
         self.delivered = True
-        return self.values(open_spans=False)
+        return self.values()
 
-    def values(self, open_spans: bool) -> dict[str, Any]:
+    def values(self, failed_by: BaseException | None = None) -> dict[str, Any]:
         """Return all of it in plain values, and take the metrics'.
 
         Args:
-            open_spans: whether to include spans that have not ended.
+            failed_by: why the task has failed, which ends its open spans; None leaves those out.
         """
+        now_ns = time.time_ns()
+        if failed_by is not None:
+            for span in self.spans:
+                if "end_ns" not in span:
+                    span |= {"end_ns": now_ns, "error": error_of(failed_by)}
         return {
             **self.ids,
             "metrics": [(*key, metric.take()) for key, metric in self.metrics.items()],
             "events": self.events,
-            "spans": [span for span in self.spans if open_spans or "end_ns" in span],
+            "spans": [span for span in self.spans if "end_ns" in span],
             "dropped": self.dropped,
         }
 
@@ -109,6 +121,10 @@ class TaskReport:
         return TracePlace(trace_id, span_id, is_sampled(trace_id, link.sampling_ratio))
 
 
+in_batch: ContextVar[Callable[[], TaskReport | None] | None] = ContextVar("in_batch", default=None)
+"""In the driver, returns the report of the ``foreachBatch`` function that runs in this thread."""
+
+
 def accumulators() -> dict[int, Any]:
     """Return PySpark's registry: it is empty when a task begins, and sent when the task has succeeded."""
     from pyspark.accumulators import _accumulatorRegistry
@@ -121,7 +137,8 @@ def current_report() -> TaskReport | None:
     """Return the report of the task that runs now; None outside a task, or if nothing is attached."""
     link = driver_link()
     if link is None:
-        return None
+        of_batch = in_batch.get()
+        return of_batch() if of_batch else None
     registry = accumulators()
     report = registry.get(link.accumulator)
     if isinstance(report, TaskReport):
@@ -141,6 +158,11 @@ def current_report() -> TaskReport | None:
 
         enter_trace(report)
     return report
+
+
+def error_of(error: BaseException) -> tuple[str, str]:
+    """Return what a span says of an error: its type and message."""
+    return type(error).__name__, str(error)[:LONGEST_TEXT]
 
 
 def attributes_of(given: dict[str, Any]) -> dict[str, Value]:

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from spark_events.task.report import (
-    LONGEST_TEXT,
     MOST_SPANS,
     TaskReport,
     Value,
     attributes_of,
     current_report,
+    error_of,
     name_of,
 )
 from spark_events.task.trace_ids import TracePlace, new_span_id
@@ -61,7 +61,7 @@ def span(name: str, **attributes: Any) -> Iterator[TaskSpan]:
     try:
         yield TaskSpan(values)
     except BaseException as error:
-        taken["error"] = (type(error).__name__, str(error)[:LONGEST_TEXT])
+        taken["error"] = error_of(error)
         raise
     finally:
         taken["end_ns"] = time.time_ns()

@@ -116,6 +116,22 @@ def of_spans(rows):
     return iter([])
 
 
+def to_shop(frame, batch):
+    """Runs in the driver: its first batch succeeds, its second fails."""
+    rows = frame.count()
+    task.metrics.counter("batches", shop="a").inc()
+    task.metrics.counter("batches", shop="a").inc()
+    task.metrics.gauge("batch_rows").set(rows)
+    task.metrics.histogram("rows_of_batch").update(rows)
+    with task.span("write", batch=batch) as span:
+        span.set_attribute("traceparent", task.traceparent())
+        around = trace.get_current_span().get_span_context()
+        span.set_attribute("around", f"{around.trace_id:032x} {around.span_id:016x}")
+        task.event("Writing", "a batch is written", batch=batch)
+        if batch == 1:
+            raise ValueError("the shop is closed")
+
+
 numbers = sc.parallelize(range(ROWS), PARTS)
 numbers.map(in_rdd).count()
 rows = spark.range(0, ROWS, 1, PARTS)
@@ -141,6 +157,16 @@ stream = spark.readStream.text(str(folder / "in")).select(
 )
 query = stream.writeStream.format("noop").queryName("orders").trigger(availableNow=True).start()
 query.awaitTermination()
+task.metrics.counter("batches", shop="a").inc()  # outside a batch it is nobody's
+(folder / "in" / "more.txt").write_text("4\n5\n")
+files = spark.readStream.option("maxFilesPerTrigger", 1).text(str(folder / "in"))
+try:
+    writer = files.writeStream.foreachBatch(to_shop).queryName("batches").trigger(availableNow=True)
+    writer.start().awaitTermination()
+except Exception as error:
+    assert "the shop is closed" in str(error)
+(folder / "in" / "more.txt").unlink()
+
 # Spark 3.5 cannot write a group's state with pandas 2.
 lines = spark.readStream.text(str(folder / "in")).select(lit(1).alias("k"), col("value"))
 if spark.version >= "4":

@@ -128,7 +128,10 @@ def test_what_is_tried_again_counts_once(tasks: Tasks) -> None:
     assert tasks.value("spark_task_retried_total", shop="a") == ROWS
     assert tasks.value("spark_task_retried_failed_attempts_total", shop="a") == ROWS / 4
     of_failed = set(re.findall(r"^spark_task_\w+_failed_attempts_total", tasks.metrics, re.MULTILINE))
-    assert of_failed == {"spark_task_retried_failed_attempts_total"}
+    assert of_failed == {
+        "spark_task_retried_failed_attempts_total",
+        "spark_task_batches_failed_attempts_total",
+    }
     assert "skipped a" not in tasks.run.err
 
 
@@ -174,6 +177,26 @@ def test_gauges_and_histograms_of_all_tasks(tasks: Tasks) -> None:
 def test_a_query_has_its_own(tasks: Tasks) -> None:
     assert tasks.value("spark_task_rows_total", query_name="orders", way="udf") == 3
     assert tasks.value("spark_task_rows_total", query_name="stateful") == 3
+
+
+def test_a_foreach_batch_function(tasks: Tasks) -> None:
+    """It runs in the driver, and reports as a task does: below its micro-batch; what fails counts apart."""
+    labels = {"query_name": "batches", "shop": "a"}
+    assert tasks.value("spark_task_batches_total", **labels) == 2
+    assert tasks.value("spark_task_batches_failed_attempts_total", **labels) == 2
+    assert tasks.value("spark_task_batches_total", shop="a", app_name="tasks") == 2
+    assert tasks.value("spark_task_batch_rows", query_name="batches") in (2, 3)
+    assert tasks.value("spark_task_rows_of_batch_count", query_name="batches") == 1
+    spans = {span["spanId"]: span for span in tasks.spans}
+    first, second = [span for span in spans.values() if span["name"] == "write"]
+    for number, (span, status) in enumerate(((first, "UNSET"), (second, "ERROR"))):
+        checkpoint = spans[span["parentSpanId"]]
+        assert (checkpoint["name"], span["status"]["code"]) == ("Checkpoint", status)
+        assert (checkpoint["attributes"]["checkpointId"], span["attributes"]["batch"]) == (number, number)
+        assert span["attributes"]["traceparent"] == f"00-{span['traceId']}-{span['spanId']}-01"
+        assert span["attributes"]["around"] == f"{span['traceId']} {span['spanId']}"
+    told = of_name(tasks.events, "Writing", query_name="batches", job__kind="query")
+    assert [event["attributes"]["batch"] for event in told] == [0, 1]
 
 
 def test_log_records_are_events(tasks: Tasks) -> None:

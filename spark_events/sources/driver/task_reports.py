@@ -1,4 +1,4 @@
-"""Receives what ``spark_events.task`` reports: by an accumulator, and of failed tasks by a connection."""
+"""Receives what ``spark_events.task`` reports: from tasks, failed ones included, and ``foreachBatch``."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from spark_events.runtime.redaction import read_patterns
 from spark_events.runtime.registry import Registry
 from spark_events.sources.driver import failed_tasks
 from spark_events.sources.driver.failed_tasks import FailedTaskReceiver
+from spark_events.sources.driver.foreach_batches import ForeachBatches
 from spark_events.task.driver_link import VARIABLE, DriverLink
 
 Record = dict[str, Any]
@@ -89,6 +90,8 @@ class TaskReports:
         if settings.failed_task_reports:
             link = self._listen(link, settings.failed_task_ports or range(1), conf)
         self._environment[VARIABLE] = link.text()
+        self._batches = ForeachBatches(link, self._take)
+        self._batches.begin()
 
     def records(self) -> list[Record]:
         """Return a record for each task that has reported since the last call."""
@@ -99,6 +102,7 @@ class TaskReports:
     def close(self) -> None:
         """Tell workers that are started from now on that nobody listens."""
         self._environment.pop(VARIABLE, None)
+        self._batches.end()
         if self._receiver is not None:
             self._receiver.close()
 
