@@ -1,0 +1,113 @@
+"""``foreachBatch`` functions of several queries, which run in threads of one driver with the same metrics."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from spark_events import task
+from spark_events.sources.driver.foreach_batches import ForeachBatches
+from spark_events.task.driver_link import DriverLink
+from spark_events.task.instruments import MOST_VALUES
+
+utils = pytest.importorskip("pyspark.sql.utils")
+LINK = DriverLink(5, ("app-1", ""), "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331", sampled=True)
+
+
+@pytest.fixture
+def reports(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
+    """PySpark's calls without PySpark's session."""
+
+    def call(function: Any, frame: Any, batch: int) -> None:
+        function.func(frame, batch)
+
+    monkeypatch.setattr(utils.ForeachBatchFunction, "call", call)
+    monkeypatch.setattr("spark_events.task.instruments._made", {})
+    reports: list[dict[str, Any]] = []
+    batches = ForeachBatches(LINK, reports.append)
+    batches.begin()
+    yield reports
+    batches.end()
+    assert utils.ForeachBatchFunction.call is call
+
+
+def function_of(run: str, function: Any) -> Any:
+    """Return what PySpark makes of a query's function."""
+    context = SimpleNamespace(getLocalProperty=lambda key: run if key == "spark.jobGroup.id" else None)
+    return utils.ForeachBatchFunction(SimpleNamespace(sparkContext=context), function)
+
+
+def test_each_thread_has_its_own_values(reports: list[dict[str, Any]]) -> None:
+    together = threading.Barrier(2)
+    rows = task.metrics.counter("rows")
+
+    def write(size: int, batch: int) -> None:
+        for _ in range(size):
+            together.wait()
+            rows.inc()
+            task.metrics.gauge("size").set(size)
+            task.metrics.histogram("sizes").update(size)
+            together.wait()
+
+    functions = [function_of(f"run-{number}", lambda _, batch: write(3, batch)) for number in range(2)]
+    threads = [threading.Thread(target=f.call, args=(None, n + 7)) for n, f in enumerate(functions)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {(report["properties"]["spark.jobGroup.id"], report["batch"]) for report in reports} == {
+        ("run-0", 7),
+        ("run-1", 8),
+    }
+    for report in reports:
+        assert report["metrics"] == [
+            ("counter", "rows", (), 3),
+            ("gauge", "size", (), (3, 3, 3)),
+            ("histogram", "sizes", (), [3.0, 3.0, 3.0]),
+        ]
+
+
+def test_outside_a_batch_nothing_is_kept(reports: list[dict[str, Any]]) -> None:
+    """Neither before one nor between two."""
+    rows = task.metrics.counter("rows")
+    write = function_of("run-1", lambda _, batch: rows.inc(batch))
+    for batch in (1, 2):
+        rows.inc(100)
+        write.call(None, batch)
+    assert [report["metrics"][0][-1] for report in reports] == [1, 2]
+    assert task.traceparent() is None
+
+
+def test_one_that_reports_nothing(reports: list[dict[str, Any]]) -> None:
+    function_of("run-1", lambda _, batch: None).call(None, 1)
+    assert reports == []
+
+
+def test_one_that_raises(reports: list[dict[str, Any]]) -> None:
+    """Spark sees the same exception; the span that was open ends with it."""
+
+    opened = task.span("write")
+
+    def write(_: Any, batch: int) -> None:
+        opened.__enter__()
+        raise KeyError("closed")
+
+    with pytest.raises(KeyError, match="closed"):
+        function_of("run-1", write).call(None, 1)
+    (report,) = reports
+    assert report["raised"]
+    assert report["spans"][0]["error"] == ("KeyError", "'closed'")
+
+
+def test_too_many_values(reports: list[dict[str, Any]]) -> None:
+    def write(_: Any, batch: int) -> None:
+        for value in range(MOST_VALUES + 3):
+            task.metrics.histogram("sizes").update(value)
+
+    function_of("run-1", write).call(None, 1)
+    assert len(reports[0]["metrics"][0][-1]) == MOST_VALUES
+    assert reports[0]["dropped"] == {"values": 3}
