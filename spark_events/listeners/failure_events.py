@@ -6,6 +6,7 @@ from spark_events.api import Counter, Event, Failure, FailureContext, Gauge, Met
 from spark_events.listeners.emitter import Emitter, Entity
 from spark_events.listeners.enrichers import Enrichers
 from spark_events.listeners.executor_ends import exit_code, lost_executor, reason_class
+from spark_events.listeners.failed_tasks import FailedTasks
 from spark_events.runtime.scope import ScopeGroup
 
 CLASS_SCOPE = "spark_events.listeners.JobFailure"
@@ -54,12 +55,18 @@ class FailureMetrics:
 
 
 class FailureEvents:
-    """Builds a JobFailureEvent out of a failure, and counts it."""
+    """Builds a JobFailureEvent out of a failure, and counts it.
+
+    Attributes:
+        metrics: the counts.
+        failed_tasks: what workers have sent of failed tasks, for the failures of their stages and jobs.
+    """
 
     def __init__(self, emitter: Emitter, enrichers: Enrichers) -> None:
         self._emitter = emitter
         self._enrichers = enrichers
         self.metrics = FailureMetrics(emitter.series)
+        self.failed_tasks = FailedTasks()
 
     def report(
         self,
@@ -101,6 +108,7 @@ class FailureEvents:
             event.set_attribute("code.file.path", failure.code.file_path)
             event.set_attribute("code.line.number", failure.code.line_number)
             event.set_attribute("code.function.name", failure.code.function_name)
+        event.set_attributes(self.failed_tasks.details(failure))
         lost = lost_executor(failure.message)
         if lost is not None:
             executor, sentence = lost

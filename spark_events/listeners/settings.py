@@ -24,6 +24,8 @@ ONE_SPAN, WITH_OPERATORS, PHASES_AND_JOBS, AND_STAGES = (
 )
 """Flink's levels of detail, each with all of the one before it."""
 DETAIL_LEVELS = (ONE_SPAN, WITH_OPERATORS, PHASES_AND_JOBS, AND_STAGES)
+STAGES, TASKS = "stage", "task"
+"""What has spans at most: stages, or also each task with Python code."""
 _SLA = types.at_least(1, types.DURATION)
 
 
@@ -188,6 +190,12 @@ class ListenerSettings:
         types.choice(*DETAIL_LEVELS),
         ONE_SPAN,
         "Detail of each checkpoint's trace: see [spans](spans.md).",
+    )
+    trace_detail: str = setting(
+        "spark.traces.detail",
+        types.choice(STAGES, TASKS),
+        STAGES,
+        "With `task`, [tasks with Python code](tasks.md#spans-of-all-tasks) have spans, too.",
     )
     trace_parent: TraceParent | None = setting(
         "spark.traces.parent",

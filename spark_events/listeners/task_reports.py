@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from spark_events.api import CodePlace, Counter, Event, Failure, Gauge, Histogram, MetricGroup, Severity, Span
+from spark_events.api import (
+    AttributeValue,
+    Counter,
+    Event,
+    Failure,
+    Gauge,
+    Histogram,
+    MetricGroup,
+    Severity,
+    Span,
+)
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
+from spark_events.listeners.failed_tasks import code_of, details_of
 from spark_events.listeners.task_counters import TaskCounters
 from spark_events.listeners.traces import Place
 from spark_events.runtime.log_once import logger
@@ -109,10 +120,17 @@ class TaskReportListener:
                 self.counters.grow(counted, labels, int(value), run_id, of_query)
         for number, event in enumerate(record["events"]):
             self._emit(event, (*occasion, str(number)), entity, group)
-        if record["spans"] or failed:
+        task_span = record.get("span")
+        if record["spans"] or failed or task_span:
             place = self._place_of_stage(stage, properties)
+            if task_span:
+                place = Place(place.trace_id, str(task_span[0]), place)
+            elif failed:
+                place = self._context.traces.below(place, "Task", entity, *occasion)
             if failed:
-                place = self._report_failed(failed, place, occasion, entity, group)
+                self._report_failed(failed, place, entity, group)
+            elif task_span:
+                self._report_task(task_span[1:], None, place, entity, group)
             self._report_spans(record["spans"], place, entity, group)
         for kind, number in record["dropped"].items():
             if kind in self._dropped:
@@ -180,26 +198,29 @@ class TaskReportListener:
         self._context.emitter.emit(builder, entity, group, time_ms, ("task", *number))
 
     def _report_failed(
+        self, failed: Mapping[str, Any], place: Place, entity: Entity, group: MetricGroup
+    ) -> None:
+        """Report the span of a failed task, with what it raised and where."""
+        self._context.failures.failed_tasks.put(failed)
+        failure = Failure(str(failed["message"]), str(failed["type"]), code=code_of(failed))
+        times_ns = failed["begun_ns"], failed["time_ns"]
+        self._report_task(times_ns, failure, place, entity, group, details_of(failed))
+
+    def _report_task(
         self,
-        failed: Mapping[str, Any],
+        times_ns: Sequence[int],
+        failure: Failure | None,
         place: Place,
-        occasion: tuple[str, ...],
         entity: Entity,
         group: MetricGroup,
-    ) -> Place:
-        """Report the span of a failed task, with what it raised and where, and return the span's place."""
-        own = self._context.traces.below(place, "Task", entity, *occasion)
-        start_ms, end_ms = (int(failed[key]) // 1_000_000 for key in ("begun_ns", "time_ns"))
-        code = None
-        if "file" in failed:
-            code = CodePlace(str(failed["file"]), int(failed["line"]), str(failed["function"]))
-        failure = Failure(str(failed["message"]), str(failed["type"]), code=code)
-        span = Span.builder(CLASS_SCOPE, "Task").set_times_ms(start_ms, max(start_ms, end_ms))
-        span.set_failure(failure, end_ms)
-        for name, value in (failed.get("locals") or {}).items():
-            span.set_attribute(f"local.{name}", str(value))
-        self._context.traces.report(span, own, entity, group)
-        return own
+        details: Mapping[str, AttributeValue] | None = None,
+    ) -> None:
+        start_ms, end_ms = (int(time_ns) // 1_000_000 for time_ns in times_ns)
+        end_ms = max(start_ms, end_ms)
+        span = Span.builder(CLASS_SCOPE, "Task").set_times_ms(start_ms, end_ms).set_failure(failure, end_ms)
+        for name, value in (details or {}).items():
+            span.set_attribute(name, value)
+        self._context.traces.report(span, place, entity, group)
 
     def _report_spans(
         self, spans: list[dict[str, Any]], place: Place, entity: Entity, group: MetricGroup

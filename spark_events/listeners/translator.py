@@ -23,7 +23,7 @@ from spark_events.listeners.query import QueryListener
 from spark_events.listeners.receiver_series import ReceiverListener
 from spark_events.listeners.regressions import RegressionListener
 from spark_events.listeners.scopes import Scopes
-from spark_events.listeners.settings import AND_STAGES, ListenerSettings
+from spark_events.listeners.settings import AND_STAGES, TASKS, ListenerSettings
 from spark_events.listeners.sql_execution import SqlExecutionListener
 from spark_events.listeners.stage import StageListener
 from spark_events.listeners.table_transaction import TableTransactionListener
@@ -107,6 +107,7 @@ class SparkListeners:
             application=(application.id, application.attempt_id),
             sampling_ratio=settings.sampling_ratio,
             stages_of_queries=settings.detailed(AND_STAGES),
+            task_spans=settings.trace_detail == TASKS,
             local_variables=settings.failure_locals,
         )
         if not self._registry.has_reporters(SPANS):

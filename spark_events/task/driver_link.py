@@ -20,6 +20,7 @@ class DriverLink:
         sampled: whether the application's trace is reported.
         sampling_ratio: the share of the traces of micro-batches that is reported.
         stages_of_queries: whether the stages of streaming queries have spans.
+        task_spans: whether tasks have spans, too.
         host, port: where the driver receives the reports of failed tasks; port 0 if it does not.
         token: with which those begin.
         local_variables: whether they have the variables of the function that raised.
@@ -33,6 +34,7 @@ class DriverLink:
     sampled: bool = False
     sampling_ratio: float = 1.0
     stages_of_queries: bool = False
+    task_spans: bool = False
     host: str = ""
     port: int = 0
     token: str = ""

@@ -75,6 +75,8 @@ def _failure(error: BaseException, link: DriverLink) -> dict[str, Any]:
         "type": name_of(of_type.__qualname__ if of_type.__module__ == "builtins" else _full_name(of_type)),
         "message": str(error)[:LONGEST_TEXT],
     }
+    if (call := getattr(error, "__spark_events_call__", None)) is not None:
+        failure["udf"], failure["call"] = call
     place = _innermost(error.__traceback__)
     if place is not None:
         frame, line = place

@@ -6,6 +6,7 @@ import functools
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 
 from spark_events.task.driver_link import VARIABLE
@@ -196,8 +197,10 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
             until_timed, began = _TIMED_ONE_IN, time.perf_counter()
         try:
             returned = function(*arguments, **named)
-        except Exception:
+        except Exception as error:
             exceptions.inc()
+            with suppress(AttributeError):  # a class of the user's may have slots
+                error.__spark_events_call__ = name, calls._now  # type: ignore[attr-defined]
             raise
         if began:
             times.update(time.perf_counter() - began)

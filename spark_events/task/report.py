@@ -9,11 +9,13 @@ from contextvars import ContextVar
 from typing import Any, Protocol
 
 from spark_events.task.driver_link import DriverLink, driver_link
-from spark_events.task.trace_ids import TracePlace, digest, is_sampled
+from spark_events.task.trace_ids import TracePlace, digest, is_sampled, new_span_id
 
 MOST_SERIES = 500
 MOST_EVENTS = 100
 MOST_SPANS = 200
+MOST_TASK_SPANS = 200
+"""How many partitions of a stage have spans, the first ones."""
 LONGEST_NAME = 200
 LONGEST_TEXT = 4_096
 _MOST_ATTRIBUTES = 50
@@ -44,6 +46,7 @@ class TaskReport:
         events: those of this task.
         spans: those of this task, open ones included.
         open: the ids of spans that are open, the innermost last.
+        span_id: of the task's own span; empty if it has none, or only if it fails.
         begun_ns: when the task first reported something, in ns since the epoch.
         dropped: how much was too much, by kind.
         delivered: whether the task has succeeded; a worker keeps its report until another task begins.
@@ -64,6 +67,8 @@ class TaskReport:
             "properties": self._properties,
         }
         self.delivered = False
+        first = self.ids["partition"] < MOST_TASK_SPANS
+        self.span_id = new_span_id() if link.task_spans and link.trace_id and first else ""
         self.metrics: dict[Key, Measured] = {}
         self.events: list[dict[str, Any]] = []
         self.spans: list[dict[str, Any]] = []
@@ -71,10 +76,11 @@ class TaskReport:
         self.dropped: dict[str, int] = {}
 
     @property
-    def _value(self) -> dict[str, Any]:
+    def _value(self) -> dict[str, Any] | None:
         """Read by PySpark at the end of a task that has succeeded, before the worker gets another."""
         self.delivered = True
-        return self.values()
+        used = self.span_id or self.metrics or self.events or self.spans or self.dropped
+        return self.values() if used else None
 
     def values(self, failed_by: BaseException | None = None) -> dict[str, Any]:
         """Return all of it in plain values, and take the metrics'.
@@ -93,6 +99,7 @@ class TaskReport:
             "events": self.events,
             "spans": [span for span in self.spans if "end_ns" in span],
             "dropped": self.dropped,
+            "span": (self.span_id, self.begun_ns, now_ns) if self.span_id else None,
         }
 
     def drop(self, kind: str) -> None:
@@ -100,7 +107,7 @@ class TaskReport:
         self.dropped[kind] = self.dropped.get(kind, 0) + 1
 
     def place(self) -> TracePlace | None:
-        """Return where in a trace the task is now: in its innermost span, or else in that of its stage.
+        """Return where in a trace the task is now: in its innermost span, its own, or that of its stage.
 
         A task is not told the attempt of its stage, so after a retry this is the span of the first.
         """
@@ -108,7 +115,8 @@ class TaskReport:
         if not link.trace_id:
             return None
         around = self._around()
-        return TracePlace(around.trace_id, self.open[-1], around.sampled) if self.open else around
+        span_id = self.open[-1] if self.open else self.span_id or around.span_id
+        return TracePlace(around.trace_id, span_id, around.sampled)
 
     def _around(self) -> TracePlace:
         link, batch = self.link, self._properties[_BATCH]

@@ -27,7 +27,7 @@ class ForeachBatches:
 
     def __init__(self, link: DriverLink, take: Callable[[Record], None]) -> None:
         # What the function does itself is below the micro-batch, whatever its stages are below.
-        self._link = replace(link, stages_of_queries=False)
+        self._link = replace(link, stages_of_queries=False, task_spans=False)
         self._take = take
         self._of_spark: Any = None
 

@@ -1,0 +1,53 @@
+"""Follows every Python task: set ``spark.python.daemon.module`` to ``spark_events.task.daemon``.
+
+PySpark's daemon forks a worker for each task. This one runs PySpark's, or the one that the environment
+variable ``SPARK_EVENTS_PYTHON_DAEMON`` names, and first sees to it that the report of a task begins with the
+task, rather than with the first call of ``spark_events.task`` in it.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from typing import Any
+
+VARIABLE = "SPARK_EVENTS_PYTHON_DAEMON"
+_OF_SPARK = "pyspark.daemon"
+
+
+class TaskRegistry(dict[int, Any]):
+    """PySpark's registry of accumulators, which it clears when it knows the task and before it runs it."""
+
+    def clear(self) -> None:
+        """Begin a task."""
+        super().clear()
+        try:
+            from spark_events.task.report import current_report
+
+            current_report()
+        except Exception as error:  # the task runs without it
+            sys.stderr.write(f"spark-events: WARNING: a task will not report from its beginning: {error!r}\n")
+
+
+def follow_tasks() -> None:
+    """Let the workers that are forked from this process begin a report with each task."""
+    from pyspark import accumulators
+
+    accumulators._accumulatorRegistry = TaskRegistry(accumulators._accumulatorRegistry)
+    try:
+        # Here rather than in each worker. A report then lets the user's spans begin below the task's.
+        import opentelemetry.context
+        import opentelemetry.trace  # noqa: F401
+    except ImportError:
+        pass
+
+
+def main() -> None:
+    """Run the daemon in the place of this module, with the same arguments."""
+    follow_tasks()
+    runpy.run_module(os.environ.get(VARIABLE) or _OF_SPARK, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()

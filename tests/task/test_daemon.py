@@ -1,0 +1,106 @@
+"""Every Python task is followed, also those whose code knows nothing of spark-events."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.applications import App
+from tests.support.file_log import file_events, of_name
+from tests.support.paths import APPS
+from tests.support.spark_cluster import running_spark_cluster
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
+DAEMON = {"spark.python.daemon.module": "spark_events.task.daemon"}
+
+
+class EveryTask:
+    """What is left of the application."""
+
+    def __init__(self, folder: Path, conf: dict[str, str]) -> None:
+        conf = {
+            "spark.events.reporter.file.factory.class": "file_log",
+            "spark.events.reporter.file.path": str(folder / "live"),
+            "spark.traces.reporter.file.factory.class": "file_log",
+            "spark.traces.reporter.file.path": str(folder / "live"),
+            "spark.traces.detail": "task",
+            "spark.events.failure.locals": "true",
+            "spark.events.udf.metrics": "true",
+            **conf,
+        }
+        run = App([sys.executable, str(APPS / "every_task.py"), str(folder)], conf, folder).end()
+        assert run.code == 0, run.err[-3000:]
+        self.places: list[list[tuple[int, str, str]]] = json.loads((folder / "places.json").read_text())
+        self.events = file_events(folder / "live")
+        self.spans: dict[str, dict[str, Any]] = {}
+        for path in (folder / "live").glob("*.spans.*.jsonl"):
+            self.spans |= {span["spanId"]: span for span in map(json.loads, path.read_text().splitlines())}
+
+    def tasks(self, error: bool = False) -> list[dict[str, Any]]:
+        """Return the spans of tasks, of those that failed or of the others."""
+        code = "ERROR" if error else "UNSET"
+        return [s for s in self.spans.values() if s["name"] == "Task" and s["status"]["code"] == code]
+
+
+@pytest.mark.parametrize("master", ["local[2]", pytest.param("standalone", marks=pytest.mark.thorough)])
+def test_every_python_task_has_a_span(master: str, tmp_path: Path) -> None:
+    """Below its stage; what its code's own instrumentation begins is below it, task after task."""
+    if master == "standalone":
+        with running_spark_cluster(("127.0.0.1",)) as cluster:
+            app = EveryTask(tmp_path, {"spark.master": cluster.master, **DAEMON})
+    else:
+        app = EveryTask(tmp_path, {"spark.master": master, **DAEMON})
+
+    seen = [span_id for job in app.places for _, _, span_id in job]
+    assert len(set(seen)) == 8
+    for partition, trace_id, span_id in (place for job in app.places for place in job):
+        own = app.spans[span_id]
+        assert (own["name"], own["traceId"]) == ("Task", trace_id)
+        assert own["attributes"]["partition"] == str(partition)
+        stage = app.spans[own["parentSpanId"]]
+        assert stage["name"] == "Stage"
+        assert int(stage["startTimeUnixNano"]) <= int(own["endTimeUnixNano"])
+    by_stage: dict[str, int] = {}
+    for span in app.tasks():
+        by_stage[span["parentSpanId"]] = by_stage.get(span["parentSpanId"], 0) + 1
+    # The fourth job has no Python; of the last one, some tasks may have succeeded before it failed.
+    assert sorted(by_stage.values())[-3:] == [4, 4, 200]
+
+
+def test_why_a_task_failed(tmp_path: Path) -> None:
+    """Its span, and the failures of its stage and its job, have the call of the UDF, and the variables."""
+    app = EveryTask(tmp_path, {"spark.master": "local[2]", **DAEMON})
+    (failed,) = app.tasks(error=True)
+    expected = {
+        "code.function.name": "inverse",
+        "local.number": "997",
+        "local.left": "0",
+        "udf.name": "inverse",
+        "udf.call": 248,  # the partition begins with 750
+    }
+    assert expected.items() <= failed["attributes"].items()
+    failures = of_name(app.events, "JobFailureEvent", job__kind="job")
+    assert len(failures) == 1
+    for event in failures:
+        assert expected.items() <= event["attributes"].items()
+
+
+def test_a_daemon_that_is_configured_already(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It runs, too."""
+    there = tmp_path / "there"
+    monkeypatch.setenv("SPARK_EVENTS_PYTHON_DAEMON", "tests.apps.other_daemon")
+    monkeypatch.setenv("OTHER_DAEMON", str(there))
+    app = EveryTask(tmp_path, {"spark.master": "local[2]", **DAEMON})
+    assert there.exists()
+    assert len(app.tasks()) >= 208
+
+
+def test_without_the_daemon(tmp_path: Path) -> None:
+    """Only tasks that have reported something have spans: here those of a measured UDF."""
+    app = EveryTask(tmp_path, {"spark.master": "local[2]"})
+    assert len(app.tasks(error=True)) == 1
+    assert {span["parentSpanId"] for span in app.tasks()} <= {app.tasks(error=True)[0]["parentSpanId"]}
