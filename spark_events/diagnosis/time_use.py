@@ -82,7 +82,7 @@ class TimeUse:
         )
         if stage.tasks is not None:
             first_ms = max(stage.tasks.first_ms, stage.submitted_ms)
-            last_ms = min(stage.tasks.last_ms, stage.ended_ms)
+            last_ms = max(first_ms, min(stage.tasks.last_ms, stage.ended_ms))
             self._changes += ((first_ms, _State.run, stage), (last_ms, _State.rest, stage))
 
     def fold(self, begun_ms: int, until_ms: int) -> None:

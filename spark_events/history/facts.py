@@ -117,6 +117,7 @@ PROBLEMS = {
     "no_job": "events that do not say whose they are",
     "status": "status changes to an unknown status",
     "duration": "checkpoints without a status or a duration",
+    "dropped_day": "events of days that the store has dropped",
 }
 """Why a record is not used."""
 

@@ -11,9 +11,11 @@ from urllib.parse import urlencode
 
 from spark_events.api import SparkEventsError
 from spark_events.history.engine import Engine
+from spark_events.history.facts import Reading
+from spark_events.history.local_files import LocalFiles
 from spark_events.history.page import environment, page
 from spark_events.history.report import Report, job_name
-from spark_events.history.run import ReportOptions, make_report, open_database
+from spark_events.history.run import ReportOptions, add_to_store, make_report, open_database
 from spark_events.history.tables import Row
 from spark_events.runtime.log_once import logger
 
@@ -45,10 +47,11 @@ class View(NamedTuple):
 
 @dataclass(slots=True)
 class _Made:
-    """A report of one span, and the state of the files that it was made from."""
+    """A report of one span, and the state of the files and of the store that it was made from."""
 
     report: Report
     files: object
+    stored: object
     looked_at: float
 
 
@@ -67,6 +70,7 @@ class LivePage:
         self._files = files
         self._lock = threading.Lock()
         self._made: dict[int | None, _Made] = {}
+        self._added: tuple[object, list[Reading]] = None, []
         self._took_s = 0.0
         self.problem = ""
 
@@ -116,8 +120,8 @@ class LivePage:
             return made.report
         try:
             files = self._files()
-            if made is None or made.files != files:
-                made = self._made[span_ms] = _Made(self._read(span_ms), files, now)
+            if made is None or (made.files, made.stored) != (files, self._stored()):
+                made = self._made[span_ms] = self._make(span_ms, files)
                 if len(self._made) > _MOST_VIEWS:
                     del self._made[next(iter(self._made))]
             made.looked_at, self.problem = now, ""
@@ -128,12 +132,21 @@ class LivePage:
             self.problem = str(error)
         return made.report
 
-    def _read(self, span_ms: int | None) -> Report:
+    def _make(self, span_ms: int | None, files: object) -> _Made:
         began = time.monotonic()
-        with open_database(self._options, Engine.LOCAL) as database:
-            report = make_report(database, replace(self._options, span_ms=span_ms or self._options.span_ms))
+        options = replace(self._options, span_ms=span_ms or self._options.span_ms)
+        with open_database(options, Engine.LOCAL) as database:
+            if options.store and self._added[0] != files:
+                self._added = files, add_to_store(database, options)
+            stored = self._stored()
+            report = make_report(database, options, self._added[1])
         self._took_s = time.monotonic() - began
-        return report
+        return _Made(report, files, stored, began)
+
+    def _stored(self) -> object:
+        """Return another value whenever something was added to the store, by whatever process."""
+        names = LocalFiles(self._options.store).names() if self._options.store else []
+        return [name for name in names if name.endswith(".json")]
 
 
 def filtered(report: Report, view: View) -> Report:

@@ -144,12 +144,28 @@ class LocalFiles:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            os.link(new, self._folder / name)
+            self._publish(new, self._folder / name)
         except FileExistsError:
             return False
         finally:
             new.unlink(missing_ok=True)
         return True
+
+    def _publish(self, new: Path, path: Path) -> None:
+        """Let a whole file appear under its name.
+
+        Raises:
+            FileExistsError: there is a file of this name.
+        """
+        try:
+            os.link(new, path)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without links, such as some that are mounted from the network
+            with path.open("xb") as file:
+                file.write(new.read_bytes())
+                file.flush()
+                os.fsync(file.fileno())
 
     def remove(self, name: str) -> None:
         """Remove a file, or a folder with all that is in it; it need not be there."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, datetime, timezone
 
 DAY_MS = 86_400_000
@@ -18,11 +18,16 @@ class PossibleTimes:
 
     Attributes:
         earliest_ms: the first of them; 2009 by default.
-        latest_ms: the last of them; in a day from now by default.
+        last_ms: the last of them; None for a day after whatever time it is.
     """
 
     earliest_ms: int = EARLIEST_MS
-    latest_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000 + DAY_MS)
+    last_ms: int | None = None
+
+    @property
+    def latest_ms(self) -> int:
+        """The last of them, as of now."""
+        return time.time_ns() // 1_000_000 + DAY_MS if self.last_ms is None else self.last_ms
 
     def has_day(self, day: str) -> bool:
         """Return whether a day, as ``2026-11-21``, has any of these times."""

@@ -104,6 +104,9 @@ class _Handler(BaseHTTPRequestHandler):
             html = self.server.html(view)
         except SparkEventsError as error:
             self._answer(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+        except Exception:
+            logger.exception("the page of %s cannot be made", view)
+            self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, "the page cannot be made; see the log")
         else:
             self._answer(HTTPStatus.OK, html, {"Content-Type": "text/html; charset=utf-8"})
 

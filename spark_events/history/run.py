@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -109,8 +109,29 @@ def open_database(options: ReportOptions, engine: Engine) -> Iterator[Database]:
         session.stop()
 
 
-def make_report(database: Database, options: ReportOptions) -> Report:
+def add_to_store(database: Database, options: ReportOptions) -> list[Reading]:
+    """Add the paths to the store, drop its days that are too old, and return how reading went.
+
+    Raises:
+        ConfigError: there is nothing at a path.
+    """
+    from spark_events.history.store import HistoryStore
+
+    assert options.store is not None
+    store = HistoryStore(database, options.store, options.times)
+    readings = [store.add(options.paths, options.sla)] if options.paths else []
+    if options.retain_ms is not None:
+        store.retain(options.retain_ms)
+    return readings
+
+
+def make_report(database: Database, options: ReportOptions, added: Sequence[Reading] | None = None) -> Report:
     """Return the report of stored events, and write the tables if ``options.parquet`` says so.
+
+    Args:
+        database: that reads them.
+        options: of the report.
+        added: how reading went, if the paths were just added to the store; None adds them.
 
     Raises:
         ConfigError: there is nothing at a path.
@@ -118,7 +139,7 @@ def make_report(database: Database, options: ReportOptions) -> Report:
     from spark_events.history.report import collect
     from spark_events.history.tables import COLUMNS
 
-    history, readings = _read(database, options)
+    history, readings = _read(database, options, added)
     tables = history.tables()
     if options.parquet:
         for name, rows in tables._asdict().items():
@@ -140,7 +161,9 @@ def write_files(report: Report, options: ReportOptions) -> list[Path]:
     return written
 
 
-def _read(database: Database, options: ReportOptions) -> tuple[History, list[Reading]]:
+def _read(
+    database: Database, options: ReportOptions, added: Sequence[Reading] | None
+) -> tuple[History, list[Reading]]:
     """Return the history of the paths, or of the store with the paths added, and how reading went."""
     from spark_events.history.history import read_history
     from spark_events.history.store import HistoryStore
@@ -150,8 +173,6 @@ def _read(database: Database, options: ReportOptions) -> tuple[History, list[Rea
             database, options.paths, options.sla, options.span_ms, options.until_now, options.times
         )
         return history, [reading]
+    readings = add_to_store(database, options) if added is None else list(added)
     store = HistoryStore(database, options.store, options.times)
-    readings = [store.add(options.paths, options.sla)] if options.paths else []
-    if options.retain_ms is not None:
-        store.retain(options.retain_ms)
     return store.history(options.sla, options.span_ms, options.until_now), readings

@@ -61,6 +61,7 @@ class HistoryStore:
             ConfigError: there is nothing at a path, or other processes add all the time.
         """
         new, reading = self._database.read_facts(paths, self._times)
+        new = self._without_dropped(new, reading)
         days = sorted(
             day for (day,) in self._database.rows(f"SELECT DISTINCT {day_of('time_ms')} FROM {new}")
         )
@@ -79,6 +80,20 @@ class HistoryStore:
                 return reading
         raise ConfigError(f"{self._path}: other processes add to it all the time; run it again later")
 
+    def _without_dropped(self, facts: str, reading: Reading) -> str:
+        """Return the facts of days that are not dropped, and count the others."""
+        before = self._index.contents.before
+        if before is None:
+            return facts
+        first_ms = day_number(before["until"]) * DAY_MS
+        ((late,),) = self._database.rows(
+            f"SELECT count(*) FROM {facts} WHERE time_ms < {first_ms} AND fact <> '{SEEN}'"
+        )
+        if late:
+            reading.problems["dropped_day"], reading.examples["dropped_day"] = int(late), self._path
+            reading.facts -= int(late)
+        return f"(SELECT {', '.join(COLUMNS)} FROM {facts} WHERE time_ms >= {first_ms})"
+
     def retain(self, span_ms: int) -> list[str]:
         """Drop the days that ended longer than ``span_ms`` before the last one, and return them.
 
@@ -89,7 +104,8 @@ class HistoryStore:
         """
         for _ in range(_MOST_TRIES):
             contents, days = self._index.contents, self.days
-            first = day_number(days[-1]) - -(-span_ms // DAY_MS) + 1 if days else 0
+            # The last event may have come as its day began.
+            first = day_number(days[-1]) - -(-span_ms // DAY_MS) if days else 0
             dropped = [day for day in days if day_number(day) < first]
             if not dropped:
                 return []

@@ -70,9 +70,8 @@ class StoreIndex:
     def reload(self) -> None:
         """Read what others have written meanwhile."""
         names = self._files.names()
-        numbers = [int(match[1]) for name in names if (match := _INDEX.fullmatch(name))]
-        self._number = max(numbers, default=0)
-        if numbers:
+        self._number = _newest(names)
+        if self._number:
             self.contents = self._read(f"store-{self._number:08}.json", VERSION)
         elif _OLD_INDEX in names:
             self.contents = self._read(_OLD_INDEX, _OLD_VERSION)
@@ -96,6 +95,12 @@ class StoreIndex:
         }
         name = f"store-{self._number + 1:08}.json"
         if not self._files.create(name, orjson.dumps(written, option=orjson.OPT_INDENT_2)):
+            return False
+        if any(
+            int(match[1]) > self._number + 1 for match in map(_INDEX.fullmatch, self._files.names()) if match
+        ):
+            # Others have written so many that the one of this number was removed already.
+            self._files.remove(name)
             return False
         self._number += 1
         self.contents = contents
@@ -132,6 +137,11 @@ class StoreIndex:
         if content.get("version") != version:
             raise ConfigError(f"{self._path}/{name}: version {content.get('version')!r}; {version} is known")
         return Contents(content["days"], content.get("before"), tuple(content.get("replaced") or ()))
+
+
+def _newest(names: Iterable[str]) -> int:
+    """Return the number of the newest index; 0 if there is none."""
+    return max((int(match[1]) for name in names if (match := _INDEX.fullmatch(name))), default=0)
 
 
 def new_folder() -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import lzma
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -39,7 +41,7 @@ def application_spans(files: Sequence[str]) -> Iterator[ApplicationSpan]:
                 for line in file:
                     if _MARK in line:
                         yield from _spans_of(line)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, EOFError, zlib.error, lzma.LZMAError) as error:
             raise ConfigError(f"{name}: cannot be read: {error}") from error
 
 
@@ -48,6 +50,8 @@ def _spans_of(line: bytes) -> Iterator[ApplicationSpan]:
         record = orjson.loads(line)
     except orjson.JSONDecodeError:
         return  # half a line, at the end of a file that is being written
+    if not isinstance(record, dict):
+        return
     for span in _otlp_spans(record) if "resourceSpans" in record else [record]:
         attributes = span.get(_ATTRIBUTES) or {}
         if any(key in attributes for key in KEYS.values()):
@@ -59,7 +63,7 @@ def _otlp_spans(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         for of_scope in of_resource.get("scopeSpans") or ():
             for span in of_scope.get("spans") or ():
                 pairs = span.get(_ATTRIBUTES) or ()
-                yield {**span, _ATTRIBUTES: {pair["key"]: _value(pair["value"]) for pair in pairs}}
+                yield {**span, _ATTRIBUTES: {pair["key"]: _value(pair.get("value") or {}) for pair in pairs}}
 
 
 def _value(value: Mapping[str, Any]) -> Any:

@@ -9,6 +9,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -20,10 +21,12 @@ import pytest
 from spark_events.api import ConfigError
 from spark_events.history.live_page import LivePage, View, filtered
 from spark_events.history.local_files import state_of_files
+from spark_events.history.on_duckdb import DuckDb
 from spark_events.history.run import ReportOptions
+from spark_events.history.store import HistoryStore
 from tests.support.applications import cli
 from tests.support.browser import browser
-from tests.support.history_story import HOUR, Story, fleet, write
+from tests.support.history_story import DAY, HOUR, T0, Story, fleet, write
 from tests.support.pki import Pki
 from tests.support.warm_commands import run_command
 
@@ -184,8 +187,10 @@ def test_events_that_can_no_longer_be_read(tmp_path: Path) -> None:
 def test_what_has_not_changed_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write(tmp_path / "log", *fleet())
     page, read = live_page(folder), []
-    original = LivePage._read
-    monkeypatch.setattr(LivePage, "_read", lambda self, span: read.append(span) or original(self, span))
+    original = LivePage._make
+    monkeypatch.setattr(
+        LivePage, "_make", lambda self, span, *of: read.append(span) or original(self, span, *of)
+    )
     for _ in range(3):
         page._took_s = 0.0
         page.html(View())
@@ -195,6 +200,40 @@ def test_what_has_not_changed_is_not_read_again(tmp_path: Path, monkeypatch: pyt
     page._took_s = 0.0
     page.html(View())
     assert read == [None, HOUR, None]
+
+
+def test_a_store_that_others_add_to(tmp_path: Path, duckdb: DuckDb) -> None:
+    """Without paths of its own; and what it adds itself, it adds once."""
+    folder = str(tmp_path / "store")
+    HistoryStore(duckdb, folder).add([str(write(tmp_path / "log", *fleet()))])
+    page = LivePage(ReportOptions((), store=folder), 0.0, list)
+    assert "PricesGone" not in page.html(View())
+    failed = Story().failure(29 * HOUR, error="PricesGone")
+    HistoryStore(duckdb, folder).add([str(write(tmp_path / "new", failed))])
+    page._took_s = 0.0
+    assert "PricesGone" in page.html(View())
+
+    added = write(tmp_path / "added", Story().failure(29 * HOUR + 5, error="RatesGone"))
+    page = LivePage(ReportOptions((str(added),), store=folder), 0.0, lambda: state_of_files([str(added)]))
+    before = len(list((tmp_path / "store").glob("store-*.json")))
+    for span_ms in (None, 2 * DAY, None):
+        page._took_s = 0.0
+        assert "RatesGone" in page.html(View(span_ms=span_ms))
+    assert len(list((tmp_path / "store").glob("store-*.json"))) == before + 1
+
+
+def test_a_page_that_is_open_for_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What happens on the third day is not in the future."""
+    now_ns = time.time_ns()
+    page = live_page(write(tmp_path / "log", *fleet()))
+    page.html(View())
+    later_ms = now_ns // 1_000_000 + 3 * DAY - T0
+    write(tmp_path / "log", Story().failure(later_ms, error="PricesGone"), name="more.jsonl")
+    page._took_s = 0.0
+    assert "PricesGone" not in page.html(View())
+    monkeypatch.setattr("spark_events.history.plausible.time.time_ns", lambda: now_ns + 3 * DAY * 1_000_000)
+    page._made.clear()
+    assert "PricesGone" in page.html(View())
 
 
 def test_a_view_has_its_rows_alone(tmp_path: Path) -> None:

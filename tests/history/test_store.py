@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pyarrow import parquet
 
 from spark_events.api import ConfigError
 from spark_events.history import store_index
+from spark_events.history.local_files import LocalFiles
 from spark_events.history.on_duckdb import DuckDb
 from spark_events.history.sla import Sla
 from spark_events.history.store import HistoryStore
@@ -197,7 +199,8 @@ def test_days_are_dropped(duckdb: DuckDb, tmp_path: Path) -> None:
     """The query ran before, and nobody says so in the days that are left."""
     store = HistoryStore(duckdb, str(tmp_path / "store"))
     store.add([str(write(tmp_path / "0", *(day(number) for number in range(5))))])
-    assert store.retain(2 * DAY) == ["2026-11-20", "2026-11-21", "2026-11-22"]
+    assert store.retain(3 * DAY) == ["2026-11-20"]
+    assert store.retain(DAY) == ["2026-11-21", "2026-11-22"]
     again = HistoryStore(duckdb, str(tmp_path / "store"))
     assert again.days == ["2026-11-23", "2026-11-24"]
     tables = again.history().tables()
@@ -205,7 +208,49 @@ def test_days_are_dropped(duckdb: DuckDb, tmp_path: Path) -> None:
     assert (query["status"], query["uptime_percent"]) == ("RUNNING", 100)
     assert query["up_ms"] == DAY + 2 * HOUR + MIN
     assert tables.checkpoint_sla[0]["completed"] == 6
-    assert again.retain(2 * DAY) == []
-    assert again.retain(DAY) == ["2026-11-23"]
+    assert again.retain(DAY) == []
+    assert again.retain(0) == ["2026-11-23"]
     (query,) = [row for row in again.history().tables().uptime if row["kind"] == "query"]
     assert query["status"] == "RUNNING"
+
+
+def test_late_events_of_a_dropped_day(duckdb: DuckDb, tmp_path: Path) -> None:
+    """They are left out, and counted: the checkpoint that is kept of that day must not count twice."""
+    story = [str(write(tmp_path / "0", *(day(number) for number in range(5))))]
+    store = HistoryStore(duckdb, str(tmp_path / "store"))
+    store.add(story)
+    store.retain(DAY)
+    before = store.history().tables()
+    reading = HistoryStore(duckdb, str(tmp_path / "store")).add(story)
+    again = HistoryStore(duckdb, str(tmp_path / "store"))
+
+    assert reading.problems == {"dropped_day": 11}
+    assert again.days == ["2026-11-23", "2026-11-24"]
+    assert again.history().tables() == before
+
+
+def test_one_that_is_overtaken_many_times(duckdb: DuckDb, tmp_path: Path) -> None:
+    """By so many that the index which it wants to write has come and gone."""
+    folder = str(tmp_path / "store")
+    HistoryStore(duckdb, folder).add([str(write(tmp_path / "0", day(0)))])
+    slow = HistoryStore(duckdb, folder)
+    for number in range(1, 8):
+        story = Story().checkpoint(number * HOUR + 7, 1_000)
+        HistoryStore(duckdb, folder).add([str(write(tmp_path / str(number), story))])
+    slow.add([str(write(tmp_path / "8", day(3)))])
+    (row,) = HistoryStore(duckdb, folder).history().tables().checkpoint_sla
+    assert HistoryStore(duckdb, folder).days == ["2026-11-20", "2026-11-23"]
+    assert row["completed"] == 3 + 7 + 3
+
+
+def test_where_there_are_no_links(duckdb: DuckDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on some file systems that are mounted from the network."""
+
+    def link(*names: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", link)
+    files = LocalFiles(str(tmp_path))
+    assert files.create("a", b"first")
+    assert not files.create("a", b"second")
+    assert (files.read("a"), files.names()) == (b"first", ["a"])
