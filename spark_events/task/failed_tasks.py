@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 import re
+import reprlib
 import socket
 import sys
 import time
+from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Any
 
 from spark_events.task.driver_link import DriverLink, driver_link
-from spark_events.task.report import LONGEST_TEXT, TaskReport, accumulators, name_of
+from spark_events.task.report import TaskReport, accumulators, name_of, text_of
 
 MOST_BYTES = 1 << 20
 """The longest report that the driver reads."""
 _WAIT_S = 1.0
 _MOST_LOCALS, _LONGEST_LOCAL, _MASK = 20, 200, "******"
+_SHORT = reprlib.Repr()
+"""Looks at the beginning of long values alone."""
+_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, _LONGEST_LOCAL, _LONGEST_LOCAL
 _OF_PYSPARK = re.compile(r"[/\\](?:pyspark|py4j)(?:[/\\]|[-.\w]*\.zip)|^<frozen")
 _INSTALLED = re.compile(r"[/\\]lib[/\\]python3|[/\\]site-packages[/\\]")
 _watching = False
@@ -35,16 +40,35 @@ def report_failures() -> None:
     leave = sys.exit
 
     def send_and_leave(status: Any = None) -> None:
-        error = sys.exc_info()[1]
-        link = driver_link()
-        report = accumulators().get(link.accumulator) if link else None
-        # A worker that waits for a task, and is told to end, ends like this, too.
-        if error is not None and link is not None and isinstance(report, TaskReport) and not report.delivered:
-            del accumulators()[link.accumulator]
-            _send(link, report, error)
+        # The user's own code may end so, too, and catch it.
+        if _OF_PYSPARK.search(sys._getframe(1).f_code.co_filename):
+            _send_failed(sys.exc_info()[1])
         leave(status)
 
     sys.exit = send_and_leave  # type: ignore[assignment]
+
+
+def _send_failed(error: BaseException | None) -> None:
+    link = driver_link()
+    report = accumulators().get(link.accumulator) if link else None
+    if link is None or not isinstance(report, TaskReport):
+        return
+    # A worker that waits for a task, and is told to end, ends like one that fails.
+    if error is not None and not report.delivered and not _cut_short(error):
+        del accumulators()[link.accumulator]
+        _send(link, report, error)
+
+
+def _cut_short(error: BaseException) -> bool:
+    """Return whether Spark needs no more of a task, as after a LIMIT: PySpark then cannot write on."""
+    frames = _files(error.__traceback__)
+    return isinstance(error, ConnectionError | EOFError) and all(map(_OF_PYSPARK.search, frames))
+
+
+def _files(traceback: TracebackType | None) -> Iterator[str]:
+    while traceback is not None:
+        yield traceback.tb_frame.f_code.co_filename
+        traceback = traceback.tb_next
 
 
 def _send(link: DriverLink, report: TaskReport, error: BaseException) -> None:
@@ -58,14 +82,17 @@ def _send(link: DriverLink, report: TaskReport, error: BaseException) -> None:
 
 
 def _written(report: TaskReport, error: BaseException) -> bytes:
-    """Return the report as JSON; without metrics and spans if it is longer than the driver reads."""
+    """Return the report as JSON; if it is longer than the driver reads, without metrics, spans or events."""
     now_ns = time.time_ns()
     values = report.values(failed_by=error)
     values["failed"] = {"time_ns": now_ns, "begun_ns": report.begun_ns, **_failure(error, report.link)}
     written = json.dumps(values).encode()
-    if len(written) > MOST_BYTES:
-        dropped = {"series": len(values["metrics"]), "spans": len(values["spans"])}
-        written = json.dumps({**values, "metrics": [], "spans": [], "dropped": dropped}).encode()
+    for what, kind in (("metrics", "series"), ("spans", "spans"), ("events", "events")):
+        if len(written) <= MOST_BYTES:
+            break
+        report.dropped[kind] = report.dropped.get(kind, 0) + len(values[what])
+        values[what] = []
+        written = json.dumps(values).encode()
     return written
 
 
@@ -73,7 +100,7 @@ def _failure(error: BaseException, link: DriverLink) -> dict[str, Any]:
     of_type = type(error)
     failure: dict[str, Any] = {
         "type": name_of(of_type.__qualname__ if of_type.__module__ == "builtins" else _full_name(of_type)),
-        "message": str(error)[:LONGEST_TEXT],
+        "message": text_of(error),
     }
     if (call := getattr(error, "__spark_events_call__", None)) is not None:
         failure["udf"], failure["call"] = call
@@ -108,7 +135,7 @@ def _locals(frame: FrameType, masked: str) -> dict[str, str]:
     shown = {}
     for name, value in list(frame.f_locals.items())[:_MOST_LOCALS]:
         try:
-            shown[name] = _MASK if re.search(masked, name) else repr(value)[:_LONGEST_LOCAL]
+            shown[name] = _MASK if re.search(masked, name) else _SHORT.repr(value)[:_LONGEST_LOCAL]
         except Exception as problem:
             shown[name] = f"<its repr raised {type(problem).__name__}>"
     return shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import time
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 
 from spark_events.task.driver_link import VARIABLE
-from spark_events.task.report import MOST_SERIES, Key, current_report, name_of
+from spark_events.task.report import MOST_SERIES, Key, current_report, name_of, number_of
 
 MOST_VALUES = 5_000
 _MOST_KEPT = 10_000
@@ -47,6 +48,8 @@ class TaskMetric:
                 return False
             self._now = first
             return True
+        if report.delivered:  # a thread of the task's has survived it
+            return False
         own = report.metrics.get(self._key)
         if own is None:
             if len(report.metrics) >= MOST_SERIES:
@@ -65,9 +68,12 @@ class TaskMetric:
         raise NotImplementedError
 
     def take(self) -> Any:
-        """Return the value, at the end of a task."""
+        """Return the value, in Python's own numbers, at the end of a task; None if it is no number."""
         now, self._now = self._now, None
-        return now
+        return None if now is None else self._plain(now)
+
+    def _plain(self, now: Any) -> Any:
+        raise NotImplementedError
 
 
 class TaskCounter(TaskMetric):
@@ -78,6 +84,9 @@ class TaskCounter(TaskMetric):
 
     def inc(self, amount: int = 1) -> None:
         """Add to the count.
+
+        Args:
+            amount: a whole number; of the sum of others, the fraction is left out.
 
         Raises:
             ValueError: the amount is negative.
@@ -91,6 +100,10 @@ class TaskCounter(TaskMetric):
 
     def _sum(self, now: int, more: int) -> int:
         return now + more
+
+    def _plain(self, now: Any) -> int | None:
+        number = number_of(now)
+        return int(number) if number is not None and math.isfinite(number) else None
 
 
 class TaskGauge(TaskMetric):
@@ -109,6 +122,10 @@ class TaskGauge(TaskMetric):
 
     def _sum(self, now: tuple[float, ...], more: tuple[float, ...]) -> tuple[float, ...]:
         return min(now[0], more[0]), max(now[1], more[1]), more[2]
+
+    def _plain(self, now: tuple[Any, ...]) -> tuple[float, ...] | None:
+        numbers = [number for number in map(number_of, now) if number is not None]
+        return tuple(numbers) if len(numbers) == len(now) else None
 
 
 class TaskHistogram(TaskMetric):
@@ -133,6 +150,9 @@ class TaskHistogram(TaskMetric):
             report.drop("values")
         return now
 
+    def _plain(self, now: list[float]) -> list[float]:
+        return [value for value in now if math.isfinite(value)]
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -143,11 +163,11 @@ M = TypeVar("M", bound=TaskMetric)
 
 def _metric(of_type: type[M], name: str, labels: dict[str, Any]) -> M:
     """Return the metric of a type, a name and labels: in a process the same one each time."""
-    asked = (of_type, name, *labels.items())
+    pairs = tuple((key, name_of(value)) for key, value in labels.items())
+    asked = (of_type, name, pairs)
     made = _made.get(asked)
     if made is None:
-        pairs = sorted((name_of(key), name_of(value)) for key, value in labels.items())
-        made = of_type((of_type.kind, name_of(name), tuple(pairs)))
+        made = of_type((of_type.kind, name_of(name), tuple(sorted(pairs))))
         if len(_made) < _MOST_KEPT:
             _made[asked] = made
     return made  # type: ignore[return-value]

@@ -95,12 +95,19 @@ class TaskReport:
                     span |= {"end_ns": now_ns, "error": error_of(failed_by)}
         return {
             **self.ids,
-            "metrics": [(*key, metric.take()) for key, metric in self.metrics.items()],
+            "metrics": self._values_of_metrics(),
             "events": self.events,
             "spans": [span for span in self.spans if "end_ns" in span],
             "dropped": self.dropped,
             "span": (self.span_id, self.begun_ns, now_ns) if self.span_id else None,
         }
+
+    def _values_of_metrics(self) -> list[tuple[Any, ...]]:
+        values = [(*key, metric.take()) for key, metric in self.metrics.items()]
+        for value in values:
+            if value[-1] is None:
+                self.drop("values")
+        return [value for value in values if value[-1] is not None]
 
     def drop(self, kind: str) -> None:
         """Count one thing too many."""
@@ -170,7 +177,15 @@ def current_report() -> TaskReport | None:
 
 def error_of(error: BaseException) -> tuple[str, str]:
     """Return what a span says of an error: its type and message."""
-    return type(error).__name__, str(error)[:LONGEST_TEXT]
+    return type(error).__name__, text_of(error)
+
+
+def text_of(value: Any) -> str:
+    """Return the text of whatever the user's code has given, cut to its longest length."""
+    try:
+        return str(value)[:LONGEST_TEXT]
+    except Exception as error:  # it is the user's own method
+        return f"<its str raised {type(error).__name__}>"
 
 
 def attributes_of(given: dict[str, Any]) -> dict[str, Value]:
@@ -180,19 +195,21 @@ def attributes_of(given: dict[str, Any]) -> dict[str, Value]:
 
 def name_of(value: Any) -> str:
     """Return a name, cut to its longest length."""
-    return str(value)[:LONGEST_NAME]
+    return text_of(value)[:LONGEST_NAME]
 
 
 def plain(value: Any) -> Value:
     """Return a value that the driver can take as it is; numpy's numbers, say, become Python's."""
-    if isinstance(value, bool | int | float):
-        return value if type(value) in (bool, int, float) else float(value)
-    item = getattr(value, "item", None)
-    if callable(item):
-        try:
-            plain_value = item()
-        except (TypeError, ValueError):
-            plain_value = None
-        if isinstance(plain_value, bool | int | float):
-            return plain_value
-    return str(value)[:LONGEST_TEXT]
+    number = number_of(value)
+    return text_of(value) if number is None else number
+
+
+def number_of(value: Any) -> float | None:
+    """Return a number as Python's own, whichever library it is of; None if it is none."""
+    try:
+        plain_value = value.item() if callable(getattr(value, "item", None)) else value
+        if type(plain_value) in (bool, int, float):
+            return plain_value  # type: ignore[no-any-return]
+        return float(plain_value) if isinstance(plain_value, int | float) else None
+    except Exception:  # a library may raise anything, if it has many values, say
+        return None

@@ -89,6 +89,12 @@ def failing_once(rows):
         yield row
 
 
+def cut_short(rows):
+    for row in rows:
+        task.metrics.counter("cut_short").inc()
+        yield row, "x" * 100
+
+
 def killed_once(rows):
     """A worker that is killed sends nothing, and its task is tried again."""
     for row in rows:
@@ -144,6 +150,9 @@ rows.createOrReplaceTempView("rows")
 spark.udtf.register("in_table_function", InTableFunction)
 functions = spark.sql("SELECT t.number FROM rows, LATERAL in_table_function(rows.id) t")
 functions.write.format("noop").mode("overwrite").save()
+# A LIMIT ends its tasks early: they have not failed.
+many = sc.parallelize(range(300_000), 1).mapPartitions(cut_short)
+many.toDF("id long, text string").limit(3).collect()
 numbers.mapPartitions(failing_once).count()
 numbers.mapPartitions(killed_once).count()
 numbers.foreachPartition(of_spans)

@@ -22,6 +22,7 @@ OWN = {"spark.metrics.reporter.m.factory.class": "tests.support.plugins:Collecti
 OTHER = {
     "spark.events.task": "false",
     "spark.events.task.failures": "false",
+    "spark.traces.detail": "task",
     "spark.events.checkpoint.sla": "7s",
     "spark.events.checkpoint.sla.": "7s",
     "spark.metrics.job.status.enable": "STATE",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import socket
 import sys
@@ -94,12 +95,18 @@ def a_report(monkeypatch: pytest.MonkeyPatch, link: DriverLink) -> TaskReport:
     return report
 
 
+EXIT: dict[str, Any] = {"sys": sys}
+exec(
+    compile("def leave(): sys.exit(-1)", "/opt/spark/python/lib/pyspark.zip/pyspark/worker.py", "exec"), EXIT
+)
+
+
 def fail_like_pyspark(error: BaseException) -> None:
     try:
         raise error
     except BaseException:
         with pytest.raises(SystemExit):
-            sys.exit(-1)
+            EXIT["leave"]()
 
 
 def test_all_of_it_arrives(
@@ -160,7 +167,83 @@ def test_one_that_is_too_long_arrives_without_its_metrics(
     fail_like_pyspark(ValueError("no"))
     wait_until(lambda: received, "the report has arrived")
     assert received[0]["metrics"] == []
-    assert received[0]["dropped"] == {"series": 20, "spans": 0}
+    assert received[0]["dropped"] == {"series": 20}
+    assert received[0]["failed"]["message"] == "no"
+
+
+def test_one_with_too_long_events_arrives_without_them(
+    receiver: FailedTaskReceiver, received: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was dropped before stays counted."""
+    report = a_report(monkeypatch, DriverLink(5, host="127.0.0.1", port=receiver.port, token="right"))
+    report.drop("values")
+    for _ in range(100):
+        task.event("E", "x" * 4_000, a="x" * 4_000, b="x" * 4_000)
+    fail_like_pyspark(ValueError("no"))
+    wait_until(lambda: received, "the report has arrived")
+    assert received[0]["events"] == []
+    assert received[0]["dropped"] == {"values": 1, "events": 100, "spans": 0, "series": 0}
+    assert received[0]["failed"]["message"] == "no"
+
+
+def test_users_code_that_exits_and_stays(
+    receiver: FailedTaskReceiver, received: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its task has not failed: argparse ends so, for one."""
+    report = a_report(monkeypatch, DriverLink(5, host="127.0.0.1", port=receiver.port, token="right"))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--shop", required=True)
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--what"])
+    try:
+        raise KeyError("of the user")
+    except KeyError:
+        with pytest.raises(SystemExit):
+            sys.exit(3)
+    send(receiver, b'right\n{"failed": {"last": true}}')
+    wait_until(lambda: received, "the last has arrived")
+    assert received == [{"failed": {"last": True}}]
+    assert not report.delivered
+
+
+@pytest.mark.parametrize("by_pyspark", [True, False])
+def test_a_task_that_spark_cuts_short(
+    receiver: FailedTaskReceiver,
+    received: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    by_pyspark: bool,
+) -> None:
+    """After a LIMIT, PySpark cannot write on. A connection of the user's that breaks is a failure."""
+    a_report(monkeypatch, DriverLink(5, host="127.0.0.1", port=receiver.port, token="right"))
+    file = "/lib/pyspark/serializers.py" if by_pyspark else "/app/shop.py"
+    code = compile("def write(): raise BrokenPipeError(32, 'Broken pipe')", file, "exec")
+    written: dict[str, Any] = {}
+    exec(code, written)
+    worker = compile(
+        "try:\n    write()\nexcept BaseException:\n    sys.exit(-1)", "/lib/pyspark/worker.py", "exec"
+    )
+    with pytest.raises(SystemExit):
+        exec(worker, {"sys": sys, "write": written["write"]})
+    send(receiver, b'right\n{"failed": {"last": true}}')
+    wait_until(lambda: {"failed": {"last": True}} in received, "the last has arrived")
+    assert (
+        [report["failed"].get("type") for report in received[:-1]] == []
+        if by_pyspark
+        else ["BrokenPipeError"]
+    )
+
+
+def test_over_ipv6(received: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    if not socket.has_ipv6:
+        pytest.skip("no IPv6 here")
+    try:
+        receiver = FailedTaskReceiver("::1", 0, "right", received.append)
+    except OSError as error:
+        pytest.skip(f"no IPv6 here: {error}")
+    a_report(monkeypatch, DriverLink(5, host="::1", port=receiver.port, token="right"))
+    fail_like_pyspark(ValueError("no"))
+    wait_until(lambda: received, "the report has arrived")
+    receiver.close()
     assert received[0]["failed"]["message"] == "no"
 
 
@@ -188,16 +271,19 @@ def test_local_variables(
 
     def users_code() -> None:
         row, odd, my_password, long = 7, Odd(), "hush", "x" * 1_000  # noqa: F841 - their values are sent
+        rows = [(number, {"deep": [[[[number]]]]}) for number in range(1_000)]  # noqa: F841
         raise ValueError("no")
 
     try:
         users_code()
     except ValueError:
         with pytest.raises(SystemExit):
-            sys.exit(-1)
+            EXIT["leave"]()
     wait_until(lambda: received, "the report has arrived")
     shown = received[0]["failed"]["locals"]
     assert (shown["row"], shown["my_password"]) == ("7", "******")
-    assert shown["odd"] == "<its repr raised RuntimeError>"
+    assert shown["odd"].startswith("<Odd instance at 0x")
     assert len(shown["long"]) == 200
+    assert shown["rows"].startswith("[(0, {'deep': [...]}), (1, ")
+    assert len(shown["rows"]) < 200
     assert "hush" not in json.dumps(received)

@@ -29,17 +29,104 @@ class Worker:
         monkeypatch.setattr(report, "accumulators", lambda: self._registry)
         monkeypatch.setattr(pyspark.TaskContext, "get", lambda: TaskContextOfOneTask())
 
+    def deliver(self) -> dict[str, Any]:
+        """Return what PySpark would send; the worker then waits."""
+        return pickle.loads(pickle.dumps(self._registry[5]._value))  # type: ignore[no-any-return]
+
+    def begin_task(self) -> None:
+        """Let another task begin."""
+        self._registry.clear()
+
     def end_task(self) -> dict[str, Any]:
         """Return what PySpark would send, and begin another task."""
-        sent = self._registry[5]._value
-        self._registry.clear()
-        return pickle.loads(pickle.dumps(sent))  # type: ignore[no-any-return]
+        sent = self.deliver()
+        self.begin_task()
+        return sent
 
 
 @pytest.fixture
 def worker(monkeypatch: pytest.MonkeyPatch) -> Worker:
     monkeypatch.setattr("spark_events.task.instruments._made", {})
     return Worker(monkeypatch)
+
+
+def test_one_metric_that_is_written_in_two_ways(worker: Worker) -> None:
+    """Its labels have other types, or come in another order, or Spark has sent it."""
+    for _ in range(2):
+        task.metrics.counter("c", code=200, shop="a").inc()
+        task.metrics.counter("c", shop="a", code="200").inc(2)
+        pickle.loads(pickle.dumps(task.metrics.counter("c", code="200", shop="a"))).inc(3)
+        assert worker.end_task()["metrics"] == [("counter", "c", (("code", "200"), ("shop", "a")), 6)]
+    task.metrics.counter("d", flag=1).inc()
+    task.metrics.counter("d", flag=True).inc(2)
+    values = {labels: value for _, _, labels, value in worker.end_task()["metrics"]}
+    assert values == {(("flag", "1"),): 1, (("flag", "True"),): 2}
+
+
+def test_a_thread_that_survives_its_task(worker: Worker) -> None:
+    """What it counts after its task is nobody's, and the next task counts as ever."""
+    counter = task.metrics.counter("late")
+    counter.inc()
+    assert worker.deliver()["metrics"] == [("counter", "late", (), 1)]
+    counter.inc(100)
+    worker.begin_task()
+    counter.inc(5)
+    assert worker.end_task()["metrics"] == [("counter", "late", (), 5)]
+
+
+class NumberOfALibrary:
+    """As numpy's: it can be added and compared, and has an ``item``."""
+
+    def __init__(self, value: float) -> None:
+        self._value = value
+
+    def item(self) -> float:
+        return self._value
+
+    def __add__(self, other: float) -> NumberOfALibrary:
+        return NumberOfALibrary(self._value + other)
+
+    def __lt__(self, other: float) -> bool:
+        return self._value < other
+
+
+class TornError(Exception):
+    """As an array of many values: it has no one number, and no text either."""
+
+    def item(self) -> float:
+        raise RuntimeError("more than one value")
+
+    def __str__(self) -> str:
+        raise KeyError("no text")
+
+
+def test_numbers_of_libraries(worker: Worker) -> None:
+    """They become Python's; what is no number is counted as dropped."""
+    task.metrics.counter("rows").inc(NumberOfALibrary(3))  # type: ignore[arg-type]
+    task.metrics.counter("rows").inc(4)
+    task.metrics.gauge("size").set(NumberOfALibrary(2.5))  # type: ignore[arg-type]
+    task.metrics.counter("lost").inc(float("nan"))  # type: ignore[arg-type]
+    task.metrics.histogram("ms").update(float("nan"))
+    task.metrics.histogram("ms").update(7)
+    sent = worker.end_task()
+    assert {name: value for _, name, _, value in sent["metrics"]} == {
+        "rows": 7,
+        "size": (2.5, 2.5, 2.5),
+        "ms": [7.0],
+    }
+    assert sent["dropped"] == {"values": 1}
+
+
+def test_values_that_have_no_text(worker: Worker) -> None:
+    """Nothing of it reaches the user's code but the user's own exceptions."""
+    task.event("E", tensor=TornError(), huge=type("Huge", (int,), {})(10**400))
+    task.metrics.counter("c", listed=[1]).inc()
+    with pytest.raises(TornError), task.span("s"):
+        raise TornError
+    sent = worker.end_task()
+    assert sent["events"][0]["attributes"]["tensor"] == "<its str raised KeyError>"
+    assert sent["metrics"] == [("counter", "c", (("listed", "[1]"),), 1)]
+    assert sent["spans"][0]["error"] == ("TornError", "<its str raised KeyError>")
 
 
 def test_what_is_sent(worker: Worker) -> None:

@@ -88,6 +88,9 @@ def test_of_stored_spans(folder: Path) -> None:
         "".join(f"{json.dumps(otlp_request(json.loads(line)))}\n" for line in spans.read_text().splitlines())
     )
     (exported / "half.json").write_text('{"resourceSpans":[{"timeUse.driver')
+    (exported / "odd.json").write_text(
+        '["timeUse.driver"]\n{"resourceSpans":[{"scopeSpans":[{"spans":[{"attributes":[{"key":"timeUse.x"}]}]}]}]}\n'
+    )
     shutil.copytree(folder / "stored", folder / "both")
     shutil.copy(spans, folder / "both")
     assert why(folder, "app-1", "--json", "log.json").returncode == 0

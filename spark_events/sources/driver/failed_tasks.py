@@ -25,6 +25,7 @@ _LONGEST_TOKEN = 200
 _READ_WITHIN_S = 2.0
 _CLOSE_WITHIN_S = 1.0
 _RECEIVED = 65_536
+_PAUSE_S = 0.05
 
 
 class FailedTaskReceiver:
@@ -50,7 +51,8 @@ class FailedTaskReceiver:
         self.dropped: Counter[str] = Counter()
         self._token = token.encode()
         self._take = take
-        self._server = socket.create_server((host, port), backlog=_BACKLOG)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._server = socket.create_server((host, port), family=family, backlog=_BACKLOG)
         self._server.setblocking(False)
         self._closed, self._closing = socket.socketpair()
         self._thread = threading.Thread(target=self._run, name="spark-events-failed-tasks", daemon=True)
@@ -73,6 +75,7 @@ class FailedTaskReceiver:
                     connection, _ = self._server.accept()
                 except OSError as error:
                     logger.debug("a worker's connection was gone: %r", error)
+                    time.sleep(_PAUSE_S)  # with too many open files, it would be the same again at once
                     continue
                 with connection:
                     self._receive(connection)

@@ -109,8 +109,8 @@ class TaskReports:
     def _listen(self, link: DriverLink, ports: range, conf: Mapping[str, str]) -> DriverLink:
         """Listen for reports of failed tasks, and return the link with the place where."""
         token = secrets.token_urlsafe(16)
-        host = conf.get("spark.driver.host", _LOOPBACK)
-        listened = conf.get("spark.driver.bindAddress") or host
+        host = conf.get("spark.driver.host", _LOOPBACK).strip("[]")  # of an IPv6 address
+        listened = (conf.get("spark.driver.bindAddress") or host).strip("[]")
         if conf.get("spark.master", "local").startswith("local"):
             host = listened = _LOOPBACK
         problem: OSError | None = None
