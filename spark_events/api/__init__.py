@@ -65,6 +65,7 @@ from spark_events.api.reporter import (
     SpanReporterFactory,
 )
 from spark_events.api.sending import JOURNAL_OPTIONS, Outbox, SendingReporter
+from spark_events.api.server_authentication import ServerAuthentication
 from spark_events.api.server_tls import ServerTls
 from spark_events.api.span import Span, SpanBuilder, SpanEvent, SpanLink
 from spark_events.api.units import BaseUnit, base_unit, own_unit, snake_case
@@ -129,6 +130,7 @@ __all__ = [
     "SchemaField",
     "Secret",
     "SendingReporter",
+    "ServerAuthentication",
     "ServerTls",
     "Severity",
     "SourceColumn",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spark_events.api import ConfigError, ServerTls
+from spark_events.api import ConfigError, ServerAuthentication, ServerTls
 from spark_events.api.option_types import DURATION, SECRET
 from spark_events.cli.console import INTERRUPTED, err, out, plain, say
 from spark_events.cli.options import Conf, SlaOption
@@ -83,6 +83,12 @@ def report(
             "it as the password of the user 'token'."
         ),
     ] = None,
+    serve_username: Annotated[
+        str | None, typer.Option(help="With --serve: the user of basic authentication.")
+    ] = None,
+    serve_password: Annotated[
+        str | None, typer.Option(help="With --serve: the user's password, as env:NAME or file:PATH.")
+    ] = None,
     serve_certificate: Annotated[
         Path | None, typer.Option(help="With --serve: PEM file of a certificate; the page is then at https.")
     ] = None,
@@ -126,7 +132,8 @@ def report(
         run_report(options, told_of_spark=bool(master or conf))
     else:
         tls = _tls(serve_certificate, serve_key, serve_client_authorities)
-        serve_report(options, serve, _duration_ms("--serve-every", serve_every), serve_token, tls)
+        authentication = _authentication(serve_token, serve_username, serve_password)
+        serve_report(options, serve, _duration_ms("--serve-every", serve_every), authentication, tls)
 
 
 def run_report(options: ReportOptions, told_of_spark: bool = False) -> None:
@@ -179,7 +186,11 @@ def _tls(certificate: Path | None, key: Path | None, client_authorities: Path | 
 
 
 def serve_report(
-    options: ReportOptions, address: str, every_ms: int, token: str | None, tls: ServerTls | None = None
+    options: ReportOptions,
+    address: str,
+    every_ms: int,
+    authentication: ServerAuthentication,
+    tls: ServerTls | None,
 ) -> None:
     """Serve a report until Ctrl-C.
 
@@ -187,7 +198,7 @@ def serve_report(
         options: of the report.
         address: to listen on, as ``[HOST:]PORT``.
         every_ms: how often to look for new events, in ms.
-        token: where the token is that requests must have; None if they need none.
+        authentication: of requests.
         tls: None serves plain HTTP.
 
     Raises:
@@ -208,9 +219,7 @@ def serve_report(
         raise ConfigError(f"--serve {address}: expected [HOST:]PORT, with a port from 0 to {_LAST_PORT}")
     page = LivePage(options, every_ms / 1_000, lambda: state_of_files(options.paths))
     try:
-        server = ReportServer(host, int(port), page.html, SECRET.parse(token) if token else None, tls)
-    except ValueError:
-        raise ConfigError(f"--serve-token: cannot be used; expected {SECRET.allowed}") from None
+        server = ReportServer(host, int(port), page.html, authentication, tls)
     except OSError as error:
         raise ConfigError(f"--serve {address}: {error.strerror or error}") from error
     with err.status("reading events"):
@@ -224,6 +233,22 @@ def serve_report(
         say("ended")
     finally:
         server.server_close()
+
+
+def _authentication(token: str | None, username: str | None, password: str | None) -> ServerAuthentication:
+    if (username is None) != (password is None):
+        missing = "--serve-username" if username is None else "--serve-password"
+        raise ConfigError(f"{missing}: missing; basic authentication needs a user and a password")
+    secrets = {}
+    for option, where in (("--serve-token", token), ("--serve-password", password)):
+        try:
+            secrets[option] = SECRET.parse(where) if where else None
+        except ValueError:
+            raise ConfigError(f"{option}: cannot be used; expected {SECRET.allowed}") from None
+    # Browsers ask for a user and a password alone.
+    users = ((username or "", secrets["--serve-password"]), ("token", secrets["--serve-token"]))
+    passwords = {user: secret for user, secret in users if secret is not None}
+    return ServerAuthentication("report", secrets["--serve-token"], passwords)
 
 
 def _leave_at_ctrl_c() -> None:

@@ -20,6 +20,7 @@ with needs_extra("report", "fsspec", "reading stored events without Spark"):
     from spark_events.spark.file_systems import open_file_system
 
 _SPANS = re.compile(SPANS)
+_STORE = re.compile(r"(?:^|/)store-\d{8}\.json$")
 _FILE_URL = re.compile(r"^file:(//)?")
 _COMPRESSED = re.compile(r"\.(bz2|lz4|snappy|xz|deflate|lzo)$")
 """What Hadoop decompresses, and DuckDB does not."""
@@ -64,6 +65,8 @@ def stored_files(paths: Sequence[str]) -> StoredFiles:
         of_events = 0
         for info in _files_at(file_system, root, path):
             name = info["name"] if is_local else file_system.unstrip_protocol(info["name"])
+            if _STORE.search(name):
+                raise ConfigError(f"{path}: {name} is of a store: give a store with --store, events as paths")
             if _SPANS.search(name):
                 spans.append(name)
                 continue

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hmac
 import socket
 from collections.abc import Callable
 from http import HTTPStatus
@@ -11,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from spark_events.api import Secret, ServerTls, SparkEventsError
+from spark_events.api import ServerAuthentication, ServerTls, SparkEventsError
 from spark_events.api.option_types import DURATION
 from spark_events.history.live_page import View
 from spark_events.runtime.log_once import logger
@@ -28,8 +26,7 @@ class ReportServer(ThreadingHTTPServer):
         address: to listen on, of IPv4 or IPv6.
         port: 0 takes any free one.
         html: returns the page of a view.
-        token: which requests must have as a Bearer token, or as the password of basic authentication; None
-            lets everybody read who reaches the port.
+        authentication: of requests.
         tls: None serves plain HTTP.
 
     Raises:
@@ -44,14 +41,14 @@ class ReportServer(ThreadingHTTPServer):
         address: str,
         port: int,
         html: Callable[[View], str],
-        token: Secret | None,
+        authentication: ServerAuthentication,
         tls: ServerTls | None = None,
     ) -> None:
         if ":" in address:
             self.address_family = socket.AF_INET6
         super().__init__((address, port), _Handler)
         self.html = html
-        self.token = token
+        self.authentication = authentication
         self._tls = tls
 
     @property
@@ -82,10 +79,10 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer with the page."""
         url = urlsplit(self.path)
-        if not self._is_admitted():
-            self._answer(
-                HTTPStatus.UNAUTHORIZED, "a token is needed", {"WWW-Authenticate": 'Basic realm="report"'}
-            )
+        authentication = self.server.authentication
+        if not authentication.admits(self.headers.get("Authorization", "")):
+            challenge = {"WWW-Authenticate": authentication.challenge}
+            self._answer(HTTPStatus.UNAUTHORIZED, "a password or a token is needed", challenge)
         elif url.path != "/" or len(self.path) > _LONGEST_PATH:
             self._answer(HTTPStatus.NOT_FOUND, "the report is at /")
         else:
@@ -110,13 +107,6 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._answer(HTTPStatus.OK, html, {"Content-Type": "text/html; charset=utf-8"})
 
-    def _is_admitted(self) -> bool:
-        token = self.server.token
-        if token is None:
-            return True
-        given = self.headers.get("Authorization", "").encode("utf-8", "replace")
-        return any(hmac.compare_digest(given, expected.encode()) for expected in _accepted(token.reveal()))
-
     def _answer(self, status: HTTPStatus, text: str, headers: dict[str, str] | None = None) -> None:
         content = text.encode("utf-8", "replace")
         self.send_response(status)
@@ -135,9 +125,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the library's name
         """Say nothing of each request."""
-
-
-def _accepted(token: str) -> tuple[str, str]:
-    """Return the headers ``Authorization`` that have a token; a browser asks for a name and a password."""
-    basic = base64.b64encode(f"token:{token}".encode()).decode()
-    return f"Bearer {token}", f"Basic {basic}"

@@ -118,6 +118,16 @@ def test_who_may_read(serve: Callable[..., Served]) -> None:
     assert "s3cret" not in page
 
 
+def test_a_user_and_a_password(serve: Callable[..., Served]) -> None:
+    served = serve(
+        *("--serve-username", "ops", "--serve-password", "env:REPORT_PASSWORD"),
+        environment={"REPORT_PASSWORD": "s3cret"},
+    )
+    for pair, status in ((b"ops:s3cret", 200), (b"ops:", 401), (b"token:s3cret", 401)):
+        assert served.get(authorization=f"Basic {base64.b64encode(pair).decode()}")[0] == status
+    assert served.get(authorization="Bearer s3cret")[0] == 401
+
+
 def test_over_tls(serve: Callable[..., Served], tmp_path: Path) -> None:
     """Only who has a certificate of the authorities connects; one that does not hold up the others."""
     pki = Pki(tmp_path)
@@ -148,6 +158,10 @@ def test_what_may_be_asked_for(serve: Callable[..., Served]) -> None:
         (("--serve", "0", "--html", "x.html"), "--serve reads with DuckDB and writes no files"),
         (("--serve", "0", "--engine", "spark"), "--serve reads with DuckDB and writes no files"),
         (("--serve", "0", "--serve-token", "env:NOT_THERE"), "env:NAME of a variable that is set"),
+        (
+            ("--serve", "0", "--serve-username", "ops"),
+            "--serve-password: missing; basic authentication needs",
+        ),
         (("--serve", "203.0.113.1:0"), "--serve 203.0.113.1:0: "),
         (("--serve", "0", "--serve-key", "key.pem"), "--serve-certificate: missing; TLS needs a certificate"),
         (

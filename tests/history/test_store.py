@@ -13,7 +13,7 @@ from pyarrow import parquet
 
 from spark_events.api import ConfigError
 from spark_events.history import store_index
-from spark_events.history.local_files import LocalFiles
+from spark_events.history.local_files import LocalFiles, stored_files
 from spark_events.history.on_duckdb import DuckDb
 from spark_events.history.sla import Sla
 from spark_events.history.store import HistoryStore
@@ -110,6 +110,12 @@ def test_no_store(duckdb: DuckDb, tmp_path: Path) -> None:
     (tmp_path / "store-00000001.json").write_text('{"version": 1}')
     with pytest.raises(ConfigError, match="version 1; 4 is known"):
         HistoryStore(duckdb, str(tmp_path))
+
+
+def test_a_store_that_is_given_as_events(duckdb: DuckDb, tmp_path: Path) -> None:
+    HistoryStore(duckdb, str(tmp_path / "store")).add([str(write(tmp_path / "0", day(0)))])
+    with pytest.raises(ConfigError, match=r"store-00000001\.json is of a store: give a store with --store"):
+        stored_files([str(tmp_path / "store")])
 
 
 def test_one_of_the_version_before(duckdb: DuckDb, tmp_path: Path) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import hmac
-
-from spark_events.api import ConfigError, ReporterConfig, ServerTls
+from spark_events.api import ConfigError, ReporterConfig, ServerAuthentication, ServerTls
 from spark_events_prometheus.options import (
     AUTH_PASSWORD,
     AUTH_TOKEN,
@@ -16,34 +13,16 @@ from spark_events_prometheus.options import (
 )
 
 
-class Authentication:
-    """The credentials that a request needs; with neither password nor token, none.
+def authentication_from(config: ReporterConfig) -> ServerAuthentication:
+    """Return the credentials that a scrape needs.
 
     Raises:
         ConfigError: one of user and password is given without the other.
     """
-
-    def __init__(self, config: ReporterConfig) -> None:
-        config.both_or_none(AUTH_USERNAME, AUTH_PASSWORD)
-        self._username, self._password = config.get(AUTH_USERNAME), config.get(AUTH_PASSWORD)
-        self._token = config.get(AUTH_TOKEN)
-
-    @property
-    def challenge(self) -> str:
-        """The challenge in the answer to a request without credentials."""
-        return "Bearer" if self._token else 'Basic realm="metrics"'
-
-    def admits(self, authorization: str) -> bool:
-        """Return whether a request's header ``Authorization`` has them."""
-        expected = []
-        if self._password is not None:
-            pair = f"{self._username}:{self._password.reveal()}"
-            expected.append("Basic " + base64.b64encode(pair.encode()).decode())
-        if self._token is not None:
-            expected.append("Bearer " + self._token.reveal())
-        given = authorization.encode("utf-8", "replace")
-        # In constant time, so that its duration says nothing of how much was right.
-        return not expected or any(hmac.compare_digest(given, header.encode()) for header in expected)
+    config.both_or_none(AUTH_USERNAME, AUTH_PASSWORD)
+    username, password = config.get(AUTH_USERNAME), config.get(AUTH_PASSWORD)
+    passwords = {username: password} if username is not None and password is not None else {}
+    return ServerAuthentication("metrics", config.get(AUTH_TOKEN), passwords)
 
 
 def tls_from(config: ReporterConfig) -> ServerTls | None:

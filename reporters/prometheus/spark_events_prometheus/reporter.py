@@ -7,7 +7,7 @@ import threading
 
 from spark_events.api import ConfigError, Counter, Metric, MetricGroup, MetricReporter, ReporterConfig
 from spark_events_prometheus import naming
-from spark_events_prometheus.access import Authentication, tls_from
+from spark_events_prometheus.access import authentication_from, tls_from
 from spark_events_prometheus.exposition import (
     OPENMETRICS_END,
     CounterFamily,
@@ -85,7 +85,7 @@ class PrometheusReporter(SeriesReporter):
         self._address = config.get(BIND_ADDRESS)
         self._ports = config.get(PORT)
         self._port_key = config.key(PORT.name)
-        self._authentication = Authentication(config)
+        self._authentication = authentication_from(config)
         self._tls = tls_from(config)
         self._server: MetricsServer | None = None
 

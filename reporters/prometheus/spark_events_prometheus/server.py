@@ -12,8 +12,7 @@ from typing import Any
 
 from prometheus_client.exposition import choose_encoder
 
-from spark_events.api import ServerTls
-from spark_events_prometheus.access import Authentication
+from spark_events.api import ServerAuthentication, ServerTls
 from spark_events_prometheus.exposition import CONTENT_TYPE, OPENMETRICS_CONTENT_TYPE
 
 _CLIENT_TIMEOUT_S = 10
@@ -47,7 +46,7 @@ class MetricsServer(ThreadingHTTPServer):
         address: str,
         port: int,
         render: Callable[[bool], bytes],
-        authentication: Authentication,
+        authentication: ServerAuthentication,
         tls: ServerTls | None,
     ) -> None:
         if ":" in address:

@@ -1,0 +1,41 @@
+"""The authentication of a server's clients, by a password or a token."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+from collections.abc import Mapping
+
+from spark_events.api.option_types import Secret
+
+
+class ServerAuthentication:
+    """The credentials of which a request needs one; if there are none, it needs none.
+
+    Args:
+        realm: what the server says that it protects.
+        token: of bearer authentication; None for none.
+        passwords: of basic authentication, by user.
+    """
+
+    def __init__(self, realm: str, token: Secret | None, passwords: Mapping[str, Secret]) -> None:
+        self._realm = realm
+        self._token = token
+        self._passwords = passwords
+
+    @property
+    def challenge(self) -> str:
+        """The challenge in the answer to a request without credentials."""
+        return f'Basic realm="{self._realm}"' if self._passwords else "Bearer"
+
+    def admits(self, authorization: str) -> bool:
+        """Return whether a request's header ``Authorization`` has them."""
+        expected = []
+        for user, password in self._passwords.items():
+            pair = f"{user}:{password.reveal()}"
+            expected.append("Basic " + base64.b64encode(pair.encode()).decode())
+        if self._token is not None:
+            expected.append("Bearer " + self._token.reveal())
+        given = authorization.encode("utf-8", "replace")
+        # In constant time, so that its duration says nothing of how much was right.
+        return not expected or any(hmac.compare_digest(given, header.encode()) for header in expected)
