@@ -155,6 +155,11 @@ many = sc.parallelize(range(300_000), 1).mapPartitions(cut_short)
 many.toDF("id long, text string").limit(3).collect()
 numbers.mapPartitions(failing_once).count()
 numbers.mapPartitions(killed_once).count()
+if spark.version >= "4":
+    import new_functions
+
+    new_functions.read_python_data_source(spark, ROWS, PARTS)
+    new_functions.run_stateful_processor(spark, folder)
 numbers.foreachPartition(of_spans)
 # A name that is another each time.
 numbers.foreach(lambda number: task.metrics.counter(f"name-{number}").inc())

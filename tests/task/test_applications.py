@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,17 @@ from tests.support.waiting import free_port, http_get
 
 pytestmark = pytest.mark.spark
 ROWS = 1_000
+SPARK_4 = pytest.mark.skipif(
+    version("pyspark") < "4", reason="Spark has Python data sources and stateful processors since version 4"
+)
+WAYS = [
+    "udf",
+    "pandas_udf",
+    "mapInPandas",
+    "applyInPandas",
+    "udtf",
+    pytest.param("data_source", marks=SPARK_4),
+]
 HOSTS = ("127.0.0.1", "127.0.0.2")
 
 
@@ -101,7 +113,7 @@ def tasks(
         yield Tasks(folder, {"spark.master": cluster.master})
 
 
-@pytest.mark.parametrize("way", ["udf", "pandas_udf", "mapInPandas", "applyInPandas", "udtf"])
+@pytest.mark.parametrize("way", WAYS)
 def test_each_way_counts_what_a_loop_counts(tasks: Tasks, way: str) -> None:
     app = {
         "way": way,
@@ -197,6 +209,11 @@ def test_a_foreach_batch_function(tasks: Tasks) -> None:
         assert span["attributes"]["around"] == f"{span['traceId']} {span['spanId']}"
     told = of_name(tasks.events, "Writing", query_name="batches", job__kind="query")
     assert [event["attributes"]["batch"] for event in told] == [0, 1]
+
+
+@SPARK_4
+def test_a_stateful_processor(tasks: Tasks) -> None:
+    assert tasks.value("spark_task_rows_total", query_name="processor", way="processor") == 3
 
 
 def test_log_records_are_events(tasks: Tasks) -> None:
