@@ -61,8 +61,9 @@ def _send_failed(error: BaseException | None) -> None:
 
 def _cut_short(error: BaseException) -> bool:
     """Return whether Spark needs no more of a task, as after a LIMIT: PySpark then cannot write on."""
-    frames = _files(error.__traceback__)
-    return isinstance(error, ConnectionError | EOFError) and all(map(_OF_PYSPARK.search, frames))
+    if not isinstance(error, ConnectionError | EOFError):
+        return False
+    return all(_OF_PYSPARK.search(file) or file == socket.__file__ for file in _files(error.__traceback__))
 
 
 def _files(traceback: TracebackType | None) -> Iterator[str]:
