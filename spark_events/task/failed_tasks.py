@@ -23,6 +23,8 @@ _SHORT = reprlib.Repr()
 """Looks at the beginning of long values alone."""
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, _LONGEST_LOCAL, _LONGEST_LOCAL
 _OF_PYSPARK = re.compile(r"[/\\](?:pyspark|py4j)(?:[/\\]|[-.\w]*\.zip)|^<frozen")
+_WRITES = re.compile(r"(?:^|[/\\])pyarrow[/\\]")
+"""By what PySpark writes, besides sockets."""
 _INSTALLED = re.compile(r"[/\\]lib[/\\]python3|[/\\]site-packages[/\\]")
 _watching = False
 
@@ -63,7 +65,10 @@ def _cut_short(error: BaseException) -> bool:
     """Return whether Spark needs no more of a task, as after a LIMIT: PySpark then cannot write on."""
     if not isinstance(error, ConnectionError | EOFError):
         return False
-    return all(_OF_PYSPARK.search(file) or file == socket.__file__ for file in _files(error.__traceback__))
+    return all(
+        _OF_PYSPARK.search(file) or _WRITES.search(file) or file == socket.__file__
+        for file in _files(error.__traceback__)
+    )
 
 
 def _files(traceback: TracebackType | None) -> Iterator[str]:

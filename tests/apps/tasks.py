@@ -95,6 +95,12 @@ def cut_short(rows):
         yield row, "x" * 100
 
 
+def cut_short_frames(frames):
+    for frame in frames:
+        task.metrics.counter("cut_short").inc()
+        yield frame
+
+
 def killed_once(rows):
     """A worker that is killed sends nothing, and its task is tried again."""
     for row in rows:
@@ -153,6 +159,7 @@ functions.write.format("noop").mode("overwrite").save()
 # A LIMIT ends its tasks early: they have not failed.
 many = sc.parallelize(range(300_000), 1).mapPartitions(cut_short)
 many.toDF("id long, text string").limit(3).collect()
+spark.range(0, 20_000_000, 1, 1).mapInPandas(cut_short_frames, "id long").limit(3).collect()
 numbers.mapPartitions(failing_once).count()
 numbers.mapPartitions(killed_once).count()
 if spark.version >= "4":

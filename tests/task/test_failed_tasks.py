@@ -206,16 +206,25 @@ def test_users_code_that_exits_and_stays(
     assert not report.delivered
 
 
-@pytest.mark.parametrize("by_pyspark", [True, False])
+@pytest.mark.parametrize(
+    ("file", "cut_short"),
+    [
+        ("/lib/pyspark/serializers.py", True),
+        ("pyarrow/error.pxi", True),
+        (socket.__file__, True),
+        ("/app/shop.py", False),
+        ("/lib/python3.11/site-packages/requests/api.py", False),
+    ],
+)
 def test_a_task_that_spark_cuts_short(
     receiver: FailedTaskReceiver,
     received: list[dict[str, Any]],
     monkeypatch: pytest.MonkeyPatch,
-    by_pyspark: bool,
+    file: str,
+    cut_short: bool,
 ) -> None:
     """After a LIMIT, PySpark cannot write on. A connection of the user's that breaks is a failure."""
     a_report(monkeypatch, DriverLink(5, host="127.0.0.1", port=receiver.port, token="right"))
-    file = "/lib/pyspark/serializers.py" if by_pyspark else "/app/shop.py"
     code = compile("def write(): raise BrokenPipeError(32, 'Broken pipe')", file, "exec")
     written: dict[str, Any] = {}
     exec(code, written)
@@ -226,11 +235,8 @@ def test_a_task_that_spark_cuts_short(
         exec(worker, {"sys": sys, "write": written["write"]})
     send(receiver, b'right\n{"failed": {"last": true}}')
     wait_until(lambda: {"failed": {"last": True}} in received, "the last has arrived")
-    assert (
-        [report["failed"].get("type") for report in received[:-1]] == []
-        if by_pyspark
-        else ["BrokenPipeError"]
-    )
+    expected = [] if cut_short else ["BrokenPipeError"]
+    assert [report["failed"].get("type") for report in received[:-1]] == expected
 
 
 def test_over_ipv6(received: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
