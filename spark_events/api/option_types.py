@@ -132,15 +132,18 @@ def _parse_map(text: str) -> Mapping[str, str]:
 def _parse_secret(text: str) -> Secret:
     if text.startswith("env:"):
         name = text.removeprefix("env:")
-        if name not in os.environ:
+        if not os.environ.get(name):  # an empty one was meant to be there
             raise ValueError
         return Secret(os.environ[name])
     if text.startswith("file:"):
         path = Path(text.removeprefix("file:").removeprefix("//"))
         try:
-            return Secret(path.read_text().strip(), path)
+            secret = path.read_text().strip()
         except OSError:
             raise ValueError from None
+        if not secret:
+            raise ValueError
+        return Secret(secret, path)
     return Secret(text)
 
 
@@ -185,7 +188,7 @@ LOCAL_PATH = OptionType(
 )
 SECRET = OptionType(
     "secret",
-    "env:NAME of a variable that is set, file:/path of a readable file, or the value itself",
+    "env:NAME of a variable that is set and not empty, file:/path of such a file, or the value itself",
     _parse_secret,
     secret=True,
 )

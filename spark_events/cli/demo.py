@@ -40,6 +40,8 @@ def demo(
             run_report(report_of_demo(options, folder, keep=out_folder is not None))
             say("\n[bold]Why it was slow[/], by [bold]spark-events why[/] of Spark's event log:")
             _explain(folder)
+            if out_folder is None:
+                say("\nits files are removed; to keep them: [bold]spark-events demo --out FOLDER[/]")
     except KeyboardInterrupt:
         say("interrupted", err)
         raise typer.Exit(INTERRUPTED) from None

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime, timezone
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,7 @@ import typer
 
 from spark_events.api import ConfigError, ServerAuthentication, ServerTls
 from spark_events.api.option_types import DURATION, SECRET
-from spark_events.cli.console import INTERRUPTED, err, out, plain, say
+from spark_events.cli.console import INTERRUPTED, err, out, plain, print_warnings, say
 from spark_events.cli.options import Conf, SlaOption
 from spark_events.cli.reading_bar import reading_bar
 from spark_events.history.engine import Engine
@@ -129,11 +130,24 @@ def report(
         conf={**read_conf(None, conf or ())[0], **({"spark.master": master} if master else {})},
     )
     if serve is None:
+        of_serve = {
+            "--serve-token": serve_token,
+            "--serve-username": serve_username,
+            "--serve-password": serve_password,
+            "--serve-certificate": serve_certificate,
+            "--serve-key": serve_key,
+            "--serve-client-authorities": serve_client_authorities,
+        }
+        for option, value in of_serve.items():
+            if value is not None:
+                raise ConfigError(f"{option}: only with --serve, which says where to serve the page")
         run_report(options, told_of_spark=bool(master or conf))
     else:
         tls = _tls(serve_certificate, serve_key, serve_client_authorities)
         authentication = _authentication(serve_token, serve_username, serve_password)
-        serve_report(options, serve, _duration_ms("--serve-every", serve_every), authentication, tls)
+        guarded = any((serve_token, serve_password, serve_client_authorities))
+        every_ms = _duration_ms("--serve-every", serve_every)
+        serve_report(options, serve, every_ms, authentication, tls, guarded)
 
 
 def run_report(options: ReportOptions, told_of_spark: bool = False) -> None:
@@ -191,6 +205,7 @@ def serve_report(
     every_ms: int,
     authentication: ServerAuthentication,
     tls: ServerTls | None,
+    guarded: bool,
 ) -> None:
     """Serve a report until Ctrl-C.
 
@@ -200,6 +215,7 @@ def serve_report(
         every_ms: how often to look for new events, in ms.
         authentication: of requests.
         tls: None serves plain HTTP.
+        guarded: whether clients need a password, a token or a certificate.
 
     Raises:
         ConfigError: an option cannot be used, a port is taken, or there is nothing to read.
@@ -224,6 +240,8 @@ def serve_report(
         raise ConfigError(f"--serve {address}: {error.strerror or error}") from error
     with err.status("reading events"):
         page.html(View())
+    if not guarded and not _is_loopback(host):
+        print_warnings(["everybody who reaches this port can read the page: see --serve-token"])
     shown = f"[{host}]" if ":" in host else host
     scheme = "https" if tls else "http"
     say(f"the report is at {scheme}://{shown}:{server.port}/ (Ctrl-C ends it)")
@@ -249,6 +267,13 @@ def _authentication(token: str | None, username: str | None, password: str | Non
     users = ((username or "", secrets["--serve-password"]), ("token", secrets["--serve-token"]))
     passwords = {user: secret for user, secret in users if secret is not None}
     return ServerAuthentication("report", secrets["--serve-token"], passwords)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:  # a name
+        return host == "localhost"
 
 
 def _leave_at_ctrl_c() -> None:

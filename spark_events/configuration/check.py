@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from spark_events.api import ConfigError, probe_folder
 from spark_events.api.daemon_executor import call_within
 from spark_events.api.sending import JOURNAL_DIR
+from spark_events.configuration.python_daemon import unused_daemon, wrong_daemon
 from spark_events.configuration.unknown_keys import unknown_keys
 from spark_events.ctas.settings import problems_of
 from spark_events.listeners.configuration import read_configuration
@@ -42,6 +43,7 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
     """Check a configuration, as ``attach`` would read it; ``connect`` also tries what is to be reached."""
     configuration = read_configuration(conf)
     problems = [*configuration.problems, *problems_of(conf), *unknown_keys(conf)]
+    problems += filter(None, [wrong_daemon(conf)])
     reporters: list[CheckedReporter] = []
     for setup in configuration.setups:
         _check_reporter(setup, connect, reporters, problems)
@@ -55,7 +57,7 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
     return CheckResult(
         reporters,
         [configuration.redactor.text(problem) for problem in problems],
-        [*configuration.warnings, *filter(None, [missing])],
+        [*configuration.warnings, *filter(None, [missing]), *unused_daemon(conf, settings)],
     )
 
 

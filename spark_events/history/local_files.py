@@ -75,7 +75,9 @@ def stored_files(paths: Sequence[str]) -> StoredFiles:
             size += info["size"] or 0
             compressed = name if _COMPRESSED.search(name) else compressed
         if not of_events:
-            raise ConfigError(f"{path}: {NOTHING}")
+            there = file_system.exists(root) or fsspec.core.has_magic(root)
+            why = "no such file or folder; " if not there else "it has spans alone; " if spans else ""
+            raise ConfigError(f"{path}: {why}{NOTHING}")
     return StoredFiles(json, parquet, file_systems, size, compressed, spans)
 
 

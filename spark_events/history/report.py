@@ -22,6 +22,7 @@ MOST_ISSUES = 10_000
 MOST_COUNTERS = 10_000
 _MOST_INTERVALS = 400
 _BINS = 240
+_MOST_NAMES = 10
 
 
 @dataclass
@@ -98,7 +99,11 @@ def collect(history: History, tables: Tables, readings: list[Reading]) -> Report
         task_counters=sorted(tables.task_counters, key=_name)[:MOST_COUNTERS],
         intervals=_longest_intervals(tables.status_intervals, uptime),
         durations=sorted(history.worst_checkpoints(drawn, _BINS), key=lambda row: row["time_ms"]),
-        notes=[*notes_on(readings, history.losses()), *_notes_on_limits(history, tables, failures)],
+        notes=[
+            *_notes_on_sla(history, sla),
+            *notes_on(readings, history.losses()),
+            *_notes_on_limits(history, tables, failures),
+        ],
         records=sum(reading.records for reading in readings),
     )
 
@@ -132,6 +137,17 @@ def notes_on(readings: list[Reading], losses: dict[str, int]) -> list[str]:
     for cause, count in losses.items():
         notes.append(f"{count:,} events were dropped by reporters ({cause}): the history may lack them")
     return notes
+
+
+def _notes_on_sla(history: History, sla: list[Row]) -> list[str]:
+    """Return a note on each SLA that is for no query."""
+    names = {row["query_name"] for row in sla}
+    known = ", ".join(sorted(names)[:_MOST_NAMES])
+    return [
+        f"the SLA of {name} is of no use: no query has this name; there are {known or 'none'}"
+        for name in history.sla.by_query
+        if name not in names
+    ]
 
 
 def _notes_on_limits(history: History, tables: Tables, failures: list[Row]) -> list[str]:

@@ -88,6 +88,10 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._answer_page({name: values[-1] for name, values in parse_qs(url.query).items()})
 
+    def do_HEAD(self) -> None:
+        """Answer as to GET, without the page."""
+        self.do_GET()
+
     def _answer_page(self, asked: dict[str, str]) -> None:
         since = asked.get("since", "")
         try:
@@ -121,7 +125,8 @@ class _Handler(BaseHTTPRequestHandler):
         }.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(content)
+        if self.command != "HEAD":
+            self.wfile.write(content)
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the library's name
         """Say nothing of each request."""

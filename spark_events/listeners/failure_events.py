@@ -90,11 +90,12 @@ class FailureEvents:
             is_global: whether the whole job failed, rather than a single task; None if unknown.
             occasion: what distinguishes it from the entity's other failures, in the id.
         """
+        said = failure.message.split("\n", 1)[0] or failure.exception_type or "it said nothing"
         labels = self._enrichers.labels(failure, FailureContext(entity.kind, group.all_variables))
         event = (
             Event.builder(CLASS_SCOPE, "JobFailureEvent")
             .set_severity(Severity.WARN if can_restart else Severity.ERROR)
-            .set_body(f"{entity.title} failed: {failure.message.split(chr(10), 1)[0]}")
+            .set_body(f"{entity.title} failed: {said}")
             .set_attribute("canRestart", _word(can_restart))
             .set_attribute("isGlobalFailure", _word(is_global))
             .set_attributes({f"failureLabel.{key}": value for key, value in labels.items()})

@@ -95,6 +95,15 @@ def test_secret_is_never_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert [f"{secret} {secret!r}" for secret in secrets] == ["****** ******"] * 3
 
 
+def test_a_secret_that_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was meant to be there: a password of no characters lets everybody in."""
+    (tmp_path / "token").write_text("\n")
+    monkeypatch.setenv("TOKEN", "")
+    for text in ("env:TOKEN", f"file:{tmp_path}/token"):
+        with pytest.raises(ConfigError, match="not empty"):
+            config(a=text).get_secret("a")
+
+
 def test_wrong_secret_is_not_shown() -> None:
     """The error of a wrong secret hides it, too."""
     with pytest.raises(ConfigError) as caught:

@@ -143,6 +143,27 @@ def test_over_tls(serve: Callable[..., Served], tmp_path: Path) -> None:
         assert b"<title>" in urllib.request.urlopen(served.url, timeout=60, context=trusting).read()
 
 
+def test_without_a_password(tmp_path: Path) -> None:
+    """Beyond this machine, it is said that there is none."""
+    write(tmp_path / "log", *fleet())
+    process = subprocess.Popen(
+        cli("report", "log", "--serve", "0.0.0.0:0"),
+        cwd=tmp_path,
+        env={**os.environ, "COLUMNS": "200"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        said = [process.stdout.readline(), process.stdout.readline()]
+    finally:
+        process.kill()
+        process.wait()
+    assert "everybody who reaches this port can read the page: see --serve-token" in said[0]
+    assert "http://0.0.0.0:" in said[1]
+
+
 def test_what_may_be_asked_for(serve: Callable[..., Served]) -> None:
     served = serve()
     assert served.get("?since=1h")[0] == 200
@@ -162,6 +183,7 @@ def test_what_may_be_asked_for(serve: Callable[..., Served]) -> None:
             ("--serve", "0", "--serve-username", "ops"),
             "--serve-password: missing; basic authentication needs",
         ),
+        (("--serve-password", "x"), "--serve-password: only with --serve"),
         (("--serve", "203.0.113.1:0"), "--serve 203.0.113.1:0: "),
         (("--serve", "0", "--serve-key", "key.pem"), "--serve-certificate: missing; TLS needs a certificate"),
         (

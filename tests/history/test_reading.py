@@ -390,3 +390,26 @@ def test_executors_that_were_lost_are_failures(database: Database, tmp_path: Pat
         "heap_limit": 1 << 30,
     }
     assert (wanted["reason"], wanted["expected"], wanted["heap_highest"]) == ("decommissioned", True, None)
+
+
+def test_paths_without_events(duckdb: DuckDb, tmp_path: Path) -> None:
+    """What is not there, what is empty, and what has spans alone."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "spans").mkdir()
+    (tmp_path / "spans" / "a.spans.000001.jsonl").write_text("{}")
+    for name, said in (
+        ("nowhere", "no such file or folder; there are no stored events"),
+        ("empty", "empty: there are no stored events"),
+        ("spans", "it has spans alone; there are no stored events"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            read_history(duckdb, [str(tmp_path / name)])
+
+
+def test_an_sla_of_no_query(duckdb: DuckDb, tmp_path: Path) -> None:
+    from spark_events.history.report import collect
+
+    folder = str(write(tmp_path / "log", told()))
+    history, reading = read_history(duckdb, [folder], Sla(60_000, {"orders": 1_000, "ordrs": 5_000}))
+    (note,) = [note for note in collect(history, history.tables(), [reading]).notes if "SLA" in note]
+    assert note == "the SLA of ordrs is of no use: no query has this name; there are orders"

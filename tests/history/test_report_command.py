@@ -144,7 +144,7 @@ def test_store_alone(made: Run) -> None:
             ("log",),
             "--retain long: is not allowed; expected a duration",
         ),
-        ((), ("nowhere",), "nowhere: there are no stored events"),
+        ((), ("nowhere",), "nowhere: no such file or folder; there are no stored events"),
         (("--sla", "soon"), ("log",), "--sla soon: is not allowed; expected a duration"),
         (("--sla", "orders=0s"), ("log",), "--sla orders=0s: an SLA is longer than 0 ms"),
         (("--since", "x"), ("log",), "--since x: is not allowed; expected a duration"),

@@ -239,11 +239,20 @@ def test_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
     assert [line["eventId"] for line in lines(tmp_path)] == ["id-0", "id-1", "id-2"]
 
 
-def test_spans(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        ("no", {"code": "ERROR", "message": "no"}),
+        ("", {"code": "ERROR", "message": ""}),  # of an assert that says nothing
+        (None, {"code": "UNSET"}),
+    ],
+)
+def test_spans(tmp_path: Path, error: str | None, status: dict[str, str]) -> None:
     """Spans have files of their own."""
     reporter = FileLogSpanReporterFactory().create(config(tmp_path))
     reporter.open()
-    span = Span.builder("scope", "Checkpoint").set_times_ms(1, 2).set_error("no").build({})
+    builder = Span.builder("scope", "Checkpoint").set_times_ms(1, 2)
+    span = (builder if error is None else builder.set_error(error)).build({})
     reporter.notify_of_added_span(span)
     reporter.flush()
     reporter.close()
@@ -251,5 +260,5 @@ def test_spans(tmp_path: Path) -> None:
     line = json.loads(path.read_text())
 
     assert path.name == "my_app__app-1.spans.000001.jsonl"
-    assert line["status"] == {"code": "ERROR", "message": "no"}
+    assert line["status"] == status
     assert (line["startTimeUnixNano"], line["endTimeUnixNano"]) == ("1000000", "2000000")

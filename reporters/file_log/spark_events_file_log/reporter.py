@@ -116,7 +116,7 @@ class FileLogSpanReporter(_FileLog, SpanReporter):
                 "startTimeUnixNano": str(span.start_ms * 1_000_000),
                 "endTimeUnixNano": str(span.end_ms * 1_000_000),
                 "scope": span.class_scope,
-                "status": {"code": "ERROR", "message": span.error} if span.error else {"code": "UNSET"},
+                "status": _status(span),
                 "attributes": span.all_attributes,
                 "events": [
                     {
@@ -158,3 +158,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, int) and -(2**63) <= value < 2**63:
         return value
     return str(value).encode("utf-8", "replace").decode()
+
+
+def _status(span: Span) -> dict[str, str]:
+    return {"code": "UNSET"} if span.error is None else {"code": "ERROR", "message": span.error}
