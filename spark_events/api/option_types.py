@@ -144,6 +144,8 @@ def _parse_secret(text: str) -> Secret:
         if not secret:
             raise ValueError
         return Secret(secret, path)
+    if not text:
+        raise ValueError
     return Secret(text)
 
 

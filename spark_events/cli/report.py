@@ -260,7 +260,7 @@ def _authentication(token: str | None, username: str | None, password: str | Non
     secrets = {}
     for option, where in (("--serve-token", token), ("--serve-password", password)):
         try:
-            secrets[option] = SECRET.parse(where) if where else None
+            secrets[option] = None if where is None else SECRET.parse(where)
         except ValueError:
             raise ConfigError(f"{option}: cannot be used; expected {SECRET.allowed}") from None
     # Browsers ask for a user and a password alone.

@@ -72,7 +72,7 @@ class StoreIndex:
         names = self._files.names()
         self._number = _newest(names)
         if self._number:
-            self.contents = self._read(f"store-{self._number:08}.json", VERSION)
+            self.contents = self._read(_name(self._number), VERSION)
         elif _OLD_INDEX in names:
             self.contents = self._read(_OLD_INDEX, _OLD_VERSION)
         elif strange := [name for name in names if not _FOLDER.fullmatch(name) and name[0] not in "_."]:
@@ -93,16 +93,16 @@ class StoreIndex:
             "before": contents.before,
             "replaced": contents.replaced,
         }
-        name = f"store-{self._number + 1:08}.json"
+        name = _name(self._number + 1)
         if not self._files.create(name, orjson.dumps(written, option=orjson.OPT_INDENT_2)):
             return False
-        if any(
-            int(match[1]) > self._number + 1 for match in map(_INDEX.fullmatch, self._files.names()) if match
-        ):
-            # Others have written so many that the one of this number was removed already.
+        self._number += 1
+        added = contents.folders() - self.contents.folders()
+        newest = _newest(self._files.names())
+        # If there is a newer one, others have built on this; or theirs of this number had come and gone.
+        if newest > self._number and not added & self._read(_name(newest), VERSION).folders():
             self._files.remove(name)
             return False
-        self._number += 1
         self.contents = contents
         self._clean(over, now_ms)
         return True
@@ -142,6 +142,10 @@ class StoreIndex:
 def _newest(names: Iterable[str]) -> int:
     """Return the number of the newest index; 0 if there is none."""
     return max((int(match[1]) for name in names if (match := _INDEX.fullmatch(name))), default=0)
+
+
+def _name(number: int) -> str:
+    return f"store-{number:08}.json"
 
 
 def new_folder() -> str:

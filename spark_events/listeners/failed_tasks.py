@@ -36,7 +36,9 @@ class FailedTasks:
 
     def put(self, failed: Mapping[str, Any]) -> None:
         """Keep the details of a failed task."""
-        self._details[_key(code_of(failed), str(failed["message"]))] = details_of(failed)
+        key = _key(code_of(failed), str(failed["message"]))
+        self._details[key] = details_of(failed)
+        self._details.move_to_end(key)
         if len(self._details) > _MOST:
             self._details.popitem(last=False)
 

@@ -115,8 +115,8 @@ class TaskReportListener:
         for kind, name, pairs, value in record["metrics"]:
             counted = f"{name}{OF_FAILED}" if failed or record.get("raised") else name
             labels = tuple((label, text) for label, text in pairs)
-            self._add_metric(kind, counted, labels, value, of_query.get("query_name", ""))
-            if kind == "counter":
+            kept = self._add_metric(kind, counted, labels, value, of_query.get("query_name", ""))
+            if kept and kind == "counter":
                 self.counters.grow(counted, labels, int(value), run_id, of_query)
         for number, event in enumerate(record["events"]):
             self._emit(event, (*occasion, str(number)), entity, group)
@@ -159,13 +159,14 @@ class TaskReportListener:
 
     def _add_metric(
         self, kind: str, name: str, labels: tuple[tuple[str, str], ...], value: Any, query_name: str
-    ) -> None:
+    ) -> bool:
+        """Add to a metric, and return whether there is one: not beyond the limit."""
         key = kind, name, labels, query_name
         metric = self._series.get(key)
         if metric is None:
             if len(self._series) >= _MOST_SERIES:
                 self._drop("series")
-                return
+                return False
             metric = self._series[key] = _registered(kind, name, self._group(labels, query_name))
         if isinstance(metric, Counter):
             metric.inc(int(value))
@@ -174,6 +175,7 @@ class TaskReportListener:
                 metric.update(each)
         elif value:
             metric.take(*value)
+        return True
 
     def _group(self, labels: tuple[tuple[str, str], ...], query_name: str) -> MetricGroup:
         variables = {f"exported_{key}" if key in _TAKEN_LABELS else key: text for key, text in labels}

@@ -163,9 +163,11 @@ class SparkListeners:
 
     def tick(self, now_ms: int) -> None:
         """Called as time passes: some events are due because something did not happen."""
-        if not self.ended:
-            for tick in self._tickers:
+        for tick in self._tickers if not self.ended else ():
+            try:
                 tick(now_ms)
+            except Exception as error:
+                self._stumble("tick", error)
 
     def _time_of(self, name: str, record: dict[str, Any]) -> int | None:
         try:

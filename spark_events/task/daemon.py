@@ -41,11 +41,16 @@ def follow_tasks() -> None:
         import opentelemetry.trace  # noqa: F401
     except ImportError:
         pass
+    except Exception as error:
+        sys.stderr.write(f"spark-events: WARNING: OpenTelemetry cannot be used in tasks: {error!r}\n")
 
 
 def main() -> None:
     """Run the daemon in the place of this module, with the same arguments."""
-    follow_tasks()
+    try:
+        follow_tasks()
+    except Exception as error:  # without a daemon, there would be no Python at all
+        sys.stderr.write(f"spark-events: WARNING: tasks are not followed from their beginning: {error!r}\n")
     runpy.run_module(os.environ.get(VARIABLE) or _OF_SPARK, run_name="__main__", alter_sys=True)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 
 VARIABLE = "SPARK_EVENTS_TASK"
 
@@ -56,7 +56,8 @@ def driver_link() -> DriverLink | None:
         return None
     link = _read.get(text)
     if link is None:
-        values = json.loads(text)
+        known = {field.name for field in fields(DriverLink)}  # a newer driver may say more
+        values = {name: value for name, value in json.loads(text).items() if name in known}
         first, second = values["application"]
         link = _read[text] = DriverLink(**{**values, "application": (first, second)})
     return link

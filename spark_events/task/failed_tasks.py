@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import reprlib
 import socket
@@ -19,12 +20,12 @@ MOST_BYTES = 1 << 20
 """The longest report that the driver reads."""
 _WAIT_S = 1.0
 _MOST_LOCALS, _LONGEST_LOCAL, _MASK = 20, 200, "******"
+_MOST_SHOWN = 20
 _SHORT = reprlib.Repr()
 """Looks at the beginning of long values alone."""
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, _LONGEST_LOCAL, _LONGEST_LOCAL
-_OF_PYSPARK = re.compile(r"[/\\](?:pyspark|py4j)(?:[/\\]|[-.\w]*\.zip)|^<frozen")
-_WRITES = re.compile(r"(?:^|[/\\])pyarrow[/\\]")
-"""By what PySpark writes, besides sockets."""
+_COMPILED_PYARROW = "pyarrow/"
+"""What the names of files begin with that are compiled into PyArrow."""
 _INSTALLED = re.compile(r"[/\\]lib[/\\]python3|[/\\]site-packages[/\\]")
 _watching = False
 
@@ -43,7 +44,7 @@ def report_failures() -> None:
 
     def send_and_leave(status: Any = None) -> None:
         # The user's own code may end so, too, and catch it.
-        if _OF_PYSPARK.search(sys._getframe(1).f_code.co_filename):
+        if _is_of(sys._getframe(1).f_code.co_filename, "pyspark"):
             _send_failed(sys.exc_info()[1])
         leave(status)
 
@@ -66,9 +67,18 @@ def _cut_short(error: BaseException) -> bool:
     if not isinstance(error, ConnectionError | EOFError):
         return False
     return all(
-        _OF_PYSPARK.search(file) or _WRITES.search(file) or file == socket.__file__
+        _is_of(file, "pyspark", "py4j", "pyarrow")
+        or file.startswith(_COMPILED_PYARROW)
+        or file == socket.__file__
         for file in _files(error.__traceback__)
     )
+
+
+def _is_of(file: str, *packages: str) -> bool:
+    """Return whether a file is of some packages, wherever these are; or of the interpreter itself."""
+    modules = (sys.modules.get(package) for package in packages)
+    folders = [os.path.dirname(module.__file__) for module in modules if module and module.__file__]
+    return file.startswith(("<frozen", *(folder + os.sep for folder in folders)))
 
 
 def _files(traceback: TracebackType | None) -> Iterator[str]:
@@ -129,19 +139,27 @@ def _innermost(traceback: TracebackType | None) -> tuple[FrameType, int] | None:
     own = installed = None
     while traceback is not None:
         path, place = traceback.tb_frame.f_code.co_filename, (traceback.tb_frame, traceback.tb_lineno)
-        if _INSTALLED.search(path) and not _OF_PYSPARK.search(path):
-            installed = place
-        elif not _OF_PYSPARK.search(path):
-            own = place
+        if not _is_of(path, "pyspark", "py4j"):
+            if _INSTALLED.search(path):
+                installed = place
+            else:
+                own = place
         traceback = traceback.tb_next
     return own or installed
+
+
+def _shown(value: Any) -> str:
+    has_own_repr = type(value).__module__ != "builtins"
+    if isinstance(value, dict | list | tuple | set | frozenset) and has_own_repr and len(value) > _MOST_SHOWN:
+        return f"<{type(value).__name__} of {len(value)}>"  # that would show all of it
+    return _SHORT.repr(value)[:_LONGEST_LOCAL]
 
 
 def _locals(frame: FrameType, masked: str) -> dict[str, str]:
     shown = {}
     for name, value in list(frame.f_locals.items())[:_MOST_LOCALS]:
         try:
-            shown[name] = _MASK if re.search(masked, name) else _SHORT.repr(value)[:_LONGEST_LOCAL]
+            shown[name] = _MASK if re.search(masked, name) else _shown(value)
         except Exception as problem:
             shown[name] = f"<its repr raised {type(problem).__name__}>"
     return shown

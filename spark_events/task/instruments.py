@@ -86,11 +86,18 @@ class TaskCounter(TaskMetric):
         """Add to the count.
 
         Args:
-            amount: a whole number; of the sum of others, the fraction is left out.
+            amount: a whole number; of others, the fraction is left out, and of what is no number, all.
 
         Raises:
             ValueError: the amount is negative.
         """
+        if type(amount) is not int:
+            number = number_of(amount)  # small types of libraries would overflow
+            if number is None or not math.isfinite(number):
+                if (report := current_report()) is not None:
+                    report.drop("values")
+                return
+            amount = int(number)
         if amount < 0:
             raise ValueError(f"a counter only grows, but {amount} is negative: use a gauge")
         try:
@@ -206,11 +213,13 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
     calls, times = metrics.counter("udf_calls", udf=name), metrics.histogram("udf_processing_time", udf=name)
     exceptions = metrics.counter("udf_exceptions", udf=name)
     until_timed = 0
+    called = 0  # in this task: each gets a function of its own
 
     @functools.wraps(function)
     def wrapper(*arguments: P.args, **named: P.kwargs) -> R:
-        nonlocal until_timed
+        nonlocal until_timed, called
         calls.inc()
+        called += 1
         until_timed -= 1
         began = 0.0
         if until_timed <= 0:
@@ -219,8 +228,8 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
             returned = function(*arguments, **named)
         except Exception as error:
             exceptions.inc()
-            with suppress(AttributeError):  # a class of the user's may have slots
-                error.__spark_events_call__ = name, calls._now  # type: ignore[attr-defined]
+            with suppress(Exception):  # a class of the user's may have slots, say
+                error.__spark_events_call__ = name, called  # type: ignore[attr-defined]
             raise
         if began:
             times.update(time.perf_counter() - began)

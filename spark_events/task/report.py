@@ -50,6 +50,7 @@ class TaskReport:
         begun_ns: when the task first reported something, in ns since the epoch.
         dropped: how much was too much, by kind.
         delivered: whether the task has succeeded; a worker keeps its report until another task begins.
+        entered: the token of OpenTelemetry's context that the task is in; None if there is none.
         in_driver: whether it is not of a task, but of a ``foreachBatch`` function, one of several threads.
     """
 
@@ -67,6 +68,7 @@ class TaskReport:
             "properties": self._properties,
         }
         self.delivered = False
+        self.entered: Any = None
         first = self.ids["partition"] < MOST_TASK_SPANS
         self.span_id = new_span_id() if link.task_spans and link.trace_id and first else ""
         self.metrics: dict[Key, Measured] = {}
@@ -79,6 +81,10 @@ class TaskReport:
     def _value(self) -> dict[str, Any] | None:
         """Read by PySpark at the end of a task that has succeeded, before the worker gets another."""
         self.delivered = True
+        if self.entered is not None:
+            from spark_events.task.spans import leave_trace
+
+            leave_trace(self.entered)
         used = self.span_id or self.metrics or self.events or self.spans or self.dropped
         return self.values() if used else None
 
@@ -171,7 +177,7 @@ def current_report() -> TaskReport | None:
     if "opentelemetry.context" in sys.modules:
         from spark_events.task.spans import enter_trace
 
-        enter_trace(report)
+        report.entered = enter_trace(report)
     return report
 
 
@@ -183,7 +189,8 @@ def error_of(error: BaseException) -> tuple[str, str]:
 def text_of(value: Any) -> str:
     """Return the text of whatever the user's code has given, cut to its longest length."""
     try:
-        return str(value)[:LONGEST_TEXT]
+        # Half a character, as in a file name of another encoding, is no text that can be sent.
+        return str(value)[:LONGEST_TEXT].encode("utf-8", "replace").decode()
     except Exception as error:  # it is the user's own method
         return f"<its str raised {type(error).__name__}>"
 

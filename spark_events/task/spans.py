@@ -67,7 +67,7 @@ def span(name: str, **attributes: Any) -> Iterator[TaskSpan]:
         taken["end_ns"] = time.time_ns()
         if taken["id"] in report.open:
             report.open.remove(taken["id"])
-        _leave_trace(entered)
+        leave_trace(entered)
 
 
 def traceparent() -> str | None:
@@ -92,7 +92,7 @@ def enter_trace(report: TaskReport) -> Any:
         return None
     try:
         return _attach(place)
-    except ImportError:  # a part of it is not installed
+    except Exception:  # a part of it is not installed, or broken
         return None
 
 
@@ -105,7 +105,8 @@ def _attach(place: TracePlace) -> Any:
     return context.attach(trace.set_span_in_context(trace.NonRecordingSpan(of_place)))
 
 
-def _leave_trace(token: Any) -> None:
+def leave_trace(token: Any) -> None:
+    """Leave the place that a token of ``enter_trace`` is for."""
     if token is not None:
         from opentelemetry import context
 

@@ -184,6 +184,7 @@ def test_what_may_be_asked_for(serve: Callable[..., Served]) -> None:
             "--serve-password: missing; basic authentication needs",
         ),
         (("--serve-password", "x"), "--serve-password: only with --serve"),
+        (("--serve", "0", "--serve-token", ""), "--serve-token: cannot be used; expected env:NAME"),
         (("--serve", "203.0.113.1:0"), "--serve 203.0.113.1:0: "),
         (("--serve", "0", "--serve-key", "key.pem"), "--serve-certificate: missing; TLS needs a certificate"),
         (

@@ -249,6 +249,26 @@ def test_one_that_is_overtaken_many_times(duckdb: DuckDb, tmp_path: Path) -> Non
     assert row["completed"] == 3 + 7 + 3
 
 
+def test_others_that_build_on_what_is_just_written(
+    duckdb: DuckDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between writing an index and looking for newer ones: it has succeeded, and its folder is in use."""
+    folder = str(tmp_path / "store")
+    first = HistoryStore(duckdb, folder)
+    create = LocalFiles.create
+
+    def create_and_wait(files: LocalFiles, name: str, content: bytes) -> bool:
+        created = create(files, name, content)
+        monkeypatch.setattr(LocalFiles, "create", create)
+        HistoryStore(duckdb, folder).add([str(write(tmp_path / "1", Story().checkpoint(5 * HOUR, 1_000)))])
+        return created
+
+    monkeypatch.setattr(LocalFiles, "create", create_and_wait)
+    first.add([str(write(tmp_path / "0", day(0)))])
+    (row,) = HistoryStore(duckdb, folder).history().tables().checkpoint_sla
+    assert row["completed"] == 4
+
+
 def test_where_there_are_no_links(duckdb: DuckDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on some file systems that are mounted from the network."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.support import spark_records as r
 from tests.support.spark_records import Feed, seen
 
@@ -54,6 +56,24 @@ def test_from_time_to_time() -> None:
     assert (first.attributes["count"], first.observed_time_ms - r.T0) == (5, 11_000)
     assert (second.attributes["count"], second.observed_time_ms - r.T0) == (7, 22_000)
     assert first.id != second.id
+
+
+def test_a_tick_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others go on, and so does the application's report."""
+    feed = Feed(task__counters__interval="10s")(r.application_start(), counted(0, 5, run="nobody"))
+    monkeypatch.setattr(feed.listeners._tickers[0].__self__, "tick", None)
+    feed.listeners._tickers = (lambda now_ms: 1 // 0, *feed.listeners._tickers[1:])
+    feed.tick(1_000).tick(12_000)
+    assert feed.listeners.stumbled == 2
+    assert len(seen(feed(r.application_end(20_000)).end(), "TaskCounterEvent")) == 1
+
+
+def test_series_beyond_the_limit_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spark_events.listeners.task_reports._MOST_SERIES", 10)
+    feed = Feed()(r.application_start(), *(counted(n, n + 1, name=f"c{n}") for n in range(20)))
+    assert feed.gauge("app.task.dropped.series.dropped") == 10
+    events = seen(feed(r.application_end(9_000)).end(), "TaskCounterEvent")
+    assert sorted(event.attributes["count"] for event in events) == list(range(1, 11))
 
 
 def test_switched_off() -> None:

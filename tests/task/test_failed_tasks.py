@@ -7,8 +7,10 @@ import json
 import socket
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -95,10 +97,9 @@ def a_report(monkeypatch: pytest.MonkeyPatch, link: DriverLink) -> TaskReport:
     return report
 
 
+PYSPARK = Path(pytest.importorskip("pyspark").__file__).parent
 EXIT: dict[str, Any] = {"sys": sys}
-exec(
-    compile("def leave(): sys.exit(-1)", "/opt/spark/python/lib/pyspark.zip/pyspark/worker.py", "exec"), EXIT
-)
+exec(compile("def leave(): sys.exit(-1)", str(PYSPARK / "worker.py"), "exec"), EXIT)
 
 
 def fail_like_pyspark(error: BaseException) -> None:
@@ -209,10 +210,11 @@ def test_users_code_that_exits_and_stays(
 @pytest.mark.parametrize(
     ("file", "cut_short"),
     [
-        ("/lib/pyspark/serializers.py", True),
+        (str(PYSPARK / "serializers.py"), True),
         ("pyarrow/error.pxi", True),
         (socket.__file__, True),
         ("/app/shop.py", False),
+        ("/opt/conda/envs/pyspark/lib/python3.11/site-packages/shop/prices.py", False),
         ("/lib/python3.11/site-packages/requests/api.py", False),
     ],
 )
@@ -229,7 +231,7 @@ def test_a_task_that_spark_cuts_short(
     written: dict[str, Any] = {}
     exec(code, written)
     worker = compile(
-        "try:\n    write()\nexcept BaseException:\n    sys.exit(-1)", "/lib/pyspark/worker.py", "exec"
+        "try:\n    write()\nexcept BaseException:\n    sys.exit(-1)", str(PYSPARK / "worker.py"), "exec"
     )
     with pytest.raises(SystemExit):
         exec(worker, {"sys": sys, "write": written["write"]})
@@ -277,6 +279,7 @@ def test_local_variables(
 
     def users_code() -> None:
         row, odd, my_password, long = 7, Odd(), "hush", "x" * 1_000  # noqa: F841 - their values are sent
+        counts = Counter(range(1_000))  # noqa: F841
         rows = [(number, {"deep": [[[[number]]]]}) for number in range(1_000)]  # noqa: F841
         raise ValueError("no")
 
@@ -292,4 +295,5 @@ def test_local_variables(
     assert len(shown["long"]) == 200
     assert shown["rows"].startswith("[(0, {'deep': [...]}), (1, ")
     assert len(shown["rows"]) < 200
+    assert shown["counts"] == "<Counter of 1000>"
     assert "hush" not in json.dumps(received)

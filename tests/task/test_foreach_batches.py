@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import logging
 import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -31,6 +33,7 @@ def reports(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
     batches = ForeachBatches(LINK, reports.append)
     batches.begin()
     yield reports
+    batches.end()
     batches.end()
     assert utils.ForeachBatchFunction.call is call
 
@@ -101,6 +104,54 @@ def test_one_that_raises(reports: list[dict[str, Any]]) -> None:
     (report,) = reports
     assert report["raised"]
     assert report["spans"][0]["error"] == ("KeyError", "'closed'")
+
+
+def test_attachments_that_overlap(reports: list[dict[str, Any]]) -> None:
+    """As when an application is attached to again before the one before it has closed."""
+    later: list[dict[str, Any]] = []
+    first, second = ForeachBatches(LINK, later.append), ForeachBatches(LINK, later.append)
+    function = function_of("run-1", lambda _, batch: task.metrics.counter("rows").inc())
+    first.begin()
+    second.begin()
+    first.end()
+    function.call(None, 1)
+    second.end()
+    function.call(None, 2)
+    assert ([report["batch"] for report in later], [report["batch"] for report in reports]) == ([1], [2])
+
+
+def test_logs_of_py4j_with_a_filter(reports: list[dict[str, Any]]) -> None:
+    """The filter asks for the report, which asks py4j for the query, which logs."""
+    log = logging.Logger("py4j")
+    handler = logging.StreamHandler(io.StringIO())
+    handler.addFilter(task.TraceContextFilter())
+    log.addHandler(handler)
+
+    def write(_: Any, batch: int) -> None:
+        log.debug("the function runs")
+
+    function = function_of("run-1", write)
+    asked = function.session.sparkContext.getLocalProperty
+    function.session.sparkContext.getLocalProperty = lambda key: log.debug("py4j is asked") or asked(key)
+    function.call(None, 1)
+
+
+def test_a_gateway_that_is_gone(reports: list[dict[str, Any]]) -> None:
+    """The function goes on without a report."""
+
+    def gone(key: str) -> None:
+        raise ConnectionError("the JVM is gone")
+
+    done: list[int] = []
+
+    def write(_: Any, batch: int) -> None:
+        task.metrics.counter("rows").inc()
+        done.append(batch)
+
+    function = function_of("run-1", write)
+    function.session.sparkContext.getLocalProperty = gone
+    function.call(None, 1)
+    assert (done, reports) == ([1], [])
 
 
 def test_too_many_values(reports: list[dict[str, Any]]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import pickle
 import subprocess
 import sys
@@ -117,14 +119,62 @@ def test_numbers_of_libraries(worker: Worker) -> None:
     assert sent["dropped"] == {"values": 1}
 
 
+def test_small_numbers_of_libraries(worker: Worker) -> None:
+    """They would overflow, or add up as bits do."""
+    np = pytest.importorskip("numpy")
+    for name, amounts in (
+        ("int8", (300, np.int8(1))),
+        ("bool", [np.float64(3) > 2] * 5),
+        ("uint8", [np.uint8(200)] * 3),
+    ):
+        for amount in amounts:
+            task.metrics.counter(name).inc(amount)
+    values = {name: value for _, name, _, value in worker.end_task()["metrics"]}
+    assert values == {"int8": 301, "bool": 5, "uint8": 600}
+
+
+def test_a_driver_that_says_more(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A newer one, of a cluster on which an older spark-events is installed."""
+    text = json.loads(os.environ[VARIABLE])
+    monkeypatch.setenv(VARIABLE, json.dumps({**text, "of_tomorrow": [1]}))
+    task.metrics.counter("rows").inc()
+    assert worker.end_task()["metrics"] == [("counter", "rows", (), 1)]
+
+
+def test_the_call_that_raised(worker: Worker) -> None:
+    """Of this function alone, although others have its name, and whatever is dropped."""
+
+    def function(fails_at: int) -> Any:
+        return task.measured(lambda number: 1 // (fails_at - number))
+
+    first, second = function(-1), function(3)
+    for number in range(10):
+        first(number)
+    for number in range(1, 3):
+        second(number)
+    with pytest.raises(ZeroDivisionError) as caught:
+        second(3)
+    assert caught.value.__spark_events_call__ == ("<lambda>", 3)  # type: ignore[attr-defined]
+
+
+def test_a_context_of_opentelemetry_ends_with_its_task(worker: Worker) -> None:
+    trace = pytest.importorskip("opentelemetry.trace")
+    before = trace.get_current_span()
+    task.metrics.counter("rows").inc()
+    assert f"{trace.get_current_span().get_span_context().span_id:016x}" in (task.traceparent() or "")
+    worker.end_task()
+    assert trace.get_current_span() is before
+
+
 def test_values_that_have_no_text(worker: Worker) -> None:
     """Nothing of it reaches the user's code but the user's own exceptions."""
-    task.event("E", tensor=TornError(), huge=type("Huge", (int,), {})(10**400))
+    task.event("E", tensor=TornError(), path="\udcff.txt", huge=type("Huge", (int,), {})(10**400))
     task.metrics.counter("c", listed=[1]).inc()
     with pytest.raises(TornError), task.span("s"):
         raise TornError
     sent = worker.end_task()
     assert sent["events"][0]["attributes"]["tensor"] == "<its str raised KeyError>"
+    assert sent["events"][0]["attributes"]["path"] == "?.txt"
     assert sent["metrics"] == [("counter", "c", (("listed", "[1]"),), 1)]
     assert sent["spans"][0]["error"] == ("TornError", "<its str raised KeyError>")
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from contextvars import copy_context
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from spark_events.runtime.log_once import logger
 from spark_events.task.driver_link import DriverLink
@@ -20,48 +21,69 @@ _NO_STAGE = -1
 class ForeachBatches:
     """Gives each call of a ``foreachBatch`` function a report, also those of queries that run already.
 
+    PySpark's method is replaced once for all attachments of the process; the last one that is open counts.
+
     Args:
         link: says where spans belong.
         take: called with the report of each call that has reported something, on the query's thread.
     """
 
+    _open: ClassVar[list[ForeachBatches]] = []
+    _lock = threading.Lock()
+    _of_spark: ClassVar[Any] = None
+
     def __init__(self, link: DriverLink, take: Callable[[Record], None]) -> None:
         # What the function does itself is below the micro-batch, whatever its stages are below.
         self._link = replace(link, stages_of_queries=False, task_spans=False)
         self._take = take
-        self._of_spark: Any = None
 
     def begin(self) -> None:
         """Follow the calls that begin from now on."""
         from pyspark.sql.utils import ForeachBatchFunction
 
-        of_spark = getattr(ForeachBatchFunction, "call", None)
-        if of_spark is None:
+        if not hasattr(ForeachBatchFunction, "call"):
             logger.warning("this PySpark calls foreachBatch functions differently; they cannot report")
             return
-
-        def call(function: Any, frame: Any, batch: int) -> Any:
-            return self._call(lambda: of_spark(function, frame, batch), function, batch)
-
-        count_in_driver(True)
-        self._of_spark = of_spark
-        ForeachBatchFunction.call = call
+        of_class = type(self)
+        with of_class._lock:
+            of_class._open.append(self)
+            if of_class._of_spark is None:
+                of_class._of_spark = ForeachBatchFunction.call
+                ForeachBatchFunction.call = _call
+                count_in_driver(True)
 
     def end(self) -> None:
         """Follow no further calls."""
-        if self._of_spark is not None:
+        of_class = type(self)
+        with of_class._lock:
+            if self in of_class._open:
+                of_class._open.remove(self)
+            if of_class._open or of_class._of_spark is None:
+                return
             from pyspark.sql.utils import ForeachBatchFunction
 
-            ForeachBatchFunction.call = self._of_spark
-            self._of_spark = None
+            ForeachBatchFunction.call, of_class._of_spark = of_class._of_spark, None
             count_in_driver(False)
 
-    def _call(self, original: Callable[[], Any], function: Any, batch: int) -> Any:
+    @classmethod
+    def _now(cls) -> tuple[ForeachBatches | None, Any]:
+        """Return the attachment that follows a call that begins now, and PySpark's own method."""
+        with cls._lock:
+            return (cls._open[-1] if cls._open else None), cls._of_spark
+
+    def _follow(self, original: Callable[[], Any], session: Any, batch: int) -> Any:
         reports: list[TaskReport] = []
 
-        def report() -> TaskReport:
+        def report() -> TaskReport | None:
             if not reports:  # most functions report nothing
-                reports.append(TaskReport(self._link, _Batch(function.session, batch), in_driver=True))
+                # While it is made, py4j may log, and a filter of logs may ask for it.
+                in_batch.set(None)
+                try:
+                    reports.append(TaskReport(self._link, _Batch(session, batch), in_driver=True))
+                except Exception as error:
+                    logger.warning("a foreachBatch function cannot report: %r", error)
+                    return None
+                in_batch.set(report)
                 enter_trace(reports[0])
             return reports[0]
 
@@ -79,7 +101,23 @@ class ForeachBatches:
             raise
         finally:
             for each in reports:
-                self._take({**each.values(failed_by), "batch": batch, "raised": failed_by is not None})
+                self._hand_over(each, batch, failed_by)
+
+    def _hand_over(self, report: TaskReport, batch: int, failed_by: BaseException | None) -> None:
+        try:
+            self._take({**report.values(failed_by), "batch": batch, "raised": failed_by is not None})
+        except Exception:  # the query goes on without it
+            logger.exception("the report of a foreachBatch function is lost")
+
+
+def _call(function: Any, frame: Any, batch: int) -> Any:
+    """Called by py4j in the place of PySpark's method."""
+    follower, of_spark = ForeachBatches._now()
+    if of_spark is None:  # the last attachment has closed at this moment
+        return type(function).call(function, frame, batch)
+    if follower is None:
+        return of_spark(function, frame, batch)
+    return follower._follow(lambda: of_spark(function, frame, batch), function.session, batch)
 
 
 class _Batch:

@@ -75,6 +75,7 @@ class TaskReports:
         self._environment = spark_context.environment
         self._waiting: deque[Record] = deque()
         self._lock = threading.Lock()
+        self._closed = False
         name = {"app_name": str(spark_context.appName)}
         group = registry.driver.child("task_reports", ("task_reports",), name)
         described = "Reports of tasks that were dropped, because too many came at once."
@@ -102,6 +103,9 @@ class TaskReports:
     def close(self) -> None:
         """Tell workers that are started from now on that nobody listens."""
         self._environment.pop(VARIABLE, None)
+        with self._lock:  # PySpark's registry keeps this object
+            self._closed = True
+            self._waiting.clear()
         self._batches.end()
         if self._receiver is not None:
             self._receiver.close()
@@ -135,6 +139,8 @@ class TaskReports:
 
     def _take(self, report: Record) -> None:
         with self._lock:
+            if self._closed:
+                return
             if len(self._waiting) < _MOST_WAITING:
                 self._waiting.append(report)
             else:
