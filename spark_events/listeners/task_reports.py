@@ -32,6 +32,7 @@ _MOST_SERIES = 10_000
 _MOST_EVENT_NAMES = 100
 _MOST_STAGES = 1_000
 _MOST_JOBS = 10_000
+_MOST_EARLY = 1_000
 _TAKEN_LABELS = frozenset(("app_name", "query_name", "le", "quantile", "job", "instance"))
 _BOUNDS = tuple(sign * 10.0**power for power in range(-3, 7) for sign in (1, 2.5, 5))
 PlaceOfStage = Callable[[int, Mapping[str, str | None]], Place]
@@ -73,6 +74,7 @@ class TaskReportListener:
         self._jobs: dict[int, list[int]] = {}
         self._series: dict[_Key, Any] = {}
         self._event_names: set[str] = set()
+        self._early: list[dict[str, Any]] = []
         self.counters = TaskCounters(context)
         group = context.scopes.task("")
         described = "What tasks reported beyond the limits, by kind."
@@ -93,8 +95,27 @@ class TaskReportListener:
         for stage in self._jobs.pop(int(record["Job ID"]), ()):
             self._counted.pop(stage, None)
 
+    def on_query_started(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle QueryStarted: reports of its ``foreachBatch`` function may have come before it."""
+        early, self._early = self._early, []
+        for report in early:
+            self.on_report(report, time_ms)
+
+    def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle ApplicationEnd: what is of a query that nobody knows counts for the application."""
+        for report in self._early:
+            self._take(report)
+
     def on_report(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle the report of a task that has succeeded or failed, or of a ``foreachBatch`` function."""
+        run_id = str(record["properties"].get("spark.jobGroup.id"))
+        is_early = record.get("batch") is not None and run_id not in self._context.queries_by_run
+        if is_early and len(self._early) < _MOST_EARLY:
+            self._early.append(record)
+        else:
+            self._take(record)
+
+    def _take(self, record: dict[str, Any]) -> None:
         stage, partition = int(record["stage"]), int(record["partition"])
         failed, batch = record.get("failed"), record.get("batch")
         properties = record["properties"]

@@ -237,6 +237,7 @@ class SparkListeners:
         counters = tasks.counters
         self._tickers = (queries.tick, jobs.tick, stages.tick, executors.tick, counters.tick)
         ends = (
+            tasks.on_application_end,
             counters.on_application_end,
             of_application.on_application_end,
             executors.on_application_end,
@@ -259,6 +260,7 @@ class SparkListeners:
                 issues.on_query_started,
                 of_application.on_query_started,
                 counters.on_query_started,
+                tasks.on_query_started,
             ],
             terminated: [
                 counters.on_query_terminated,

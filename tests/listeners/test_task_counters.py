@@ -76,6 +76,16 @@ def test_series_beyond_the_limit_are_not_kept(monkeypatch: pytest.MonkeyPatch) -
     assert sorted(event.attributes["count"] for event in events) == list(range(1, 11))
 
 
+def test_a_batch_that_reports_before_its_query_is_known() -> None:
+    """Spark's records may wait in a queue; what is of no query counts for the application."""
+    early, of_nobody = {**counted(0, 5), "batch": 0}, {**counted(0, 7, run="nobody"), "batch": 0}
+    feed = Feed()(r.application_start(), early, of_nobody, r.query_started(0), counted(1, 1))
+    assert feed.gauge("app.task.orders.shop.a.reason.b.rows") == 6
+    of_query, of_application = seen(feed(r.application_end(9_000)).end(), "TaskCounterEvent")
+    assert (of_query.variables["run_id"], of_query.attributes["count"]) == ("run-1", 6)
+    assert (of_application.attributes["job.kind"], of_application.attributes["count"]) == ("application", 7)
+
+
 def test_switched_off() -> None:
     feed = Feed(task__counters__interval="0")(r.application_start(), r.query_started(0), counted(0, 5))
     assert seen(feed(r.application_end(1_000)).end(), "TaskCounterEvent") == []
