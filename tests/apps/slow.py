@@ -100,7 +100,7 @@ run("retries", 1_300, failing(4).count)
 run("no-retries", 0, failing(0).count)
 run("python", 0, lambda: in_python(0.1))
 run("no-python", 0, lambda: spark.range(0, 200_000_000, 1, 8).selectExpr("sum(sqrt(id))").collect())
-run("spill", 0, lambda: sort(10_000_000))  # for longer than a second, also on a fast machine
+run("spill", 0, lambda: sort(6_000_000))  # for longer than a second, also on a fast machine
 run("no-spill", 0, lambda: sort(1_000))
 run("small-files", 0, lambda: read(500))
 run("no-small-files", 0, lambda: read(100))

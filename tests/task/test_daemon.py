@@ -46,35 +46,36 @@ class EveryTask:
         return [s for s in self.spans.values() if s["name"] == "Task" and s["status"]["code"] == code]
 
 
-@pytest.mark.parametrize("master", ["local[2]", pytest.param("standalone", marks=pytest.mark.thorough)])
-def test_every_python_task_has_a_span(master: str, tmp_path: Path) -> None:
-    """Below its stage; what its code's own instrumentation begins is below it, task after task."""
-    if master == "standalone":
-        with running_spark_cluster(("127.0.0.1",)) as cluster:
-            app = EveryTask(tmp_path, {"spark.master": cluster.master, **DAEMON})
-    else:
-        app = EveryTask(tmp_path, {"spark.master": master, **DAEMON})
+@pytest.fixture(scope="module", params=["local[2]", pytest.param("standalone", marks=pytest.mark.thorough)])
+def followed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> EveryTask:
+    folder = tmp_path_factory.mktemp("followed")
+    if request.param != "standalone":
+        return EveryTask(folder, {"spark.master": request.param, **DAEMON})
+    with running_spark_cluster(("127.0.0.1",)) as cluster:
+        return EveryTask(folder, {"spark.master": cluster.master, **DAEMON})
 
-    seen = [span_id for job in app.places for _, _, span_id in job]
+
+def test_every_python_task_has_a_span(followed: EveryTask) -> None:
+    """Below its stage; what its code's own instrumentation begins is below it, task after task."""
+    seen = [span_id for job in followed.places for _, _, span_id in job]
     assert len(set(seen)) == 8
-    for partition, trace_id, span_id in (place for job in app.places for place in job):
-        own = app.spans[span_id]
+    for partition, trace_id, span_id in (place for job in followed.places for place in job):
+        own = followed.spans[span_id]
         assert (own["name"], own["traceId"]) == ("Task", trace_id)
         assert own["attributes"]["partition"] == str(partition)
-        stage = app.spans[own["parentSpanId"]]
+        stage = followed.spans[own["parentSpanId"]]
         assert stage["name"] == "Stage"
         assert int(stage["startTimeUnixNano"]) <= int(own["endTimeUnixNano"])
     by_stage: dict[str, int] = {}
-    for span in app.tasks():
+    for span in followed.tasks():
         by_stage[span["parentSpanId"]] = by_stage.get(span["parentSpanId"], 0) + 1
     # The fourth job has no Python; of the last one, some tasks may have succeeded before it failed.
     assert sorted(by_stage.values())[-3:] == [4, 4, 200]
 
 
-def test_why_a_task_failed(tmp_path: Path) -> None:
+def test_why_a_task_failed(followed: EveryTask) -> None:
     """Its span, and the failures of its stage and its job, have the call of the UDF, and the variables."""
-    app = EveryTask(tmp_path, {"spark.master": "local[2]", **DAEMON})
-    (failed,) = app.tasks(error=True)
+    failed = followed.tasks(error=True)[-1]  # on a cluster, there are several attempts
     expected = {
         "code.function.name": "inverse",
         "local.number": "997",
@@ -83,12 +84,13 @@ def test_why_a_task_failed(tmp_path: Path) -> None:
         "udf.call": 248,  # the partition begins with 750
     }
     assert expected.items() <= failed["attributes"].items()
-    failures = of_name(app.events, "JobFailureEvent", job__kind="job")
+    failures = of_name(followed.events, "JobFailureEvent", job__kind="job")
     assert len(failures) == 1
     for event in failures:
         assert expected.items() <= event["attributes"].items()
 
 
+@pytest.mark.thorough
 def test_a_daemon_that_is_configured_already(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It runs, too."""
     there = tmp_path / "there"
