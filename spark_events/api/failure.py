@@ -6,6 +6,8 @@ import abc
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from spark_events.api.event import AttributeValue
+
 
 @dataclass(frozen=True, slots=True)
 class CodePlace:
@@ -14,6 +16,15 @@ class CodePlace:
     file_path: str
     line_number: int
     function_name: str
+
+    @property
+    def attributes(self) -> dict[str, AttributeValue]:
+        """It, as attributes of an event or a span."""
+        return {
+            "code.file.path": self.file_path,
+            "code.line.number": self.line_number,
+            "code.function.name": self.function_name,
+        }
 
 
 @dataclass(frozen=True, slots=True)

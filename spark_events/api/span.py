@@ -146,15 +146,18 @@ class SpanBuilder:
         }
         known = {key: value for key, value in attributes.items() if value is not None}
         if failure.code is not None:
-            self.set_attribute("code.file.path", failure.code.file_path)
-            self.set_attribute("code.line.number", failure.code.line_number)
-            self.set_attribute("code.function.name", failure.code.function_name)
+            self.set_attributes(failure.code.attributes)
         return self.set_error(failure.message).add_event("exception", time_ms, known)
 
     def set_attribute(self, key: str, value: AttributeValue | None) -> SpanBuilder:
         """Add one attribute; None means unknown and adds nothing."""
         if value is not None:
             self._attributes[key] = value
+        return self
+
+    def set_attributes(self, attributes: Mapping[str, AttributeValue | None]) -> SpanBuilder:
+        """Add several attributes, as ``set_attribute`` does one."""
+        self._attributes.update({key: value for key, value in attributes.items() if value is not None})
         return self
 
     def add_event(self, name: str, time_ms: int, attributes: Attributes | None = None) -> SpanBuilder:

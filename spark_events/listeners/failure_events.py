@@ -106,9 +106,7 @@ class FailureEvents:
             .set_attribute("sqlState", failure.sql_state)
         )
         if failure.code is not None:
-            event.set_attribute("code.file.path", failure.code.file_path)
-            event.set_attribute("code.line.number", failure.code.line_number)
-            event.set_attribute("code.function.name", failure.code.function_name)
+            event.set_attributes(failure.code.attributes)
         event.set_attributes(self.failed_tasks.details(failure))
         lost = lost_executor(failure.message)
         if lost is not None:

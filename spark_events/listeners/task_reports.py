@@ -241,8 +241,7 @@ class TaskReportListener:
         start_ms, end_ms = (int(time_ns) // 1_000_000 for time_ns in times_ns)
         end_ms = max(start_ms, end_ms)
         span = Span.builder(CLASS_SCOPE, "Task").set_times_ms(start_ms, end_ms).set_failure(failure, end_ms)
-        for name, value in (details or {}).items():
-            span.set_attribute(name, value)
+        span.set_attributes(details or {})
         self._context.traces.report(span, place, entity, group)
 
     def _report_spans(
@@ -254,8 +253,7 @@ class TaskReportListener:
             own = places[span["id"]] = Place(parent.trace_id, str(span["id"]), parent)
             start_ms, end_ms = (int(span[key]) // 1_000_000 for key in ("start_ns", "end_ns"))
             builder = Span.builder(CLASS_SCOPE, span["name"]).set_times_ms(start_ms, max(start_ms, end_ms))
-            for key, value in span["attributes"].items():
-                builder.set_attribute(key, value)
+            builder.set_attributes(span["attributes"])
             if "error" in span:
                 builder.set_error(": ".join(span["error"]))
             traces.report(builder, own, entity, group)
