@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from contextvars import copy_context
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 from spark_events.runtime.log_once import logger
+from spark_events.sources.driver.replaced_method import ReplacedMethod
 from spark_events.task.driver_link import DriverLink
 from spark_events.task.instruments import count_in_driver
 from spark_events.task.report import TaskReport, in_batch
@@ -21,16 +21,12 @@ _NO_STAGE = -1
 class ForeachBatches:
     """Gives each call of a ``foreachBatch`` function a report, also those of queries that run already.
 
-    PySpark's method is replaced once for all attachments of the process; the last one that is open counts.
+    If several attachments are open, the last one follows them.
 
     Args:
         link: says where spans belong.
         take: called with the report of each call that has reported something, on the query's thread.
     """
-
-    _open: ClassVar[list[ForeachBatches]] = []
-    _lock = threading.Lock()
-    _of_spark: ClassVar[Any] = None
 
     def __init__(self, link: DriverLink, take: Callable[[Record], None]) -> None:
         # What the function does itself is below the micro-batch, whatever its stages are below.
@@ -41,37 +37,24 @@ class ForeachBatches:
         """Follow the calls that begin from now on."""
         from pyspark.sql.utils import ForeachBatchFunction
 
-        if not hasattr(ForeachBatchFunction, "call"):
+        if not _CALL.begin(ForeachBatchFunction, self):
             logger.warning("this PySpark calls foreachBatch functions differently; they cannot report")
-            return
-        of_class = type(self)
-        with of_class._lock:
-            of_class._open.append(self)
-            if of_class._of_spark is None:
-                of_class._of_spark = ForeachBatchFunction.call
-                ForeachBatchFunction.call = _call
-                count_in_driver(True)
 
     def end(self) -> None:
         """Follow no further calls."""
-        of_class = type(self)
-        with of_class._lock:
-            if self in of_class._open:
-                of_class._open.remove(self)
-            if of_class._open or of_class._of_spark is None:
-                return
-            from pyspark.sql.utils import ForeachBatchFunction
+        _CALL.end(self)
 
-            ForeachBatchFunction.call, of_class._of_spark = of_class._of_spark, None
-            count_in_driver(False)
+    def follow(self, original: Callable[[], Any], session: Any, batch: int) -> Any:
+        """Call a function, with a report.
 
-    @classmethod
-    def _now(cls) -> tuple[ForeachBatches | None, Any]:
-        """Return the attachment that follows a call that begins now, and PySpark's own method."""
-        with cls._lock:
-            return (cls._open[-1] if cls._open else None), cls._of_spark
+        Args:
+            original: calls it.
+            session: of its query.
+            batch: the number of the micro-batch.
 
-    def _follow(self, original: Callable[[], Any], session: Any, batch: int) -> Any:
+        Returns:
+            What it returns; what it raises goes on, too.
+        """
         reports: list[TaskReport] = []
 
         def report() -> TaskReport | None:
@@ -110,14 +93,19 @@ class ForeachBatches:
             logger.exception("the report of a foreachBatch function is lost")
 
 
-def _call(function: Any, frame: Any, batch: int) -> Any:
-    """Called by py4j in the place of PySpark's method."""
-    follower, of_spark = ForeachBatches._now()
-    if of_spark is None:  # the last attachment has closed at this moment
-        return type(function).call(function, frame, batch)
-    if follower is None:
-        return of_spark(function, frame, batch)
-    return follower._follow(lambda: of_spark(function, frame, batch), function.session, batch)
+def _following(of_spark: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method that py4j calls in the place of PySpark's."""
+
+    def call(function: Any, frame: Any, batch: int) -> Any:
+        follower = _CALL.last_owner
+        if follower is None:
+            return of_spark(function, frame, batch)
+        return follower.follow(lambda: of_spark(function, frame, batch), function.session, batch)
+
+    return call
+
+
+_CALL = ReplacedMethod[ForeachBatches]("call", _following, count_in_driver)
 
 
 class _Batch:
