@@ -24,6 +24,11 @@ class ServerAuthentication:
         self._passwords = passwords
 
     @property
+    def needed(self) -> bool:
+        """Whether a request needs credentials."""
+        return bool(self._passwords) or self._token is not None
+
+    @property
     def challenge(self) -> str:
         """The challenge in the answer to a request without credentials."""
         return f'Basic realm="{self._realm}"' if self._passwords else "Bearer"

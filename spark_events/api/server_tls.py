@@ -23,6 +23,11 @@ class ServerTls:
         self._context = self._load()
 
     @property
+    def asks_clients(self) -> bool:
+        """Whether clients need a certificate."""
+        return self._files[2] is not None
+
+    @property
     def context(self) -> ssl.SSLContext:
         """For the next connection; files that cannot be read just now leave the one before."""
         try:

@@ -145,9 +145,8 @@ def report(
     else:
         tls = _tls(serve_certificate, serve_key, serve_client_authorities)
         authentication = _authentication(serve_token, serve_username, serve_password)
-        guarded = any((serve_token, serve_password, serve_client_authorities))
         every_ms = _duration_ms("--serve-every", serve_every)
-        serve_report(options, serve, every_ms, authentication, tls, guarded)
+        serve_report(options, serve, every_ms, authentication, tls)
 
 
 def run_report(options: ReportOptions, told_of_spark: bool = False) -> None:
@@ -205,7 +204,6 @@ def serve_report(
     every_ms: int,
     authentication: ServerAuthentication,
     tls: ServerTls | None,
-    guarded: bool,
 ) -> None:
     """Serve a report until Ctrl-C.
 
@@ -215,7 +213,6 @@ def serve_report(
         every_ms: how often to look for new events, in ms.
         authentication: of requests.
         tls: None serves plain HTTP.
-        guarded: whether clients need a password, a token or a certificate.
 
     Raises:
         ConfigError: an option cannot be used, a port is taken, or there is nothing to read.
@@ -240,6 +237,7 @@ def serve_report(
         raise ConfigError(f"--serve {address}: {error.strerror or error}") from error
     with err.status("reading events"):
         page.html(View())
+    guarded = authentication.needed or (tls is not None and tls.asks_clients)
     if not guarded and not _is_loopback(host):
         print_warnings(["everybody who reaches this port can read the page: see --serve-token"])
     shown = f"[{host}]" if ":" in host else host
