@@ -16,6 +16,7 @@ from spark_events.history.local_files import LocalFiles
 from spark_events.history.page import environment, page
 from spark_events.history.report import Report, job_name
 from spark_events.history.run import ReportOptions, add_to_store, make_report, open_database
+from spark_events.history.store import HistoryStore
 from spark_events.history.tables import Row
 from spark_events.runtime.log_once import logger
 
@@ -137,7 +138,8 @@ class LivePage:
         options = replace(self._options, span_ms=span_ms or self._options.span_ms)
         with open_database(options, Engine.LOCAL) as database:
             if options.store and self._added[0] != files:
-                self._added = files, add_to_store(database, options)
+                store = HistoryStore(database, options.store, options.times)
+                self._added = files, add_to_store(store, options)
             stored = self._stored()
             report = make_report(database, options, self._added[1])
         self._took_s = time.monotonic() - began

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from spark_events.history.facts import Reading
     from spark_events.history.history import History
     from spark_events.history.report import Report
+    from spark_events.history.store import HistoryStore
 
 _SPARK = {**QUIET, "spark.master": "local[*]"}
 
@@ -109,16 +110,12 @@ def open_database(options: ReportOptions, engine: Engine) -> Iterator[Database]:
         session.stop()
 
 
-def add_to_store(database: Database, options: ReportOptions) -> list[Reading]:
-    """Add the paths to the store, drop its days that are too old, and return how reading went.
+def add_to_store(store: HistoryStore, options: ReportOptions) -> list[Reading]:
+    """Add the paths to a store, drop its days that are too old, and return how reading went.
 
     Raises:
         ConfigError: there is nothing at a path.
     """
-    from spark_events.history.store import HistoryStore
-
-    assert options.store is not None
-    store = HistoryStore(database, options.store, options.times)
     readings = [store.add(options.paths, options.sla)] if options.paths else []
     if options.retain_ms is not None:
         store.retain(options.retain_ms)
@@ -173,6 +170,6 @@ def _read(
             database, options.paths, options.sla, options.span_ms, options.until_now, options.times
         )
         return history, [reading]
-    readings = add_to_store(database, options) if added is None else list(added)
     store = HistoryStore(database, options.store, options.times)
+    readings = add_to_store(store, options) if added is None else list(added)
     return store.history(options.sla, options.span_ms, options.until_now), readings
