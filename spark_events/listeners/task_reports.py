@@ -118,8 +118,7 @@ class TaskReportListener:
     def _take(self, record: dict[str, Any]) -> None:
         stage, partition = int(record["stage"]), int(record["partition"])
         failed, batch = record.get("failed"), record.get("batch")
-        properties = record["properties"]
-        run_id = str(properties.get("spark.jobGroup.id"))
+        run_id = str(record["properties"].get("spark.jobGroup.id"))
         of_query = self._context.queries_by_run.get(run_id, {})
         if batch is not None:
             occasion: tuple[str, ...] = ("batch", str(batch))
@@ -141,18 +140,7 @@ class TaskReportListener:
                 self.counters.grow(counted, labels, int(value), run_id, of_query)
         for number, event in enumerate(record["events"]):
             self._emit(event, (*occasion, str(number)), entity, group)
-        task_span = record.get("span")
-        if record["spans"] or failed or task_span:
-            place = self._place_of_stage(stage, properties)
-            if task_span:
-                place = Place(place.trace_id, str(task_span[0]), place)
-            elif failed:
-                place = self._context.traces.below(place, "Task", entity, *occasion)
-            if failed:
-                self._report_failed(failed, place, entity, group)
-            elif task_span:
-                self._report_task(task_span[1:], None, place, entity, group)
-            self._report_spans(record["spans"], place, entity, group)
+        self._report_traces(record, occasion, entity, group)
         for kind, number in record["dropped"].items():
             if kind in self._dropped:
                 self._drop(kind, int(number))
@@ -219,6 +207,24 @@ class TaskReportListener:
         )
         time_ms = int(event["time_ns"]) // 1_000_000
         self._context.emitter.emit(builder, entity, group, time_ms, ("task", *number))
+
+    def _report_traces(
+        self, record: dict[str, Any], occasion: tuple[str, ...], entity: Entity, group: MetricGroup
+    ) -> None:
+        """Report the span of a task if it has one, and those that its code has made."""
+        failed, task_span = record.get("failed"), record.get("span")
+        if not (record["spans"] or failed or task_span):
+            return
+        place = self._place_of_stage(int(record["stage"]), record["properties"])
+        if task_span:
+            place = Place(place.trace_id, str(task_span[0]), place)
+        elif failed:
+            place = self._context.traces.below(place, "Task", entity, *occasion)
+        if failed:
+            self._report_failed(failed, place, entity, group)
+        elif task_span:
+            self._report_task(task_span[1:], None, place, entity, group)
+        self._report_spans(record["spans"], place, entity, group)
 
     def _report_failed(
         self, failed: Mapping[str, Any], place: Place, entity: Entity, group: MetricGroup
