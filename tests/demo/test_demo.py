@@ -15,7 +15,6 @@ import pytest
 from tests.support.collector import Collector
 from tests.support.demo_run import QUERY, DemoRun, start_demo
 from tests.support.file_log import Event, file_events, of_name
-from tests.support.requirements import need
 from tests.support.waiting import free_port, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
@@ -62,9 +61,7 @@ def test_demo(demo_run: DemoRun) -> None:
 @pytest.mark.prometheus
 def test_all_three_agree(collector: Collector, demo_run: DemoRun) -> None:
     """The same events are in the file log, in the collector's output, and counted in Prometheus."""
-    need("prometheus", "prometheus")
-    server, events = demo_run.server, demo_run.events
-    assert server is not None
+    server, events = demo_run.prometheus, demo_run.events
     # Scraped while it runs: the last sample before its end has all but the last events.
     running = server.query(f'spark_query_status{{query_name="{QUERY}"}} == 1', demo_run.restarted_s)
 
@@ -105,9 +102,7 @@ def test_all_three_agree(collector: Collector, demo_run: DemoRun) -> None:
 @pytest.mark.prometheus
 def test_what_its_tasks_report(collector: Collector, demo_run: DemoRun) -> None:
     """Their counter is in Prometheus; the failed one has a span with the place that raised, in its query's trace."""
-    need("prometheus", "prometheus")
-    server, events = demo_run.server, demo_run.events
-    assert server is not None
+    server, events = demo_run.prometheus, demo_run.events
     counted = server.query(
         f'last_over_time(spark_task_bad_orders_total{{query_name="{QUERY}",reason="no_address"}}[5m])',
         demo_run.ended_s,

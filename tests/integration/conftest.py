@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.support.applications import App, cli
-from tests.support.file_log import file_events
+from tests.support.file_log import events_and_spans, file_events
 from tests.support.live_application import ADDED, Live
 from tests.support.paths import APPS
 from tests.support.waiting import free_port, http_get
@@ -21,11 +21,8 @@ def live(java: str, tmp_path_factory: pytest.TempPathFactory) -> Live:
     folder = tmp_path_factory.mktemp("live")
     port = free_port()
     conf = {
-        "spark.events.reporter.file.factory.class": "file_log",
-        "spark.events.reporter.file.path": (folder / "events").as_uri(),
+        **events_and_spans((folder / "events").as_uri()),
         "spark.events.reporter.file.scope.variables.additional": ADDED,
-        "spark.traces.reporter.file.factory.class": "file_log",
-        "spark.traces.reporter.file.path": (folder / "events").as_uri(),
         "spark.metrics.reporter.prom.factory.class": "prometheus",
         "spark.metrics.reporter.prom.port": str(port),
         "spark.app.name": "from-defaults",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.applications import App
+from tests.support.file_log import events_and_spans
 from tests.support.paths import APPS
 from tests.support.waiting import free_port
 
@@ -19,10 +20,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 def test_ten_applications_leave_what_one_does(tmp_path: Path) -> None:
     """Threads, files, sockets and objects in the JVM, with a reporter of each kind."""
     conf = {
-        "spark.events.reporter.file.factory.class": "file_log",
-        "spark.events.reporter.file.path": str(tmp_path / "events"),
-        "spark.traces.reporter.file.factory.class": "file_log",
-        "spark.traces.reporter.file.path": str(tmp_path / "events"),
+        **events_and_spans(tmp_path / "events"),
         "spark.events.reporter.otel.factory.class": "otlp",
         "spark.events.reporter.otel.exporter.endpoint": f"http://127.0.0.1:{free_port()}",
         "spark.events.reporter.otel.journal.dir": str(tmp_path / "journal"),

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.applications import cli
+from tests.support.file_log import events_and_spans
 from tests.support.live_application import ADDED, Live
 
 pytestmark = pytest.mark.spark
@@ -30,11 +31,8 @@ def lines(folder: Path, kind: str) -> list[dict[str, Any]]:
 
 def reporters(folder: Path) -> dict[str, str]:
     return {
-        "spark.events.reporter.file.factory.class": "file_log",
-        "spark.events.reporter.file.path": str(folder),
+        **events_and_spans(folder),
         "spark.events.reporter.file.scope.variables.additional": ADDED,
-        "spark.traces.reporter.file.factory.class": "file_log",
-        "spark.traces.reporter.file.path": str(folder),
         "spark.traces.checkpoint.span-detail-level": "CHILDREN_SPANS_PER_SUBTASK",
         "spark.events.checkpoint.sla": "1h",
     }

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.applications import App, cli
+from tests.support.file_log import events_and_spans
 from tests.support.paths import APPS
 from tests.support.waiting import free_port, http_get
 
@@ -19,10 +20,7 @@ def test_many_jobs_end_with_flat_memory(java: str, tmp_path: Path) -> None:
     """Each job and stage has events, spans, and for a moment metrics of its own; all of it is forgotten."""
     port = free_port()
     conf = {
-        "spark.events.reporter.file.factory.class": "file_log",
-        "spark.events.reporter.file.path": str(tmp_path / "events"),
-        "spark.traces.reporter.file.factory.class": "file_log",
-        "spark.traces.reporter.file.path": str(tmp_path / "events"),
+        **events_and_spans(tmp_path / "events"),
         "spark.metrics.reporter.prom.factory.class": "prometheus",
         "spark.metrics.reporter.prom.port": str(port),
         "spark.metrics.job.after": "0",

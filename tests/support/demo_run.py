@@ -14,6 +14,7 @@ from tests.support.applications import cli
 from tests.support.collector import Collector
 from tests.support.file_log import Event, file_events
 from tests.support.prometheus import PrometheusServer
+from tests.support.requirements import need
 from tests.support.waiting import free_port, wait_until
 
 QUERY = "orders_per_customer"
@@ -52,6 +53,13 @@ class DemoRun:
     server: PrometheusServer | None
     restarted_s: float
     ended_s: float
+
+    @property
+    def prometheus(self) -> PrometheusServer:
+        """The Prometheus that has scraped it; where there is none, skip the test."""
+        need("prometheus", "prometheus")
+        assert self.server is not None
+        return self.server
 
 
 def run_demo(folder: Path, collector: Collector | None) -> DemoRun:

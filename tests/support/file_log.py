@@ -10,6 +10,15 @@ from typing import Any
 Event = dict[str, Any]
 
 
+def events_and_spans(folder: Path | str) -> dict[str, str]:
+    """Return the settings of a file log of events and of spans in a folder."""
+    return {
+        f"spark.{kind}.reporter.file.{key}": value
+        for kind in ("events", "traces")
+        for key, value in (("factory.class", "file_log"), ("path", str(folder)))
+    }
+
+
 def file_events(folder: Path) -> list[Event]:
     """Return all events of a file log, in the order in which they were written."""
     files = sorted(folder.glob("*.events.*.jsonl"), key=lambda path: path.stat().st_mtime_ns)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.applications import App
-from tests.support.file_log import file_events, of_name
+from tests.support.file_log import events_and_spans, file_events, of_name
 from tests.support.paths import APPS
 from tests.support.spark_cluster import running_spark_cluster
 from tests.support.waiting import free_port, http_get
@@ -45,10 +45,7 @@ class Tasks:
             "spark.metrics.reporter.prom.max.series": "5000",
             "spark.events.failure.locals": "true",
             "spark.events.udf.metrics": "true",
-            "spark.events.reporter.file.factory.class": "file_log",
-            "spark.events.reporter.file.path": str(folder / "live"),
-            "spark.traces.reporter.file.factory.class": "file_log",
-            "spark.traces.reporter.file.path": str(folder / "live"),
+            **events_and_spans(folder / "live"),
         }
         app = App([sys.executable, str(APPS / "tasks.py"), str(folder)], conf, folder)
         app.wait_for(lambda: (folder / "ready").exists(), "its jobs are done")

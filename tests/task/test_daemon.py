@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.applications import App
-from tests.support.file_log import file_events, of_name
+from tests.support.file_log import events_and_spans, file_events, of_name
 from tests.support.paths import APPS
 from tests.support.spark_cluster import running_spark_cluster
 
@@ -23,10 +23,7 @@ class EveryTask:
 
     def __init__(self, folder: Path, conf: dict[str, str]) -> None:
         conf = {
-            "spark.events.reporter.file.factory.class": "file_log",
-            "spark.events.reporter.file.path": str(folder / "live"),
-            "spark.traces.reporter.file.factory.class": "file_log",
-            "spark.traces.reporter.file.path": str(folder / "live"),
+            **events_and_spans(folder / "live"),
             "spark.traces.detail": "task",
             "spark.events.failure.locals": "true",
             "spark.events.udf.metrics": "true",

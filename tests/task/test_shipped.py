@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.applications import App
+from tests.support.file_log import events_and_spans
 from tests.support.paths import APPS, REPO
 
 pytestmark = pytest.mark.spark
@@ -30,10 +31,7 @@ def test_it_is_sent(java: str, tmp_path: Path) -> None:
     conf = {
         "spark.master": "local-cluster[1,2,1024]",
         "spark.events.task.ship": "true",
-        "spark.events.reporter.file.factory.class": "file_log",
-        "spark.events.reporter.file.path": str(tmp_path / "live"),
-        "spark.traces.reporter.file.factory.class": "file_log",
-        "spark.traces.reporter.file.path": str(tmp_path / "live"),
+        **events_and_spans(tmp_path / "live"),
     }
     python, places = bare_python(tmp_path), tmp_path / "places"
     command = [sys.executable, str(APPS / "shipped_tasks.py"), str(places), str(python)]
