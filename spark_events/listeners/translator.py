@@ -95,8 +95,12 @@ class SparkListeners:
 
     @property
     def statistics_from_ms(self) -> int:
-        """How long a stage lasts at least that may have an issue, in ms; its tasks' statistics are needed."""
-        return self._settings.thresholds.min_time_ms
+        """How long a stage lasts at least whose tasks' statistics are needed, in ms.
+
+        A shorter one cannot have an issue; but later runs are compared with all that a run has done.
+        """
+        thresholds = self._settings.thresholds
+        return 0 if thresholds.compares_runs else thresholds.min_time_ms
 
     def task_link(self, application_start: Mapping[str, Any]) -> DriverLink:
         """Return what workers have to know to compute the ids of spans, from the record of the start."""
