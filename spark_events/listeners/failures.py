@@ -28,7 +28,13 @@ _PYTHON_TRACEBACK = "Traceback (most recent call last):"
 _PY4J_ERROR = "\npy4j.protocol.Py4JJavaError: "
 _PYTHON_ERROR = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
 _PYTHON_FRAME = re.compile(r'^ {2}File "([^"\n]{1,1000})", line (\d{1,9}), in (\S{1,300})$', re.MULTILINE)
-_OF_PYSPARK = re.compile(r"(?:^|[/\\])(?:pyspark|py4j)(?:[/\\]|[-.\w]*\.zip)|^<frozen")
+# By where PySpark is installed, or else by its modules: users have folders of this name, too.
+_OF_PYSPARK = re.compile(
+    r"(?:^|[/\\])(?:site-packages|dist-packages|python|[-.\w]{1,100}\.zip)[/\\]pyspark[/\\]"
+    r"|(?:^|[/\\])pyspark[/\\](?:accumulators|cloudpickle|context|core|daemon|errors|java_gateway|ml|mllib|pandas"
+    r"|profiler|rdd|serializers|shuffle|sql|streaming|taskcontext|util|worker|worker_util)(?:\.py$|[/\\])"
+    r"|(?:^|[/\\])py4j[/\\]|^<frozen"
+)
 _INSTALLED = re.compile(r"[/\\]lib[/\\]python3|[/\\]site-packages[/\\]")
 _MOST_FRAMES = 200
 _ERROR_CLASS = re.compile(r"\[(?P<name>[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]\s*")

@@ -231,8 +231,22 @@ def test_a_message_on_which_a_pattern_could_run_away(text: str) -> None:
             ("/venv/lib/python3.11/site-packages/mine/jobs.py", 4, "run"),
         ),
         ([("/venv/lib/python3.11/site-packages/pyspark/worker.py", 1, "main")], None),
+        (
+            [("/app/pyspark/etl.py", 5, "run"), ("/libs/pyspark/sql/dataframe.py", 9, "collect")],
+            ("/app/pyspark/etl.py", 5, "run"),
+        ),
+        ([("C:\\Spark\\python\\pyspark\\new_module.py", 9, "collect")], None),
+        ([("/libs/py4j/protocol.py", 9, "get_return_value")], None),
     ],
-    ids=["innermost", "no library", "the user's is installed", "PySpark's alone"],
+    ids=[
+        "innermost",
+        "no library",
+        "the user's is installed",
+        "PySpark's alone",
+        "the user's folder has its name",
+        "of a newer PySpark",
+        "py4j's",
+    ],
 )
 def test_the_users_frame(frames: list[tuple[str, int, str]], place: tuple[str, int, str] | None) -> None:
     """Where Python code raised it: neither in PySpark, nor in what that code calls."""
