@@ -41,7 +41,9 @@ def demo(
             say("\n[bold]Why it was slow[/], by [bold]spark-events why[/] of Spark's event log:")
             _explain(folder)
             if out_folder is None:
-                say("\nits files are removed; to keep them: [bold]spark-events demo --out FOLDER[/]")
+                say(
+                    "\nits events and logs are removed; to keep them: [bold]spark-events demo --out FOLDER[/]"
+                )
     except KeyboardInterrupt:
         say("interrupted", err)
         raise typer.Exit(INTERRUPTED) from None
