@@ -62,13 +62,14 @@ def stored_files(paths: Sequence[str]) -> StoredFiles:
         is_local = "file" in file_system.protocol
         if not is_local:
             file_systems.append(file_system)
-        of_events = 0
+        of_events = of_spans = 0
         for info in _files_at(file_system, root, path):
             name = info["name"] if is_local else file_system.unstrip_protocol(info["name"])
             if _STORE.search(name):
                 raise ConfigError(f"{path}: {name} is of a store: give a store with --store, events as paths")
             if _SPANS.search(name):
                 spans.append(name)
+                of_spans += 1
                 continue
             of_events += 1
             (parquet if name.endswith(".parquet") else json).append(name)
@@ -76,7 +77,7 @@ def stored_files(paths: Sequence[str]) -> StoredFiles:
             compressed = name if _COMPRESSED.search(name) else compressed
         if not of_events:
             there = file_system.exists(root) or fsspec.core.has_magic(root)
-            why = "no such file or folder; " if not there else "it has spans alone; " if spans else ""
+            why = "no such file or folder; " if not there else "it has spans alone; " if of_spans else ""
             raise ConfigError(f"{path}: {why}{NOTHING}")
     return StoredFiles(json, parquet, file_systems, size, compressed, spans)
 

@@ -404,6 +404,9 @@ def test_paths_without_events(duckdb: DuckDb, tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigError, match=said):
             read_history(duckdb, [str(tmp_path / name)])
+    write(tmp_path / "spans", told())
+    with pytest.raises(ConfigError, match="empty: there are no stored events"):  # the spans are of another
+        read_history(duckdb, [str(tmp_path / "spans"), str(tmp_path / "empty")])
 
 
 def test_an_sla_of_no_query(duckdb: DuckDb, tmp_path: Path) -> None:
