@@ -94,8 +94,7 @@ class TaskCounter(TaskMetric):
         if type(amount) is not int:
             number = number_of(amount)  # small types of libraries would overflow
             if number is None or not math.isfinite(number):
-                if (report := current_report()) is not None:
-                    report.drop("values")
+                _drop_value()
                 return
             amount = int(number)
         if amount < 0:
@@ -108,9 +107,8 @@ class TaskCounter(TaskMetric):
     def _sum(self, now: int, more: int) -> int:
         return now + more
 
-    def _plain(self, now: Any) -> int | None:
-        number = number_of(now)
-        return int(number) if number is not None and math.isfinite(number) else None
+    def _plain(self, now: int) -> int:
+        return now
 
 
 class TaskGauge(TaskMetric):
@@ -147,18 +145,23 @@ class TaskHistogram(TaskMetric):
             self._begin([float(value)])
         elif len(self._now) < MOST_VALUES:
             self._now.append(float(value))
-        elif (report := current_report()) is not None:
-            report.drop("values")
+        else:
+            _drop_value()
 
     def _sum(self, now: list[float], more: list[float]) -> list[float]:
         if len(now) < MOST_VALUES:
             now += more
-        elif (report := current_report()) is not None:
-            report.drop("values")
+        else:
+            _drop_value()
         return now
 
     def _plain(self, now: list[float]) -> list[float]:
         return [value for value in now if math.isfinite(value)]
+
+
+def _drop_value() -> None:
+    if (report := current_report()) is not None:
+        report.drop("values")
 
 
 P = ParamSpec("P")
