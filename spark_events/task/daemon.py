@@ -27,7 +27,7 @@ class TaskRegistry(dict[int, Any]):
 
             current_report()
         except Exception as error:  # the task runs without it
-            sys.stderr.write(f"spark-events: WARNING: a task will not report from its beginning: {error!r}\n")
+            _warn("a task will not report from its beginning", error)
 
 
 def follow_tasks() -> None:
@@ -42,7 +42,7 @@ def follow_tasks() -> None:
     except ImportError:
         pass
     except Exception as error:
-        sys.stderr.write(f"spark-events: WARNING: OpenTelemetry cannot be used in tasks: {error!r}\n")
+        _warn("OpenTelemetry cannot be used in tasks", error)
 
 
 def main() -> None:
@@ -50,8 +50,12 @@ def main() -> None:
     try:
         follow_tasks()
     except Exception as error:  # without a daemon, there would be no Python at all
-        sys.stderr.write(f"spark-events: WARNING: tasks are not followed from their beginning: {error!r}\n")
+        _warn("tasks are not followed from their beginning", error)
     runpy.run_module(os.environ.get(VARIABLE) or _OF_SPARK, run_name="__main__", alter_sys=True)
+
+
+def _warn(what: str, error: Exception) -> None:
+    sys.stderr.write(f"spark-events: WARNING: {what}: {error!r}\n")
 
 
 if __name__ == "__main__":
