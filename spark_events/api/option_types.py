@@ -130,23 +130,18 @@ def _parse_map(text: str) -> Mapping[str, str]:
 
 
 def _parse_secret(text: str) -> Secret:
+    path = None
     if text.startswith("env:"):
-        name = text.removeprefix("env:")
-        if not os.environ.get(name):  # an empty one was meant to be there
-            raise ValueError
-        return Secret(os.environ[name])
-    if text.startswith("file:"):
+        text = os.environ.get(text.removeprefix("env:"), "")
+    elif text.startswith("file:"):
         path = Path(text.removeprefix("file:").removeprefix("//"))
         try:
-            secret = path.read_text().strip()
+            text = path.read_text().strip()
         except OSError:
             raise ValueError from None
-        if not secret:
-            raise ValueError
-        return Secret(secret, path)
-    if not text:
+    if not text:  # one was meant to be there
         raise ValueError
-    return Secret(text)
+    return Secret(text, path)
 
 
 def _parse_secret_map(text: str) -> Mapping[str, Secret]:
