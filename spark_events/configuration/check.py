@@ -42,8 +42,7 @@ class CheckResult:
 def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
     """Check a configuration, as ``attach`` would read it; ``connect`` also tries what is to be reached."""
     configuration = read_configuration(conf)
-    problems = [*configuration.problems, *problems_of(conf), *unknown_keys(conf)]
-    problems += filter(None, [wrong_daemon(conf)])
+    problems = [*configuration.problems, *problems_of(conf), *unknown_keys(conf), *wrong_daemon(conf)]
     reporters: list[CheckedReporter] = []
     for setup in configuration.setups:
         _check_reporter(setup, connect, reporters, problems)

@@ -11,16 +11,17 @@ _KEY = "spark.python.daemon.module"
 _OURS = "spark_events.task.daemon"
 
 
-def wrong_daemon(conf: Mapping[str, str]) -> str | None:
-    """Return a sentence if the daemon is to be one of ours that there is not."""
+def wrong_daemon(conf: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence if the daemon is to be one of ours that there is not."""
     module = conf.get(_KEY, "")
     if not module.startswith("spark_events") or module == _OURS:
-        return None
+        return
     try:
         there = find_spec(module) is not None
     except ImportError:
         there = False
-    return None if there else f"{_KEY}: {module!r} is not a module; did you mean {_OURS!r}?"
+    if not there:
+        yield f"{_KEY}: {module!r} is not a module; did you mean {_OURS!r}?"
 
 
 def unused_daemon(conf: Mapping[str, str], settings: ListenerSettings) -> Iterator[str]:
