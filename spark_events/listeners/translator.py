@@ -167,7 +167,9 @@ class SparkListeners:
 
     def tick(self, now_ms: int) -> None:
         """Called as time passes: some events are due because something did not happen."""
-        for tick in self._tickers if not self.ended else ():
+        if self.ended:
+            return
+        for tick in self._tickers:
             try:
                 tick(now_ms)
             except Exception as error:
