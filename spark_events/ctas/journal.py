@@ -195,8 +195,9 @@ class TransactionJournal:
         by_txid: dict[str, list[str]] = defaultdict(list)
         for name in names:
             by_txid[_txid_of(name)].append(name)
-        latest = (self._latest(txid, by_txid[txid]) for txid in sorted(txids))
-        return [transaction for transaction in latest if transaction is not None]
+        latest = (self._latest(txid, by_txid[txid]) for txid in txids)
+        there = [transaction for transaction in latest if transaction is not None]
+        return sorted(there, key=lambda transaction: (transaction.begun_ms, transaction.txid))
 
     def _latest(self, txid: str, names: Iterable[str]) -> Transaction | None:
         numbers = sorted(_numbers(f"{txid}.", names), reverse=True)

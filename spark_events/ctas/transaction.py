@@ -187,5 +187,5 @@ _NAMES = frozenset(attribute.name for attribute in fields(Transaction))
 
 
 def new_txid() -> str:
-    """Return an id that sorts by time."""
+    """Return an id that sorts by time, to the second."""
     return f"{datetime.now(timezone.utc):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"

@@ -153,6 +153,15 @@ def test_who_holds_a_table_and_is_gone_is_ended(journal: TransactionJournal) -> 
     assert ended == [first.txid]
 
 
+def test_the_oldest_comes_first(journal: TransactionJournal) -> None:
+    """Also of two in one second, in which ids have no order."""
+    first = replace(transaction(), txid="20260101T000000-ffffffff", begun_ms=1)
+    second = replace(transaction(name="u"), txid="20260101T000000-00000000", begun_ms=2)
+    for each in (second, first):
+        journal.begin(each)
+    assert [each.txid for each in journal.all()] == [first.txid, second.txid]
+
+
 def test_what_is_long_over_is_forgotten(session: Any, tmp_path: Path) -> None:
     journal = journal_at(session, tmp_path, ME, retention_ms=3_600_000)
     recent, old = transaction(), replace(transaction(), txid="20200101T000000-0a0b0c0d")
