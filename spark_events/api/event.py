@@ -69,11 +69,13 @@ class EventBuilder:
     Attributes:
         name: the event's name.
         routine: whether a full queue drops it before others.
+        history_only: whether it goes only to reporters that keep history.
     """
 
     def __init__(self, class_scope: str, name: str) -> None:
         self.name = name
         self.routine = False
+        self.history_only = False
         self._class_scope = class_scope
         self._id = ""
         self._time_ms = -1
@@ -84,6 +86,11 @@ class EventBuilder:
     def set_routine(self, routine: bool = True) -> EventBuilder:
         """Mark the event as one of many, which a full queue drops first."""
         self.routine = routine
+        return self
+
+    def set_history_only(self) -> EventBuilder:
+        """Leave the event out where nobody reads it later: see ``EventReporterFactory.keeps_history``."""
+        self.history_only = True
         return self
 
     def set_id(self, event_id: str) -> EventBuilder:

@@ -39,6 +39,8 @@ class Failure:
         error_class: Spark's error condition, such as ``DIVIDE_BY_ZERO``.
         sql_state: five characters, such as ``22012``.
         code: the place in the user's Python code that raised it; None where that is not known.
+        exit_code: of the process that ended with it; None where none did, or it is not known.
+        exit_signal: the signal that ended that process, such as ``SIGTERM``; None where none did.
     """
 
     message: str
@@ -47,6 +49,8 @@ class Failure:
     error_class: str | None = None
     sql_state: str | None = None
     code: CodePlace | None = None
+    exit_code: int | None = None
+    exit_signal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,14 @@ class ReporterFactory(abc.ABC):
 
 
 class EventReporterFactory(ReporterFactory):
-    """Creates event reporters; entry-point group ``spark_events.event_reporters``."""
+    """Creates event reporters; entry-point group ``spark_events.event_reporters``.
+
+    Attributes:
+        keeps_history: whether what it reports is kept and read later, as by ``spark-events report``. Only
+            such reporters get events that say no more than that all is as before, such as HeartbeatEvent.
+    """
+
+    keeps_history: ClassVar[bool] = False
 
     @abc.abstractmethod
     def create(self, config: ReporterConfig) -> EventReporter:

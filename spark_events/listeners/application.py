@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_events.api import ApplicationInfo, Failure, Gauge, JobStatus
+from spark_events.listeners.application_outcome import outcome_of
 from spark_events.listeners.application_timeline import ApplicationTimeline
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
-from spark_events.listeners.failures import parse_failure
 from spark_events.listeners.job_status import JobStatusTracker
 from spark_events.listeners.long_texts import LONGEST_NAME, cut
-from spark_events.listeners.spark_records import OUTCOME_ASSUMED
 from spark_events.listeners.status_metrics import StatusMetrics
 from spark_events.listeners.traces import ended_span
 
@@ -57,19 +56,12 @@ class ApplicationListener:
         self.tracker.change(JobStatus.RUNNING, time_ms)
 
     def on_end(self, record: dict[str, Any], time_ms: int) -> None:
-        """Handle ApplicationEnd. Spark 4 adds the exit code; the driver source, what Python raised."""
-        exit_code = record.get("ExitCode") or 0
-        thrown = record.get("Exception")
-        assumed = bool(record.get(OUTCOME_ASSUMED))
-        if not exit_code and not thrown:
-            self.tracker.change(JobStatus.FINISHED, time_ms, assumed=assumed)
-            self._span(time_ms, None)
-            return
-        failure = (
-            parse_failure(thrown) if thrown else Failure(f"the application ended with exit code {exit_code}")
-        )
-        self._report(failure, time_ms)
-        self.tracker.change(JobStatus.FAILED, time_ms, failure=failure, assumed=assumed)
+        """Handle ApplicationEnd, to which sources add what they know of how it came to that."""
+        outcome = outcome_of(record, self._context.settings.stop_signals)
+        failure = outcome.failure
+        if failure is not None:
+            self._report(failure, time_ms)
+        self.tracker.change(outcome.status, time_ms, failure=failure, attributes=outcome.attributes)
         self._span(time_ms, failure)
 
     def on_dead(self, record: dict[str, Any], time_ms: int) -> None:
@@ -92,7 +84,7 @@ class ApplicationListener:
     def _span(self, end_ms: int, failure: Failure | None) -> None:
         span = (
             ended_span("Application", self._start_ms, end_ms, failure)
-            .set_attribute("jobStatus", "FAILED" if failure else "FINISHED")
+            .set_attribute("jobStatus", self.tracker.status.value if self.tracker.status else None)
             .set_attribute("sparkVersion", self._spark_version or None)
             .set_routine(False)
         )

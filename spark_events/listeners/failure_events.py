@@ -104,6 +104,8 @@ class FailureEvents:
             .set_attribute("exception.stacktrace", failure.stacktrace)
             .set_attribute("errorClass", failure.error_class)
             .set_attribute("sqlState", failure.sql_state)
+            .set_attribute("exit.code", failure.exit_code)
+            .set_attribute("exit.signal", failure.exit_signal)
         )
         if failure.code is not None:
             event.set_attributes(failure.code.attributes)

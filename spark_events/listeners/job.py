@@ -8,6 +8,7 @@ from typing import Any
 
 from spark_events.api import Failure, Gauge, JobStatus, MetricGroup
 from spark_events.api.event import now_ms
+from spark_events.listeners.application_outcome import outcome_of
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_json_exception, thrown_by_task, was_cancelled
@@ -98,6 +99,22 @@ class SparkJobListener:
             self._report(job, failure, time_ms)
         job.tracker.change(status, time_ms)
         self._span(job, time_ms, status, failure)
+
+    def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
+        """End the jobs that still ran when the application ended; the application says why."""
+        outcome = outcome_of(record, self._context.settings.stop_signals)
+        for job_id, job in list(self._running.items()):
+            del self._running[job_id]
+            self._forget_stages(job_id, job.stages)
+            self._series.ended(job_id, time_ms)
+            self._context.work.count(f"{outcome.of_what_ran.value.lower()}Jobs")
+            job.tracker.change(outcome.of_what_ran, time_ms)
+            self._span(job, time_ms, outcome.of_what_ran, outcome.failure)
+
+    @property
+    def running(self) -> int:
+        """How many jobs run."""
+        return len(self._running)
 
     def tick(self, now_ms: int) -> None:
         """Add the series of jobs that have run for a while; remove those that ended a while ago."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from spark_events.api import Event, EventBuilder, Failure, JobStatus, MetricGroup, Severity
+from spark_events.api import AttributeValue, Event, EventBuilder, Failure, JobStatus, MetricGroup, Severity
 from spark_events.listeners.emitter import Emitter, Entity
 
 CLASS_SCOPE = "spark_events.listeners.JobStatus"
@@ -41,7 +41,7 @@ class JobStatusTracker:
         time_ms: int,
         occasion: str = "",
         failure: Failure | None = None,
-        assumed: bool = False,
+        attributes: Mapping[str, AttributeValue | None] | None = None,
     ) -> None:
         """Move to a status.
 
@@ -50,7 +50,7 @@ class JobStatusTracker:
             time_ms: when, in ms since the epoch; never taken as before the last change.
             occasion: what distinguishes this change, in ids, from an earlier one to the same status.
             failure: why it failed.
-            assumed: whether it may in fact have ended differently, which the source cannot know.
+            attributes: more of the event, such as how the process ended.
         """
         if new is self.status:
             return
@@ -61,8 +61,7 @@ class JobStatusTracker:
         if old is not None:
             event.set_attribute("oldJobStatus", old.value)
             event.set_attribute("durationMs", time_ms - self.since_ms)
-        if assumed:
-            event.set_attribute("outcome", "assumed")
+        event.set_attributes(attributes or {})
         self.status, self.since_ms = new, time_ms
         self.on_change(new, time_ms)
         self._emitter.emit(event, self.entity, self.group, time_ms, ("status", reached, occasion), new.value)

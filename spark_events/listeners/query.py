@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from spark_events.api import Failure, JobStatus
+from spark_events.listeners.application_outcome import outcome_of
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.failures import parse_failure
 from spark_events.listeners.issue_events import IssueEvents
@@ -13,7 +14,7 @@ from spark_events.listeners.query_run import QueryRun, query_name
 from spark_events.listeners.query_series import AllQuerySeries
 from spark_events.listeners.restart_counts import RestartCounts
 from spark_events.listeners.settings import PHASES_AND_JOBS
-from spark_events.listeners.streaming_query import StreamingQuery
+from spark_events.listeners.streaming_query import EndAttributes, StreamingQuery
 from spark_events.listeners.traces import Place
 
 
@@ -78,13 +79,17 @@ class QueryListener:
 
     def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
         """End the queries that still ran when the application ended; Spark does not report their end then."""
-        failed = record.get("ExitCode") or record.get("Exception")
+        outcome = outcome_of(record, self._context.settings.stop_signals)
         while self._running:
             query, run = self._running.pop(next(iter(self._running)))
-            if failed:
-                self._fail(query, run, Failure("the application failed while the query ran"), time_ms)
+            if outcome.failure is not None:
+                self._fail(query, run, outcome.failure, time_ms, outcome.attributes)
             else:
-                self._end(query, run, JobStatus.CANCELED, time_ms)
+                self._end(query, run, JobStatus.CANCELED, time_ms, outcome.attributes)
+
+    def running(self) -> list[QueryRun]:
+        """Return the runs that go on."""
+        return [run for _, run in self._running.values()]
 
     def on_application_dead(self, record: dict[str, Any], time_ms: int) -> None:
         """Called when an unfinished event log is no longer being written: its queries count as dead."""
@@ -126,10 +131,24 @@ class QueryListener:
         spans = self._running[run_id][1].spans
         return spans.place if batch is None else spans.checkpoint_place(int(batch))
 
-    def _fail(self, query: StreamingQuery, run: QueryRun, failure: Failure, time_ms: int) -> None:
-        query.fail(run, failure, time_ms)
+    def _fail(
+        self,
+        query: StreamingQuery,
+        run: QueryRun,
+        failure: Failure,
+        time_ms: int,
+        attributes: EndAttributes = None,
+    ) -> None:
+        query.fail(run, failure, time_ms, attributes)
         self._series.ended(run, time_ms, on_purpose=False)
 
-    def _end(self, query: StreamingQuery, run: QueryRun, status: JobStatus, time_ms: int) -> None:
-        query.end(run, status, time_ms)
+    def _end(
+        self,
+        query: StreamingQuery,
+        run: QueryRun,
+        status: JobStatus,
+        time_ms: int,
+        attributes: EndAttributes = None,
+    ) -> None:
+        query.end(run, status, time_ms, attributes)
         self._series.ended(run, time_ms, on_purpose=True)

@@ -29,6 +29,7 @@ class QueryRun:
         was_running: whether it ran already when somebody began to listen.
         first_batch: the id of the batch that it began with; None before that batch, or if it was found.
         batch: the id of the running batch, and when it began, in ms since the epoch.
+        last_checkpoint: the id of the last completed batch, and when it completed; -1 and 0 if none is known.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class QueryRun:
         self.was_running = bool(started.get(FOUND_RUNNING))
         self.first_batch: int | None = None
         self.batch: tuple[int, int] | None = None
+        self.last_checkpoint: tuple[int, int] = before.last_checkpoint if before is not None else (-1, 0)
         self._initialized = False
 
     def initialize(self, end_ms: int, full_size: int, failure: Failure | None = None) -> None:

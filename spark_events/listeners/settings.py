@@ -27,6 +27,18 @@ DETAIL_LEVELS = (ONE_SPAN, WITH_OPERATORS, PHASES_AND_JOBS, AND_STAGES)
 STAGES, TASKS = "stage", "task"
 """What has spans at most: stages, or also each task with Python code."""
 _SLA = types.at_least(1, types.DURATION)
+_MEANT = ("SIGHUP", "SIGINT", "SIGTERM")
+
+
+def _parse_signals(text: str) -> tuple[str, ...]:
+    names = tuple(name.upper() for name in types.LIST.parse(text))
+    if any(name not in _MEANT for name in names):
+        raise ValueError(text)
+    return names
+
+
+SIGNALS = types.OptionType("list", f"some of {', '.join(_MEANT)}, separated by commas", _parse_signals)
+"""Names of signals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +54,23 @@ class ListenerSettings:
     )
     sla_ms_of_query: Mapping[str, int] = setting_of_each(
         "spark.events.checkpoint.sla.", "<query name>", _SLA, "The same for one query.", example="6h"
+    )
+    heartbeat_interval_ms: int = setting(
+        "spark.events.heartbeat.interval",
+        types.DURATION,
+        60_000,
+        "How often a [HeartbeatEvent](events.md#heartbeatevent) says that the driver lives, to reporters "
+        "that keep history. With 0 there is none, and a report cannot tell a driver that is gone from an "
+        "idle one.",
+    )
+    stop_signals: tuple[str, ...] = setting(
+        "spark.events.stop.signals",
+        SIGNALS,
+        (),
+        "Signals that stop an application on purpose: those that your service manager or operator sends for "
+        "planned stops alone. Without it, an application that a signal ends has FAILED.",
+        default_text="none",
+        example="SIGTERM",
     )
     failure_enrichers: tuple[str, ...] | None = setting(
         "spark.events.failure.enrichers",

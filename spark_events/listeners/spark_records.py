@@ -31,7 +31,7 @@ QUERY_TERMINATED = _STREAMING + "QueryTerminatedEvent"
 # Ours, posted to Spark's listener bus, so that event logs contain them, too.
 
 APPLICATION_EXIT = "io.sparkevents.ApplicationExit"
-"""The mark of ``spark-events run`` in an event log: how the driver's Python ended."""
+"""A mark in an event log: how the application's driver ended."""
 TABLE_TRANSITION = "io.sparkevents.ctas.TableTransition"
 """A transaction of ``spark_events.ctas`` has come to another state."""
 
@@ -62,7 +62,13 @@ FOUND_RUNNING = "SparkEventsFoundRunning"
 QUERIES_ONLY = "SparkEventsQueriesOnly"
 """In an ApplicationStart: only the streaming queries are this process's own, as with Spark Connect."""
 OUTCOME_ASSUMED = "SparkEventsOutcomeAssumed"
-"""In an ApplicationEnd: whether the event log cannot tell how the application's Python ended."""
+"""In an ApplicationEnd: whether it is not known how the application ended, and what it says is a guess."""
+EXIT_SIGNAL = "SparkEventsExitSignal"
+"""In an ApplicationEnd: the name of the signal that ended the application's process."""
+END_CAUSE = "SparkEventsCause"
+"""In an ApplicationEnd, from the driver bridge: who ended the application; see ``EndCause.java``."""
+HEARTBEAT = "SparkEventsHeartbeat"
+"""The application's driver lives: made by live sources alone, each ``spark.events.heartbeat.interval``."""
 
 
 def stage_attempt(info: Mapping[str, Any]) -> tuple[int, int]:

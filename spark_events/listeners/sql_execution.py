@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from spark_events.api import Failure
+from spark_events.listeners.application_outcome import outcome_of
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure
@@ -35,8 +36,9 @@ class SqlExecutionListener:
 
     def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
         """End the executions that still ran when the application ended."""
+        failure = outcome_of(record, self._context.settings.stop_signals).failure
         for execution in list(self._running):
-            self._end(execution, time_ms, None)
+            self._end(execution, time_ms, failure)
 
     def place_of_job(self, properties: dict[str, Any]) -> Place | None:
         """Return the place of the execution that a job belongs to; None if there is none."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from spark_events.api import Event, Failure, MetricGroup
+from spark_events.listeners.application_outcome import outcome_of
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure
@@ -30,6 +31,7 @@ class _Attempt:
     job: RunningJob | None
     of_query: Mapping[str, str]
     work: StageWork
+    name: str = ""
 
 
 class _FailedAttempt(NamedTuple):
@@ -59,7 +61,8 @@ class StageListener:
         job = self._jobs.of_stage(stage)
         of_query = job.of_query if job else {}
         work = StageWork(int(info.get("Number of Tasks") or 0))
-        self._attempts[key] = _Attempt(time_ms, job, of_query, work)
+        name = str(info.get("Stage Name") or "")[:_LONGEST_NAME]
+        self._attempts[key] = _Attempt(time_ms, job, of_query, work, name)
         self._context.work.submitted(key, work)
         self._context.all_subtasks.changed(key, of_query, False, time_ms)
         if job is not None:
@@ -96,6 +99,18 @@ class StageListener:
         """Handle JobEnd: failed stages that belong to no other job will not be retried."""
         for stage in [stage for stage in self._failed if self._jobs.of_stage(stage) is None]:
             del self._failed[stage]
+
+    def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
+        """End the attempts that still ran when the application ended."""
+        failure = outcome_of(record, self._context.settings.stop_signals).failure
+        for key, attempt in list(self._attempts.items()):
+            del self._attempts[key]
+            attempt.work.active = 0
+            self._context.work.completed(key, failure is not None)
+            self._context.all_subtasks.completed(key, attempt.of_query, time_ms)
+            self._series.ended(key, time_ms)
+            self._span(key, attempt, {}, time_ms, failure)
+        self._failed.clear()
 
     def on_tasks(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle the bridge's record of the state of an attempt's tasks; it has a status if that changed."""
@@ -157,7 +172,7 @@ class StageListener:
             return
         span = (
             ended_span("Stage", attempt.submitted_ms, end_ms, failure)
-            .set_attribute("stageName", str(info.get("Stage Name") or "")[:_LONGEST_NAME])
+            .set_attribute("stageName", str(info.get("Stage Name") or attempt.name)[:_LONGEST_NAME])
             .set_attribute("numTasks", attempt.work.tasks)
             .set_attribute("finishedTasks", attempt.work.finished)
             .set_attribute("failedTasks", attempt.work.failed)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from spark_events.api import Failure, JobStatus
+from spark_events.api import AttributeValue, Failure, JobStatus
 from spark_events.listeners.batch_durations import BatchDurations
 from spark_events.listeners.checkpoint import is_checkpoint, state_sizes
 from spark_events.listeners.checkpoint_watch import CheckpointWatch
@@ -14,6 +15,9 @@ from spark_events.listeners.issue_events import IssueEvents
 from spark_events.listeners.query_run import QueryRun
 from spark_events.listeners.query_series import QuerySeries
 from spark_events.listeners.restart_counts import RestartCounts
+
+EndAttributes = Mapping[str, AttributeValue | None] | None
+"""What is known of the end of the application with which a run ends; None if it ends by itself."""
 
 
 class StreamingQuery:
@@ -69,7 +73,7 @@ class StreamingQuery:
             return
         batch = int(progress["batchId"])
         self._restart_if_resumed(run, batch, time_ms)
-        run.batch = None
+        run.batch, run.last_checkpoint = None, (batch, time_ms)
         self._durations.completed(run, progress, time_ms)
         owed_ms = self.watch.completed(run, batch, time_ms)
         sizes = state_sizes(progress)
@@ -86,7 +90,7 @@ class StreamingQuery:
         run.tracker.change(JobStatus.RUNNING, time_ms)
         self.watch.stop()
 
-    def fail(self, run: QueryRun, failure: Failure, time_ms: int) -> None:
+    def fail(self, run: QueryRun, failure: Failure, time_ms: int, attributes: EndAttributes = None) -> None:
         """End a run with a failure; the query still owes its next checkpoint."""
         self._durations.failed(run, time_ms)
         if run.batch is not None:
@@ -94,14 +98,14 @@ class StreamingQuery:
         self._context.failures.report(
             failure, run.entity, run.group, time_ms, is_global=not thrown_by_task(failure)
         )
-        run.tracker.change(JobStatus.FAILED, time_ms, failure=failure)
+        run.tracker.change(JobStatus.FAILED, time_ms, failure=failure, attributes=attributes)
         run.initialize(time_ms, -1, failure)
         run.spans.ended(run.start_ms, time_ms, JobStatus.FAILED.value, failure)
 
-    def end(self, run: QueryRun, status: JobStatus, time_ms: int) -> None:
+    def end(self, run: QueryRun, status: JobStatus, time_ms: int, attributes: EndAttributes = None) -> None:
         """End a run on purpose: FINISHED or CANCELED."""
         self._durations.ended()
-        run.tracker.change(status, time_ms)
+        run.tracker.change(status, time_ms, attributes=attributes)
         if run.batch is not None:
             run.spans.ended_early(*run.batch, time_ms, None)
         run.spans.ended(run.start_ms, time_ms, status.value, None)

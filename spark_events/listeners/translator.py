@@ -16,6 +16,7 @@ from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.enrichers import Enrichers
 from spark_events.listeners.executors import ExecutorListener
 from spark_events.listeners.failure_events import FailureEvents
+from spark_events.listeners.heartbeat import HeartbeatListener
 from spark_events.listeners.issue_events import IssueEvents
 from spark_events.listeners.issues import IssueListener
 from spark_events.listeners.job import SparkJobListener
@@ -200,7 +201,10 @@ class SparkListeners:
             spark_records.QUERY_IDLE: [queries.on_idle],
             spark_records.QUERY_TERMINATED: [queries.on_terminated],
         }
-        if not record.get(spark_records.QUERIES_ONLY):
+        if record.get(spark_records.QUERIES_ONLY):
+            heartbeat = HeartbeatListener(context, lambda: 0, queries.running)
+            self._handlers = {**self._handlers, spark_records.HEARTBEAT: [heartbeat.on_heartbeat]}
+        else:
             self._begin_all(context, queries, issues)
         if self._extension is not None:
             self._extend(self._extension(context, self._registry, self._spark_version))
@@ -238,6 +242,7 @@ class SparkListeners:
             return stages.place_of(stage) or of_batch or context.traces.application
 
         tasks = TaskReportListener(context, place_of_tasks)
+        heartbeat = HeartbeatListener(context, lambda: jobs.running, queries.running)
         issues, tables = IssueListener(context, issue_events), TableTransactionListener(context)
         of_application = issues.application
         counters = tasks.counters
@@ -247,6 +252,8 @@ class SparkListeners:
             counters.on_application_end,
             of_application.on_application_end,
             executors.on_application_end,
+            stages.on_application_end,
+            jobs.on_application_end,
             queries.on_application_end,
             executions.on_application_end,
             self._application.on_end,
@@ -286,6 +293,7 @@ class SparkListeners:
             ],
             spark_records.SQL_EXECUTION_END: [executions.on_end, issues.on_execution_end],
             spark_records.TASK_REPORT: [tasks.on_report],
+            spark_records.HEARTBEAT: [heartbeat.on_heartbeat],
             spark_records.TABLE_TRANSITION: [tables.on_transition],
             spark_records.RESOURCE_PROFILE_ADDED: [executors.on_profile_added],
             spark_records.EXECUTOR_ADDED: [executors.on_added, of_application.on_executor_added],

@@ -106,6 +106,20 @@ class Registry:
                 problems.append(f"{worker.title}: {worker.error}")
         return problems
 
+    def await_journals(self, timeout_ms: int) -> None:
+        """Wait until the journals that reporters have are open, or the time is over."""
+        deadline = time.monotonic() + timeout_ms / 1000
+        for worker in self.workers:
+            if worker.setup.journal_dir is not None:
+                worker.wait_opened(max(0.0, deadline - time.monotonic()))
+
+    def await_journaled(self, timeout_ms: int) -> None:
+        """Wait until what was added is in the journals that reporters have, or the time is over."""
+        deadline = time.monotonic() + timeout_ms / 1000
+        for worker in self.workers:
+            if worker.setup.journal_dir is not None:
+                worker.wait_journaled(max(0.0, deadline - time.monotonic()))
+
     def close(self, timeout_ms: int) -> None:
         """Deliver what is queued and close all reporters, within one time limit for all together."""
         self.tick()
@@ -147,6 +161,8 @@ class Registry:
         if self.muted:
             return
         wanting = self._wanting(EVENTS, group, event.name)
+        if event.history_only:
+            wanting = [worker for worker in wanting if worker.keeps_history]
         if wanting or self._tap:
             built = self._redactor.item(event.build(group.all_variables))
             if self._tap:

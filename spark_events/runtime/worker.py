@@ -18,6 +18,7 @@ from spark_events.runtime.spool import Spool
 from spark_events.runtime.stats import ReporterAccount, ReporterStats, describe
 
 _BATCH = 512
+_LOOK_S = 0.005
 _QUIET_S = 1.0
 """After so long without an item, what was put off is done."""
 
@@ -104,6 +105,11 @@ class Worker:
     def _spool(self) -> Spool | None:
         return self.delivery.spool if self.delivery else None
 
+    @property
+    def keeps_history(self) -> bool:
+        """Whether what it reports is read later."""
+        return bool(getattr(self.setup.factory, "keeps_history", False))
+
     # -- offering on any thread; the rest on the one that owns the worker ----------------------------
 
     def offer(self, item: Item) -> None:
@@ -117,6 +123,12 @@ class Worker:
     def wait_opened(self, timeout_s: float) -> bool:
         """Wait until ``open`` has returned or failed, and return whether it did so in time."""
         return self._opened.wait(timeout_s)
+
+    def wait_journaled(self, timeout_s: float) -> None:
+        """Wait until nothing is in memory alone, the reporter is not used, or the time is over."""
+        until = time.monotonic() + timeout_s
+        while self.error is None and self.at_risk and time.monotonic() < until:
+            time.sleep(_LOOK_S)
 
     def request_close(self, deadline: float) -> None:
         """Tell the thread to hand over what is queued and close by ``deadline`` (``time.monotonic``)."""

@@ -74,8 +74,11 @@ class Attachment:
 
         A later ``attach`` to the same application starts afresh, with whatever configuration it is given.
         """
+        self._close()
+
+    def _close(self, *, at_exit: bool = False) -> None:
         if self._source is not None:
-            self._source.stop()
+            self._source.stop(at_exit=at_exit)
 
     def _check_asked_for(self, conf: Mapping[str, str], strict: bool) -> None:
         """Warn, or raise, if another ``attach`` to the same application asks for something else.
@@ -174,6 +177,7 @@ def _start(target: _Attachable, conf: Mapping[str, str], strict: bool) -> Attach
         spark_version=target.version(),
     )
     assembly = assemble(conf, application, configuration, start_up)
+    PROCESS_EXIT.raising_at_stop = None
     source = target.make_source(application, assembly)
     source.start()
     PROCESS_EXIT.install()
@@ -212,7 +216,7 @@ def _at_exit(owner: int = os.getpid()) -> None:
     # A forked child inherits this hook, but nothing for it to close.
     if os.getpid() == owner:
         for attachment in list(_attachments.values()):
-            attachment.close()
+            attachment._close(at_exit=True)
 
 
 atexit.register(_at_exit)

@@ -15,6 +15,7 @@ from spark_events.listeners import spark_records
 from spark_events.listeners.long_texts import cut_texts
 from spark_events.runtime.log_once import logger
 from spark_events.sources.assembly import Assembly
+from spark_events.sources.heartbeats import Heartbeats
 
 Record = dict[str, Any]
 _WAIT_S = 0.5
@@ -60,6 +61,7 @@ class ConnectSource:
         self._registry = registry = assembly.registry
         self._listeners = assembly.listeners
         self._close_timeout_ms = assembly.settings.close_timeout_ms
+        self._heartbeats = Heartbeats(assembly.settings.heartbeat_interval_ms)
         self._records: queue.Queue[tuple[int, Record]] = queue.Queue(_MOST_WAITING)
         self._dropped = 0
         self._listener = _listener(self._enqueue)
@@ -88,8 +90,12 @@ class ConnectSource:
         """Whether the session is still being followed."""
         return self._thread.is_alive()
 
-    def stop(self) -> None:
-        """End for good; return when everything is delivered or the time is over."""
+    def stop(self, *, at_exit: bool = False) -> None:
+        """End for good; return when everything is delivered or the time is over.
+
+        Args:
+            at_exit: not used: the server's application does not end with this process.
+        """
         self._stopping.set()
         self.join()
 
@@ -125,6 +131,8 @@ class ConnectSource:
         rounds = 0
         while not self._session.is_stopped and not self._stopping.is_set():
             self._hand_over_next(_WAIT_S)
+            if (heartbeat := self._heartbeats.record(now_ms())) is not None:
+                self._listeners.on_record(heartbeat)
             self._listeners.tick(now_ms())
             self._registry.tick()
             rounds += 1

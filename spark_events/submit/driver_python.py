@@ -13,10 +13,8 @@ from typing import Any
 
 from spark_events.runtime.log_once import logger
 from spark_events.sources.attach import attach
-from spark_events.sources.driver.process_exit import INTERRUPTED, PROCESS_EXIT, ExitMark, exit_code_of
+from spark_events.sources.driver.process_exit import PROCESS_EXIT
 from spark_events.submit.spark_submit import USERS_PYTHON
-
-_marks: dict[Any, ExitMark] = {}
 
 
 def main() -> None:
@@ -41,18 +39,12 @@ def run_application(path: str) -> None:
         exec(code, module.__dict__)
     except SystemExit as stop:
         PROCESS_EXIT.note_exit_code(stop.code)
-        _leave_marks(exit_code_of(stop.code))
-        raise
-    except KeyboardInterrupt as stop:
-        _leave_marks(INTERRUPTED, stop)
         raise
     except Exception as error:
         # Without this frame, the traceback looks as it would without us.
         trace = error.__traceback__.tb_next if error.__traceback__ else None
-        _leave_marks(1, error.with_traceback(trace))
-        sys.excepthook(type(error), error, trace)
+        sys.excepthook(type(error), error.with_traceback(trace), trace)
         sys.exit(1)
-    _leave_marks(0)
 
 
 def attach_to_each_context() -> None:
@@ -65,30 +57,12 @@ def attach_to_each_context() -> None:
     def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         _use_our_python_for_local_workers(self)
-        PROCESS_EXIT.raising_at_stop = None
         try:
             attach(self)
-            _marks[self] = ExitMark(self)
         except Exception:
             logger.exception("spark-events could not attach; the application continues without it")
 
-    original_stop = SparkContext.stop
-
-    @functools.wraps(original_stop)
-    def stop(self: Any, *args: Any, **kwargs: Any) -> None:
-        mark = _marks.pop(self, None)
-        if mark is not None and self._jsc is not None:
-            PROCESS_EXIT.raising_at_stop = mark.leave_at_stop()
-        original_stop(self, *args, **kwargs)
-
     SparkContext.__init__ = initialise
-    SparkContext.stop = stop
-
-
-def _leave_marks(exit_code: int, error: BaseException | None = None) -> None:
-    """Record in the event logs of applications that still run how the process ends."""
-    for mark in list(_marks.values()):
-        mark.leave(exit_code, error)
 
 
 def _use_our_python_for_local_workers(context: Any) -> None:

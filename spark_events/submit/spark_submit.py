@@ -52,7 +52,7 @@ def asks_for_help(arguments: Sequence[str]) -> bool:
 
 
 def submit(arguments: Sequence[str]) -> None:
-    """Replace this process with spark-submit; return only by raising.
+    """Become the supervisor of spark-submit; return only by raising.
 
     Args:
         arguments: as for spark-submit: options, the application, its own arguments.
@@ -65,6 +65,8 @@ def submit(arguments: Sequence[str]) -> None:
             "no application; expected: spark-events run [spark-submit options] app.py [arguments]"
         )
     command, environment = submit_command(arguments)
+    if sys.platform == "linux":  # elsewhere nothing tells the end of a driver that is killed
+        command = [sys.executable, "-m", "spark_events.submit.supervisor", *command]
     try:
         os.execvpe(command[0], command, environment)
     except OSError as error:

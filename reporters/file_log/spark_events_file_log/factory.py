@@ -52,6 +52,8 @@ class _FileLogFactory(ReporterFactory):
 class FileLogEventReporterFactory(_FileLogFactory, EventReporterFactory):
     """Creates the file log of events."""
 
+    keeps_history = True
+
     def create(self, config: ReporterConfig) -> FileLogEventReporter:
         """Create the reporter; the folder is made by ``open``."""
         return FileLogEventReporter(*self._arguments(config, "events"))

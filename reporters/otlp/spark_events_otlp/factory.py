@@ -24,6 +24,7 @@ class OtlpEventReporterFactory(EventReporterFactory):
     """Creates the reporter that sends events as log records."""
 
     options = RECORD_OPTIONS
+    keeps_history = True
 
     def create(self, config: ReporterConfig) -> OtlpEventReporter:
         """Create the reporter; the connection is made by ``open``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -10,10 +11,13 @@ from spark_events.jvm.janino import JavaUnit, new
 from spark_events.listeners import spark_records
 from spark_events.sources.record_json import load
 
-_JAVA = JavaUnit(
+JAVA = JavaUnit(
     "spark_events.sources.driver",
     "io.sparkevents",
     (
+        "ApplicationExit",
+        "EndCause",
+        "LastWord",
         "RecordTexts",
         "RecordQueue",
         "ExecutionPlans",
@@ -59,13 +63,11 @@ class DriverBridge:
     def __init__(self, spark_context: Any, max_bytes: int, drop_oldest: bool, shutdown_wait_ms: int) -> None:
         self._gateway = spark_context._gateway
         jvm = spark_context._jvm
-        names = self._gateway.new_array(jvm.java.lang.String, len(WANTED))
-        for index, name in enumerate(WANTED):
-            names[index] = name
+        names = self._strings(WANTED)
         self._bus = spark_context._jsc.sc().listenerBus()
         self._counters = self._bus.metrics().metricRegistry()
         self.java = new(
-            self._gateway, _JAVA.load(jvm, "DriverBridge"), max_bytes, drop_oldest, shutdown_wait_ms, names
+            self._gateway, JAVA.load(jvm, "DriverBridge"), max_bytes, drop_oldest, shutdown_wait_ms, names
         )
         self.dropped = 0
         self.queue_bytes = 0
@@ -105,6 +107,16 @@ class DriverBridge:
         """Wait until all that Spark has posted so far has reached the bridge, or the time is over."""
         self._bus.waitUntilEmpty(timeout_ms)
 
+    def prepare_last_word(
+        self, spark_context: Any, python: int, command: list[str] | None, python_path: str, words: str | None
+    ) -> None:
+        """Let the JVM tell the end where Python cannot; see ``LastWord.java`` for the arguments."""
+        marks = spark_context.getConf().get("spark.eventLog.enabled", "false").strip().lower() == "true"
+        array = None
+        if command is not None:
+            array = self._strings(command)
+        self.java.prepareLastWord(self._bus, marks, python, array, python_path, words)
+
     def wake(self) -> None:
         """End a drain that is waiting in another thread."""
         self.java.wake()
@@ -122,3 +134,9 @@ class DriverBridge:
         """Return how many events Spark's own queue for the bridge has dropped."""
         counter = self._counters.getCounters().get(f"queue.{_QUEUE}.numDroppedEvents")
         return int(counter.getCount()) if counter is not None else 0
+
+    def _strings(self, texts: Sequence[str]) -> Any:
+        array = self._gateway.new_array(self._gateway.jvm.java.lang.String, len(texts))
+        for index, text in enumerate(texts):
+            array[index] = text
+        return array

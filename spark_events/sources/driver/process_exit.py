@@ -1,25 +1,30 @@
-"""Finds out how the driver's Python process ends, and leaves a mark of that in the event log.
+"""Finds out how the driver's Python process ends, and leaves marks of that.
 
 Spark never learns of an exception or an exit code in Python: it records a failure like a success.
 """
 
 from __future__ import annotations
 
+import contextlib
+import faulthandler
+import functools
 import os
+import signal
 import sys
 import threading
 import traceback
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
-from spark_events.jvm.janino import JavaUnit, new
+from spark_events.jvm.janino import new
 from spark_events.listeners.long_texts import cut
 from spark_events.runtime.log_once import logger
+from spark_events.sources.driver.bridge import JAVA
+from spark_events.sources.ending import Ending, by_exit_code, by_signal
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as a shell gives it."""
 _MAIN = threading.main_thread().ident
-_JAVA = JavaUnit("spark_events.sources.driver", "io.sparkevents", ("ApplicationExit",))
 
 
 class ProcessExit:
@@ -31,6 +36,7 @@ class ProcessExit:
         known: set when either of them is known.
         raising_at_stop: whether the main thread was raising or handling an exception when it called
             ``SparkContext.stop``; None if it has not called that since the last SparkContext was started.
+        word: the descriptor of the file for a last word; None where nobody would read it.
     """
 
     def __init__(self) -> None:
@@ -38,14 +44,45 @@ class ProcessExit:
         self.code: int | None = None
         self.known = threading.Event()
         self.raising_at_stop: bool | None = None
+        self.word: int | None = None
         self._noting = False
         self._installed = False
 
     def install(self) -> None:
-        """Listen for unhandled exceptions; the previous hook is still called."""
+        """Listen for unhandled exceptions and exit codes; whatever was called before still is."""
         if self._installed:
             return
         self._installed = True
+        self._install_hook()
+        _note_exits(self)
+
+    @property
+    def ending(self) -> Ending:
+        """How the program ended, as far as it is known: well, if nothing else is."""
+        if self.raised is not None and self.code == INTERRUPTED:
+            return by_signal("SIGINT", self.raised)
+        if self.raised is not None:
+            return Ending(self.code, exception=self.raised)
+        return by_exit_code(self.code or 0)
+
+    def leave_word_in(self, descriptor: int | None) -> None:
+        """Leave a word in a file if the process ends so abruptly that nothing of Python's runs any more.
+
+        That is so after ``os._exit``, and after SIGTERM where the program does not handle it: then the word
+        is a stack. The signal still does what it did.
+
+        Args:
+            descriptor: of the file; None leaves no more words.
+        """
+        former, self.word = self.word, descriptor
+        if descriptor is not None:
+            _at_sigterm(descriptor)
+        elif former is not None:
+            _at_sigterm(None)
+        if former is not None:
+            os.close(former)
+
+    def _install_hook(self) -> None:
         previous = sys.excepthook
 
         def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -87,8 +124,8 @@ class ProcessExit:
 class ExitMark:
     """The marks of one application; without an event log there are none.
 
-    A mark is an event of our own, posted by ``spark-events run``. Spark's event log stores it like any other,
-    and its History Server ignores it.
+    A mark is an event of our own. Spark's event log stores it like any other, and its History Server ignores
+    it.
 
     Args:
         spark_context: PySpark's SparkContext, just started.
@@ -98,31 +135,33 @@ class ExitMark:
         self._context = spark_context
         self._class: Any = None
         if spark_context.getConf().get("spark.eventLog.enabled", "false").strip().lower() == "true":
-            self._class = _JAVA.load(spark_context._jvm, "ApplicationExit")
+            self._class = JAVA.load(spark_context._jvm, "ApplicationExit")
 
     def leave_at_stop(self) -> bool:
         """Mark a ``SparkContext.stop``, and return whether the main thread is raising an exception."""
         error = sys.exc_info()[1] if threading.current_thread() is threading.main_thread() else None
         if error is None or (isinstance(error, SystemExit) and not exit_code_of(error.code)):
-            self.leave(0)
+            self.leave(Ending(0))
             return False
-        self.leave(exit_code_of(error.code) if isinstance(error, SystemExit) else None, error)
+        if isinstance(error, SystemExit):
+            self.leave(by_exit_code(exit_code_of(error.code)))
+        else:
+            self.leave(Ending(exception=cut("".join(traceback.format_exception(error))), assumed=True))
         return True
 
-    def leave(self, exit_code: int | None, error: BaseException | None = None) -> None:
-        """Leave a mark; the last one before the application's end counts.
-
-        Args:
-            exit_code: of the process; None if not known yet.
-            error: what was raised, unless it was ``sys.exit``.
-        """
+    def leave(self, ending: Ending) -> None:
+        """Leave a mark; the last one before the application's end counts."""
         if self._class is None or self._context._jsc is None:
             return
-        trace = None
-        if error is not None and not isinstance(error, SystemExit):
-            trace = cut("".join(traceback.format_exception(error)))
         try:
-            mark = new(self._context._gateway, self._class, exit_code, trace)
+            mark = new(
+                self._context._gateway,
+                self._class,
+                ending.exit_code,
+                ending.exit_signal,
+                cut(ending.exception) if ending.exception else None,
+                ending.assumed,
+            )
             self._context._jsc.sc().listenerBus().post(mark)
         except Exception as problem:  # the JVM may be gone already; the application ends as it would
             logger.debug("could not write the end of the application to the event log: %r", problem)
@@ -131,6 +170,52 @@ class ExitMark:
 def exit_code_of(code: object) -> int:
     """Return the exit code of a process that calls ``sys.exit`` with this."""
     return code if isinstance(code, int) else 0 if code is None else 1
+
+
+class _Exit(SystemExit):
+    """What ``sys.exit`` raises: it knows whether it ended the program, or was caught.
+
+    The interpreter lets go of it before the ``atexit`` functions run, and no frame of Python's is there then.
+    """
+
+    def __reduce__(self) -> tuple[type[SystemExit], tuple[object, ...]]:
+        return SystemExit, self.args
+
+    def __del__(self) -> None:
+        if threading.get_ident() == _MAIN and sys._getframe().f_back is None:
+            PROCESS_EXIT.note_exit_code(self.code)
+
+
+_Exit.__name__ = _Exit.__qualname__ = "SystemExit"
+
+
+def _note_exits(known: ProcessExit) -> None:
+    """Replace ``sys.exit`` and ``os._exit``, whose exit codes nobody else in this process learns of."""
+    process, at_once = os.getpid(), os._exit
+
+    def leave(status: object = None, /) -> NoReturn:
+        raise _Exit(status)
+
+    def leave_at_once(status: int) -> NoReturn:
+        if known.word is not None and os.getpid() == process:
+            with contextlib.suppress(OSError):
+                os.write(known.word, f"exit {status}".encode())
+        at_once(status)
+
+    sys.exit = functools.wraps(sys.exit)(leave)
+    os._exit = functools.wraps(at_once)(leave_at_once)
+
+
+def _at_sigterm(descriptor: int | None) -> None:
+    """Let SIGTERM write a stack into a file before it does what it does, without any code of Python's."""
+    if not hasattr(faulthandler, "register") or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        return
+    if descriptor is None:
+        faulthandler.unregister(signal.SIGTERM)
+        return
+    faulthandler.register(signal.SIGTERM, file=descriptor, all_threads=False, chain=True)
+    # A child is not the driver: its end is no word of this process.
+    os.register_at_fork(after_in_child=lambda: faulthandler.unregister(signal.SIGTERM))
 
 
 def _goes_on_after_errors(frame: FrameType | None) -> bool:

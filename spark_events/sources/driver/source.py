@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from itertools import chain
@@ -10,27 +11,30 @@ from typing import Any
 from spark_events.api.event import now_ms
 from spark_events.jobs.plan_records import LINEAGE_ENDED
 from spark_events.lineage.plans import PlanReader
-from spark_events.listeners.spark_records import APPLICATION_END, EXECUTOR_REMOVED, QUERY_STARTED
+from spark_events.listeners.spark_records import APPLICATION_END, END_CAUSE, EXECUTOR_REMOVED, QUERY_STARTED
 from spark_events.runtime.kinds import JOB_LISTENERS, METRICS
 from spark_events.runtime.log_once import logger
 from spark_events.sources.assembly import Assembly
+from spark_events.sources.driver.application_end import ApplicationEnd
 from spark_events.sources.driver.bridge import DriverBridge
 from spark_events.sources.driver.bridge_metrics import BridgeMetrics
 from spark_events.sources.driver.executor_sources import ExecutorSources, open_executor_sources
 from spark_events.sources.driver.measured_udfs import MeasuredUdfs
-from spark_events.sources.driver.process_exit import PROCESS_EXIT
+from spark_events.sources.driver.process_exit import PROCESS_EXIT, ExitMark
+from spark_events.sources.driver.replaced_method import Method, ReplacedMethod
 from spark_events.sources.driver.spark_status import SparkStatus, open_spark_status
 from spark_events.sources.driver.state import DriverState, Record, environment_of
 from spark_events.sources.driver.task_reports import TaskReports
+from spark_events.sources.driver.testament import Testament
+from spark_events.sources.driver.witness import open_witness
+from spark_events.sources.heartbeats import Heartbeats
 
 _BATCH = 1_000
 _WAIT_MS = 500
 _BUS_WAIT_MS = 2_000
-_STOP_WAIT_S = 30.0
-_EXIT_WAIT_S = 2.0
-_LATE_EXIT_WAIT_S = 0.2
-_EXIT_LOOK_EVERY_S = 0.02
 _LINEAGE_WAIT_S = 2.0
+_JOURNAL_WAIT_MS = 1_000
+"""How long attaching may take for a journal to be ready, and to have the first events, in ms each."""
 
 
 class DriverSource:
@@ -42,6 +46,7 @@ class DriverSource:
     """
 
     def __init__(self, spark_context: Any, assembly: Assembly) -> None:
+        self._context = spark_context
         self._registry = registry = assembly.registry
         self._listeners = assembly.listeners
         self._settings = settings = assembly.settings
@@ -76,6 +81,13 @@ class DriverSource:
         self._release_at_s = 0.0
         self._metrics = BridgeMetrics(self._bridge, registry, str(spark_context.appName))
         self._stopping = threading.Event()
+        self._mark = ExitMark(spark_context)
+        self._heartbeats = Heartbeats(settings.heartbeat_interval_ms)
+        witness = open_witness(spark_context, self._bridge)
+        self._end = ApplicationEnd(self._driver, self._bridge, witness, self._stopping)
+        self._witness, self._testament = witness, None
+        if witness is not None:
+            self._testament = Testament(witness, assembly.conf, settings.close_timeout_ms)
         self._thread = threading.Thread(target=self._run, name="spark-events-driver", daemon=True)
 
     def start(self) -> None:
@@ -84,13 +96,21 @@ class DriverSource:
         if self._lineage is not None:
             self._lineage.subscribe()
         now = now_ms()
-        self._listeners.on_record(self._driver.application_start())
+        self._registry.await_journals(_JOURNAL_WAIT_MS)
         driver = self._driver
-        self._listeners.on_record(environment_of(self._conf), now)
         for record in chain(
-            driver.resource_profiles(), driver.executors(), driver.running_queries(now), driver.running_jobs()
+            (driver.application_start(), environment_of(self._conf)),
+            driver.resource_profiles(),
+            driver.executors(),
+            driver.running_queries(now),
+            driver.running_jobs(),
         ):
-            self._listeners.on_record(record, now)
+            self._take(record, now)
+        self._beat(now)
+        if self._testament is not None:
+            self._testament.tell(at_once=True)
+        _STOP.begin(type(self._context), self)
+        self._registry.await_journaled(_JOURNAL_WAIT_MS)
         self._thread.start()
 
     @property
@@ -98,9 +118,20 @@ class DriverSource:
         """Whether the application is still being followed."""
         return self._thread.is_alive()
 
-    def stop(self) -> None:
-        """End for good because the process ends; return when everything is delivered or the time is over."""
+    def about_to_stop(self, context: Any) -> None:
+        """Called when the program stops a SparkContext: whether it raises just then is not seen later."""
+        if context is self._context and context._jsc is not None:
+            PROCESS_EXIT.raising_at_stop = self._mark.leave_at_stop()
+
+    def stop(self, *, at_exit: bool = False) -> None:
+        """End for good; return when everything is delivered or the time is over.
+
+        Args:
+            at_exit: whether that is because the process ends.
+        """
         if self._thread.is_alive():
+            if at_exit:
+                self._mark.leave(PROCESS_EXIT.ending)
             self._stopping.set()
             try:
                 self._bridge.wake()
@@ -134,8 +165,11 @@ class DriverSource:
             self._udfs.end()
             if self._tasks is not None:
                 self._tasks.close()
+            _STOP.end(self)
             self._registry.close(self._settings.close_timeout_ms)
             self._listeners.close()
+            if self._witness is not None:
+                self._witness.ended()
             self._tell_jvm_of_end()
 
     def _follow(self) -> None:
@@ -157,14 +191,21 @@ class DriverSource:
                 self._listeners.on_record(received, now_ms())
             if self._status is not None and (status := self._status.record()) is not None:
                 self._listeners.on_record(status, now_ms())
+            self._beat(now_ms())
             self._listeners.tick(now_ms())
+            if self._testament is not None:
+                self._testament.tell()
             self._metrics.count()
             self._registry.tick()
             if last and not self._listeners.ended:
                 while records := self._bridge.drain(_BATCH, 0):
                     self._hand_over(records)
-                self._listeners.on_record(self._end_record(now_ms()))
+                self._listeners.on_record(self._end.of_process(now_ms()))
         self._metrics.count(at_the_end=True)
+
+    def _beat(self, time_ms: int) -> None:
+        if (heartbeat := self._heartbeats.record(time_ms)) is not None:
+            self._listeners.on_record(heartbeat)
 
     def _hand_over(self, records: list[tuple[int, Record]]) -> None:
         for received_ms, record in records:
@@ -172,63 +213,32 @@ class DriverSource:
             if name == QUERY_STARTED:
                 record = self._driver.complete_query(record)
             elif name == APPLICATION_END:
-                record = self._with_exception(record)
-                if self._lineage is not None:
+                record = self._end.complete(record)
+                if self._lineage is not None and not record.get(END_CAUSE, {}).get("signal"):
                     self._held_end, self._release_at_s = record, time.monotonic() + _LINEAGE_WAIT_S
                     continue
             elif name == LINEAGE_ENDED:
                 self._release_end()
             elif name == EXECUTOR_REMOVED and self._sources is not None:
                 self._sources.forget(str(record.get("Executor ID")))
-            self._listeners.on_record(record, received_ms)
+            self._take(record, received_ms)
         self._metrics.update_lag(records[-1][0] if records else None)
+
+    def _take(self, record: Record, received_ms: int) -> None:
+        self._listeners.on_record(record, received_ms)
+        self._end.take(record)
+        if self._testament is not None:
+            self._testament.take(record)
 
     def _release_end(self) -> None:
         if self._held_end is not None:
             held, self._held_end = self._held_end, None
             self._listeners.on_record(held)
 
-    def _with_exception(self, record: Record) -> Record:
-        """Add to an ApplicationEnd how Python ended, if ``finally: spark.stop()`` hid an exception."""
-        is_raising = PROCESS_EXIT.main_thread_is_raising()
-        if PROCESS_EXIT.raising_at_stop is False:
-            return record
-        if is_raising or self._driver.stopped:
-            self._await_exit(_EXIT_WAIT_S if is_raising else _LATE_EXIT_WAIT_S)
-        code = PROCESS_EXIT.code if is_raising else None
-        return {**record, "ExitCode": code or record.get("ExitCode"), "Exception": PROCESS_EXIT.raised}
-
-    def _await_exit(self, wait_s: float) -> None:
-        """Wait until it is known how the process ends, or it goes on after Spark has stopped.
-
-        Args:
-            wait_s: how long to wait once Spark has stopped, in seconds: a program that caught the exception
-                may go on for days; and if this thread was late, there may have been no exception.
-        """
-        until = time.monotonic() + _STOP_WAIT_S
-        while not PROCESS_EXIT.known.wait(_EXIT_LOOK_EVERY_S) and not self._stopping.is_set():
-            now = time.monotonic()
-            if self._driver.stopped:
-                until = min(until, now + wait_s)
-            if now > until:
-                return
-
-    def _end_record(self, time_ms: int) -> Record:
-        """Return the ApplicationEnd of a process that ends without ``spark.stop()``."""
-        return {
-            "Event": APPLICATION_END,
-            "Timestamp": time_ms,
-            "ExitCode": PROCESS_EXIT.code or 0,
-            "Exception": PROCESS_EXIT.raised,
-        }
-
     def _end_without_jvm(self) -> None:
         self._release_end()
         if not self._listeners.ended:
-            record = self._end_record(now_ms())
-            if not record["ExitCode"]:
-                record["Exception"] = "the driver's JVM ended"
-            self._listeners.on_record(record)
+            self._listeners.on_record(self._end.of_lost_jvm(now_ms()))
 
     def _await_bus(self) -> None:
         try:
@@ -245,3 +255,19 @@ class DriverSource:
             self._bridge.finish()
         except Exception as error:  # the JVM may be gone already
             logger.debug("could not tell the bridge about the end: %r", error)
+
+
+def _telling_stop(original: Method) -> Method:
+    """Return ``SparkContext.stop`` that first tells the source that follows the context."""
+
+    @functools.wraps(original)
+    def stop(context: Any, *arguments: Any, **named: Any) -> Any:
+        source = _STOP.last_owner
+        if source is not None:
+            source.about_to_stop(context)
+        return original(context, *arguments, **named)
+
+    return stop
+
+
+_STOP: ReplacedMethod[DriverSource] = ReplacedMethod("stop", _telling_stop)

@@ -9,6 +9,7 @@ from spark_events.api import ApplicationInfo
 from spark_events.listeners import spark_records
 from spark_events.listeners.application import application_info
 from spark_events.listeners.translator import SparkListeners
+from spark_events.sources.ending import Ending, by_exit_code, by_signal
 from spark_events.sources.event_log.files import EventLog, LogFiles
 from spark_events.sources.event_log.tail import LinePosition, LogTail
 
@@ -120,12 +121,16 @@ class LoggedApplication:
 
 
 def _with_exit(end: dict[str, Any], exit_mark: dict[str, Any]) -> dict[str, Any]:
-    """Return an ApplicationEnd with what the mark of ``spark-events run`` adds to it.
+    """Return an ApplicationEnd with what the last mark adds to it.
 
     Spark's own exit code is 0 whatever Python did; if it is not 0, Spark knows better.
     """
     if end.get("ExitCode"):
-        return end
-    exit_code = exit_mark.get("exitCode")
-    exit_fields = {"ExitCode": exit_code, "Exception": exit_mark.get("exception")}
-    return {**end, **exit_fields, spark_records.OUTCOME_ASSUMED: exit_code is None}
+        return {**end, **by_exit_code(end["ExitCode"]).fields}
+    exit_code, signal = exit_mark.get("exitCode"), exit_mark.get("exitSignal")
+    exception = exit_mark.get("exception")
+    unknown = exit_code is None and not signal and not exception
+    ending = Ending(exit_code, signal, exception, bool(exit_mark.get("assumed", unknown)))
+    if signal and not exit_code:
+        ending = by_signal(signal, exception)
+    return {**end, **ending.fields}

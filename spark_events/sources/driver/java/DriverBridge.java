@@ -29,6 +29,8 @@ public class DriverBridge extends SparkListener implements Consumer {
     private static final long GATHER_MS = 5;
     private static final long WORK_NS = 1000000;
     private static final long CHANGES_EVERY_MS = 1000;
+    private static final long LOOK_EVERY_MS = 100;
+    private static final long LAST_WORD_MS = 10000;
 
     private final RecordQueue records;
     private final HashMap stages = new HashMap();
@@ -39,6 +41,7 @@ public class DriverBridge extends SparkListener implements Consumer {
     private final RecordTexts texts;
     private final CountDownLatch delivered = new CountDownLatch(1);
     private final long shutdownWaitMs;
+    private volatile LastWord lastWord = null;
     private long gatheredAt = 0;
     private long changedAt = 0;
 
@@ -71,22 +74,46 @@ public class DriverBridge extends SparkListener implements Consumer {
         }
     }
 
+    /** Lets the end be told where Python cannot: see {@code LastWord}, whose arguments these are. */
+    public void prepareLastWord(LiveListenerBus bus, boolean leavesMark, long python, String[] command,
+            String pythonPath, String words) throws IOException {
+        lastWord = new LastWord(bus, leavesMark, python, command, pythonPath, words, delivered);
+    }
+
+    /** Takes what has to be known to tell the end, as JSON. */
+    public void setTestament(String testament) {
+        if (lastWord != null) {
+            lastWord.setTestament(testament);
+        }
+    }
+
     /** Says that Python has delivered everything: nothing has to wait for it any longer. */
     public void finish() {
         delivered.countDown();
+        if (lastWord != null) {
+            lastWord.close();
+        }
     }
 
     // -- called by Spark ----------------------------------------------------------------------------------------
 
     public void onApplicationEnd(SparkListenerApplicationEnd event) {
-        addEvent(event);
-        // After a signal nobody else waits for Python, and this JVM would take it along.
-        if (ShutdownHookManager.inShutdown()) {
-            try {
-                delivered.await(shutdownWaitMs, TimeUnit.MILLISECONDS);
-            } catch (InterruptedException interrupted) {
-                Thread.currentThread().interrupt();
+        boolean inShutdown = ShutdownHookManager.inShutdown();
+        addEnd(event, inShutdown);
+        if (!inShutdown) {
+            return;
+        }
+        // Nobody else waits for Python now, and this JVM would take it along.
+        long until = System.currentTimeMillis() + shutdownWaitMs;
+        try {
+            while (System.currentTimeMillis() < until && !delivered.await(LOOK_EVERY_MS, TimeUnit.MILLISECONDS)) {
+                if (lastWord != null && lastWord.pythonIsGone()) {
+                    lastWord.speak(records.drain(Integer.MAX_VALUE, 0), Math.max(shutdownWaitMs, LAST_WORD_MS));
+                    return;
+                }
             }
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
         }
     }
 
@@ -237,6 +264,18 @@ public class DriverBridge extends SparkListener implements Consumer {
             Thread.currentThread().interrupt();
         }
         gatheredAt = System.nanoTime();
+    }
+
+    /** Adds an ApplicationEnd with its cause. */
+    private void addEnd(SparkListenerApplicationEnd event, boolean inShutdown) {
+        Map cause = lastWord == null ? null : lastWord.cause();
+        try {
+            String json = JsonProtocol.sparkEventToJsonString(event);
+            String added = mapper.writeValueAsString(cause == null ? EndCause.of(inShutdown) : cause);
+            addJson(json.substring(0, json.lastIndexOf('}')) + ",\"SparkEventsCause\":" + added + "}", false);
+        } catch (Throwable error) {
+            addEvent(event);
+        }
     }
 
     private void addEvent(SparkListenerEvent event) {

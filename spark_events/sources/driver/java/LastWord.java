@@ -1,0 +1,162 @@
+package io.sparkevents;
+
+import java.io.File;
+import java.io.FileInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Paths;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.scheduler.LiveListenerBus;
+
+/**
+ * Sees to it that an end is told whose Python can no longer tell it: it was killed, or this JVM is ended with it. Then
+ * a Python of its own is started here and given all that it has to know. Costs nothing until then.
+ */
+public class LastWord implements Runnable {
+    // Before Spark stops its context, which it does at 40, so that a mark comes before the end in its event log.
+    private static final int PRIORITY = 100;
+    private static final int MOST_WORDS = 16384;
+
+    private final LiveListenerBus bus;
+    private final boolean leavesMark;
+    private final long python;
+    private final String[] command;
+    private final String pythonPath;
+    private final InputStream words;
+    private final CountDownLatch delivered;
+    private volatile String testament = null;
+    private Map cause = null;
+    private String said = null;
+
+    /**
+     * @param leavesMark whether Spark writes an event log, which then gets a mark of the end.
+     * @param python the process id of the driver's Python.
+     * @param command starts the Python that tells the end; null where somebody else sees to that.
+     * @param words a file in which the driver's Python leaves a word when it ends abruptly; null for none.
+     */
+    public LastWord(LiveListenerBus bus, boolean leavesMark, long python, String[] command, String pythonPath,
+            String words, CountDownLatch delivered) throws IOException {
+        this.bus = bus;
+        this.leavesMark = leavesMark;
+        this.python = python;
+        this.command = command;
+        this.pythonPath = pythonPath;
+        this.words = words == null ? null : new FileInputStream(words);
+        this.delivered = delivered;
+        org.apache.hadoop.util.ShutdownHookManager.get().addShutdownHook(this, PRIORITY);
+    }
+
+    /** Takes what the other Python has to know of the application, as JSON. */
+    void setTestament(String testament) {
+        this.testament = testament;
+    }
+
+    /** Called when everything is told: nothing has to be seen to any longer. */
+    void close() {
+        try {
+            org.apache.hadoop.util.ShutdownHookManager.get().removeShutdownHook(this);
+            if (words != null) {
+                words.close();
+            }
+        } catch (Exception alreadyInShutdown) {
+            // Then it finds that everything is delivered.
+        }
+    }
+
+    /** Called when this JVM shuts down, before Spark stops. */
+    public void run() {
+        if (delivered.getCount() == 0) {
+            return;
+        }
+        cause = EndCause.of(true);
+        if (leavesMark) {
+            try {
+                ApplicationExit mark = mark();
+                if (mark != null) {
+                    bus.post(mark);
+                }
+            } catch (Throwable error) {
+                // The log then cannot say how it ended.
+            }
+        }
+    }
+
+    /** Returns who ends the application, once that is known: as soon as this JVM shuts down. */
+    Map cause() {
+        return cause;
+    }
+
+    /** Tells whether the driver's Python is over, and so cannot be waited for. */
+    boolean pythonIsGone() {
+        try {
+            String stat = new String(Files.readAllBytes(Paths.get("/proc/" + python + "/stat")), StandardCharsets.UTF_8);
+            char state = stat.charAt(stat.lastIndexOf(')') + 2);
+            return state == 'Z' || state == 'X';
+        } catch (Throwable absent) {
+            // Where there is no such file system, a JVM that ends because Python did, knows it.
+            return new File("/proc/self/stat").exists() || cause != null && EndCause.PYTHON.equals(cause.get("by"));
+        }
+    }
+
+    /** Starts the Python that tells the end, and waits for it, for a limited time. Records are lines of a drain. */
+    void speak(String records, long waitMs) {
+        if (command == null || testament == null) {
+            return;
+        }
+        try {
+            ProcessBuilder builder = new ProcessBuilder(command);
+            builder.environment().put("PYTHONPATH", pythonPath);
+            builder.redirectOutput(ProcessBuilder.Redirect.INHERIT).redirectError(ProcessBuilder.Redirect.INHERIT);
+            Process process = builder.start();
+            OutputStream input = process.getOutputStream();
+            String head = testament.replace('\n', ' ') + "\n" + lastWords().replace('\n', '\0') + "\n";
+            input.write((head + records).getBytes(StandardCharsets.UTF_8));
+            input.close();
+            process.waitFor(waitMs, TimeUnit.MILLISECONDS);
+        } catch (Throwable error) {
+            System.err.println("spark-events: ERROR: the end of the application could not be told: " + error);
+        }
+    }
+
+    private ApplicationExit mark() {
+        Object by = cause.get("by");
+        if (EndCause.SIGNAL.equals(by)) {
+            return new ApplicationExit(null, (String) cause.get("signal"), null, false);
+        }
+        if (EndCause.EXIT.equals(by)) {
+            String text = "the driver's JVM was ended from within" + cause.get("frames");
+            return new ApplicationExit(null, null, text, false);
+        }
+        if (!pythonIsGone()) {
+            return null;
+        }
+        String last = lastWords();
+        if (last.startsWith("exit ")) {
+            return new ApplicationExit(Integer.valueOf(last.substring(5).trim()), null, null, false);
+        }
+        if (last.length() > 0) {
+            return new ApplicationExit(null, "SIGTERM", null, false);
+        }
+        return new ApplicationExit(null, null, "the driver's Python ended without a word", true);
+    }
+
+    /** Returns what the driver's Python left: "exit" and a code, a stack where SIGTERM found it, or nothing. */
+    private String lastWords() {
+        if (said == null) {
+            said = "";
+            try {
+                byte[] read = new byte[MOST_WORDS];
+                int length = words == null ? -1 : words.read(read);
+                said = length > 0 ? new String(read, 0, length, StandardCharsets.UTF_8) : "";
+            } catch (Throwable unreadable) {
+                // Nothing was said.
+            }
+        }
+        return said;
+    }
+}

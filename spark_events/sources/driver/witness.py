@@ -1,0 +1,136 @@
+"""Who tells the end if the driver's Python cannot: the parent of both processes, or else the driver's JVM."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import orjson
+
+from spark_events.runtime.log_once import logger
+from spark_events.sources.driver.bridge import DriverBridge
+from spark_events.sources.driver.process_exit import PROCESS_EXIT
+
+SOCKET = "SPARK_EVENTS_SUPERVISOR"
+"""The environment variable in which ``spark-events run`` says where it listens."""
+LAST_WORD = "spark_events.sources.driver.last_word"
+_LENGTH = struct.Struct("!I")
+
+
+class Witness(Protocol):
+    """Learns what there is to tell, and tells it if this process ends without a word."""
+
+    def tell(self, testament: bytes) -> None:
+        """Take the testament, which replaces the one before.
+
+        Raises:
+            Exception: py4j's, or of a socket; the witness is gone.
+        """
+
+    def ended(self) -> None:
+        """Take note that this process has told the end."""
+
+    def status_of_jvm(self, wait_s: float) -> int | None:
+        """Return the status of the JVM, as ``subprocess`` has it, once it has ended; None if unknown."""
+
+
+class JvmWitness:
+    """The driver's JVM, which starts another Python if this one ends without a word.
+
+    Args:
+        spark_context: PySpark's SparkContext.
+        bridge: in its JVM.
+    """
+
+    def __init__(self, spark_context: Any, bridge: DriverBridge) -> None:
+        self._bridge = bridge
+        self._process: subprocess.Popen[bytes] | None = getattr(spark_context._gateway, "proc", None)
+        descriptor, path = tempfile.mkstemp(prefix="spark-events-word-")
+        try:
+            command = [sys.executable, "-m", LAST_WORD]
+            bridge.prepare_last_word(spark_context, os.getpid(), command, os.pathsep.join(sys.path), path)
+        finally:
+            os.unlink(path)  # the JVM has opened it
+        PROCESS_EXIT.leave_word_in(descriptor)
+
+    def tell(self, testament: bytes) -> None:
+        """Hand it to the JVM."""
+        self._bridge.java.setTestament(testament.decode())
+
+    def ended(self) -> None:
+        """Need no word any more; the bridge itself learns of the end."""
+        PROCESS_EXIT.leave_word_in(None)
+
+    def status_of_jvm(self, wait_s: float) -> int | None:
+        """Wait for the JVM if it is a child of this process, as it is in plain Python."""
+        if self._process is None:
+            return None
+        try:
+            return self._process.wait(wait_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+
+class SupervisorWitness:
+    """``spark-events run``, the parent of the JVM.
+
+    Args:
+        path: of the socket on which it listens.
+        application: the id of this process's application.
+    """
+
+    def __init__(self, path: str, application: str) -> None:
+        self._application = application
+        self._lock = threading.Lock()
+        self._connection = socket.socket(socket.AF_UNIX)
+        self._connection.settimeout(2)
+        self._connection.connect(path)
+
+    def tell(self, testament: bytes) -> None:
+        """Send it."""
+        self._send({"application": self._application, "testament": testament.decode()})
+
+    def ended(self) -> None:
+        """Say that there is nothing left to tell."""
+        try:
+            self._send({"application": self._application, "ended": True})
+            self._connection.close()
+        except OSError as error:  # it may be gone
+            logger.debug("could not say to spark-events run that all is told: %r", error)
+
+    def status_of_jvm(self, wait_s: float) -> int | None:
+        """Wait for the supervisor's word that spark-submit has ended."""
+        try:
+            self._connection.settimeout(wait_s)
+            return int(self._connection.makefile("rb").readline())
+        except (OSError, ValueError):
+            return None
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        data = orjson.dumps(message)
+        with self._lock:
+            self._connection.sendall(_LENGTH.pack(len(data)) + data)
+
+
+def open_witness(spark_context: Any, bridge: DriverBridge) -> Witness | None:
+    """Return the best witness there is; None if there is none."""
+    path = os.environ.get(SOCKET)
+    if path:
+        try:
+            witness = SupervisorWitness(path, str(spark_context.applicationId))
+            bridge.prepare_last_word(spark_context, os.getpid(), None, "", None)
+            return witness
+        except Exception as error:
+            logger.debug("spark-events run does not listen at %s: %r", path, error)
+    try:
+        return JvmWitness(spark_context, bridge)
+    except Exception as error:  # py4j's, or of the file system: ends are then told by this process alone
+        logger.warning("an end by a signal cannot be told by the driver's JVM: %r", error)
+        return None

@@ -1,0 +1,103 @@
+"""How an application ended: what is known of its program, of its JVM and of the process that started both."""
+
+from __future__ import annotations
+
+import re
+import signal
+from dataclasses import dataclass
+from typing import Any
+
+from spark_events.listeners.spark_records import APPLICATION_END, EXIT_SIGNAL, OUTCOME_ASSUMED
+
+_SIGNALLED = 128
+OUT_OF_MEMORY = 52
+"""The exit code of a JVM of Spark's whose memory was full (``SparkExitCode.OOM``)."""
+_UNCAUGHT = (50, 51)
+_SHELLS_SIGNALS = {
+    _SIGNALLED + number: number.name
+    for number in (
+        signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGILL, signal.SIGABRT, signal.SIGBUS,
+        signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM,
+    )
+}  # fmt: skip
+_OUT_OF_MEMORY_SAID = re.compile(r"java\.lang\.OutOfMemoryError: [^\n]{0,200}")
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How an application ended.
+
+    Attributes:
+        exit_code: of its process; None if unknown.
+        exit_signal: the signal that ended it, such as ``SIGTERM``; None if none did, or none is known.
+        exception: what was thrown, with its stack, or a sentence that says what happened; None if it ended
+            well, or a signal or an exit code says all there is to say.
+        assumed: whether it may have ended differently.
+    """
+
+    exit_code: int | None = None
+    exit_signal: str | None = None
+    exception: str | None = None
+    assumed: bool = False
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What it adds to Spark's ApplicationEnd."""
+        return {
+            "ExitCode": self.exit_code,
+            EXIT_SIGNAL: self.exit_signal,
+            "Exception": self.exception,
+            OUTCOME_ASSUMED: self.assumed,
+        }
+
+    def record(self, time_ms: int) -> dict[str, Any]:
+        """Return an ApplicationEnd of its own, for an application whose end Spark does not tell.
+
+        Args:
+            time_ms: when it ended, in ms since the epoch.
+        """
+        return {"Event": APPLICATION_END, "Timestamp": time_ms, **self.fields}
+
+
+def by_signal(name: str, exception: str | None = None) -> Ending:
+    """Return the ending by a signal, whose exit code is the shell's."""
+    return Ending(_SIGNALLED + signal.Signals[name].value, name, exception)
+
+
+def by_exit_code(code: int, exception: str | None = None) -> Ending:
+    """Return the ending with an exit code: above 128, a shell's or a JVM's word for a signal."""
+    return Ending(code, _SHELLS_SIGNALS.get(code), exception)
+
+
+def by_status(status: int, exception: str | None = None) -> Ending:
+    """Return the ending with a status of ``subprocess``: an exit code, or a signal's negative number."""
+    return by_exit_code(_SIGNALLED - status if status < 0 else status, exception)
+
+
+def of_lost_jvm(status: int | None, frames: str = "", said: str = "") -> Ending:
+    """Return the ending of an application whose JVM ended while its program still ran.
+
+    Args:
+        status: of the JVM, as ``subprocess`` has it; None if unknown.
+        frames: of the thread in the JVM that ended it; empty if unknown.
+        said: what failed in the JVM last; it may say which memory was full.
+    """
+    if status is None:
+        where = f", ended from within{frames}" if frames else ""
+        return Ending(exception=f"the driver's JVM is gone{where}")
+    ending = by_status(status)
+    if status == OUT_OF_MEMORY:
+        of_java = _OUT_OF_MEMORY_SAID.search(said)
+        thrown = of_java.group() if of_java else "java.lang.OutOfMemoryError: the JVM's memory was full"
+        return Ending(ending.exit_code, exception=f"{thrown}\n\tat the driver's JVM (exit code {status})")
+    how = f"exit code {ending.exit_code}"
+    if ending.exit_signal:
+        how = f"signal {signal.Signals[ending.exit_signal].value}, {how}"
+    elif status in _UNCAUGHT:
+        how += ", after an exception that nothing in it caught"
+    return Ending(
+        # It may have ended with 0, but its program had not.
+        ending.exit_code or None,
+        ending.exit_signal,
+        f"the driver's JVM is gone ({how}){frames}",
+    )

@@ -1,0 +1,26 @@
+"""When a live source says that its application lives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spark_events.listeners.spark_records import HEARTBEAT
+
+
+class Heartbeats:
+    """Makes the records of heartbeats, the first of them at once.
+
+    Args:
+        interval_ms: how often, in ms; 0 makes none.
+    """
+
+    def __init__(self, interval_ms: int) -> None:
+        self._interval_ms = interval_ms
+        self._due_ms = 0
+
+    def record(self, now_ms: int) -> dict[str, Any] | None:
+        """Return a heartbeat if one is due at a time in ms since the epoch."""
+        if not self._interval_ms or now_ms < self._due_ms:
+            return None
+        self._due_ms = now_ms + self._interval_ms
+        return {"Event": HEARTBEAT, "Timestamp": now_ms}

@@ -1,0 +1,184 @@
+"""``spark-events run`` while spark-submit runs: passes signals on, sees how it ends, and may tell the end.
+
+It is a process of its own that imports little. Whatever the caller does to it reaches spark-submit, and it
+ends as that does, so that nobody has to know that it is there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import shutil
+import signal
+import socket
+import struct
+import sys
+import tempfile
+import threading
+import time
+from typing import Any, NoReturn
+
+SOCKET = "SPARK_EVENTS_SUPERVISOR"
+_LENGTH = struct.Struct("!I")
+_PASSED_ON = frozenset(
+    (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+)
+_FROM_THE_KERNEL = 0x80
+_PR_SET_PDEATHSIG = 1
+_END_WAIT_S = 10.0
+_MOST_BYTES = 256 << 20
+
+
+def main() -> None:
+    """Run ``python -m spark_events.submit.supervisor command…``, and end as the command does."""
+    folder = tempfile.mkdtemp(prefix="spark-events-run-")
+    try:
+        applications = Applications(os.path.join(folder, "socket"))
+        status, wanted = _run(sys.argv[1:], applications.path)
+        applications.tell_ends(status, wanted)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    _end_as(status)
+
+
+class Applications:
+    """What the applications that spark-submit runs have left in case they cannot tell their end.
+
+    Args:
+        path: of the socket to listen on.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._testaments: dict[str, str] = {}
+        self._connections: list[socket.socket] = []
+        self._changed = threading.Condition()
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.bind(path)
+        self._socket.listen(16)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def tell_ends(self, status: int, signalled: signal.Signals | None) -> None:
+        """Tell how each application ended that did not tell it itself.
+
+        Args:
+            status: of spark-submit, as ``subprocess`` has it.
+            signalled: the last signal that was passed on to it.
+        """
+        time_ms = time.time_ns() // 1_000_000
+        with self._changed:
+            for connection in self._connections:
+                with contextlib.suppress(OSError):
+                    connection.sendall(b"%d\n" % status)
+            # Their own Python may still be about it, now that it knows how the JVM ended.
+            self._changed.wait_for(lambda: not self._testaments or not self._connections, _END_WAIT_S)
+            testaments = list(self._testaments.values())
+        if not testaments:
+            return
+        from spark_events.sources.driver.last_word import tell
+        from spark_events.sources.ending import by_status
+
+        ending = by_status(status)
+        if not status and signalled is not None:  # it may end with 0 after a signal
+            from spark_events.sources.ending import by_signal
+
+            ending = by_signal(signalled.name)
+        for testament in testaments:
+            tell(json.loads(testament), (), ending, time_ms)
+
+    def _accept(self) -> None:
+        while True:
+            connection, _ = self._socket.accept()
+            with self._changed:
+                self._connections.append(connection)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            while message := _receive(connection):
+                with self._changed:
+                    self._testaments.pop(message["application"], None)
+                    if not message.get("ended"):
+                        self._testaments[message["application"]] = message["testament"]
+                    self._changed.notify_all()
+        with self._changed:
+            self._connections.remove(connection)
+            self._changed.notify_all()
+
+
+def _receive(connection: socket.socket) -> dict[str, Any] | None:
+    """Return the next message; None at the end."""
+    head = _read(connection, _LENGTH.size)
+    if head is None:
+        return None
+    (length,) = _LENGTH.unpack(head)
+    body = _read(connection, length) if length <= _MOST_BYTES else None
+    return None if body is None else json.loads(body)
+
+
+def _read(connection: socket.socket, length: int) -> bytes | None:
+    data = bytearray()
+    while len(data) < length:
+        part = connection.recv(min(1 << 20, length - len(data)))
+        if not part:
+            return None
+        data += part
+    return bytes(data)
+
+
+def _run(command: list[str], path: str) -> tuple[int, signal.Signals | None]:
+    """Run a command to its end, and pass on what it is sent.
+
+    Returns:
+        Its status, as ``subprocess`` has it; and the last signal that was passed on.
+    """
+    waited = _PASSED_ON | {signal.SIGCHLD}
+    # Threads that begin later inherit the mask: all these signals wait for ``sigwaitinfo``.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
+    child = os.fork()
+    if child == 0:
+        _become(command, path, before)
+    last: signal.Signals | None = None
+    while True:
+        got = signal.sigwaitinfo(waited)
+        if got.si_signo == signal.SIGCHLD:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                return os.waitstatus_to_exitcode(status), last
+        elif got.si_code != _FROM_THE_KERNEL:  # the terminal's reach the whole group
+            last = signal.Signals(got.si_signo)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, got.si_signo)
+
+
+def _become(command: list[str], path: str, mask: Any) -> NoReturn:
+    """Become the command, in the child."""
+    try:
+        # SIGKILL of the parent is one of spark-submit.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        os.environ[SOCKET] = path
+        os.execvp(command[0], command)
+    except OSError as error:
+        sys.stderr.write(f"spark-events: ERROR: {command[0]} cannot be run: {error.strerror}\n")
+    finally:
+        os._exit(2)
+
+
+def _end_as(status: int) -> NoReturn:
+    """End with an exit code, or by the signal whose negative number the status is."""
+    if status >= 0:
+        sys.exit(status)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if -status not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(-status, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.Signals(-status)})
+    os.kill(os.getpid(), -status)
+    sys.exit(128 - status)
+
+
+if __name__ == "__main__":
+    main()
