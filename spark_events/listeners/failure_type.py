@@ -28,6 +28,8 @@ _SYSTEM_TEXTS = (
     "No space left on device",
     "Connection refused",
     "Executor heartbeat timed out",
+    "the driver's JVM is gone",
+    "the driver's Python ended without a word",
 )
 # Classes of SQLSTATE: connection, resources, operator intervention, system error.
 _SYSTEM_STATES = ("08", "53", "57", "58")
@@ -55,6 +57,8 @@ def _type(failure: Failure) -> str:
     name = (failure.exception_type or "").rsplit(".", 1)[-1]
     state = (failure.sql_state or "")[:2]
     text = failure.stacktrace or failure.message
+    if failure.exit_signal and name != "KeyboardInterrupt":
+        return "SYSTEM"
     if name in _SYSTEM_TYPES or state in _SYSTEM_STATES or any(part in text for part in _SYSTEM_TEXTS):
         return "SYSTEM"
     # Python code in a Spark job is the user's own.

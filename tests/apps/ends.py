@@ -71,20 +71,26 @@ elif how.startswith("System.exit:"):
     jvm.System.exit(int(how.partition(":")[2]))
     time.sleep(600)
 elif how == "heap":
-    spark.range(1).selectExpr("collect_list(id) AS l").rdd.count()
-    hog = jvm.java.util.ArrayList()
-    while True:
-        hog.add(spark._sc._gateway.new_array(jvm.long, 4_000_000))
-elif how == "heap-in-job":
-    spark.sql("SELECT length(repeat('x', 2000000000)) + length(repeat('y', 2000000000)) AS n").collect()
     rows = spark.range(0, 400_000_000, 1, 1).selectExpr("collect_list(id) AS l").collect()
+elif how == "metaspace":
+    text = (
+        "public class C{0} {{ public static long[] a = new long[1]; "
+        + " ".join(f"long m{n}() {{ return {n}L; }}" for n in range(200))
+        + "}}"
+    )
+    kept = jvm.java.util.ArrayList()
+    while True:
+        compiler = jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.cook(text.format(kept.size()))
+        kept.add(
+            compiler.getClassLoader().loadClass(f"C{kept.size()}").getConstructor(None).newInstance(None)
+        )
 elif how == "crash":
     field = jvm.java.lang.Class.forName("sun.misc.Unsafe").getDeclaredField("theUnsafe")
     field.setAccessible(True)
     field.get(None).putAddress(0, 0)
     time.sleep(600)
 elif how == "spark-stops":
-    jvm.org.apache.spark.util.Utils  # noqa: B018
     spark._jsc.sc().stopInNewThread()
     query.awaitTermination()
     time.sleep(5)

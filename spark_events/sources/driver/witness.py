@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import struct
 import subprocess
@@ -106,12 +107,16 @@ class SupervisorWitness:
             logger.debug("could not say to spark-events run that all is told: %r", error)
 
     def status_of_jvm(self, wait_s: float) -> int | None:
-        """Wait for the supervisor's word that spark-submit has ended."""
+        """Wait for the supervisor's word that spark-submit has ended.
+
+        If the supervisor itself is gone, the kernel has killed spark-submit with it.
+        """
         try:
             self._connection.settimeout(wait_s)
-            return int(self._connection.makefile("rb").readline())
-        except (OSError, ValueError):
+            said = self._connection.makefile("rb").readline()
+        except OSError:
             return None
+        return int(said) if said else -signal.SIGKILL
 
     def _send(self, message: Mapping[str, Any]) -> None:
         data = orjson.dumps(message)

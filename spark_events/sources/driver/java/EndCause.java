@@ -43,7 +43,7 @@ public class EndCause {
             } else {
                 int stop = after(frames, "org.apache.spark.SparkContext", "stop");
                 if (stop >= 0) {
-                    stopped = cause(stoppedBySpark(name, frames) ? SPARK : PROGRAM, name, frames, stop);
+                    stopped = cause(stoppedBySpark(name, frames, stop) ? SPARK : PROGRAM, name, frames, stop);
                 }
             }
         }
@@ -91,11 +91,12 @@ public class EndCause {
         return ends;
     }
 
-    private static boolean stoppedBySpark(String thread, StackTraceElement[] frames) {
+    /** Tells whether Spark called its {@code stop}, by the frames from a place on, which are those of the callers. */
+    private static boolean stoppedBySpark(String thread, StackTraceElement[] frames, int callers) {
         if (thread.equals("stop-spark-context")) {
             return true;
         }
-        for (int index = 0; index < frames.length; index++) {
+        for (int index = callers; index < frames.length; index++) {
             String name = frames[index].getClassName();
             if (name.startsWith("py4j.")) {
                 return false;

@@ -21,6 +21,9 @@ public class LastWord implements Runnable {
     // Before Spark stops its context, which it does at 40, so that a mark comes before the end in its event log.
     private static final int PRIORITY = 100;
     private static final int MOST_WORDS = 16384;
+    // As last_word.py has it.
+    private static final String ENDED
+        = "the driver's Python ended without a word: it was killed (SIGKILL), or crashed";
 
     private final LiveListenerBus bus;
     private final boolean leavesMark;
@@ -142,7 +145,7 @@ public class LastWord implements Runnable {
         if (last.length() > 0) {
             return new ApplicationExit(null, "SIGTERM", null, false);
         }
-        return new ApplicationExit(null, null, "the driver's Python ended without a word", true);
+        return new ApplicationExit(null, null, ENDED, true);
     }
 
     /** Returns what the driver's Python left: "exit" and a code, a stack where SIGTERM found it, or nothing. */

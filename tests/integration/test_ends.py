@@ -1,0 +1,138 @@
+"""Every way to end, on real processes: what is told of it live, and what its event log tells."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.endings import ATTACH, LAUNCHED, RUN, WAYS, Ends, Told, Way
+from tests.support.event_log_reading import read
+from tests.support.file_log import Event, of_name
+from tests.support.paths import REPO
+from tests.support.waiting import wait_until
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
+CASES = [
+    pytest.param(way, started, id=f"{started}: {way.name}", marks=[pytest.mark.thorough] * way.thorough)
+    for way in WAYS
+    for started in way.told
+]
+
+
+@pytest.mark.parametrize(("way", "started"), CASES)
+def test_end(tmp_path: Path, way: Way, started: str) -> None:
+    """The end is told with its code, signal and reason, of whatever ran; the event log agrees where it knows."""
+    ends = Ends(started, way.how, tmp_path, CONF.get(way.how))
+    ends.go(way.signals)
+    ends.end()
+
+    assert_told(ends.events, way.told[started])
+    assert_nothing_runs(ends.events, way.told[started].status)
+    assert_spans_end(ends.spans, ends.events)
+    expected = way.logged[started]
+    if expected is None:
+        assert not [e for e in logged(ends.logs) if e["attributes"].get("newJobStatus") == "FINISHED"][1:]
+        return
+    wait_until(lambda: not list(ends.logs.rglob("*.inprogress")), "the log has its end")
+    events = logged(ends.logs)
+    assert_told(events, expected)
+    assert_nothing_runs(events, expected.status)
+
+
+CONF = {"metaspace": {"spark.driver.extraJavaOptions": "-XX:MaxMetaspaceSize=220m"}}
+
+
+def assert_told(events: list[Event], told: Told) -> None:
+    """Assert that the end of the application and of its query is told so."""
+    for kind in ("application", "query"):
+        changes = of_name(events, "JobStatusChangeEvent", job__kind=kind)
+        last = changes[-1]["attributes"]
+        status = told.status
+        if kind == "query" and status == "FINISHED":
+            status = "CANCELED"
+        assert last["newJobStatus"] == status, changes[-1]
+        assert last.get("outcome") == ("assumed" if told.assumed else None)
+        failures = of_name(events, "JobFailureEvent", job__kind=kind)
+        assert len(failures) == (status == "FAILED")
+        for attributes in (last, *(failure["attributes"] for failure in failures)):
+            if status == "FAILED":
+                assert attributes.get("exit.code") == told.code
+                assert attributes.get("exit.signal") == told.signal
+        for failure in failures:
+            assert told.says in failure["attributes"]["exception.message"] + failure["body"]
+            if told.exception:
+                assert failure["attributes"]["exception.type"] == told.exception
+            if told.signal not in (None, "SIGINT"):
+                assert failure["attributes"]["failureLabel.type"] == "SYSTEM"
+
+
+def assert_nothing_runs(events: list[Event], status: str) -> None:
+    """Assert that each job and query that began has ended, with or before its application."""
+    last: dict[tuple[str, str], str] = {}
+    for event in of_name(events, "JobStatusChangeEvent"):
+        attributes = event["attributes"]
+        which = str(attributes.get("job_id", attributes.get("run_id", "")))
+        last[attributes["job.kind"], which] = attributes["newJobStatus"]
+    assert set(last.values()) <= {"FINISHED", "FAILED", "CANCELED"}, last
+    assert last["job", "2"] == ("FAILED" if status == "FAILED" else "CANCELED") or "job" not in str(last)
+    ends = [e for e in events if e["attributes"].get("newJobStatus") in ("FINISHED", "FAILED", "CANCELED")]
+    assert ends[-1]["attributes"]["job.kind"] == "application"
+
+
+def assert_spans_end(spans: list[Event], events: list[Event]) -> None:
+    """Assert that each job that was told of has its span, and so have its query and the application."""
+    names = [span["name"] for span in spans]
+    assert names.count("Application") == 1
+    assert names.count("Query") == 1
+    jobs = {e["attributes"]["job_id"] for e in of_name(events, "JobStatusChangeEvent", job__kind="job")}
+    of_no_query = [span for span in spans if span["name"] == "Job"]
+    assert {span["attributes"]["job_id"] for span in of_no_query} <= jobs
+    assert "2" in {str(span["attributes"]["job_id"]) for span in of_no_query}
+
+
+def logged(folder: Path) -> list[Event]:
+    """Return the events of the one event log in a folder, as the file log writes them."""
+    (log,) = folder.glob("[!.]*")
+    conf = {"spark.events.failure.enrichers": "type"}
+    return [
+        {"eventName": event.name, "body": event.body, "attributes": {**event.variables, **event.attributes}}
+        for event in read(log, conf).events
+    ]
+
+
+@pytest.mark.parametrize("started", [RUN, pytest.param(ATTACH, marks=pytest.mark.thorough)])
+def test_a_signal_that_is_meant_stops(tmp_path: Path, started: str) -> None:
+    """With the setting, SIGTERM is a planned stop: nothing has failed, and no checkpoint is owed."""
+    ends = Ends(started, "sleep", tmp_path, {"spark.events.stop.signals": "SIGTERM"})
+    ends.go(((LAUNCHED, signal.SIGTERM),))
+    run = ends.end()
+
+    assert run.code in (143, -15)
+    for kind in ("application", "query", "job"):
+        last = of_name(ends.events, "JobStatusChangeEvent", job__kind=kind)[-1]["attributes"]
+        assert last["newJobStatus"] == "CANCELED"
+    assert not of_name(ends.events, "JobFailureEvent")
+
+
+def test_the_table_of_ends(tmp_path: Path) -> None:
+    """The table in docs/events.md says what these tests see."""
+    text = (REPO / "docs" / "events.md").read_text()
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    rows: dict[str, list[str]] = {}
+    for line in lines:
+        name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+        rows[name] = cells
+    for way in WAYS:
+        expected: list[Any] = [
+            way.told[started].cell if started in way.told else None for started in (ATTACH, RUN)
+        ]
+        for started in (ATTACH, RUN):
+            of_log = way.logged[started]
+            expected.append(of_log.cell if of_log else "no end")
+        cells = rows[way.name]
+        for cell, wanted in zip((cells[0], cells[1], cells[4], cells[5]), expected, strict=True):
+            if wanted is not None:
+                assert cell == wanted, (way.name, cells, expected)

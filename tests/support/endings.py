@@ -1,0 +1,227 @@
+"""Every way in which an application may end, how a test brings it about, and what is to be told of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.applications import App, AppRun, cli
+from tests.support.file_log import Event, file_events, statuses
+from tests.support.paths import APPS
+from tests.support.waiting import wait_until
+
+ATTACH, RUN = "attach", "spark-events run"
+PYTHON, JVM, LAUNCHED, GROUP = "Python", "JVM", "launched", "group"
+KEY_ERROR = "'customer'"
+MEMORY = "java.lang.OutOfMemoryError"
+
+
+@dataclass(frozen=True)
+class Told:
+    """The end of the application, as it is to be told.
+
+    Attributes:
+        status: its last one.
+        code, signal: the attributes ``exit.code`` and ``exit.signal``.
+        says: a part of the failure's message.
+        exception: the attribute ``exception.type``, if the case is about that.
+        assumed: whether the event says that it is a guess.
+    """
+
+    status: str
+    code: int | None = None
+    signal: str | None = None
+    says: str = ""
+    exception: str | None = None
+    assumed: bool = False
+
+    @property
+    def cell(self) -> str:
+        """What the table in docs/events.md says of it."""
+        parts = [self.status]
+        if self.signal:
+            parts.append(self.signal)
+        elif self.code:
+            parts.append(f"exit code {self.code}" if self.code != 3 else "exit code *n*")
+        if self.assumed:
+            parts.append("assumed")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to end.
+
+    Attributes:
+        name: its row in docs/events.md.
+        how: what tests/apps/ends.py does.
+        signals: what the test sends, and to which process.
+        told: by how the application was started: what is to be told live.
+        logged: the same, of what the event log tells; None where it has no end.
+        thorough: whether it is among those that few runs of the tests have time for.
+    """
+
+    name: str
+    how: str
+    told: dict[str, Told]
+    logged: dict[str, Told | None]
+    signals: tuple[tuple[str, signal.Signals], ...] = ()
+    thorough: bool = True
+
+
+def _alike(told: Told) -> dict[str, Told]:
+    return {ATTACH: told, RUN: told}
+
+
+_FINISHED = Told("FINISHED")
+_RAISED = Told("FAILED", 1, says=KEY_ERROR, exception="KeyError")
+_CODE = Told("FAILED", 3, says="exit code 3")
+_TERM = Told("FAILED", 143, "SIGTERM", "the driver was ended by SIGTERM (exit code 143)")
+_KILL = Told("FAILED", 137, "SIGKILL", "the driver was killed by SIGKILL (exit code 137)")
+_NO_WORD = Told("FAILED", says="the driver's Python ended without a word", assumed=True)
+_JVM_KILLED = Told("FAILED", 137, "SIGKILL", "the driver's JVM is gone (signal 9, exit code 137)")
+_INTERRUPTED = Told("FAILED", 130, "SIGINT", exception="KeyboardInterrupt")
+_FULL = Told("FAILED", 52, says="Java heap space", exception=MEMORY)
+_CRASHED = Told("FAILED", 134, "SIGABRT", "the driver's JVM is gone (signal 6, exit code 134)")
+_EXITED = Told("FAILED", 3, says="the driver's JVM is gone (exit code 3)")
+_ENDED_INSIDE = Told("FAILED", says="the driver's JVM was ended from within")
+_STOPPED = Told("FAILED", says="Spark stopped its SparkContext by itself")
+_NOBODY = {ATTACH: None, RUN: None}
+
+WAYS = (
+    Way("the program returns", "return", _alike(_FINISHED), _alike(_FINISHED)),
+    Way("`spark.stop()`", "stop", _alike(_FINISHED), _alike(_FINISHED)),
+    Way("an unhandled exception", "raise", _alike(_RAISED), _alike(_RAISED), thorough=False),
+    Way("`sys.exit(n)`", "sys.exit:3", _alike(_CODE), _alike(_CODE)),
+    Way("`os._exit(n)`", "os._exit:3", _alike(_CODE), {ATTACH: _CODE, RUN: _NO_WORD}, thorough=False),
+    Way("SIGINT (Ctrl-C)", "sleep", _alike(_INTERRUPTED), _alike(_INTERRUPTED), ((GROUP, signal.SIGINT),)),
+    Way(
+        "SIGTERM to Python",
+        "sleep",
+        _alike(_TERM),
+        {ATTACH: _TERM, RUN: _NO_WORD},
+        ((PYTHON, signal.SIGTERM),),
+        thorough=False,
+    ),
+    Way("SIGTERM to the JVM", "wait", _alike(_TERM), _alike(_TERM), ((JVM, signal.SIGTERM),)),
+    Way(
+        "SIGTERM to the process that was started",
+        "sleep",
+        _alike(_TERM),
+        _alike(_TERM),
+        ((LAUNCHED, signal.SIGTERM),),
+        thorough=False,
+    ),
+    Way(
+        "SIGKILL of Python",
+        "sleep",
+        {ATTACH: _NO_WORD, RUN: _KILL},
+        _alike(_NO_WORD),
+        ((PYTHON, signal.SIGKILL),),
+        thorough=False,
+    ),
+    Way(
+        "SIGKILL of the JVM",
+        "wait",
+        _alike(_JVM_KILLED),
+        _NOBODY,
+        ((JVM, signal.SIGKILL),),
+        thorough=False,
+    ),
+    Way(
+        "SIGKILL of both",
+        "sleep",
+        {RUN: _KILL},
+        _NOBODY,
+        ((PYTHON, signal.SIGKILL), (JVM, signal.SIGKILL)),
+    ),
+    Way("the JVM's heap is full", "heap", _alike(_FULL), _alike(_ENDED_INSIDE), thorough=False),
+    Way(
+        "the JVM's Metaspace is full",
+        "metaspace",
+        _alike(Told("FAILED", 1, says="Metaspace")),
+        _alike(Told("FAILED", 1, says="Metaspace")),
+    ),
+    Way("`System.exit(n)` in the JVM", "System.exit:3", _alike(_EXITED), _alike(_ENDED_INSIDE)),
+    Way("a fatal error of the JVM", "crash", _alike(_CRASHED), _NOBODY),
+    Way(
+        "Spark stops its SparkContext by itself",
+        "spark-stops",
+        _alike(_STOPPED),
+        _alike(Told("FINISHED", assumed=True)),
+    ),
+)
+
+
+class Ends:
+    """An application that runs until it ends in some way.
+
+    Args:
+        way: how it is started: ``ATTACH`` or ``RUN``.
+        how: what it does then.
+        folder: of its files.
+        conf: more of its settings.
+    """
+
+    def __init__(self, way: str, how: str, folder: Path, conf: dict[str, str] | None = None) -> None:
+        self.folder = folder
+        self.logs = folder / "logs"
+        self.logs.mkdir()
+        settings = {
+            "spark.events.reporter.file.factory.class": "file_log",
+            "spark.events.reporter.file.path": str(folder / "events"),
+            "spark.traces.reporter.file.factory.class": "file_log",
+            "spark.traces.reporter.file.path": str(folder / "events"),
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": self.logs.as_uri(),
+            "spark.events.heartbeat.interval": "1s",
+            "spark.driver.memory": "512m",
+            **(conf or {}),
+        }
+        app = str(APPS / "ends.py")
+        plain = [sys.executable, app, how, str(folder), "--attach"]
+        self.app = App(plain if way == ATTACH else cli("run", app, how, str(folder)), settings, folder)
+        pids = folder / "pids"
+        self.app.wait_for(lambda: pids.exists() and len(pids.read_text().split()) == 2, "its job runs")
+        self.python, self.jvm = map(int, pids.read_text().split())
+        self.app.wait_for(lambda: self._is_told_to_run(), "all that runs is told")
+
+    @property
+    def events(self) -> list[Event]:
+        """What it has reported so far."""
+        return file_events(self.folder / "events")
+
+    @property
+    def spans(self) -> list[Event]:
+        """The spans that it has reported so far."""
+        files = (self.folder / "events").glob("*.spans.*")
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+    def go(self, signals: tuple[tuple[str, signal.Signals], ...] = ()) -> None:
+        """Let it do what it is to do, and send it signals."""
+        (self.folder / "go").touch()
+        for whom, number in signals:
+            if whom == GROUP:
+                os.killpg(self.app.process.pid, number)
+            else:
+                pids = {PYTHON: self.python, JVM: self.jvm, LAUNCHED: self.app.process.pid}
+                os.kill(pids[whom], number)
+
+    def end(self) -> AppRun:
+        """Wait until it has ended, and its end is told."""
+        run = self.app.end(60)
+        wait_until(lambda: ended(self.events), f"its end is told\n{run.err[-3000:]}", 30)
+        return run
+
+    def _is_told_to_run(self) -> bool:
+        events = self.events
+        return statuses(events, "query")[-1:] == ["RUNNING"] and "HeartbeatEvent" in str(events)
+
+
+def ended(events: list[Event]) -> bool:
+    """Return whether the end of the application is told."""
+    return statuses(events, "application")[-1] in ("FINISHED", "FAILED", "CANCELED")
