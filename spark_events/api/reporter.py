@@ -135,7 +135,7 @@ class EventReporterFactory(ReporterFactory):
 
     Attributes:
         keeps_history: whether what it reports is kept and read later, as by ``spark-events report``. Only
-            such reporters get events that say no more than that all is as before, such as HeartbeatEvent.
+            such reporters get events that only say that an application lives, such as HeartbeatEvent.
     """
 
     keeps_history: ClassVar[bool] = False

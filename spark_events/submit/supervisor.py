@@ -53,7 +53,7 @@ class Applications:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._testaments: dict[str, str] = {}
+        self._testaments: dict[str, dict[str, str]] = {}
         self._connections: list[socket.socket] = []
         self._changed = threading.Condition()
         self._socket = socket.socket(socket.AF_UNIX)
@@ -75,19 +75,27 @@ class Applications:
                     connection.sendall(b"%d\n" % status)
             # Their own Python may still be about it, now that it knows how the JVM ended.
             self._changed.wait_for(lambda: not self._testaments or not self._connections, _END_WAIT_S)
-            testaments = list(self._testaments.values())
+            testaments = dict(self._testaments)
         if not testaments:
             return
-        from spark_events.sources.driver.last_word import tell
-        from spark_events.sources.ending import by_status
+        from spark_events.sources.driver.last_word import Rest, tell
+        from spark_events.sources.ending import by_signal, by_status
 
         ending = by_status(status)
         if not status and signalled is not None:  # it may end with 0 after a signal
-            from spark_events.sources.ending import by_signal
-
             ending = by_signal(signalled.name)
-        for testament in testaments:
-            tell(json.loads(testament), (), ending, time_ms)
+        for application, testament in testaments.items():
+            head, *known = map(json.loads, testament.values())
+            path = os.path.join(os.path.dirname(self.path), f"{application}.rest")
+            rest = b""
+            with contextlib.suppress(OSError), open(path, "rb") as file:
+                rest = file.read()
+            left = Rest.read(rest)
+            # Of what the JVM knows, its jobs are up to date; without it, those that Python has told.
+            if rest:
+                known = [record for record in known if record.get("Event") != "SparkListenerJobStart"]
+            end_ms = left.time_ms if left.end else time_ms
+            tell(head, [*known, *left.known], left.records, ending, end_ms)
 
     def _accept(self) -> None:
         while True:
@@ -100,13 +108,21 @@ class Applications:
         with contextlib.suppress(OSError, ValueError, KeyError):
             while message := _receive(connection):
                 with self._changed:
-                    self._testaments.pop(message["application"], None)
-                    if not message.get("ended"):
-                        self._testaments[message["application"]] = message["testament"]
+                    self._take(message)
                     self._changed.notify_all()
         with self._changed:
             self._connections.remove(connection)
             self._changed.notify_all()
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if message.get("ended"):
+            self._testaments.pop(message["application"], None)
+            return
+        testament = self._testaments.setdefault(message["application"], {})
+        for place, text in message["changed"].items():
+            testament.pop(place, None)
+            if text is not None:
+                testament[place] = text
 
 
 def _receive(connection: socket.socket) -> dict[str, Any] | None:

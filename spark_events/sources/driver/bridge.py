@@ -108,14 +108,20 @@ class DriverBridge:
         self._bus.waitUntilEmpty(timeout_ms)
 
     def prepare_last_word(
-        self, spark_context: Any, python: int, command: list[str] | None, python_path: str, words: str | None
+        self,
+        spark_context: Any,
+        python: int,
+        command: list[str] | None,
+        python_path: str,
+        words: str | None,
+        rest: str | None,
     ) -> None:
         """Let the JVM tell the end where Python cannot; see ``LastWord.java`` for the arguments."""
         marks = spark_context.getConf().get("spark.eventLog.enabled", "false").strip().lower() == "true"
         array = None
         if command is not None:
             array = self._strings(command)
-        self.java.prepareLastWord(self._bus, marks, python, array, python_path, words)
+        self.java.prepareLastWord(self._bus, marks, python, array, python_path, words, rest)
 
     def wake(self) -> None:
         """End a drain that is waiting in another thread."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -25,17 +26,51 @@ _OPEN_WAIT_MS = 10_000
 def main() -> None:
     """Read from stdin what the driver's JVM knows, and tell the end.
 
-    The first line is the testament, the second what Python left as its last word, the third has counters,
-    and the others are records that Python did not fetch any more, each after its time.
+    The first line is what Python left as its last word, the next are of the testament, its head first.
+    After an empty line come the records that Python did not handle any more, each after its time.
     """
-    lines = sys.stdin.buffer.read().split(b"\n")
-    testament, words = lines[0], lines[1].decode(errors="replace")
-    records = [load(line.partition(b" ")[2].decode()) for line in lines[3:] if line]
-    ends = [record for record in records if record.get("Event") == APPLICATION_END]
-    cause = ends[-1].get(END_CAUSE) or {} if ends else {}
-    time_ms = int(ends[-1]["Timestamp"]) if ends else now_ms()
-    others = [record for record in records if record.get("Event") != APPLICATION_END]
-    tell(orjson.loads(testament), others, ending_of(words, cause), time_ms)
+    words, _, text = sys.stdin.buffer.read().partition(b"\n")
+    head, _, known = text.partition(b"\n")
+    rest = Rest.read(known)
+    ending = ending_of(words.decode(errors="replace"), rest.cause)
+    tell(orjson.loads(head), rest.known, rest.records, ending, rest.time_ms)
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What the driver's JVM left when it ended.
+
+    Attributes:
+        known: records that tell what ran, which the application has handled.
+        records: those that it did not handle any more, without the end of the application.
+        end: Spark's ApplicationEnd; empty if there was none.
+    """
+
+    known: list[Record]
+    records: list[Record]
+    end: Record
+
+    @classmethod
+    def read(cls, text: bytes) -> Rest:
+        """Read lines of known records, an empty line, and lines of others, each after its time."""
+        known, _, others = text.partition(b"\n\n")
+        records = [load(line.partition(b" ")[2].decode()) for line in others.split(b"\n") if line]
+        ends = [record for record in records if record.get("Event") == APPLICATION_END]
+        return cls(
+            [load(line.decode()) for line in known.split(b"\n") if line],
+            [record for record in records if record.get("Event") != APPLICATION_END],
+            ends[-1] if ends else {},
+        )
+
+    @property
+    def cause(self) -> Mapping[str, Any]:
+        """Why the JVM ended, by itself."""
+        return self.end.get(END_CAUSE) or {}
+
+    @property
+    def time_ms(self) -> int:
+        """When the application ended, in ms since the epoch."""
+        return int(self.end.get("Timestamp") or now_ms())
 
 
 def ending_of(words: str, cause: Mapping[str, Any]) -> Ending:
@@ -57,20 +92,22 @@ def ending_of(words: str, cause: Mapping[str, Any]) -> Ending:
     )
 
 
-def tell(testament: Mapping[str, Any], records: Iterable[Record], ending: Ending, time_ms: int) -> None:
+def tell(
+    head: Mapping[str, Any], known: list[Record], records: Iterable[Record], ending: Ending, time_ms: int
+) -> None:
     """Report an end to the reporters of events and spans that an application has configured.
 
     Args:
-        testament: what the application's own process left.
+        head: of the testament that the application's own process left.
+        known: records that tell what runs, which that process has handled.
         records: those that it did not handle any more.
         ending: how it ended.
         time_ms: when, in ms since the epoch.
     """
-    known: list[Record] = testament["records"]
     starts = [record for record in known if record.get("Event") == APPLICATION_START]
     if not starts:
         return
-    conf, application = testament["conf"], application_of(starts[0])
+    conf, application = head["conf"], application_of(starts[0])
     configuration = for_event_logs(read_configuration(conf, application))
     if not configuration.setups:
         return
@@ -88,7 +125,7 @@ def tell(testament: Mapping[str, Any], records: Iterable[Record], ending: Ending
         listeners.on_record(record)
     listeners.on_record(ending.record(time_ms))
     listeners.close()
-    registry.close(int(testament["close_timeout_ms"]))
+    registry.close(int(head["close_timeout_ms"]))
 
 
 if __name__ == "__main__":

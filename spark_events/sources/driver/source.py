@@ -108,7 +108,7 @@ class DriverSource:
             self._take(record, now)
         self._beat(now)
         if self._testament is not None:
-            self._testament.tell(at_once=True)
+            self._testament.tell()
         _STOP.begin(type(self._context), self)
         self._registry.await_journaled(_JOURNAL_WAIT_MS)
         self._thread.start()

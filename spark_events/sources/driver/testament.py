@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,9 +13,10 @@ from spark_events.runtime.log_once import logger
 from spark_events.sources.driver.witness import Witness
 
 Record = dict[str, Any]
-_MOST = 1_000
-"""How many jobs, and how many executors, it has at most; the oldest are forgotten."""
-_EVERY_S = 1.0
+_MOST = 2_000
+"""How many records it has at most; the oldest are forgotten."""
+HEAD = "head"
+"""The place of the configuration."""
 _OF_JOB = (
     "spark.jobGroup.id",
     "streaming.sql.batchId",
@@ -26,7 +26,10 @@ _OF_JOB = (
 
 
 class Testament:
-    """Keeps the records from which listeners know what runs, and hands them to a witness when they change.
+    """Keeps the records from which listeners know what runs, and tells a witness what has changed.
+
+    It is told after the listeners have handled records, and before the next are fetched: so it knows
+    what they knew, or, for a moment, what they knew one batch before.
 
     Args:
         witness: to tell.
@@ -36,10 +39,10 @@ class Testament:
 
     def __init__(self, witness: Witness, conf: Mapping[str, str], close_timeout_ms: int) -> None:
         self._witness: Witness | None = witness
-        self._head = orjson.dumps({"conf": dict(conf), "close_timeout_ms": close_timeout_ms})
-        self._kept: dict[tuple[str, str], Record] = {}
-        self._changed = True
-        self._told_at = 0.0
+        self._changed: dict[str, bytes | None] = {
+            HEAD: orjson.dumps({"conf": dict(conf), "close_timeout_ms": close_timeout_ms})
+        }
+        self._known: dict[str, None] = {}
 
     def take(self, record: Record) -> None:
         """Called with each record that the listeners have handled."""
@@ -47,36 +50,35 @@ class Testament:
         if handler is not None and self._witness is not None:
             handler(self, record)
 
-    def tell(self, *, at_once: bool = False) -> None:
-        """Tell the witness what has changed, at most once a second.
-
-        Args:
-            at_once: even if it was told a moment ago.
-        """
-        now = time.monotonic()
-        if self._witness is None or not self._changed or not (at_once or now >= self._told_at + _EVERY_S):
+    def tell(self) -> None:
+        """Tell the witness what has changed."""
+        changed = self._changed
+        if self._witness is None or not changed:
             return
-        self._told_at, self._changed = now, False
-        records = orjson.dumps(list(self._kept.values()), default=str)
+        self._changed = {}
         try:
-            self._witness.tell(self._head[:-1] + b',"records":' + records + b"}")
+            self._witness.tell(changed)
         except Exception as error:  # py4j's, or of a socket: this process then tells its end alone
             logger.debug("nobody is left who could tell the end of the application: %r", error)
             self._witness = None
 
     def _keep(self, kind: str, key: object, record: Record) -> None:
-        self._kept[kind, str(key)] = record
-        self._changed = True
-        of_kind = [place for place in self._kept if place[0] == kind] if len(self._kept) > _MOST else ()
-        for place in of_kind[:-_MOST]:
-            del self._kept[place]
+        if len(self._known) >= _MOST:
+            self._forget(*next(iter(self._known)).split(" ", 1))
+        place = f"{kind} {key}"
+        self._known[place] = None
+        self._changed.pop(place, None)  # what begins anew comes last
+        self._changed[place] = orjson.dumps(record, default=str)
 
     def _forget(self, kind: str, key: object) -> None:
-        if self._kept.pop((kind, str(key)), None) is not None:
-            self._changed = True
+        place = f"{kind} {key}"
+        if place in self._known:
+            del self._known[place]
+            self._changed.pop(place, None)
+            self._changed[place] = None
 
     def _on_head(self, record: Record) -> None:
-        self._keep(record["Event"], "", record)
+        self._keep("head", record["Event"], record)
 
     def _on_executor(self, record: Record) -> None:
         self._keep("executor", record["Executor ID"], record)
@@ -97,14 +99,14 @@ class Testament:
         """Note that a query runs, and no micro-batch of it: a QueryIdle says both."""
         run_id = str(ids["runId"])
         self._forget("batch", run_id)
-        if ("query", run_id) in self._kept:
+        if f"query {run_id}" in self._known:
             at = ids.get("timestamp")
             idle = {"Event": spark_records.QUERY_IDLE, "id": ids["id"], "runId": run_id, "timestamp": at}
             self._keep("running", run_id, idle)
 
     def _on_batch(self, record: Record) -> None:
         batch = parse_micro_batch(record.get("description"))
-        if batch is not None and ("query", batch.run_id) in self._kept:
+        if batch is not None and f"query {batch.run_id}" in self._known:
             names = ("Event", "executionId", "rootExecutionId", "description", "time")
             self._keep("batch", batch.run_id, {name: record.get(name) for name in names})
 

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 import orjson
@@ -23,13 +24,18 @@ SOCKET = "SPARK_EVENTS_SUPERVISOR"
 """The environment variable in which ``spark-events run`` says where it listens."""
 LAST_WORD = "spark_events.sources.driver.last_word"
 _LENGTH = struct.Struct("!I")
+_JOB = "job "
+
+
+Changes = Mapping[str, bytes | None]
+"""Changes of a testament: by what it is, JSON of the record that tells it; None where that is over."""
 
 
 class Witness(Protocol):
     """Learns what there is to tell, and tells it if this process ends without a word."""
 
-    def tell(self, testament: bytes) -> None:
-        """Take the testament, which replaces the one before.
+    def tell(self, changed: Changes) -> None:
+        """Take changes of the testament.
 
         Raises:
             Exception: py4j's, or of a socket; the witness is gone.
@@ -56,14 +62,21 @@ class JvmWitness:
         descriptor, path = tempfile.mkstemp(prefix="spark-events-word-")
         try:
             command = [sys.executable, "-m", LAST_WORD]
-            bridge.prepare_last_word(spark_context, os.getpid(), command, os.pathsep.join(sys.path), path)
+            python_path = os.pathsep.join(sys.path)
+            bridge.prepare_last_word(spark_context, os.getpid(), command, python_path, path, None)
         finally:
             os.unlink(path)  # the JVM has opened it
         PROCESS_EXIT.leave_word_in(descriptor)
 
-    def tell(self, testament: bytes) -> None:
-        """Hand it to the JVM."""
-        self._bridge.java.setTestament(testament.decode())
+    def tell(self, changed: Changes) -> None:
+        """Hand them to the JVM, which knows jobs by itself."""
+        lines = [
+            place.encode() if text is None else place.encode() + b"\t" + text
+            for place, text in changed.items()
+            if not place.startswith(_JOB)
+        ]
+        if lines:
+            self._bridge.java.changeTestament(b"\n".join(lines).decode())
 
     def ended(self) -> None:
         """Need no word any more; the bridge itself learns of the end."""
@@ -94,9 +107,10 @@ class SupervisorWitness:
         self._connection.settimeout(2)
         self._connection.connect(path)
 
-    def tell(self, testament: bytes) -> None:
-        """Send it."""
-        self._send({"application": self._application, "testament": testament.decode()})
+    def tell(self, changed: Changes) -> None:
+        """Send them."""
+        texts = {place: text.decode() if text is not None else None for place, text in changed.items()}
+        self._send({"application": self._application, "changed": texts})
 
     def ended(self) -> None:
         """Say that there is nothing left to tell."""
@@ -130,7 +144,8 @@ def open_witness(spark_context: Any, bridge: DriverBridge) -> Witness | None:
     if path:
         try:
             witness = SupervisorWitness(path, str(spark_context.applicationId))
-            bridge.prepare_last_word(spark_context, os.getpid(), None, "", None)
+            rest = str(Path(path).with_name(f"{spark_context.applicationId}.rest"))
+            bridge.prepare_last_word(spark_context, os.getpid(), None, "", None, rest)
             return witness
         except Exception as error:
             logger.debug("spark-events run does not listen at %s: %r", path, error)

@@ -2,10 +2,12 @@ package io.sparkevents;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
+import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -41,6 +43,9 @@ public class DriverBridge extends SparkListener implements Consumer {
     private final RecordTexts texts;
     private final CountDownLatch delivered = new CountDownLatch(1);
     private final long shutdownWaitMs;
+    // The starts of jobs whose end nobody has handled: job id to JSON; and {job id, number of the record} of ends.
+    private final LinkedHashMap jobs = new LinkedHashMap();
+    private final ArrayDeque endedJobs = new ArrayDeque();
     private volatile LastWord lastWord = null;
     private long gatheredAt = 0;
     private long changedAt = 0;
@@ -56,6 +61,7 @@ public class DriverBridge extends SparkListener implements Consumer {
 
     /** Waits for records, up to waitMs, and returns them: a line of counters, then a line each, with its time. */
     public String drain(int maxRecords, long waitMs) throws InterruptedException {
+        forgetEndedJobs();
         addWhatChanged();
         return records.drain(maxRecords, waitMs);
     }
@@ -76,15 +82,13 @@ public class DriverBridge extends SparkListener implements Consumer {
 
     /** Lets the end be told where Python cannot: see {@code LastWord}, whose arguments these are. */
     public void prepareLastWord(LiveListenerBus bus, boolean leavesMark, long python, String[] command,
-            String pythonPath, String words) throws IOException {
-        lastWord = new LastWord(bus, leavesMark, python, command, pythonPath, words, delivered);
+            String pythonPath, String words, String rest) throws IOException {
+        lastWord = new LastWord(bus, leavesMark, python, command, pythonPath, words, rest, delivered);
     }
 
-    /** Takes what has to be known to tell the end, as JSON. */
-    public void setTestament(String testament) {
-        if (lastWord != null) {
-            lastWord.setTestament(testament);
-        }
+    /** Takes changes of what has to be known to tell the end: see {@code LastWord}. */
+    public void changeTestament(String changes) {
+        lastWord.change(changes);
     }
 
     /** Says that Python has delivered everything: nothing has to wait for it any longer. */
@@ -108,7 +112,7 @@ public class DriverBridge extends SparkListener implements Consumer {
         try {
             while (System.currentTimeMillis() < until && !delivered.await(LOOK_EVERY_MS, TimeUnit.MILLISECONDS)) {
                 if (lastWord != null && lastWord.pythonIsGone()) {
-                    lastWord.speak(records.drain(Integer.MAX_VALUE, 0), Math.max(shutdownWaitMs, LAST_WORD_MS));
+                    lastWord.speak(startsOfJobs(), records.rest(), Math.max(shutdownWaitMs, LAST_WORD_MS));
                     return;
                 }
             }
@@ -118,11 +122,22 @@ public class DriverBridge extends SparkListener implements Consumer {
     }
 
     public void onJobStart(SparkListenerJobStart event) {
-        addEvent(event);
+        try {
+            String json = texts.bounded(JsonProtocol.sparkEventToJsonString(event));
+            synchronized (jobs) {
+                jobs.put(Integer.valueOf(event.jobId()), json);
+            }
+            addJson(json, true);
+        } catch (Throwable error) {
+            records.countFailed();
+        }
     }
 
     public void onJobEnd(SparkListenerJobEnd event) {
-        addEvent(event);
+        long number = addEvent(event);
+        synchronized (jobs) {
+            endedJobs.addLast(new long[] {event.jobId(), number});
+        }
     }
 
     public void onResourceProfileAdded(SparkListenerResourceProfileAdded event) {
@@ -278,31 +293,51 @@ public class DriverBridge extends SparkListener implements Consumer {
         }
     }
 
-    private void addEvent(SparkListenerEvent event) {
-        try {
-            addJson(JsonProtocol.sparkEventToJsonString(event), !EventRecords.isLasting(event));
-        } catch (Throwable error) {
-            // Half a surrogate pair in a text, say: what tells of an end is told in our own words then.
-            Map record = EventRecords.ofEnd(event);
-            if (record == null) {
-                records.countFailed();
-            } else {
-                addMap(record, false);
+    private void forgetEndedJobs() {
+        long handled = records.handled();
+        synchronized (jobs) {
+            while (!endedJobs.isEmpty() && ((long[]) endedJobs.peekFirst())[1] <= handled) {
+                jobs.remove(Integer.valueOf((int) ((long[]) endedJobs.pollFirst())[0]));
             }
         }
     }
 
-    private void addMap(Map record, boolean isRoutine) {
+    private String startsOfJobs() {
+        StringBuilder starts = new StringBuilder();
+        synchronized (jobs) {
+            for (Iterator all = jobs.values().iterator(); all.hasNext();) {
+                starts.append(all.next()).append('\n');
+            }
+        }
+        return starts.toString();
+    }
+
+    private long addEvent(SparkListenerEvent event) {
         try {
-            addJson(mapper.writeValueAsString(record), isRoutine);
+            return addJson(JsonProtocol.sparkEventToJsonString(event), !EventRecords.isLasting(event));
         } catch (Throwable error) {
-            // Must not reach the listener bus, which would take this listener off for good.
+            // Half a surrogate pair in a text, say: what tells of an end is told in our own words then.
+            Map record = EventRecords.ofEnd(event);
+            if (record != null) {
+                return addMap(record, false);
+            }
             records.countFailed();
+            return 0;
         }
     }
 
-    private void addJson(String json, boolean isRoutine) throws IOException {
-        records.add(System.currentTimeMillis() + " " + texts.bounded(json), isRoutine);
+    private long addMap(Map record, boolean isRoutine) {
+        try {
+            return addJson(mapper.writeValueAsString(record), isRoutine);
+        } catch (Throwable error) {
+            // Must not reach the listener bus, which would take this listener off for good.
+            records.countFailed();
+            return 0;
+        }
+    }
+
+    private long addJson(String json, boolean isRoutine) throws IOException {
+        return records.add(System.currentTimeMillis() + " " + texts.bounded(json), isRoutine);
     }
 
     private static Long key(int stage, int attempt) {

@@ -8,6 +8,8 @@ import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Paths;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -32,7 +34,9 @@ public class LastWord implements Runnable {
     private final String pythonPath;
     private final InputStream words;
     private final CountDownLatch delivered;
-    private volatile String testament = null;
+    private final String rest;
+    // What runs, by what it is: JSON of the records that tell it, and of the configuration first.
+    private final LinkedHashMap testament = new LinkedHashMap();
     private Map cause = null;
     private String said = null;
 
@@ -41,22 +45,34 @@ public class LastWord implements Runnable {
      * @param python the process id of the driver's Python.
      * @param command starts the Python that tells the end; null where somebody else sees to that.
      * @param words a file in which the driver's Python leaves a word when it ends abruptly; null for none.
+     * @param rest a file for what Python did not handle any more, for whoever tells the end; null for none.
      */
     public LastWord(LiveListenerBus bus, boolean leavesMark, long python, String[] command, String pythonPath,
-            String words, CountDownLatch delivered) throws IOException {
+            String words, String rest, CountDownLatch delivered) throws IOException {
         this.bus = bus;
         this.leavesMark = leavesMark;
         this.python = python;
         this.command = command;
         this.pythonPath = pythonPath;
         this.words = words == null ? null : new FileInputStream(words);
+        this.rest = rest;
         this.delivered = delivered;
         org.apache.hadoop.util.ShutdownHookManager.get().addShutdownHook(this, PRIORITY);
     }
 
-    /** Takes what the other Python has to know of the application, as JSON. */
-    void setTestament(String testament) {
-        this.testament = testament;
+    /** Takes changes of the testament, a line each: what it is, a tab, and its JSON; without JSON, it is over. */
+    void change(String changes) {
+        String[] lines = changes.split("\n");
+        synchronized (testament) {
+            for (int index = 0; index < lines.length; index++) {
+                int tab = lines[index].indexOf('\t');
+                if (tab < 0) {
+                    testament.remove(lines[index]);
+                } else {
+                    testament.put(lines[index].substring(0, tab), lines[index].substring(tab + 1));
+                }
+            }
+        }
     }
 
     /** Called when everything is told: nothing has to be seen to any longer. */
@@ -106,19 +122,32 @@ public class LastWord implements Runnable {
         }
     }
 
-    /** Starts the Python that tells the end, and waits for it, for a limited time. Records are lines of a drain. */
-    void speak(String records, long waitMs) {
-        if (command == null || testament == null) {
-            return;
-        }
+    /**
+     * Starts the Python that tells the end, and waits for it, for a limited time; or leaves the rest to whoever does.
+     *
+     * @param jobs lines, each the start of a job whose end Python did not handle.
+     * @param records that Python did not handle, each after a line feed and its time.
+     */
+    void speak(String jobs, String records, long waitMs) {
         try {
+            if (rest != null) {
+                Files.write(Paths.get(rest), (jobs + "\n" + records).getBytes(StandardCharsets.UTF_8));
+            }
+            if (command == null) {
+                return;
+            }
             ProcessBuilder builder = new ProcessBuilder(command);
             builder.environment().put("PYTHONPATH", pythonPath);
             builder.redirectOutput(ProcessBuilder.Redirect.INHERIT).redirectError(ProcessBuilder.Redirect.INHERIT);
             Process process = builder.start();
+            StringBuilder text = new StringBuilder(lastWords().replace('\n', '\0')).append('\n');
+            synchronized (testament) {
+                for (Iterator known = testament.values().iterator(); known.hasNext();) {
+                    text.append(known.next()).append('\n');
+                }
+            }
             OutputStream input = process.getOutputStream();
-            String head = testament.replace('\n', ' ') + "\n" + lastWords().replace('\n', '\0') + "\n";
-            input.write((head + records).getBytes(StandardCharsets.UTF_8));
+            input.write(text.append(jobs).append('\n').append(records).toString().getBytes(StandardCharsets.UTF_8));
             input.close();
             process.waitFor(waitMs, TimeUnit.MILLISECONDS);
         } catch (Throwable error) {

@@ -14,21 +14,30 @@ public class RecordQueue {
     private long dropped = 0;
     private long failed = 0;
     private boolean woken = false;
+    // What the last drain returned, which nobody may have handled yet; and the number of its last record.
+    private String drained = "";
+    private long lastDrained = -1;
 
     public RecordQueue(long maxBytes, boolean dropOldest) {
         this.maxBytes = maxBytes;
         this.dropOldest = dropOldest;
     }
 
-    /** Adds a record, or counts it as dropped where it does not fit. */
-    synchronized void add(String record, boolean isRoutine) {
+    /** Adds a record, or counts it as dropped where it does not fit; returns its number. */
+    synchronized long add(String record, boolean isRoutine) {
         if (!makeRoom(record.length(), isRoutine)) {
             dropped++;
-            return;
+            return number++;
         }
         bytes += record.length();
-        (isRoutine ? routine : lasting).addLast(new Object[] {Long.valueOf(number++), record});
+        (isRoutine ? routine : lasting).addLast(new Object[] {Long.valueOf(number), record});
         notifyAll();
+        return number++;
+    }
+
+    /** Returns the number up to which all that was drained is handled: a drain says so of the one before. */
+    synchronized long handled() {
+        return lastDrained;
     }
 
     /** Counts a record that could not be made. */
@@ -46,10 +55,23 @@ public class RecordQueue {
         batch.append("{\"dropped\":").append(dropped).append(",\"failed\":").append(failed);
         batch.append(",\"bytes\":").append(bytes);
         batch.append(",\"records\":").append(routine.size() + lasting.size()).append('}');
+        int head = batch.length();
         for (int i = 0; i < maxRecords && !isEmpty(); i++) {
-            batch.append('\n').append(poll(earlier()));
+            ArrayDeque next = earlier();
+            lastDrained = Math.max(lastDrained, ((Long) ((Object[]) next.peekFirst())[0]).longValue());
+            batch.append('\n').append(poll(next));
         }
+        drained = batch.substring(head);
         return batch.toString();
+    }
+
+    /** Returns what the last drain returned and all that waits, each record after a line feed. */
+    synchronized String rest() {
+        StringBuilder rest = new StringBuilder(drained);
+        while (!isEmpty()) {
+            rest.append('\n').append(poll(earlier()));
+        }
+        return rest.toString();
     }
 
     /** Ends a drain that is waiting. */
