@@ -28,6 +28,7 @@ OTHER = {
     "spark.metrics.job.status.enable": "STATE",
     "spark.metrics.scope.delimiter": "_",
     "spark.traces.checkpoint.span-detail-level": "CHILDREN_SPANS_PER_TASK",
+    "spark.events.stop.signals": "SIGTERM",
     "spark.traces.parent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
     "spark.traces.sampling.ratio": "0.5",
 }

@@ -33,6 +33,7 @@ EVENTS = (
     "ExecutorLostEvent",
     "PerformanceIssueEvent",
     "TaskCounterEvent",
+    "HeartbeatEvent",
 )
 BUILT_IN = [(kind, name) for kind in KINDS for name in installed(kind.entry_points)]
 

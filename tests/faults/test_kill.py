@@ -71,6 +71,43 @@ def test_killed_many_times(own_collector: Callable[..., Collector], tmp_path: Pa
     assert max(collector.ids()) <= f"e{stored + 7:07d}"
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.thorough)])
+def test_killed_at_once(
+    own_collector: Callable[..., Collector], tmp_path: Path, java: str, kills: int
+) -> None:
+    """Once ``attach`` has returned, the first events are in the journal, whatever happens to the driver."""
+    collector = own_collector()
+    prefix = "spark.events.reporter.otel."
+    conf = {
+        f"{prefix}factory.class": "otlp",
+        f"{prefix}exporter.endpoint": collector.grpc,  # it is down
+        f"{prefix}journal.dir": str(tmp_path / "journal"),
+    }
+    for number in range(kills):
+        (folder := tmp_path / f"run-{number}").mkdir()
+        run = App([sys.executable, str(APPS / "killed_at_once.py")], conf, folder).end()
+        assert run.code == -signal.SIGKILL, run.err[-3000:]
+    collector.start()
+    next_start = Reporting(collector.grpc, tmp_path / "journal", "killed-at-once")
+    wait_until(lambda: next_start.worker.delivery and not next_start.worker.depth, "all is delivered")
+    next_start.close()
+    collector.stop()
+    told = [
+        (record["attributes"]["app_id"], record["eventName"], record["attributes"].get("newJobStatus"))
+        for record in collector.log_records()
+    ]
+    drivers = {app_id for app_id, *_ in told}
+    first = (
+        ("JobStatusChangeEvent", "CREATED"),
+        ("JobStatusChangeEvent", "RUNNING"),
+        ("HeartbeatEvent", None),
+    )
+    assert len(drivers) == kills
+    for app_id in drivers:
+        assert {(app_id, *what) for what in first} <= set(told)
+
+
 def content(record: dict[str, Any]) -> tuple[Any, ...]:
     """Return what an event says, without its id and what only one of two sources knows."""
     attributes = record["attributes"]

@@ -52,6 +52,8 @@ class Collecting(EventReporter):
 
 
 class CollectingFactory(EventReporterFactory):
+    keeps_history = True
+
     def create(self, config: ReporterConfig) -> EventReporter:
         return Collecting(config)
 

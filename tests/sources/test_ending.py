@@ -1,0 +1,75 @@
+"""What an exit code, a signal, or a JVM that is gone says about the end of an application."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_events.listeners.application_outcome import outcome_of
+from spark_events.sources.driver.last_word import ending_of
+from spark_events.sources.ending import Ending, by_exit_code, by_signal, by_status, of_lost_jvm
+
+
+@pytest.mark.parametrize(
+    ("ending", "code", "name"),
+    [
+        (by_exit_code(0), 0, None),
+        (by_exit_code(3), 3, None),
+        (by_exit_code(143), 143, "SIGTERM"),
+        (by_exit_code(200), 200, None),
+        (by_status(-9), 137, "SIGKILL"),
+        (by_status(-6), 134, "SIGABRT"),
+        (by_status(52), 52, None),
+        (by_signal("SIGHUP"), 129, "SIGHUP"),
+    ],
+)
+def test_codes_and_signals(ending: Ending, code: int, name: str | None) -> None:
+    """A signal and its exit code belong together, whoever says so."""
+    assert (ending.exit_code, ending.exit_signal) == (code, name)
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "code", "name", "message"),
+    [
+        (-9, "", 137, "SIGKILL", "the driver's JVM is gone (signal 9, exit code 137)"),
+        (0, "", None, None, "the driver's JVM is gone (exit code 0)"),
+        (None, "", None, None, "the driver's JVM is gone"),
+        (50, "", 50, None, "the driver's JVM is gone (exit code 50, after an exception that nothing in it caught)"),
+        (52, "… java.lang.OutOfMemoryError: Metaspace\n\tat …", 52, None, "Metaspace"),
+        (52, "something else", 52, None, "the JVM's memory was full"),
+    ],
+)  # fmt: skip
+def test_a_jvm_that_is_gone(
+    status: int | None, said: str, code: int | None, name: str | None, message: str
+) -> None:
+    """The program had not ended, so even an exit code of 0 is a failure."""
+    outcome = outcome_of(of_lost_jvm(status, said=said).record(1))
+
+    assert outcome.status.value == "FAILED"
+    assert outcome.failure is not None
+    assert (outcome.exit_code, outcome.exit_signal) == (code, name)
+    assert outcome.failure.message == message
+
+
+@pytest.mark.parametrize(
+    ("words", "cause", "code", "name", "assumed"),
+    [
+        ("exit 4", {"by": "python"}, 4, None, False),
+        ("exit 0", {"by": "python"}, 0, None, False),
+        ('Current thread 0x1 (most recent call first):\0  File "a.py"', {"by": "python"}, 143, "SIGTERM", False),
+        ("", {"by": "signal", "signal": "SIGHUP"}, 129, "SIGHUP", False),
+        ("", {"by": "python"}, None, None, True),
+        ("", {}, None, None, True),
+    ],
+)  # fmt: skip
+def test_last_words(words: str, cause: dict[str, str], code: int, name: str | None, assumed: bool) -> None:
+    """What Python left comes first, then what its JVM saw; without either it is a guess."""
+    ending = ending_of(words, cause)
+
+    assert (ending.exit_code, ending.exit_signal, ending.assumed) == (code, name, assumed)
+
+
+def test_a_signal_that_is_meant_is_no_failure() -> None:
+    """It cancels; another one still fails."""
+    assert outcome_of(by_signal("SIGTERM").record(1), ("SIGTERM",)).status.value == "CANCELED"
+    assert outcome_of(by_signal("SIGKILL").record(1), ("SIGTERM",)).status.value == "FAILED"
+    assert outcome_of(by_signal("SIGTERM").record(1)).status.value == "FAILED"
