@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from spark_events.api import Counter, Event, Gauge, MetricGroup, Severity
+from spark_events.api.event import now_ms
 from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.query_run import QueryRun
 
@@ -12,16 +13,29 @@ LATE_RECORDS_MS = 1_000
 
 
 class SlaMetrics:
-    """How many checkpoints of a query completed in time, over all its runs."""
+    """How many checkpoints of a query completed in time, over all its runs.
+
+    Attributes:
+        sla_ms: the longest time between two checkpoints, in ms.
+        owed_since_ms: since when a checkpoint is owed, in ms since the epoch; None while none is.
+    """
 
     def __init__(self, series: MetricGroup, sla_ms: int) -> None:
         self.sla_ms = sla_ms
+        self.owed_since_ms: int | None = None
+        described = (
+            "How long a checkpoint has been owed; none while the query is idle or was ended on purpose."
+        )
+        series.register("checkpointOwed", Gauge(self._owed_ms, "ms", described))
         described = "The longest time between two checkpoints (spark.events.checkpoint.sla)."
         series.register("checkpointSla", Gauge(lambda: sla_ms, "ms", described))
         described = "Checkpoints that completed within the SLA."
         self.met = series.register("checkpointSlaMet", Counter("{checkpoint}", described))
         described = "Times that no checkpoint completed within the SLA."
         self.missed = series.register("checkpointSlaMissed", Counter("{checkpoint}", described))
+
+    def _owed_ms(self) -> int | None:
+        return None if self.owed_since_ms is None else max(0, now_ms() - self.owed_since_ms)
 
 
 class CheckpointWatch:
@@ -52,12 +66,12 @@ class CheckpointWatch:
     def start(self, time_ms: int) -> None:
         """Start the clock, unless it is running already."""
         if self._since_ms is None:
-            self._since_ms = time_ms
+            self._set_clock(time_ms)
             self._reported = False
 
     def stop(self) -> None:
         """Stop the clock: the query is idle, or was ended on purpose."""
-        self._since_ms = None
+        self._set_clock(None)
 
     def completed(self, run: QueryRun, checkpoint_id: int, time_ms: int) -> int | None:
         """Restart the clock at a completed checkpoint; report one that came late, unless already reported.
@@ -69,12 +83,18 @@ class CheckpointWatch:
         if self._sla and not self._reported:
             self._sla.met.inc()
         owed_ms = None if self._since_ms is None else max(0, time_ms - self._since_ms)
-        self._since_ms, self._last_id, self._reported = time_ms, checkpoint_id, False
+        self._set_clock(time_ms)
+        self._last_id, self._reported = checkpoint_id, False
         return owed_ms
 
     def tick(self, run: QueryRun, now_ms: int) -> None:
         """Report a checkpoint that is now overdue, allowing a second for records still on their way."""
         self._check(run, now_ms - LATE_RECORDS_MS)
+
+    def _set_clock(self, since_ms: int | None) -> None:
+        self._since_ms = since_ms
+        if self._sla is not None:
+            self._sla.owed_since_ms = since_ms
 
     def _check(self, run: QueryRun, time_ms: int) -> None:
         due_ms = self.due_ms

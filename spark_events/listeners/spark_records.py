@@ -61,6 +61,8 @@ FOUND_RUNNING = "SparkEventsFoundRunning"
 """In a QueryStarted: the query ran already when the source began, so its first batch tells nothing."""
 QUERIES_ONLY = "SparkEventsQueriesOnly"
 """In an ApplicationStart: only the streaming queries are this process's own, as with Spark Connect."""
+INTERACTIVE = "SparkEventsInteractive"
+"""In an ApplicationStart of a live driver: whether somebody types the program, as in a notebook."""
 OUTCOME_ASSUMED = "SparkEventsOutcomeAssumed"
 """In an ApplicationEnd: whether the event log cannot tell how the application's Python ended."""
 

@@ -78,6 +78,7 @@ class ConnectSource:
             "App Name": self._application.name,
             "App ID": self._application.id,
             spark_records.QUERIES_ONLY: True,
+            spark_records.INTERACTIVE: is_interactive(),
         }
         self._listeners.on_record(start)
         self._thread.start()
