@@ -15,6 +15,7 @@ from spark_events.listeners import spark_records
 from spark_events.listeners.long_texts import cut_texts
 from spark_events.runtime.log_once import logger
 from spark_events.sources.assembly import Assembly
+from spark_events.sources.interactive import is_interactive
 
 Record = dict[str, Any]
 _WAIT_S = 0.5
