@@ -46,7 +46,7 @@ def scaled(rules: str, factor: float) -> str:
             rule["for"] = _shorter(rule["for"], factor)
         expr = re.sub(r"(?<=\[)\w+(?=\])", lambda found: _shorter(found[0], factor), str(rule["expr"]))
         rule["expr"] = re.sub(r"\* 60\b", f"* {60 / factor:g}", expr)
-    return str(yaml.safe_dump(file, sort_keys=False))
+    return str(yaml.safe_dump(file, sort_keys=False, width=10_000))
 
 
 def _shorter(duration: str, factor: float) -> str:
