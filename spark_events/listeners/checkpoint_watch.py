@@ -17,12 +17,12 @@ class SlaMetrics:
 
     Attributes:
         sla_ms: the longest time between two checkpoints, in ms.
-        owed_since_ms: since when a checkpoint is owed, in ms since the epoch; None while none is.
+        watch: knows since when a checkpoint is owed; None before the first run.
     """
 
     def __init__(self, series: MetricGroup, sla_ms: int) -> None:
         self.sla_ms = sla_ms
-        self.owed_since_ms: int | None = None
+        self.watch: CheckpointWatch | None = None
         described = (
             "How long a checkpoint has been owed; none while the query is idle or was ended on purpose."
         )
@@ -35,7 +35,8 @@ class SlaMetrics:
         self.missed = series.register("checkpointSlaMissed", Counter("{checkpoint}", described))
 
     def _owed_ms(self) -> int | None:
-        return None if self.owed_since_ms is None else max(0, now_ms() - self.owed_since_ms)
+        since_ms = self.watch.owed_since_ms if self.watch is not None else None
+        return None if since_ms is None else max(0, now_ms() - since_ms)
 
 
 class CheckpointWatch:
@@ -55,6 +56,13 @@ class CheckpointWatch:
         self._since_ms: int | None = None
         self._last_id = -1
         self._reported = False
+        if sla is not None:
+            sla.watch = self
+
+    @property
+    def owed_since_ms(self) -> int | None:
+        """Since when a checkpoint is owed, in ms since the epoch; None while none is."""
+        return self._since_ms
 
     @property
     def due_ms(self) -> int | None:
@@ -66,12 +74,12 @@ class CheckpointWatch:
     def start(self, time_ms: int) -> None:
         """Start the clock, unless it is running already."""
         if self._since_ms is None:
-            self._set_clock(time_ms)
+            self._since_ms = time_ms
             self._reported = False
 
     def stop(self) -> None:
         """Stop the clock: the query is idle, or was ended on purpose."""
-        self._set_clock(None)
+        self._since_ms = None
 
     def completed(self, run: QueryRun, checkpoint_id: int, time_ms: int) -> int | None:
         """Restart the clock at a completed checkpoint; report one that came late, unless already reported.
@@ -83,18 +91,12 @@ class CheckpointWatch:
         if self._sla and not self._reported:
             self._sla.met.inc()
         owed_ms = None if self._since_ms is None else max(0, time_ms - self._since_ms)
-        self._set_clock(time_ms)
-        self._last_id, self._reported = checkpoint_id, False
+        self._since_ms, self._last_id, self._reported = time_ms, checkpoint_id, False
         return owed_ms
 
     def tick(self, run: QueryRun, now_ms: int) -> None:
         """Report a checkpoint that is now overdue, allowing a second for records still on their way."""
         self._check(run, now_ms - LATE_RECORDS_MS)
-
-    def _set_clock(self, since_ms: int | None) -> None:
-        self._since_ms = since_ms
-        if self._sla is not None:
-            self._sla.owed_since_ms = since_ms
 
     def _check(self, run: QueryRun, time_ms: int) -> None:
         due_ms = self.due_ms
