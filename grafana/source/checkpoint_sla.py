@@ -61,7 +61,7 @@ def _numbers() -> list[builders.Panel]:
         ),
         number(
             "Overdue now",
-            "Queries that owe a checkpoint for longer than the SLA: how old the last one is.",
+            "Queries that owe a checkpoint for longer than the SLA: how long they have owed it.",
             PromQuery(f"{OVERDUE} or 0 * {latest('spark_query_last_checkpoint_age_seconds')}"),
             NONE_IS_GOOD,
             units.Seconds,

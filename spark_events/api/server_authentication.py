@@ -35,12 +35,21 @@ class ServerAuthentication:
 
     def admits(self, authorization: str) -> bool:
         """Return whether a request's header ``Authorization`` has them."""
-        expected = []
-        for user, password in self._passwords.items():
-            pair = f"{user}:{password.reveal()}"
-            expected.append("Basic " + base64.b64encode(pair.encode()).decode())
-        if self._token is not None:
-            expected.append("Bearer " + self._token.reveal())
+        expected = self._headers()
         given = authorization.encode("utf-8", "replace")
         # In constant time, so that its duration says nothing of how much was right.
-        return not expected or any(hmac.compare_digest(given, header.encode()) for header in expected)
+        return not expected or any(hmac.compare_digest(given, header) for header in expected)
+
+    def digests(self, salt: bytes) -> list[str]:
+        """Return the HMAC-SHA256, in hex, of each header that is admitted, for another process."""
+        return [hmac.new(salt, header, "sha256").hexdigest() for header in self._headers()]
+
+    def _headers(self) -> list[bytes]:
+        """Return the headers ``Authorization`` that have the credentials."""
+        headers = []
+        for user, password in self._passwords.items():
+            pair = f"{user}:{password.reveal()}"
+            headers.append("Basic " + base64.b64encode(pair.encode()).decode())
+        if self._token is not None:
+            headers.append("Bearer " + self._token.reveal())
+        return [header.encode() for header in headers]

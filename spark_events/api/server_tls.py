@@ -13,19 +13,22 @@ class ServerTls:
         certificate, key: PEM files of the server's certificate and its key.
         client_authorities: PEM file of those whose clients may connect; None asks clients for nothing.
 
+    Attributes:
+        files: these three.
+
     Raises:
         OSError: a file cannot be read, or is no PEM file of its kind.
     """
 
     def __init__(self, certificate: Path, key: Path, client_authorities: Path | None) -> None:
-        self._files = (certificate, key, client_authorities)
+        self.files = (certificate, key, client_authorities)
         self._stamp = self._file_times()
         self._context = self._load()
 
     @property
     def asks_clients(self) -> bool:
         """Whether clients need a certificate."""
-        return self._files[2] is not None
+        return self.files[2] is not None
 
     @property
     def context(self) -> ssl.SSLContext:
@@ -39,7 +42,7 @@ class ServerTls:
         return self._context
 
     def _load(self) -> ssl.SSLContext:
-        certificate, key, client_authorities = self._files
+        certificate, key, client_authorities = self.files
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_cert_chain(certificate, key)
@@ -49,4 +52,4 @@ class ServerTls:
         return context
 
     def _file_times(self) -> tuple[int, ...]:
-        return tuple(path.stat().st_mtime_ns for path in self._files if path is not None)
+        return tuple(path.stat().st_mtime_ns for path in self.files if path is not None)

@@ -12,6 +12,7 @@ from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.job_status import JobStatusTracker
 from spark_events.listeners.long_texts import LONGEST_NAME, cut
+from spark_events.listeners.spark_records import INTERACTIVE
 from spark_events.listeners.status_metrics import StatusMetrics
 from spark_events.listeners.traces import ended_span
 
@@ -92,6 +93,18 @@ class ApplicationListener:
             span.set_attribute(name, value)
         traces, tracker = self._context.traces, self.tracker
         traces.report(span, traces.application, tracker.entity, tracker.group)
+
+
+def register_interactive(context: ListenerContext, record: Mapping[str, Any]) -> None:
+    """Register whether somebody types the application's program, where the record of its start says so.
+
+    Such an application goes away with its notebook, without a word, and nobody wants to be paged for it.
+    """
+    if INTERACTIVE in record:
+        interactive = int(bool(record[INTERACTIVE]))
+        described = "1 if the program is typed, in a Python prompt or a notebook; 0 otherwise."
+        gauge = Gauge(lambda: interactive, description=described)
+        context.scopes.application().register("interactive", gauge)
 
 
 def application_of(record: Mapping[str, Any]) -> ApplicationInfo:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from spark_events.api import Counter, Event, Gauge, MetricGroup, Severity
+from spark_events.api.event import now_ms
 from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.query_run import QueryRun
 
@@ -12,16 +13,30 @@ LATE_RECORDS_MS = 1_000
 
 
 class SlaMetrics:
-    """How many checkpoints of a query completed in time, over all its runs."""
+    """How many checkpoints of a query completed in time, over all its runs.
+
+    Attributes:
+        sla_ms: the longest time between two checkpoints, in ms.
+        watch: knows since when a checkpoint is owed; None before the first run.
+    """
 
     def __init__(self, series: MetricGroup, sla_ms: int) -> None:
         self.sla_ms = sla_ms
+        self.watch: CheckpointWatch | None = None
+        described = (
+            "How long a checkpoint has been owed; none while the query is idle or was ended on purpose."
+        )
+        series.register("checkpointOwed", Gauge(self._owed_ms, "ms", described))
         described = "The longest time between two checkpoints (spark.events.checkpoint.sla)."
         series.register("checkpointSla", Gauge(lambda: sla_ms, "ms", described))
         described = "Checkpoints that completed within the SLA."
         self.met = series.register("checkpointSlaMet", Counter("{checkpoint}", described))
         described = "Times that no checkpoint completed within the SLA."
         self.missed = series.register("checkpointSlaMissed", Counter("{checkpoint}", described))
+
+    def _owed_ms(self) -> int | None:
+        since_ms = self.watch.owed_since_ms if self.watch is not None else None
+        return None if since_ms is None else max(0, now_ms() - since_ms)
 
 
 class CheckpointWatch:
@@ -41,6 +56,13 @@ class CheckpointWatch:
         self._since_ms: int | None = None
         self._last_id = -1
         self._reported = False
+        if sla is not None:
+            sla.watch = self
+
+    @property
+    def owed_since_ms(self) -> int | None:
+        """Since when a checkpoint is owed, in ms since the epoch; None while none is."""
+        return self._since_ms
 
     @property
     def due_ms(self) -> int | None:

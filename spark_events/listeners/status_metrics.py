@@ -12,6 +12,7 @@ from spark_events.runtime.scope import Reading, ScopeGroup, register_gauges
 
 Clock = Callable[[], int]
 _UPTIME = "How long the job has been running; 0 while it does not."
+_ENDED_ON_PURPOSE = (JobStatus.FINISHED, JobStatus.CANCELED)
 _DOWNTIME = "How long the job has not been running; 0 while it does, none after it ended on purpose."
 
 
@@ -108,7 +109,7 @@ class StatusMetrics:
 
         Flink returns -1 in the last case, which would look like a time in a chart.
         """
-        if self.status in (JobStatus.FINISHED, JobStatus.CANCELED):
+        if self.status in _ENDED_ON_PURPOSE:
             return None
         if self.status is JobStatus.RUNNING or self._left_running_ms is None:
             return 0
@@ -117,7 +118,9 @@ class StatusMetrics:
     def _changed(self, tracker: JobStatusTracker, status: JobStatus, time_ms: int) -> None:
         if tracker is not self._followed:
             return
-        if self.status is JobStatus.RUNNING:
+        if status in _ENDED_ON_PURPOSE:
+            self._left_running_ms = None  # a start after that is no outage, however long it takes
+        elif self.status is JobStatus.RUNNING:
             self._left_running_ms = time_ms
         self._stays.enter(status, time_ms)
 

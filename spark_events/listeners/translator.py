@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from spark_events.api import ApplicationInfo, FailureEnricher, JobStatus
 from spark_events.listeners import spark_records
 from spark_events.listeners.all_subtasks import AllSubtasks
-from spark_events.listeners.application import ApplicationListener, application_of
+from spark_events.listeners.application import ApplicationListener, application_of, register_interactive
 from spark_events.listeners.application_timeline import TIMELINE_RECORDS, ApplicationTimeline
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Emitter
@@ -190,6 +190,7 @@ class SparkListeners:
 
     def _begin(self, record: dict[str, Any]) -> None:
         context = self._context(application_of(record))
+        register_interactive(context, record)
         issues = IssueEvents(context)
         queries = QueryListener(context, issues)
         self._tickers = (queries.tick,)

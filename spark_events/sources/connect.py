@@ -16,6 +16,7 @@ from spark_events.listeners.long_texts import cut_texts
 from spark_events.runtime.log_once import logger
 from spark_events.sources.assembly import Assembly
 from spark_events.sources.heartbeats import Heartbeats
+from spark_events.sources.interactive import is_interactive
 
 Record = dict[str, Any]
 _WAIT_S = 0.5
@@ -80,6 +81,7 @@ class ConnectSource:
             "App Name": self._application.name,
             "App ID": self._application.id,
             spark_records.QUERIES_ONLY: True,
+            spark_records.INTERACTIVE: is_interactive(),
         }
         self._listeners.on_record(start)
         self._thread.start()

@@ -73,18 +73,13 @@ elif how.startswith("System.exit:"):
 elif how == "heap":
     rows = spark.range(0, 400_000_000, 1, 1).selectExpr("collect_list(id) AS l").collect()
 elif how == "metaspace":
-    text = (
-        "public class C{0} {{ public static long[] a = new long[1]; "
-        + " ".join(f"long m{n}() {{ return {n}L; }}" for n in range(200))
-        + "}}"
-    )
+    methods = " ".join(f"long m{n}() {{ return {n}L; }}" for n in range(200))
     kept = jvm.java.util.ArrayList()
     while True:
+        name = f"C{kept.size()}"
         compiler = jvm.org.codehaus.janino.SimpleCompiler()
-        compiler.cook(text.format(kept.size()))
-        kept.add(
-            compiler.getClassLoader().loadClass(f"C{kept.size()}").getConstructor(None).newInstance(None)
-        )
+        compiler.cook(f"public class {name} {{ {methods} }}")
+        kept.add(jvm.java.lang.Class.forName(name, True, compiler.getClassLoader()))
 elif how == "crash":
     field = jvm.java.lang.Class.forName("sun.misc.Unsafe").getDeclaredField("theUnsafe")
     field.setAccessible(True)

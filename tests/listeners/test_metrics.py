@@ -11,6 +11,7 @@ from spark_events.listeners.emitter import Emitter, Entity
 from spark_events.listeners.job_status import JobStatusTracker
 from spark_events.listeners.query_metrics import backlog
 from spark_events.listeners.settings import CURRENT_TIME, STATE, TOTAL_TIME, read_settings
+from spark_events.listeners.spark_records import INTERACTIVE
 from spark_events.listeners.status_metrics import StatusMetrics
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.scope import ScopeGroup
@@ -76,6 +77,27 @@ def test_times_of_statuses() -> None:
         (0, 0, 0, 140, None),
     ]
     assert (kept["failedTimeTotal"], kept["statusAge"]) == (40, 5)
+
+
+def test_a_start_after_a_stop_is_no_downtime() -> None:
+    """However long its first batch takes; a start after a failure is."""
+    now = [0]
+    kept = Kept(now)
+    downtimes = []
+    for at, status in (
+        (0, JobStatus.RUNNING),
+        (10, JobStatus.CANCELED),
+        (20, JobStatus.RESTARTING),
+        (50, JobStatus.RUNNING),
+        (60, JobStatus.FAILED),
+        (70, JobStatus.RESTARTING),
+    ):
+        kept.new_run()
+        kept.run.change(status, at)
+        now[0] = at + 5
+        downtimes.append(kept["downtime"])
+
+    assert downtimes == [0, None, 0, 0, 5, 15]
 
 
 def test_a_clock_that_was_set_back() -> None:
@@ -252,3 +274,29 @@ def test_failures() -> None:
     assert feed.gauge("app.failures.query.orders.lastFailureTimestamp") == T0 + 100
     feed(query_started(200, run="last"), terminated(run="last")).tick(60_000)
     assert not [name for name in feed.names() if name.startswith("app.failures")]
+
+
+@pytest.mark.parametrize(("typed", "value"), [(True, 1), (False, 0), (None, None)])
+def test_whether_it_is_typed(typed: bool | None, value: int | None) -> None:
+    """A live driver says so; an event log does not know, and has no such metric."""
+    feed = Feed()(application_start(**({} if typed is None else {INTERACTIVE: typed})))
+    assert (feed.gauge("app.interactive") if "app.interactive" in feed.names() else None) == value
+    feed.end()
+
+
+def test_how_long_a_checkpoint_is_owed() -> None:
+    """From the begin of the work to its commit; a query that is idle or was stopped owes nothing."""
+    owed = ORDERS + "checkpointOwed"
+    feed = Feed(checkpoint__sla="1s")(application_start(), query_started(0))
+    starting = feed.gauge(owed)
+    assert starting is not None
+    feed(progress(100, 0), idle(200))
+    assert feed.gauge(owed) is None
+    feed(batch_begins(100_000, 1))
+    working = feed.gauge(owed)
+    assert working is not None
+    assert starting > working  # from the begin of its batch, 100 s later
+    feed(terminated())
+    assert feed.gauge(owed) is None
+    feed.end()
+    assert owed not in Feed()(application_start(), query_started(0)).names()

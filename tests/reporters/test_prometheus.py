@@ -26,7 +26,7 @@ PREFIX = "spark.metrics.reporter.prom."
 
 
 def reporter_at(port: str) -> PrometheusReporter:
-    reporter = PrometheusReporterFactory().create(ReporterConfig(PREFIX, {"port": port}))
+    reporter = PrometheusReporterFactory().create(ReporterConfig(PREFIX, {"port": port, "linger": "0"}))
     reporter.open()
     return reporter
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import socket
 import ssl
 import urllib.error
@@ -17,6 +16,7 @@ from spark_events_prometheus.reporter import PrometheusReporter
 from spark_events.api import ConfigError, ReporterConfig
 from tests.support.pki import Pki
 from tests.support.prometheus import PrometheusServer
+from tests.support.scraping import basic, code_of, trusting
 from tests.support.waiting import wait_until
 
 PREFIX = "spark.metrics.reporter.prom."
@@ -27,7 +27,11 @@ def serve() -> Iterator[Callable[..., PrometheusReporter]]:
     made: list[PrometheusReporter] = []
 
     def start(**options: str) -> PrometheusReporter:
-        values = {"port": "0", **{key.replace("__", "."): value for key, value in options.items()}}
+        values = {
+            "port": "0",
+            "linger": "0",
+            **{key.replace("__", "."): value for key, value in options.items()},
+        }
         reporter = PrometheusReporterFactory().create(ReporterConfig(PREFIX, values))
         made.append(reporter)
         reporter.open()
@@ -38,31 +42,8 @@ def serve() -> Iterator[Callable[..., PrometheusReporter]]:
         reporter.close()
 
 
-def get(url: str, context: ssl.SSLContext | None = None, **headers: str) -> int:
-    """Return the code of an answer."""
-    try:
-        with urllib.request.urlopen(
-            urllib.request.Request(url, headers=headers), timeout=5, context=context
-        ) as page:
-            assert page.read()
-            return int(page.status)
-    except urllib.error.HTTPError as error:
-        return error.code if error.headers["WWW-Authenticate"] else -1
-
-
-def trusting(pki: Pki, client: bool = False) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=pki.authorities)
-    if client:
-        context.load_cert_chain(pki.client, pki.client_key)
-    return context
-
-
 def tls_options(pki: Pki) -> dict[str, str]:
     return {"tls__certificate": str(pki.server), "tls__key": str(pki.server_key)}
-
-
-def basic(pair: str) -> str:
-    return "Basic " + base64.b64encode(pair.encode()).decode()
 
 
 def test_password_and_token(
@@ -72,13 +53,13 @@ def test_password_and_token(
     monkeypatch.setenv("PASSWORD", "päss")
     url = serve(auth__username="me", auth__password="env:PASSWORD", auth__token="t0ken").destination
 
-    assert get(url) == 401
-    assert get(url, Authorization=basic("me:wrong")) == 401
-    assert get(url, Authorization="Bearer wrong") == 401
-    assert get(url, Authorization="t0ken") == 401
-    assert get(url, Authorization=basic("me:päss")) == 200
-    assert get(url, Authorization="Bearer t0ken") == 200
-    assert get(url.replace("/metrics", "/healthz")) == 200
+    assert code_of(url) == 401
+    assert code_of(url, Authorization=basic("me:wrong")) == 401
+    assert code_of(url, Authorization="Bearer wrong") == 401
+    assert code_of(url, Authorization="t0ken") == 401
+    assert code_of(url, Authorization=basic("me:päss")) == 200
+    assert code_of(url, Authorization="Bearer t0ken") == 200
+    assert code_of(url.replace("/metrics", "/healthz")) == 200
 
 
 def test_tls(serve: Callable[..., PrometheusReporter], pki: Pki) -> None:
@@ -86,20 +67,20 @@ def test_tls(serve: Callable[..., PrometheusReporter], pki: Pki) -> None:
     url = serve(**tls_options(pki)).destination
 
     assert url.startswith("https://127.0.0.1:")
-    assert get(url, trusting(pki)) == 200
+    assert code_of(url, trusting(pki)) == 200
     with pytest.raises(urllib.error.URLError, match="CERTIFICATE_VERIFY_FAILED"):
-        get(url, ssl.create_default_context(cafile=pki.others))
+        code_of(url, ssl.create_default_context(cafile=pki.others))
     with pytest.raises((urllib.error.URLError, ConnectionError)):
-        get(url.replace("https", "http"))
+        code_of(url.replace("https", "http"))
 
 
 def test_mutual_tls(serve: Callable[..., PrometheusReporter], pki: Pki) -> None:
     """Who has no certificate of the configured authorities gets nothing."""
     url = serve(**tls_options(pki), tls__client__authorities=str(pki.authorities)).destination
 
-    assert get(url, trusting(pki, client=True)) == 200
+    assert code_of(url, trusting(pki, client=True)) == 200
     with pytest.raises((urllib.error.URLError, OSError)):
-        get(url, trusting(pki))
+        code_of(url, trusting(pki))
 
 
 def test_a_renewed_certificate_is_served(
@@ -139,7 +120,7 @@ def test_silent_clients_hold_up_nobody(
     port = int(reporter.destination.split(":")[2].split("/")[0])
     silent = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(300)]
     try:
-        assert get(reporter.destination, trusting(pki) if secured else None) == 200
+        assert code_of(reporter.destination, trusting(pki) if secured else None) == 200
     finally:
         for client in silent:
             client.close()

@@ -47,7 +47,7 @@ class App:
         environment = {
             **os.environ,
             "SPARK_CONF_DIR": str(conf_dir),
-            "PYTHONPATH": str(REPO),
+            "PYTHONPATH": os.pathsep.join(map(str, (REPO, *REPO.glob("reporters/*")))),
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_LOCAL_IP": "127.0.0.1",
         }

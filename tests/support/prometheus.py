@@ -7,6 +7,7 @@ import subprocess
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.support.paths import REPO
@@ -14,19 +15,32 @@ from tests.support.waiting import free_port, http_get, is_listening, wait_until
 
 
 class PrometheusServer:
-    """A real Prometheus that scrapes one target each half second, and evaluates the shipped rules as often.
+    """A real Prometheus that scrapes each half second, and evaluates the shipped rules as often.
 
     Args:
         folder: for its files; what is in its ``data`` already is served.
-        target_port: what it scrapes, on this machine.
+        targets: the port, or the ports, that it scrapes, on this machine.
         how: more of the scrape's configuration, in YAML's flow style.
+        rules: the folder of the rules.
+        interval: how often it scrapes and evaluates.
+        lookback: how long a sample counts, if no newer one follows.
     """
 
-    def __init__(self, folder: Path, target_port: int, how: str = "") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        targets: int | Sequence[int],
+        how: str = "",
+        rules: Path = REPO / "conf" / "prometheus" / "rules",
+        interval: str = "500ms",
+        lookback: str = "5m",
+    ) -> None:
         folder.mkdir(exist_ok=True)
         self._folder = folder
-        self._target = f"127.0.0.1:{target_port}"
+        ports = [targets] if isinstance(targets, int) else targets
+        self._targets = ", ".join(f"'127.0.0.1:{port}'" for port in ports)
         self._how = how
+        self._rules, self._interval, self._lookback = rules, interval, lookback
         self._process: subprocess.Popen[bytes] | None = None
         self.url = f"http://127.0.0.1:{free_port()}"
 
@@ -34,9 +48,10 @@ class PrometheusServer:
         """Start it, and wait until it answers."""
         config = self._folder / "prometheus.yml"
         config.write_text(
-            "global: {scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 500ms}\n"
-            f"rule_files: ['{REPO / 'conf' / 'prometheus' / 'rules'}/*.yml']\n"
-            f"scrape_configs: [{{job_name: demo, static_configs: [{{targets: ['{self._target}']}}]{self._how}}}]\n"
+            f"global: {{scrape_interval: {self._interval}, scrape_timeout: {self._interval}, "
+            f"evaluation_interval: {self._interval}}}\n"
+            f"rule_files: ['{self._rules}/*.yml']\n"
+            f"scrape_configs: [{{job_name: demo, static_configs: [{{targets: [{self._targets}]}}]{self._how}}}]\n"
         )
         log = (self._folder / "prometheus.log").open("ab")
         address = self.url.removeprefix("http://")
@@ -46,6 +61,7 @@ class PrometheusServer:
                 f"--config.file={config}",
                 f"--storage.tsdb.path={self._folder / 'data'}",
                 "--storage.tsdb.retention.time=10y",
+                f"--query.lookback-delta={self._lookback}",
                 f"--web.listen-address={address}",
             ],
             stdout=log,

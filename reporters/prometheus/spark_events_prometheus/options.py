@@ -29,7 +29,13 @@ AUTH_USERNAME = Option.optional("auth.username", types.STRING, "the user of basi
 AUTH_PASSWORD = Option.optional("auth.password", types.SECRET, "the user's password")
 AUTH_TOKEN = Option.optional("auth.token", types.SECRET, "the token of bearer authentication")
 _AUTH = (AUTH_USERNAME, AUTH_PASSWORD, AUTH_TOKEN)
-SCRAPE_OPTIONS: tuple[Option[Any], ...] = (PORT, BIND_ADDRESS, *_TLS, *_AUTH)
+LINGER = Option(
+    "linger",
+    types.DURATION,
+    60_000,
+    "how long, at most, another process serves the last values to those who scraped; 0 for not at all",
+)
+SCRAPE_OPTIONS: tuple[Option[Any], ...] = (PORT, BIND_ADDRESS, *_TLS, *_AUTH, LINGER)
 
 HOST_URL = Option.must("hostUrl", types.STRING, "URL of the Pushgateway")
 JOB_NAME = Option.optional("jobName", types.STRING, "label job; the application's name by default")

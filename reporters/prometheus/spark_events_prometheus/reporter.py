@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 
 from spark_events.api import ConfigError, Counter, Metric, MetricGroup, MetricReporter, ReporterConfig
 from spark_events_prometheus import naming
@@ -16,9 +17,11 @@ from spark_events_prometheus.exposition import (
     family_class,
     render,
 )
-from spark_events_prometheus.options import BIND_ADDRESS, PORT
+from spark_events_prometheus.linger import LEAVES_WITHIN_S, ask_to_leave, can_hand_over
+from spark_events_prometheus.options import BIND_ADDRESS, LINGER, PORT
 from spark_events_prometheus.server import MetricsServer
 
+_PAUSE_S = 0.05
 logger = logging.getLogger("spark_events.prometheus")
 
 
@@ -85,6 +88,7 @@ class PrometheusReporter(SeriesReporter):
         self._address = config.get(BIND_ADDRESS)
         self._ports = config.get(PORT)
         self._port_key = config.key(PORT.name)
+        self._linger_ms = config.get(LINGER) if can_hand_over() else 0
         self._authentication = authentication_from(config)
         self._tls = tls_from(config)
         self._server: MetricsServer | None = None
@@ -98,12 +102,10 @@ class PrometheusReporter(SeriesReporter):
         return f"{'https' if self._tls else 'http'}://{host}:{self._server.port}/metrics"
 
     def open(self) -> None:
-        """Take the first free port and serve."""
+        """Take the first port that is free, or has only the last page of a driver that is gone, and serve."""
         for port in self._ports:
             try:
-                self._server = MetricsServer(
-                    self._address, port, self.render, self._authentication, self._tls
-                )
+                self._server = self._serve(port)
             except OSError as error:
                 last_error = error
             else:
@@ -115,7 +117,25 @@ class PrometheusReporter(SeriesReporter):
         )
 
     def close(self) -> None:
-        """Stop serving."""
+        """Stop serving; a process of its own shows the last values to those who have scraped."""
         if self._server is not None:
-            self._server.close()
+            self._server.close(self._linger_ms)
             self._server = None
+
+    def _serve(self, port: int) -> MetricsServer:
+        def start() -> MetricsServer:
+            return MetricsServer(self._address, port, self.render, self._authentication, self._tls)
+
+        try:
+            return start()
+        except OSError:
+            if not port or not ask_to_leave(self._address, port):
+                raise
+        until_s = time.monotonic() + 2 * LEAVES_WITHIN_S
+        while True:
+            try:
+                return start()
+            except OSError:
+                if time.monotonic() > until_s:
+                    raise
+                time.sleep(_PAUSE_S)

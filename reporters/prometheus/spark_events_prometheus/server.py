@@ -14,6 +14,7 @@ from prometheus_client.exposition import choose_encoder
 
 from spark_events.api import ServerAuthentication, ServerTls
 from spark_events_prometheus.exposition import CONTENT_TYPE, OPENMETRICS_CONTENT_TYPE
+from spark_events_prometheus.linger import Scrapers, hand_over
 
 _CLIENT_TIMEOUT_S = 10
 _MOST_CONNECTIONS = 64
@@ -53,6 +54,7 @@ class MetricsServer(ThreadingHTTPServer):
             self.address_family = socket.AF_INET6
         super().__init__((address, port), _MetricsHandler)
         self.render = render
+        self.scrapers = Scrapers()
         self.authentication = authentication
         self._tls = tls
         self._open: dict[int, socket.socket] = {}
@@ -66,10 +68,22 @@ class MetricsServer(ThreadingHTTPServer):
         """The port that was taken."""
         return int(self.server_address[1])
 
-    def close(self) -> None:
-        """Stop serving and free the port."""
+    def close(self, linger_ms: int = 0) -> None:
+        """Stop serving, and free the port once those who scraped have had the last values, too.
+
+        Args:
+            linger_ms: how long another process serves these, at most, in ms.
+        """
         self.shutdown()
-        self.server_close()
+        try:
+            if linger_ms and (addresses := self.scrapers.expected):
+                hand_over(
+                    self.socket, self.render(False), addresses, self.authentication, self._tls, linger_ms
+                )
+        except OSError as error:
+            logger.warning("the last values are not served any longer: %s", error)
+        finally:
+            self.server_close()
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Give a connection its thread."""
@@ -121,6 +135,7 @@ class _MetricsHandler(BaseHTTPRequestHandler):
             openmetrics = chosen.startswith("application/openmetrics-text")
             content_type = OPENMETRICS_CONTENT_TYPE if openmetrics else CONTENT_TYPE
             self._answer(200, content_type, self.server.render(openmetrics))
+            self.server.scrapers.scraped(self.client_address[0])
         elif path == "/healthz":
             self._answer(200, "text/plain", b"ok\n")
         else:

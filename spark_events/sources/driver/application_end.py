@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from spark_events.listeners.spark_records import END_CAUSE, JOB_END
+from spark_events.runtime.log_once import logger
 from spark_events.sources.driver.bridge import DriverBridge
 from spark_events.sources.driver.process_exit import PROCESS_EXIT
 from spark_events.sources.driver.state import DriverState
@@ -20,7 +21,7 @@ _EXIT_WAIT_S = 2.0
 _LATE_EXIT_WAIT_S = 0.2
 _EXIT_LOOK_EVERY_S = 0.02
 _JVM_WAIT_S = 10.0
-_LOST_JVM_WAIT_S = 2.0
+_LOST_JVM_WAIT_S = 5.0
 _INTERRUPT_WAIT_S = 0.5
 _BY_ITSELF = "Spark stopped its SparkContext by itself"
 
@@ -72,13 +73,20 @@ class ApplicationEnd:
                 PROCESS_EXIT.known.wait(_INTERRUPT_WAIT_S)
             return by_signal(name, PROCESS_EXIT.raised)
         if by == "exit":
-            self._bridge.finish()  # its shutdown need not wait for us, who wait for it
+            self._release_jvm()
             status = self._witness.status_of_jvm(_JVM_WAIT_S) if self._witness is not None else None
             return of_lost_jvm(status, str(cause.get("frames") or ""), self._said)
         if by == "spark":
             why = f"{_BY_ITSELF}: {self._said}" if self._said else _BY_ITSELF
             return Ending(exception=f"{why}{cause.get('frames') or ''}")
         return self._by_program()
+
+    def _release_jvm(self) -> None:
+        """Tell the JVM that its shutdown need not wait for us, who wait for it."""
+        try:
+            self._bridge.finish()
+        except Exception as error:  # py4j's: it may be gone already, or have no memory left
+            logger.debug("could not tell the bridge not to wait: %r", error)
 
     def _by_program(self) -> Ending:
         """Return how the program ended that stopped Spark; a ``finally`` may hide an exception."""

@@ -11,11 +11,13 @@ from spark_events.listeners.spark_records import (
     ENVIRONMENT_UPDATE,
     EXECUTOR_ADDED,
     FOUND_RUNNING,
+    INTERACTIVE,
     JOB_START,
     QUERY_STARTED,
     RESOURCE_PROFILE_ADDED,
 )
 from spark_events.runtime.log_once import logger
+from spark_events.sources.interactive import is_interactive
 
 Record = dict[str, Any]
 _INTERVAL = re.compile(r"ProcessingTimeTrigger\((\d+)\)")
@@ -55,6 +57,7 @@ class DriverState:
             "Timestamp": self._scala_context.startTime(),
             "User": self._scala_context.sparkUser(),
             "App Attempt ID": attempt_id(self._scala_context),
+            INTERACTIVE: is_interactive(),
         }
 
     def executors(self) -> Iterator[Record]:

@@ -1,0 +1,207 @@
+"""The last page of the Prometheus reporter, which another process serves once the driver is gone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from spark_events_prometheus.factory import PrometheusReporterFactory
+from spark_events_prometheus.linger import ask_to_leave
+from spark_events_prometheus.reporter import PrometheusReporter
+
+from spark_events.api import ConfigError, Counter, ReporterConfig
+from spark_events.runtime.registry import Registry
+from spark_events.runtime.scope import ScopeGroup
+from tests.support.pki import Pki
+from tests.support.scraping import basic, code_of, trusting
+from tests.support.waiting import free_port, http_get, is_listening, wait_until
+
+PREFIX = "spark.metrics.reporter.prom."
+DRIVER = """
+import sys
+from spark_events_prometheus.factory import PrometheusReporterFactory
+from spark_events.api import ReporterConfig
+from tests.support.waiting import http_get
+
+options = {"port": sys.argv[1], "linger": "60s"}
+reporter = PrometheusReporterFactory().create(ReporterConfig("spark.metrics.reporter.prom.", options))
+reporter.open()
+http_get(reporter.destination)
+reporter.close()
+print("ended")
+"""
+
+
+class Served:
+    """A reporter with one counter, on a port that is free again at the end of the test."""
+
+    def __init__(self, port: int, options: dict[str, str]) -> None:
+        self.port = port
+        config = ReporterConfig(PREFIX, {"port": str(port), "linger": "60s", **options})
+        self.reporter: PrometheusReporter = PrometheusReporterFactory().create(config)
+        self.counter = Counter()
+        group = ScopeGroup(Registry(()), ("spark",), (), {}, {})
+        self.reporter.notify_of_added_metric(self.counter, "rows", group)
+        self.reporter.open()
+        self.url = self.reporter.destination
+
+    @property
+    def listening(self) -> bool:
+        return is_listening("127.0.0.1", self.port)
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Served]]:
+    made: list[Served] = []
+
+    def start(port: int | None = None, **options: str) -> Served:
+        named = {key.replace("__", "."): value for key, value in options.items()}
+        made.append(Served(port or free_port(), named))
+        return made[-1]
+
+    yield start
+    for served in made:
+        served.reporter.close()
+    for served in made:
+        leave(served.port)
+
+
+def leave(port: int) -> None:
+    if ask_to_leave("127.0.0.1", port, 0):
+        wait_until(lambda: not is_listening("127.0.0.1", port), "the port is free")
+
+
+def test_the_end_is_scraped(serve: Callable[..., Served]) -> None:
+    """Who has scraped gets the last values twice; then the process ends by itself."""
+    served = serve()
+    assert "spark_rows_total 0.0" in http_get(served.url)
+    served.counter.inc(7)
+    served.reporter.close()
+
+    assert "spark_rows_total 7.0" in http_get(served.url)
+    assert code_of(served.url.replace("/metrics", "/healthz")) == 404
+    assert "spark_rows_total 7.0" in http_get(served.url)
+    wait_until(lambda: not served.listening, "the port is free")
+
+
+@pytest.mark.parametrize("options", [{}, {"linger": "0"}])
+def test_nobody_waits(serve: Callable[..., Served], options: dict[str, str]) -> None:
+    """Nothing is left of a driver that nobody scraped, or that should not linger."""
+    served = serve(**options)
+    if options:
+        http_get(served.url)
+    served.reporter.close()
+    assert not served.listening
+
+
+def test_nobody_comes(serve: Callable[..., Served]) -> None:
+    """It does not wait longer than it may."""
+    served = serve(linger="100ms")
+    http_get(served.url)
+    served.reporter.close()
+    wait_until(lambda: not served.listening, "the port is free")
+
+
+def test_the_driver_does_not_wait() -> None:
+    """Its process ends, and whoever reads its output sees the end of that, while the page is still there."""
+    port = free_port()
+    run = subprocess.run(
+        [sys.executable, "-c", DRIVER, str(port)], capture_output=True, text=True, check=True, timeout=50
+    )
+    assert (run.stdout, run.stderr) == ("ended\n", "")
+    assert is_listening("127.0.0.1", port)
+    leave(port)
+
+
+def test_the_next_driver_takes_the_port(serve: Callable[..., Served]) -> None:
+    """A last page that has been scraped makes room at once; a driver does not."""
+    port = free_port()
+    first = serve(port)
+    http_get(first.url)
+    first.reporter.close()
+    http_get(first.url)
+    second = serve(port)
+    second.counter.inc(2)
+    assert "spark_rows_total 2.0" in http_get(second.url)
+    with pytest.raises(ConfigError, match="cannot listen on port"):
+        serve(port)
+    assert "spark_rows_total 2.0" in http_get(second.url)
+
+
+def test_the_next_driver_waits_a_little(serve: Callable[..., Served]) -> None:
+    """It leaves a last page the time for a scrape, but no more."""
+    first = serve()
+    http_get(first.url)
+    first.reporter.close()
+    assert ask_to_leave("127.0.0.1", first.port)
+    assert "spark_rows_total 0.0" in http_get(first.url)
+    wait_until(lambda: not first.listening, "the port is free")
+    assert not ask_to_leave("127.0.0.1", first.port)
+
+
+def test_the_same_secrets(serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Either of password and token will do, nothing else."""
+    monkeypatch.setenv("PASSWORD", "päss")
+    served = serve(auth__username="me", auth__password="env:PASSWORD", auth__token="t0ken")
+    assert code_of(served.url) == 401
+    assert code_of(served.url, Authorization="Bearer t0ken") == 200
+    served.reporter.close()
+
+    assert code_of(served.url) == 401
+    assert code_of(served.url, Authorization=basic("me:wrong")) == 401
+    assert code_of(served.url, Authorization=basic("me:päss")) == 200
+    assert code_of(served.url, Authorization="Bearer t0ken") == 200
+    wait_until(lambda: not served.listening, "the port is free")
+
+
+def test_the_same_tls(serve: Callable[..., Served], pki: Pki) -> None:
+    """With the same certificate, to the same clients; the next driver takes the port all the same."""
+    files = {"tls__certificate": str(pki.server), "tls__key": str(pki.server_key)}
+    served = serve(**files, tls__client__authorities=str(pki.authorities))
+    assert code_of(served.url, trusting(pki, client=True)) == 200
+    served.reporter.close()
+
+    with pytest.raises(OSError, match=r".*"):
+        code_of(served.url, trusting(pki))
+    with pytest.raises(OSError, match=r".*"):
+        code_of(served.url.replace("https", "http"))
+    assert code_of(served.url, trusting(pki, client=True)) == 200
+    assert http_get(serve(served.port).url)
+
+
+def test_it_is_small(serve: Callable[..., Served]) -> None:
+    """A third of what the smallest driver's Python has, which has imported the reporter."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        pytest.skip("no /proc")
+    served = serve()
+    http_get(served.url)
+    served.reporter.close()
+    http_get(served.url)  # it is there, with all that it imports
+    program = "spark_events_prometheus/last_page.py"
+    sizes = [
+        resident_kb(folder)
+        for folder in Path("/proc").glob("[0-9]*")
+        if program in command_of(folder) and parent_of(folder) == str(Path("/proc/self").resolve().name)
+    ]
+    assert sizes
+    assert min(sizes) < 24_000
+
+
+def command_of(folder: Path) -> str:
+    try:
+        return (folder / "cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def parent_of(folder: Path) -> str:
+    return (folder / "stat").read_text().rpartition(")")[2].split()[1]
+
+
+def resident_kb(folder: Path) -> int:
+    (line,) = [x for x in (folder / "status").read_text().splitlines() if x.startswith("VmRSS")]
+    return int(line.split()[1])
