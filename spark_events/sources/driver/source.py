@@ -168,7 +168,7 @@ class DriverSource:
             _STOP.end(self)
             self._registry.close(self._settings.close_timeout_ms)
             self._listeners.close()
-            if self._witness is not None:
+            if self._witness is not None and self._listeners.ended:
                 self._witness.ended()
             self._tell_jvm_of_end()
 
