@@ -28,7 +28,7 @@ class CheckpointStats:
         progress: dict[str, Any],
         end_ms: int,
         sizes: tuple[int, int],
-        owed_ms: int | None,
+        owed_ms: int,
     ) -> None:
         """Report the batch of a progress record.
 
@@ -51,7 +51,7 @@ class CheckpointStats:
             .set_attribute("stateCommitMs", _state_commit_ms(progress))
             .set_attribute("sinceLastMs", self._since_last(end_ms))
             .set_attribute("owedMs", owed_ms)
-            .set_attribute("numInputRows", _input_rows(progress))
+            .set_attribute("numInputRows", input_rows(progress))
             .set_attribute("checkpointLocation", run.location)
         )
         self._emitter.emit(event, run.entity, run.group, end_ms, ("checkpoint", str(batch)), "COMPLETED")
@@ -118,7 +118,8 @@ def _state_commit_ms(progress: dict[str, Any]) -> int | None:
     return sum(known) if known else None
 
 
-def _input_rows(progress: dict[str, Any]) -> int:
+def input_rows(progress: dict[str, Any]) -> int:
+    """Return how many rows a batch has read from all its sources."""
     return sum(int(source.get("numInputRows") or 0) for source in progress.get("sources") or ())
 
 

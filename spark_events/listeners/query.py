@@ -7,6 +7,7 @@ from typing import Any
 from spark_events.api import Failure, JobStatus
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.failures import parse_failure
+from spark_events.listeners.idle_interval import IdleInterval
 from spark_events.listeners.issue_events import IssueEvents
 from spark_events.listeners.micro_batch import parse_micro_batch
 from spark_events.listeners.query_run import QueryRun, query_name
@@ -18,11 +19,16 @@ from spark_events.listeners.traces import Place
 
 
 class QueryListener:
-    """Follows the streaming queries of one application."""
+    """Follows the streaming queries of one application.
+
+    Attributes:
+        idle_interval: after how long Spark says that one of them is idle.
+    """
 
     def __init__(self, context: ListenerContext, issues: IssueEvents) -> None:
         self._context = context
         self._issues = issues
+        self.idle_interval = IdleInterval()
         self._series = AllQuerySeries(context)
         self._restarts = RestartCounts(context.settings.state_dir, context.emitter.application.name)
         self._queries: dict[str, StreamingQuery] = {}
@@ -36,7 +42,7 @@ class QueryListener:
         series = self._series.of(query_name(record))
         query = self._queries.get(query_id)
         if query is None:
-            query = StreamingQuery(self._context, self._restarts, series, self._issues)
+            query = StreamingQuery(self._context, self._restarts, series, self._issues, self.idle_interval)
             self._queries[query_id] = query
         run = query.begin_run(record, series, time_ms)
         self._running[run_id] = (query, run)
