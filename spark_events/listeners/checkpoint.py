@@ -7,6 +7,7 @@ from typing import Any
 from spark_events.api import Event, Failure, MetricGroup, Severity
 from spark_events.listeners.checkpoint_metrics import CheckpointMetrics
 from spark_events.listeners.emitter import Emitter
+from spark_events.listeners.micro_batch import input_rows
 from spark_events.listeners.query_run import QueryRun
 
 CLASS_SCOPE = "spark_events.listeners.CheckpointStats"
@@ -116,11 +117,6 @@ def _state_commit_ms(progress: dict[str, Any]) -> int | None:
     times = [operator.get("commitTimeMs") for operator in progress.get("stateOperators") or ()]
     known = [int(time) for time in times if time is not None]
     return sum(known) if known else None
-
-
-def input_rows(progress: dict[str, Any]) -> int:
-    """Return how many rows a batch has read from all its sources."""
-    return sum(int(source.get("numInputRows") or 0) for source in progress.get("sources") or ())
 
 
 def _ms(durations: dict[str, Any], *names: str) -> int | None:

@@ -6,12 +6,13 @@ from typing import Any
 
 from spark_events.api import Failure, JobStatus
 from spark_events.listeners.batch_durations import BatchDurations
-from spark_events.listeners.checkpoint import input_rows, is_checkpoint, state_sizes
+from spark_events.listeners.checkpoint import is_checkpoint, state_sizes
 from spark_events.listeners.checkpoint_watch import CheckpointWatch
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.failures import thrown_by_task
 from spark_events.listeners.idle_interval import IdleInterval
 from spark_events.listeners.issue_events import IssueEvents
+from spark_events.listeners.micro_batch import input_rows
 from spark_events.listeners.query_run import QueryRun
 from spark_events.listeners.query_series import QuerySeries
 from spark_events.listeners.restart_counts import RestartCounts
@@ -79,7 +80,7 @@ class StreamingQuery:
 
     def take_progress(self, run: QueryRun, progress: dict[str, Any], time_ms: int) -> None:
         """Handle Spark's progress of one trigger, which is a checkpoint if there was something to do."""
-        self.series.metrics.update(progress)
+        self.series.metrics.update(progress, time_ms)
         if not is_checkpoint(progress):
             self.rest(run, time_ms)
             return
