@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_events.listeners.spark_records import FOUND_RUNNING
+from spark_events.listeners.spark_records import FOUND_RUNNING, RESUMED_AFTER
 from tests.support import spark_records as r
 from tests.support.spark_records import T0, Feed, new_statuses, seen
 
@@ -68,6 +68,25 @@ def test_resumed_from_another_drivers_checkpoint() -> None:
 
     assert new_statuses(feed.end(), "query") == ["CREATED", "RESTARTING", "RUNNING"]
     assert feed.gauge("app.query.orders.numRestarts") == 1
+
+
+def test_resumed_without_new_data() -> None:
+    """A query that the driver knows to continue from a checkpoint is a restart, though it does nothing."""
+    feed = Feed()(r.application_start(), r.query_started(0, **{RESUMED_AFTER: 7}), r.idle(900))
+    assert feed.gauge("app.query.orders.numRestarts") == 1
+    assert new_statuses(feed.end(), "query") == ["RESTARTING", "RUNNING"]
+
+    for known in ({RESUMED_AFTER: None}, {RESUMED_AFTER: 7, FOUND_RUNNING: True}):
+        feed = Feed()(r.application_start(), r.query_started(0, **known), r.idle(900))
+        assert new_statuses(feed.end(), "query") == ["CREATED", "RUNNING"]
+
+
+def test_resumed_counts_once() -> None:
+    """Its first batch, which says the same, is no other restart."""
+    started = r.query_started(0, **{RESUMED_AFTER: 6})
+    feed = Feed()(r.application_start(), started, r.batch_begins(50, 7), r.progress(40, 7))
+    assert feed.gauge("app.query.orders.numRestarts") == 1
+    assert new_statuses(feed.end(), "query") == ["RESTARTING", "RUNNING"]
 
 
 def test_found_running() -> None:
