@@ -69,6 +69,8 @@ _FACT_OF_EVENT = {
     "CheckpointOverdueEvent": OVERDUE,
     "RecordsDroppedEvent": LOSS,
     "AllSubtasksStatusChangeEvent": SEEN,
+    "BatchWillMissSlaEvent": SEEN,
+    "SourceIdleEvent": SEEN,
     "TableTransactionEvent": SEEN,
 }
 _MOST_MS, _MOST = 10**12, 10**15

@@ -48,7 +48,8 @@ class CheckpointWatch:
         self._sla = sla
         self._idle_interval = idle_interval
         self._since_ms: int | None = None
-        self._gap_ms = 0  # when the clock last began, which tells one gap from another
+        self._gap_ms = 0  # tells one gap from another: when the clock last began, or last was stopped
+        self._stopped_ms = 0
         self._is_open = False
         self._after_checkpoint = False
         self._from_trigger = False
@@ -77,10 +78,9 @@ class CheckpointWatch:
         self.check(run, time_ms)
         if self._since_ms is None:
             self._restart(time_ms, is_open=False)
-            self._from_trigger = True
-        elif self._is_open and self._after_checkpoint:
-            if self._since_ms + _AT_ONCE_MS < time_ms <= self._known_ms():
-                self._since_ms, self._from_trigger = time_ms, True
+            self._gap_ms, self._from_trigger = self._stopped_ms, True
+        elif self._after_checkpoint and self._since_ms + _AT_ONCE_MS < time_ms <= self._known_ms():
+            self._since_ms, self._from_trigger = time_ms, True
         self._is_open = False
 
     def down(self, run: QueryRun, time_ms: int) -> None:
@@ -93,7 +93,7 @@ class CheckpointWatch:
     def stop(self, run: QueryRun, time_ms: int) -> None:
         """Stop the clock: the query is idle, or was ended on purpose."""
         self.check(run, time_ms)
-        self._since_ms = None
+        self._since_ms, self._stopped_ms = None, time_ms
 
     def completed(self, run: QueryRun, checkpoint_id: int, trigger_ms: int, time_ms: int) -> int:
         """Restart the clock at a completed checkpoint; report one that came late, unless already reported.

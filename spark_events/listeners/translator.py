@@ -197,6 +197,7 @@ class SparkListeners:
             spark_records.ENVIRONMENT_UPDATE: [queries.idle_interval.on_environment],
             spark_records.SQL_EXECUTION_START: [queries.on_sql_execution_start],
             spark_records.QUERY_STARTED: [queries.on_started],
+            spark_records.QUERY_NOT_STARTED: [queries.on_not_started],
             spark_records.QUERY_PROGRESS: [queries.on_progress],
             spark_records.QUERY_IDLE: [queries.on_idle],
             spark_records.QUERY_TERMINATED: [queries.on_terminated],

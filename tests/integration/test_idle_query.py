@@ -62,8 +62,11 @@ def test_idle_then_continued_elsewhere(tmp_path: Path) -> None:
     """Idle, it owes no checkpoint; killed and started on a copy of its checkpoint, it is restarted."""
     first, second = tmp_path / "first", tmp_path / "second"
     app = start(first, first / "checkpoints")
+
     def has(name: str, **attributes: str) -> None:
-        app.wait_for(lambda: of_name(file_events(first / "events"), name, **attributes), f"{name} {attributes}")
+        app.wait_for(
+            lambda: of_name(file_events(first / "events"), name, **attributes), f"{name} {attributes}"
+        )
 
     feed(tmp_path, 0)
     has("CheckpointEvent")

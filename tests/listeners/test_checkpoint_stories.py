@@ -39,7 +39,9 @@ class Restart(NamedTuple):
 
 
 ms = st.one_of(st.integers(1, 3_000), st.integers(1, 40_000))
-batches = st.builds(Batch, ms, st.one_of(st.just(5), ms), ms, st.integers(0, 5).map(lambda number: number == 0))
+batches = st.builds(
+    Batch, ms, st.one_of(st.just(5), ms), ms, st.integers(0, 5).map(lambda number: number == 0)
+)
 stories = st.lists(
     st.one_of(batches, batches, st.builds(Idle, ms), st.builds(Restart, ms, ms)), min_size=1, max_size=8
 )
@@ -111,7 +113,7 @@ class Told:
         began, latest, earliest = self.now, self.begin, self.begin
         if latest is None:
             latest, earliest, self.is_told = began, trigger, False
-        elif self.kind == "checkpoint" and SOON_MS < began - latest and began <= self.known():
+        elif self.kind == "checkpoint" and began - latest > SOON_MS and began <= self.known():
             earliest = latest if trigger - latest <= SOON_MS else trigger
             latest = began
         assert earliest is not None
@@ -161,7 +163,9 @@ def test_what_a_query_owes(steps: list[Any], sla_ms: int) -> None:
     assert (live_met, live_missed) == (met, missed)
     assert [time_ms for _, time_ms, _ in of(replayed)] == [T0 + due for due in story.overdue]
     completed = [
-        event for event in seen(replayed, "CheckpointEvent") if event.attributes["checkpointStatus"] == "COMPLETED"
+        event
+        for event in seen(replayed, "CheckpointEvent")
+        if event.attributes["checkpointStatus"] == "COMPLETED"
     ]
     assert [event.attributes["owedMs"] for event in completed] == story.owed
     assert missed == len(story.overdue)

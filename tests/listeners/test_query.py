@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_events.listeners.spark_records import FOUND_RUNNING, RESUMED_AFTER
+from spark_events.listeners.spark_records import FOUND_RUNNING, QUERY_NOT_STARTED, RESUMED_AFTER
 from tests.support import spark_records as r
 from tests.support.spark_records import T0, Feed, new_statuses, seen
 
@@ -218,3 +218,39 @@ def test_trigger_without_data_is_no_checkpoint() -> None:
     feed = Feed()(r.application_start(), r.query_started(0), r.progress(1, 0), empty, r.idle(900))
 
     assert len(seen(feed.end(), "CheckpointEvent")) == 1
+
+
+def not_started(ms: int, name: str, run: str) -> dict[str, object]:
+    raised = (
+        'Traceback (most recent call last):\n  File "shop.py", line 7, in main\n    start()\nValueError: no'
+    )
+    what = {"time": T0 + ms, "exception": raised, "place": ["shop.py", 3, "begin"]}
+    return {"Event": QUERY_NOT_STARTED, "id": "", "runId": run, "name": name, **what}
+
+
+def test_a_query_that_cannot_start() -> None:
+    """Each try is a run that begins and fails at once; the query shows as failed until it starts."""
+    feed = Feed()(r.application_start(), not_started(5, "orders", "a"), not_started(9, "orders", "b"))
+    assert feed.gauge("app.query.orders.downtime") is not None
+    feed(r.query_started(20), r.progress(30, 0))
+    assert feed.gauge("app.query.orders.downtime") == 0
+    assert feed.gauge("app.query.orders.numRestarts") == 0
+    events = feed.end()
+
+    assert new_statuses(events, "query") == ["CREATED", "FAILED"] * 2 + ["CREATED", "RUNNING"]
+    failures = seen(events, "JobFailureEvent", "query")
+    assert [event.observed_time_ms for event in failures] == [T0 + 5, T0 + 9]
+    assert {event.attributes["code.function.name"] for event in failures} == {"begin"}
+    assert {event.attributes["failureLabel.type"] for event in failures} == {"USER"}
+    assert len({event.id for event in events}) == len(events)
+
+
+def test_a_second_query_of_a_name_that_runs() -> None:
+    """It cannot start, which is a failure, but the one that runs goes on."""
+    feed = Feed()(
+        r.application_start(), r.query_started(0), r.progress(1, 0), not_started(500, "orders", "a")
+    )
+    assert feed.gauge("app.query.orders.downtime") == 0
+    events = feed.end()
+    assert len(seen(events, "JobFailureEvent", "query")) == 1
+    assert new_statuses(events, "query") == ["CREATED", "RUNNING"]

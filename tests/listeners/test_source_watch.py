@@ -16,7 +16,9 @@ STARTED = [r.query_started(0), r.progress(100, 0)]
 Told = list[tuple[str | None, int, dict[str, Any]]]
 
 
-def told(records: Iterable[dict[str, Any]], until_ms: int | None = None, step_ms: int = 0, **conf: str) -> Told:
+def told(
+    records: Iterable[dict[str, Any]], until_ms: int | None = None, step_ms: int = 0, **conf: str
+) -> Told:
     """Return the events' ids, times and attributes.
 
     Args:
@@ -83,7 +85,9 @@ def test_batches_without_rows() -> None:
     running = [*STARTED, r.batch_begins(50_000, 1)]
     assert told(running, until_ms=1_000_000) == []
     assert told([*running, r.progress(50_000, 1, took=900_000)]) == []
-    assert [time_ms for _, time_ms, _ in told([*running, r.progress(50_000, 1, took=90_000, **NO_ROWS)])] == [60_200]
+    assert [time_ms for _, time_ms, _ in told([*running, r.progress(50_000, 1, took=90_000, **NO_ROWS)])] == [
+        60_200
+    ]
 
 
 def test_no_rows_since_the_start() -> None:

@@ -69,7 +69,9 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         (5, [(5, False)], 4),
     ],
 )
-def test_committed_before(committed: int | None, looks: list[tuple[int | str, bool]], expected: int | None) -> None:
+def test_committed_before(
+    committed: int | None, looks: list[tuple[int | str, bool]], expected: int | None
+) -> None:
     """Only what the run cannot have committed itself counts."""
     assert resumed_after(None, Query(committed, looks), START_MS) == expected
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from itertools import chain
 from typing import Any
 
@@ -22,6 +23,7 @@ from spark_events.sources.driver.process_exit import PROCESS_EXIT
 from spark_events.sources.driver.spark_status import SparkStatus, open_spark_status
 from spark_events.sources.driver.state import DriverState, Record, environment_of
 from spark_events.sources.driver.task_reports import TaskReports
+from spark_events.sources.failed_starts import FailedStarts
 
 _BATCH = 1_000
 _WAIT_MS = 500
@@ -31,6 +33,7 @@ _EXIT_WAIT_S = 2.0
 _LATE_EXIT_WAIT_S = 0.2
 _EXIT_LOOK_EVERY_S = 0.02
 _LINEAGE_WAIT_S = 2.0
+_MOST_FAILED_STARTS = 1_000
 
 
 class DriverSource:
@@ -71,6 +74,9 @@ class DriverSource:
         self._udfs = MeasuredUdfs()
         if settings.udf_metrics:
             self._udfs.begin()
+        self._failed: deque[Record] = deque(maxlen=_MOST_FAILED_STARTS)
+        self._failed_starts = FailedStarts(self._failed.append)
+        self._failed_starts.begin_classic()
         # An ApplicationEnd that waits, for a limited time, for the plans of the last statements.
         self._held_end: Record | None = None
         self._release_at_s = 0.0
@@ -132,6 +138,7 @@ class DriverSource:
             if self._sources is not None:
                 self._sources.close()
             self._udfs.end()
+            self._failed_starts.end()
             if self._tasks is not None:
                 self._tasks.close()
             self._registry.close(self._settings.close_timeout_ms)
@@ -147,6 +154,8 @@ class DriverSource:
             # What a task reports comes before its end, and so before the end of its stage.
             for report in self._tasks.records() if self._tasks else ():
                 self._listeners.on_record(report, now_ms())
+            while self._failed:
+                self._listeners.on_record(self._failed.popleft())
             self._hand_over(records)
             if self._held_end is not None and time.monotonic() > self._release_at_s:
                 logger.warning(

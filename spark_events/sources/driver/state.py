@@ -121,7 +121,7 @@ class DriverState:
             yield self.complete_query({"Event": QUERY_STARTED, **ids, **details})
 
     def complete_query(self, record: Record) -> Record:
-        """Add to a QueryStarted the checkpoint's location and last batch, and whether the query ends by itself."""
+        """Add to a QueryStarted its checkpoint, and whether the query ends by itself."""
         try:
             return {**record, **self._query_details(record)}
         except Exception as error:  # Spark internals, through py4j: these details are not worth a failure
