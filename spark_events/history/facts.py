@@ -69,6 +69,8 @@ _FACT_OF_EVENT = {
     "CheckpointOverdueEvent": OVERDUE,
     "RecordsDroppedEvent": LOSS,
     "AllSubtasksStatusChangeEvent": SEEN,
+    "BatchWillMissSlaEvent": SEEN,
+    "SourceIdleEvent": SEEN,
     "TableTransactionEvent": SEEN,
 }
 _MOST_MS, _MOST = 10**12, 10**15
@@ -270,8 +272,8 @@ def _number_text(name: str, key: str) -> str:
     if name != "owed_ms":
         return _text(name, key)
     return (
-        "CASE WHEN event_name = 'CheckpointOverdueEvent' THEN attributes['sinceLastMs'] "
-        f"ELSE attributes['{key}'] END"
+        f"CASE WHEN event_name = 'CheckpointOverdueEvent' "
+        f"THEN coalesce(attributes['{key}'], attributes['sinceLastMs']) ELSE attributes['{key}'] END"
     )
 
 

@@ -15,6 +15,7 @@ from spark_events.diagnosis.regression import Changes, is_regression, regression
 from spark_events.listeners.checkpoint_watch import CLASS_SCOPE, LATE_RECORDS_MS
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.issue_events import IssueEvents, Subject
+from spark_events.listeners.micro_batch import input_rows
 from spark_events.listeners.query_run import QueryRun
 
 _SURE = 0.9
@@ -153,7 +154,7 @@ def _forecast(known_ms: list[int], batch: int, begun_ms: int, due_ms: int) -> _F
 
 def _figures(progress: Mapping[str, Any]) -> dict[str, int]:
     return {
-        "inputRows": sum(int(source.get("numInputRows") or 0) for source in progress.get("sources") or ()),
+        "inputRows": input_rows(progress),
         "stateRows": sum(int(each.get("numRowsTotal") or 0) for each in progress.get("stateOperators") or ()),
     }
 

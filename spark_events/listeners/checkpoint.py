@@ -7,6 +7,7 @@ from typing import Any
 from spark_events.api import Event, Failure, MetricGroup, Severity
 from spark_events.listeners.checkpoint_metrics import CheckpointMetrics
 from spark_events.listeners.emitter import Emitter
+from spark_events.listeners.micro_batch import input_rows
 from spark_events.listeners.query_run import QueryRun
 
 CLASS_SCOPE = "spark_events.listeners.CheckpointStats"
@@ -28,7 +29,7 @@ class CheckpointStats:
         progress: dict[str, Any],
         end_ms: int,
         sizes: tuple[int, int],
-        owed_ms: int | None,
+        owed_ms: int,
     ) -> None:
         """Report the batch of a progress record.
 
@@ -51,7 +52,7 @@ class CheckpointStats:
             .set_attribute("stateCommitMs", _state_commit_ms(progress))
             .set_attribute("sinceLastMs", self._since_last(end_ms))
             .set_attribute("owedMs", owed_ms)
-            .set_attribute("numInputRows", _input_rows(progress))
+            .set_attribute("numInputRows", input_rows(progress))
             .set_attribute("checkpointLocation", run.location)
         )
         self._emitter.emit(event, run.entity, run.group, end_ms, ("checkpoint", str(batch)), "COMPLETED")
@@ -116,10 +117,6 @@ def _state_commit_ms(progress: dict[str, Any]) -> int | None:
     times = [operator.get("commitTimeMs") for operator in progress.get("stateOperators") or ()]
     known = [int(time) for time in times if time is not None]
     return sum(known) if known else None
-
-
-def _input_rows(progress: dict[str, Any]) -> int:
-    return sum(int(source.get("numInputRows") or 0) for source in progress.get("sources") or ())
 
 
 def _ms(durations: dict[str, Any], *names: str) -> int | None:

@@ -43,6 +43,12 @@ _USER_TYPES = (
     "AnalysisException",
     "ParseException",
 )
+# Spark files them under internal errors; but the program was changed and its checkpoint was not.
+_USER_CLASSES = (
+    "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE",
+    "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",
+    "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA",
+)
 
 
 class FailureTypeEnricher(FailureEnricher):
@@ -61,6 +67,8 @@ def _type(failure: Failure) -> str:
         return "SYSTEM"
     if name in _SYSTEM_TYPES or state in _SYSTEM_STATES or any(part in text for part in _SYSTEM_TEXTS):
         return "SYSTEM"
+    if failure.error_class in _USER_CLASSES:
+        return "USER"
     # Python code in a Spark job is the user's own.
     if name in _USER_TYPES or state in _USER_STATES or "Traceback (most recent call last)" in text:
         return "USER"

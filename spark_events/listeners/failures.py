@@ -60,7 +60,7 @@ def parse_failure(text: str, error_class: str | None = None) -> Failure:
     if python_error and python_error[0].startswith("pyspark.errors."):  # raised by PySpark in the driver
         condition = _ERROR_CLASS.match(python_error[1]) or condition
     exception_type, message = python_error or _java_error(thrown)
-    code = _users_frame(text) if python_error else None
+    code = users_place(text) if python_error else None
     return Failure(
         message=shorten(_clean(message), _LONGEST_TEXT),
         exception_type=exception_type,
@@ -91,6 +91,17 @@ def thrown_by_task(failure: Failure) -> bool:
     return "Lost task" in text or "Executor$TaskRunner" in text
 
 
+def users_place(text: str) -> CodePlace | None:
+    """Return the innermost frame of the last Python traceback that is no library's, or else not PySpark's."""
+    if _PYTHON_TRACEBACK not in text:
+        return None
+    frames = _PYTHON_FRAME.findall(text.rsplit(_PYTHON_TRACEBACK, 1)[1])[-_MOST_FRAMES:]
+    places = [CodePlace(path, int(line), name) for path, line, name in reversed(frames)]
+    places = [place for place in places if not _OF_PYSPARK.search(place.file_path)]
+    own = (place for place in places if not _INSTALLED.search(place.file_path))
+    return next(own, places[0] if places else None)
+
+
 def _java_error(text: str) -> tuple[str | None, str]:
     head = text.split("\n\tat ", 1)[0].removesuffix("\nDriver stacktrace:").rstrip("\n")
     match = _JAVA_HEADER.fullmatch(head)
@@ -109,15 +120,6 @@ def _python_error(text: str) -> tuple[str, str] | None:
         if match:
             return match.group("type"), match.group("message") or ""
     return None
-
-
-def _users_frame(text: str) -> CodePlace | None:
-    """Return the innermost frame of the last Python traceback that is no library's, or else not PySpark's."""
-    frames = _PYTHON_FRAME.findall(text.rsplit(_PYTHON_TRACEBACK, 1)[1])[-_MOST_FRAMES:]
-    places = [CodePlace(path, int(line), name) for path, line, name in reversed(frames)]
-    places = [place for place in places if not _OF_PYSPARK.search(place.file_path)]
-    own = (place for place in places if not _INSTALLED.search(place.file_path))
-    return next(own, places[0] if places else None)
 
 
 def _passed_on(text: str) -> str | None:

@@ -1,10 +1,12 @@
-"""How Spark describes the SQL execution of a micro-batch: name, "id = …", "runId = …", "batch = …"."""
+"""A micro-batch, by what Spark says of it."""
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+# A name, and "id = …", "runId = …", "batch = …".
 _DESCRIPTION = re.compile(r"\nrunId = (?P<run>\S+)\nbatch = (?P<batch>\S+)")
 
 
@@ -26,3 +28,8 @@ def parse_micro_batch(description: object) -> MicroBatch | None:
     if match is None:
         return None
     return MicroBatch(match["run"], int(match["batch"]) if match["batch"].isdecimal() else None)
+
+
+def input_rows(progress: Mapping[str, Any]) -> int:
+    """Return how many rows a micro-batch has read from all its sources, by its progress."""
+    return sum(int(source.get("numInputRows") or 0) for source in progress.get("sources") or ())

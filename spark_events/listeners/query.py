@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from spark_events.api import Failure, JobStatus
+from spark_events.api import CodePlace, Failure, JobStatus
 from spark_events.listeners.application_outcome import outcome_of
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.failures import parse_failure
+from spark_events.listeners.idle_interval import IdleInterval
 from spark_events.listeners.issue_events import IssueEvents
 from spark_events.listeners.micro_batch import parse_micro_batch
 from spark_events.listeners.query_run import QueryRun, query_name
@@ -19,11 +21,16 @@ from spark_events.listeners.traces import Place
 
 
 class QueryListener:
-    """Follows the streaming queries of one application."""
+    """Follows the streaming queries of one application.
+
+    Attributes:
+        idle_interval: after how long Spark says that one of them is idle.
+    """
 
     def __init__(self, context: ListenerContext, issues: IssueEvents) -> None:
         self._context = context
         self._issues = issues
+        self.idle_interval = IdleInterval()
         self._series = AllQuerySeries(context)
         self._restarts = RestartCounts(context.settings.state_dir, context.emitter.application.name)
         self._queries: dict[str, StreamingQuery] = {}
@@ -37,11 +44,29 @@ class QueryListener:
         series = self._series.of(query_name(record))
         query = self._queries.get(query_id)
         if query is None:
-            query = StreamingQuery(self._context, self._restarts, series, self._issues)
+            query = StreamingQuery(self._context, self._restarts, series, self._issues, self.idle_interval)
             self._queries[query_id] = query
         run = query.begin_run(record, series, time_ms)
         self._running[run_id] = (query, run)
         self._context.queries_by_run[run_id] = {"query_name": run.name}
+
+    def on_not_started(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle a query that could not start: its only run begins and ends at once.
+
+        While another query of its name runs, that one's status stays what it is.
+        """
+        failure = parse_failure(str(record["exception"]), record.get("errorClass"))
+        if record.get("place"):  # whatever was thrown below ``start``, this is where it was called
+            failure = replace(failure, code=CodePlace(*record["place"]))
+        run = QueryRun(self._context, record, time_ms, None)
+        is_taken = any(run.name == other.name for _, other in self._running.values())
+        if not is_taken:
+            self._series.of(run.name).status.follow(run.tracker)
+            run.tracker.change(JobStatus.CREATED, time_ms)
+        self._context.failures.report(failure, run.entity, run.group, time_ms, is_global=True)
+        if not is_taken:
+            run.tracker.change(JobStatus.FAILED, time_ms, failure=failure)
+            self._series.ended(run, time_ms, on_purpose=False)
 
     def on_sql_execution_start(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle the SQL execution of a micro-batch, which reveals the batch before it commits."""

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from spark_events.api import Counter, Gauge
+from spark_events.listeners.micro_batch import input_rows
 from spark_events.listeners.query_spans import PHASES
 from spark_events.listeners.timestamps import parse_timestamp_ms
 from spark_events.runtime.scope import ScopeGroup
@@ -28,6 +29,7 @@ _TRIGGER_INTERVAL = "The trigger's interval; absent where triggers follow each o
 _GAUGES = {
     "inputRate": ("{row}/s", "Rows a second that arrived, by the last progress."),
     "processingRate": ("{row}/s", "Rows a second that were processed, by the last progress."),
+    "lastInputTimestamp": ("ms", "When the last batch that read rows completed."),
     "watermarkLag": ("ms", "How far the watermark is behind the trigger, by the last progress."),
     "watermarkTimestamp": ("ms", "The watermark, by the last progress."),
     "batchDuration": ("ms", "How long the last trigger took."),
@@ -49,6 +51,7 @@ class QueryMetrics:
         self._group = group
         self._last: Progress = {}
         self.trigger_interval_ms: int | None = None
+        self._last_input_ms: int | None = None
         self._counters = {
             name: group.register(name, Counter(unit, described))
             for name, (unit, described) in _COUNTERS.items()
@@ -62,9 +65,11 @@ class QueryMetrics:
             labelled = group.child(components=(phase,), variables={"phase": phase})
             labelled.register("phaseDuration", Gauge(partial(self._duration_ms, phase), "ms", described))
 
-    def update(self, progress: Progress) -> None:
-        """Update the metrics by the progress of one trigger."""
+    def update(self, progress: Progress, time_ms: int) -> None:
+        """Update the metrics by the progress of one trigger, which ended at a time in ms since the epoch."""
         self._last = progress
+        if input_rows(progress):
+            self._last_input_ms = time_ms
         for number, source in enumerate(progress.get("sources") or ()):
             self._count("inputRows", source.get("numInputRows"))
             self._take_source(f"{number}", source)
@@ -100,6 +105,7 @@ class QueryMetrics:
         return {
             "inputRate": partial(self._rate, "inputRowsPerSecond"),
             "processingRate": partial(self._rate, "processedRowsPerSecond"),
+            "lastInputTimestamp": lambda: self._last_input_ms,
             "watermarkLag": self._watermark_lag_ms,
             "watermarkTimestamp": self._watermark_ms,
             "batchDuration": partial(self._duration_ms, "triggerExecution"),

@@ -14,11 +14,15 @@ _MOST_ENDED = 100
 
 
 class QuerySeries:
-    """The metrics of one query; those of its SLA are None if it has none."""
+    """The metrics of one query; those of its SLA are None if it has none.
+
+    Attributes:
+        name: the query's.
+    """
 
     def __init__(self, context: ListenerContext, name: str) -> None:
         self._context = context
-        self._name = name
+        self.name = name
         self._group = group = context.scopes.query(name)
         self._info: MetricGroup | None = None
         enabled = context.settings.status_metrics
@@ -54,9 +58,9 @@ class QuerySeries:
         if self._info is not None:
             self._info.close()
         self._group.close()
-        self._context.emitter.forget(self._name)
-        self._context.failures.metrics.forget(self._name)
-        self._context.all_subtasks.forget(self._name)
+        self._context.emitter.forget(self.name)
+        self._context.failures.metrics.forget(self.name)
+        self._context.all_subtasks.forget(self.name)
 
 
 class AllQuerySeries:

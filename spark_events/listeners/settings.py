@@ -27,6 +27,7 @@ DETAIL_LEVELS = (ONE_SPAN, WITH_OPERATORS, PHASES_AND_JOBS, AND_STAGES)
 STAGES, TASKS = "stage", "task"
 """What has spans at most: stages, or also each task with Python code."""
 _SLA = types.at_least(1, types.DURATION)
+_SOURCE_IDLE = types.at_least(1, types.DURATION)
 _MEANT = ("SIGHUP", "SIGINT", "SIGTERM")
 
 
@@ -71,6 +72,17 @@ class ListenerSettings:
         "planned stops alone. Without it, an application that a signal ends has FAILED.",
         default_text="none",
         example="SIGTERM",
+    )
+    source_idle_ms: int | None = setting(
+        "spark.events.source.idle",
+        _SOURCE_IDLE,
+        None,
+        "How long a running query may read no rows before there is a "
+        "[SourceIdleEvent](events.md#sourceidleevent). Off without it.",
+        example="15min",
+    )
+    source_idle_ms_of_query: Mapping[str, int] = setting_of_each(
+        "spark.events.source.idle.", "<query name>", _SOURCE_IDLE, "The same for one query.", example="6h"
     )
     failure_enrichers: tuple[str, ...] | None = setting(
         "spark.events.failure.enrichers",
@@ -265,6 +277,10 @@ class ListenerSettings:
     def sla_ms_for(self, query_name: str) -> int | None:
         """Return the SLA of a query, in ms; None if it has none."""
         return self.sla_ms_of_query.get(query_name, self.sla_ms)
+
+    def source_idle_ms_for(self, query_name: str) -> int | None:
+        """Return how long a query may read no rows, in ms; None for as long as it likes."""
+        return self.source_idle_ms_of_query.get(query_name, self.source_idle_ms)
 
 
 def declared_settings() -> Iterator[Declared]:

@@ -196,8 +196,10 @@ class SparkListeners:
         self._tickers = (queries.tick,)
         self._handlers = {
             spark_records.APPLICATION_END: [queries.on_application_end],
+            spark_records.ENVIRONMENT_UPDATE: [queries.idle_interval.on_environment],
             spark_records.SQL_EXECUTION_START: [queries.on_sql_execution_start],
             spark_records.QUERY_STARTED: [queries.on_started],
+            spark_records.QUERY_NOT_STARTED: [queries.on_not_started],
             spark_records.QUERY_PROGRESS: [queries.on_progress],
             spark_records.QUERY_IDLE: [queries.on_idle],
             spark_records.QUERY_TERMINATED: [queries.on_terminated],
@@ -302,7 +304,11 @@ class SparkListeners:
             spark_records.EXECUTOR_METRICS: [executors.on_metrics, of_application.on_executor_metrics],
             spark_records.EXECUTOR_SOURCES: [executors.on_sources],
             spark_records.EXECUTOR_TASKS: [executors.on_tasks],
-            spark_records.ENVIRONMENT_UPDATE: [executors.on_environment, of_application.on_environment],
+            spark_records.ENVIRONMENT_UPDATE: [
+                *self._handlers[spark_records.ENVIRONMENT_UPDATE],
+                executors.on_environment,
+                of_application.on_environment,
+            ],
         }
         if timeline is not None:
             self._follow(timeline)

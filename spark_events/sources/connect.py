@@ -15,6 +15,7 @@ from spark_events.listeners import spark_records
 from spark_events.listeners.long_texts import cut_texts
 from spark_events.runtime.log_once import logger
 from spark_events.sources.assembly import Assembly
+from spark_events.sources.failed_starts import FailedStarts
 from spark_events.sources.heartbeats import Heartbeats
 from spark_events.sources.interactive import is_interactive
 
@@ -66,6 +67,9 @@ class ConnectSource:
         self._records: queue.Queue[tuple[int, Record]] = queue.Queue(_MOST_WAITING)
         self._dropped = 0
         self._listener = _listener(self._enqueue)
+        self._failed_starts = FailedStarts(
+            lambda record: self._enqueue(record["Event"], record), lambda writer: writer._session is session
+        )
         causes = {"queue_full": "records of streaming queries arrived faster than they were processed"}
         registry.losses.watch(
             "Spark Connect source", registry.driver, lambda: {"queue_full": self._dropped}, causes
@@ -84,6 +88,7 @@ class ConnectSource:
             spark_records.INTERACTIVE: is_interactive(),
         }
         self._listeners.on_record(start)
+        self._failed_starts.begin_connect()
         self._thread.start()
         self._subscribed.wait(_SUBSCRIBE_WAIT_S)
 
@@ -126,6 +131,7 @@ class ConnectSource:
             logger.exception("spark-events can no longer follow the session, which continues without it")
         finally:
             self._subscribed.set()
+            self._failed_starts.end()
             self._registry.close(self._close_timeout_ms)
             self._listeners.close()
 

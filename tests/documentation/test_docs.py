@@ -29,6 +29,7 @@ EVENTS = (
     "AllSubtasksStatusChangeEvent",
     "CheckpointOverdueEvent",
     "BatchWillMissSlaEvent",
+    "SourceIdleEvent",
     "TableTransactionEvent",
     "ExecutorLostEvent",
     "PerformanceIssueEvent",

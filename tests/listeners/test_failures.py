@@ -147,6 +147,7 @@ def test_long_text_is_cut_and_said() -> None:
         (Failure("x", "java.lang.OutOfMemoryError"), "SYSTEM"),
         (Failure("x", "java.io.IOException", "java.io.IOException: No space left on device"), "SYSTEM"),
         (Failure("x", sql_state="58030"), "SYSTEM"),
+        (Failure("x", error_class="STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE", sql_state="XXKST"), "USER"),
         (Failure(PLAIN), "UNKNOWN"),
     ],
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_events.listeners.spark_records import FOUND_RUNNING
+from spark_events.listeners.spark_records import FOUND_RUNNING, QUERY_NOT_STARTED, RESUMED_AFTER
 from tests.support import spark_records as r
 from tests.support.spark_records import T0, Feed, new_statuses, seen
 
@@ -68,6 +68,25 @@ def test_resumed_from_another_drivers_checkpoint() -> None:
 
     assert new_statuses(feed.end(), "query") == ["CREATED", "RESTARTING", "RUNNING"]
     assert feed.gauge("app.query.orders.numRestarts") == 1
+
+
+def test_resumed_without_new_data() -> None:
+    """A query that the driver knows to continue from a checkpoint is a restart, though it does nothing."""
+    feed = Feed()(r.application_start(), r.query_started(0, **{RESUMED_AFTER: 7}), r.idle(900))
+    assert feed.gauge("app.query.orders.numRestarts") == 1
+    assert new_statuses(feed.end(), "query") == ["RESTARTING", "RUNNING"]
+
+    for known in ({RESUMED_AFTER: None}, {RESUMED_AFTER: 7, FOUND_RUNNING: True}):
+        feed = Feed()(r.application_start(), r.query_started(0, **known), r.idle(900))
+        assert new_statuses(feed.end(), "query") == ["CREATED", "RUNNING"]
+
+
+def test_resumed_counts_once() -> None:
+    """Its first batch, which says the same, is no other restart."""
+    started = r.query_started(0, **{RESUMED_AFTER: 6})
+    feed = Feed()(r.application_start(), started, r.batch_begins(50, 7), r.progress(40, 7))
+    assert feed.gauge("app.query.orders.numRestarts") == 1
+    assert new_statuses(feed.end(), "query") == ["RESTARTING", "RUNNING"]
 
 
 def test_found_running() -> None:
@@ -153,7 +172,7 @@ def test_owed() -> None:
             r.progress(99_000, 3),
         )
         owed = [e.attributes.get("owedMs") for e in seen(feed.end(), "CheckpointEvent")]
-        assert owed == [200, 1_000, 300, None]
+        assert owed == [200, 1_000, 300, 100]
 
 
 def test_failed_batch() -> None:
@@ -201,69 +220,37 @@ def test_trigger_without_data_is_no_checkpoint() -> None:
     assert len(seen(feed.end(), "CheckpointEvent")) == 1
 
 
-class TestOverdue:
-    """No checkpoint within the SLA."""
+def not_started(ms: int, name: str, run: str) -> dict[str, object]:
+    raised = (
+        'Traceback (most recent call last):\n  File "shop.py", line 7, in main\n    start()\nValueError: no'
+    )
+    what = {"time": T0 + ms, "exception": raised, "place": ["shop.py", 3, "begin"]}
+    return {"Event": QUERY_NOT_STARTED, "id": "", "runId": run, "name": name, **what}
 
-    def test_late_checkpoint(self) -> None:
-        """One event for each gap, at the time at which it was due."""
-        feed = Feed(checkpoint__sla="1s")
-        feed(r.application_start(), r.query_started(0), r.progress(100, 0), r.progress(3_000, 1))
-        (event,) = seen(feed.end(), "CheckpointOverdueEvent")
 
-        assert event.observed_time_ms == T0 + 200 + 1_000
-        assert event.attributes == {
-            "slaMs": 1_000,
-            "sinceLastMs": 1_000,
-            "lastCheckpointId": 0,
-            "job.kind": "query",
-        }
+def test_a_query_that_cannot_start() -> None:
+    """Each try is a run that begins and fails at once; the query shows as failed until it starts."""
+    feed = Feed()(r.application_start(), not_started(5, "orders", "a"), not_started(9, "orders", "b"))
+    assert feed.gauge("app.query.orders.downtime") is not None
+    feed(r.query_started(20), r.progress(30, 0))
+    assert feed.gauge("app.query.orders.downtime") == 0
+    assert feed.gauge("app.query.orders.numRestarts") == 0
+    events = feed.end()
 
-    def test_in_time(self) -> None:
-        """A checkpoint on time is none."""
-        feed = Feed(checkpoint__sla="1s")
-        feed(r.application_start(), r.query_started(0), r.progress(100, 0), r.progress(1_100, 1))
+    assert new_statuses(events, "query") == ["CREATED", "FAILED"] * 2 + ["CREATED", "RUNNING"]
+    failures = seen(events, "JobFailureEvent", "query")
+    assert [event.observed_time_ms for event in failures] == [T0 + 5, T0 + 9]
+    assert {event.attributes["code.function.name"] for event in failures} == {"begin"}
+    assert {event.attributes["failureLabel.type"] for event in failures} == {"USER"}
+    assert len({event.id for event in events}) == len(events)
 
-        assert seen(feed.end(), "CheckpointOverdueEvent") == []
 
-    def test_live_and_replay_give_one_event(self) -> None:
-        """The clock sees it first, a second late for late records; the record then repeats nothing."""
-        feed = Feed(checkpoint__sla="1s")
-        feed(r.application_start(), r.query_started(0), r.progress(100, 0))
-        for ms, events in ((1_201, 4), (2_200, 4), (2_201, 5), (2_500, 5)):
-            feed.listeners.tick(T0 + ms)
-            assert feed.reported() == events + 1
-        ticked = feed(r.progress(3_000, 1)).end()
-        replayed = Feed(checkpoint__sla="1s")(r.application_start(), r.query_started(0), r.progress(100, 0))
-        replayed(r.progress(3_000, 1))
-
-        assert [e.id for e in seen(ticked, "CheckpointOverdueEvent")] == [
-            e.id for e in seen(replayed.end(), "CheckpointOverdueEvent")
-        ]
-
-    def test_down_is_overdue_and_stopped_is_not(self) -> None:
-        """A query that failed owes a checkpoint; one that somebody stopped owes nothing."""
-        for exception, count in ((BOOM, 1), (None, 0)):
-            feed = Feed(checkpoint__sla="1s")
-            feed(
-                r.application_start(),
-                r.query_started(0),
-                r.progress(100, 0),
-                r.terminated(exception=exception),
-            )
-            feed.listeners.tick(T0 + 60_000)
-            assert len(seen(feed.end(), "CheckpointOverdueEvent")) == count
-
-    def test_idle_query_owes_nothing(self) -> None:
-        """Without new data there is nothing to commit; the clock starts with the next batch."""
-        feed = Feed(checkpoint__sla="1s")
-        feed(r.application_start(), r.query_started(0), r.progress(100, 0), r.idle(500))
-        feed.listeners.tick(T0 + 60_000)
-        feed(r.batch_begins(60_000, 1), r.progress(60_000, 1, took=900))
-        assert seen(feed.end(), "CheckpointOverdueEvent") == []
-
-    def test_sla_of_one_query(self) -> None:
-        """A query may have an SLA of its own, and only that."""
-        for key, count in (("checkpoint__sla__orders", 1), ("checkpoint__sla__others", 0)):
-            feed = Feed(**{key: "1s"})
-            feed(r.application_start(), r.query_started(0), r.progress(100, 0), r.progress(3_000, 1))
-            assert len(seen(feed.end(), "CheckpointOverdueEvent")) == count
+def test_a_second_query_of_a_name_that_runs() -> None:
+    """It cannot start, which is a failure, but the one that runs goes on."""
+    feed = Feed()(
+        r.application_start(), r.query_started(0), r.progress(1, 0), not_started(500, "orders", "a")
+    )
+    assert feed.gauge("app.query.orders.downtime") == 0
+    events = feed.end()
+    assert len(seen(events, "JobFailureEvent", "query")) == 1
+    assert new_statuses(events, "query") == ["CREATED", "RUNNING"]

@@ -85,7 +85,7 @@ _KILL = Told("FAILED", 137, "SIGKILL", "the driver was killed by SIGKILL (exit c
 _NO_WORD = Told("FAILED", says="the driver's Python ended without a word", assumed=True)
 _JVM_KILLED = Told("FAILED", 137, "SIGKILL", "the driver's JVM is gone (signal 9, exit code 137)")
 _INTERRUPTED = Told("FAILED", 130, "SIGINT", exception="KeyboardInterrupt")
-_FULL = Told("FAILED", 52, says="Java heap space", exception=MEMORY)
+_FULL = Told("FAILED", 52, exception=MEMORY)
 _CRASHED = Told("FAILED", 134, "SIGABRT", "the driver's JVM is gone (signal 6, exit code 134)")
 _EXITED = Told("FAILED", 3, says="the driver's JVM is gone (exit code 3)")
 _ENDED_INSIDE = Told("FAILED", says="the driver's JVM was ended from within")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import time
+from collections import deque
 from itertools import chain
 from typing import Any
 
@@ -27,6 +28,7 @@ from spark_events.sources.driver.state import DriverState, Record, environment_o
 from spark_events.sources.driver.task_reports import TaskReports
 from spark_events.sources.driver.testament import Testament
 from spark_events.sources.driver.witness import open_witness
+from spark_events.sources.failed_starts import FailedStarts
 from spark_events.sources.heartbeats import Heartbeats
 
 _BATCH = 1_000
@@ -35,6 +37,7 @@ _BUS_WAIT_MS = 2_000
 _LINEAGE_WAIT_S = 2.0
 _JOURNAL_WAIT_MS = 1_000
 """How long attaching may take for a journal to be ready, and to have the first events, in ms each."""
+_MOST_FAILED_STARTS = 1_000
 
 
 class DriverSource:
@@ -76,6 +79,9 @@ class DriverSource:
         self._udfs = MeasuredUdfs()
         if settings.udf_metrics:
             self._udfs.begin()
+        self._failed: deque[Record] = deque(maxlen=_MOST_FAILED_STARTS)
+        self._failed_starts = FailedStarts(self._failed.append)
+        self._failed_starts.begin_classic()
         # An ApplicationEnd that waits, for a limited time, for the plans of the last statements.
         self._held_end: Record | None = None
         self._release_at_s = 0.0
@@ -163,6 +169,7 @@ class DriverSource:
             if self._sources is not None:
                 self._sources.close()
             self._udfs.end()
+            self._failed_starts.end()
             if self._tasks is not None:
                 self._tasks.close()
             _STOP.end(self)
@@ -181,6 +188,8 @@ class DriverSource:
             # What a task reports comes before its end, and so before the end of its stage.
             for report in self._tasks.records() if self._tasks else ():
                 self._listeners.on_record(report, now_ms())
+            while self._failed:
+                self._listeners.on_record(self._failed.popleft())
             self._hand_over(records)
             if self._held_end is not None and time.monotonic() > self._release_at_s:
                 logger.warning(

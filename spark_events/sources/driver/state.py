@@ -15,8 +15,11 @@ from spark_events.listeners.spark_records import (
     JOB_START,
     QUERY_STARTED,
     RESOURCE_PROFILE_ADDED,
+    RESUMED_AFTER,
 )
+from spark_events.listeners.timestamps import record_time_ms
 from spark_events.runtime.log_once import logger
+from spark_events.sources.driver.resumed import resumed_after
 from spark_events.sources.interactive import is_interactive
 
 Record = dict[str, Any]
@@ -121,27 +124,34 @@ class DriverState:
             yield self.complete_query({"Event": QUERY_STARTED, **ids, **details})
 
     def complete_query(self, record: Record) -> Record:
-        """Add to a QueryStarted the checkpoint location, and whether the query ends by itself."""
+        """Add to a QueryStarted its checkpoint, and whether the query ends by itself."""
         try:
-            return {**record, **self._query_details(record["id"])}
+            return {**record, **self._query_details(record)}
         except Exception as error:  # Spark internals, through py4j: these details are not worth a failure
             logger.debug(
                 "could not read the details of query %s from the driver: %r", record.get("id"), error
             )
             return record
 
-    def _query_details(self, query_id: str) -> Record:
+    def _query_details(self, record: Record) -> Record:
         active = self._active_queries()
-        query = active.get(self._jvm.java.util.UUID.fromString(query_id)) if active is not None else None
+        query = active.get(self._jvm.java.util.UUID.fromString(record["id"])) if active is not None else None
         if query is None:
             return {}
         trigger = query.trigger().toString()
         interval = _INTERVAL.match(trigger)
         return {
+            RESUMED_AFTER: self._resumed_after(query, record),
             "checkpointLocation": query.resolvedCheckpointRoot(),
             "bounded": trigger.startswith(("AvailableNow", "OneTime", "Once")),
             "triggerIntervalMs": int(interval.group(1)) or None if interval else None,
         }
+
+    def _resumed_after(self, query: Any, record: Record) -> int | None:
+        started_ms = record_time_ms(record)
+        if record.get(FOUND_RUNNING) or started_ms is None or query.runId().toString() != record["runId"]:
+            return None
+        return resumed_after(self._jvm, query, started_ms)
 
     def _active_queries(self) -> Any:
         """Return Spark's map of streaming queries by id; None if there is no SQL session yet."""

@@ -1,0 +1,183 @@
+"""Checkpoints that are overdue, and idle queries, which owe none: records in, events out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from spark_events.api import Event
+from tests.support import spark_records as r
+from tests.support.spark_records import T0, Feed, seen
+
+BOOM = "org.apache.spark.SparkRuntimeException: [X] boom SQLSTATE: P0001\n\tat a.B.c(B.scala:1)"
+RATHER_LATE = 1_000_000
+Record = dict[str, Any]
+Overdue = list[tuple[str | None, int, dict[str, Any]]]
+
+
+def told(records: Iterable[Record], sla: str = "1s", until_ms: int | None = None, **extra: str) -> Overdue:
+    """Return what is told of overdue checkpoints: the ids, when, and the attributes."""
+    feed = Feed(checkpoint__sla=sla, extra={key.replace("__", "."): text for key, text in extra.items()})
+    feed(r.application_start(), *records)
+    if until_ms is not None:
+        feed.tick(until_ms)
+    return of(feed.end())
+
+
+def of(events: list[Event]) -> Overdue:
+    overdue = seen(events, "CheckpointOverdueEvent")
+    return [(event.id, (event.observed_time_ms or 0) - T0, dict(event.attributes)) for event in overdue]
+
+
+def times(overdue: Overdue) -> list[int]:
+    return [time_ms for _, time_ms, _ in overdue]
+
+
+def test_late_batch() -> None:
+    """One event for each gap, at the time at which it was due: a batch began at once, and was slow."""
+    records = [r.query_started(0), r.progress(100, 0), r.batch_begins(300, 1), r.progress(210, 1, took=3_000)]
+    ((_, time_ms, attributes),) = told(records)
+
+    assert time_ms == 200 + 1_000
+    assert attributes == {
+        "slaMs": 1_000,
+        "owedMs": 1_000,
+        "sinceLastMs": 1_000,
+        "lastCheckpointId": 0,
+        "job.kind": "query",
+    }
+
+
+def test_in_time() -> None:
+    """A checkpoint on time is none."""
+    assert told([r.query_started(0), r.progress(100, 0), r.progress(1_100, 1)]) == []
+
+
+def test_late_after_a_pause() -> None:
+    """After a pause, it is owed since the batch began; how long before that its trigger began is known only at its end."""
+    paused = [r.query_started(0), r.progress(100, 0), r.batch_begins(5_500, 1)]
+    ((_, time_ms, attributes),) = told([*paused, r.progress(5_000, 1, took=9_000)])
+    assert (time_ms, attributes["sinceLastMs"]) == (6_500, 6_300)
+    assert times(told(paused, until_ms=7_501)) == [6_500]
+    assert times(told(paused, until_ms=7_500)) == []
+
+    assert times(told([*paused, r.progress(5_000, 1, took=1_200)])) == [6_000]
+    assert times(told([*paused, r.progress(5_000, 1, took=1_000)])) == []
+
+
+def test_looking_for_data_is_a_part_of_the_batch() -> None:
+    """A trigger that began right after a checkpoint found its data there, though its batch began late."""
+    feed = Feed(checkpoint__sla="4s")(r.application_start(), r.query_started(0), r.progress(100, 0))
+    feed(r.batch_begins(3_300, 1), r.progress(300, 1, took=4_500))
+    events = feed.end()
+
+    assert times(of(events)) == [4_200]
+    assert seen(events, "CheckpointEvent")[-1].attributes["owedMs"] == 4_600
+
+
+def test_live_and_replay_give_one_event() -> None:
+    """The clock sees it first, a second late for late records; the record then repeats nothing."""
+    feed = Feed(checkpoint__sla="1s")(r.application_start(), r.query_started(0), r.progress(100, 0))
+    feed(r.batch_begins(250, 1))
+    for ms, events in ((1_201, 4), (2_200, 4), (2_201, 5), (2_500, 5)):
+        feed.listeners.tick(T0 + ms)
+        assert feed.reported() == events + 1
+    ticked = feed(r.progress(200, 1, took=2_900)).end()
+    replayed = told(
+        [r.query_started(0), r.progress(100, 0), r.batch_begins(250, 1), r.progress(200, 1, took=2_900)]
+    )
+
+    assert of(ticked) == replayed != []
+
+
+def test_down_is_overdue_and_stopped_is_not() -> None:
+    """A query that failed owes a checkpoint, also if it was idle before; one that somebody stopped owes nothing."""
+    for exception, count in ((BOOM, 1), (None, 0)):
+        for before in ([], [r.idle(300)]):
+            ran = [r.query_started(0), r.progress(100, 0), *before, r.terminated(exception=exception)]
+            assert len(told(ran, until_ms=60_000)) == count
+
+
+def test_what_was_overdue_belongs_to_the_run_that_was() -> None:
+    """A replay, without a clock between the records, gives the run that failed, not the next one."""
+    ran = [r.query_started(0), r.progress(100, 0), r.batch_begins(150, 1), r.terminated(exception=BOOM)]
+    restarted = [r.query_started(60_000, run="run-2"), r.progress(60_100, 1, run="run-2")]
+    live = Feed(checkpoint__sla="1s")(r.application_start(), *ran).tick(3_000)
+
+    assert of(live(*restarted).end()) == told([*ran, *restarted]) != []
+
+
+@pytest.mark.parametrize("sla_s", [1, 5, 9, 11, 20])
+@pytest.mark.parametrize("interval_s", [0, 2, 5, 9])
+def test_idle_query_owes_nothing(sla_s: int, interval_s: int) -> None:
+    """Spark says that a query is idle 10 s after its checkpoint, at the next trigger; until then nothing is told."""
+    if interval_s > sla_s:
+        return
+    idle_ms = 200 + 10_000 + 1_000 * interval_s + 900
+    feed = Feed(checkpoint__sla=f"{sla_s}s")(r.application_start(), r.query_started(0), r.progress(100, 0))
+    for ms in range(0, idle_ms + 1_000, 100):
+        feed.tick(ms)
+    feed(r.idle(idle_ms)).tick(RATHER_LATE)
+    feed(r.batch_begins(RATHER_LATE, 1), r.progress(RATHER_LATE, 1, took=900))
+    feed(r.idle(RATHER_LATE + 10_900))
+
+    assert feed.gauge("app.query.orders.checkpointSlaMet") == 2
+    assert feed.gauge("app.query.orders.checkpointSlaMissed") == 0
+    assert of(feed.end()) == []
+
+
+def test_nothing_to_do_at_the_start() -> None:
+    """A query that has no data when it starts owes nothing, however long the start took."""
+    assert told([r.query_started(0), r.idle(9_000)], until_ms=RATHER_LATE) == []
+
+
+def test_first_batch_that_is_late() -> None:
+    """The first checkpoint is owed since the start, as soon as it is known that there is one to do."""
+    started = [r.query_started(0), r.batch_begins(3_000, 0)]
+    assert times(told(started, until_ms=3_000)) == [1_000]
+    assert times(told([r.query_started(0), r.progress(2_900, 0)])) == [1_000]
+
+
+@pytest.mark.parametrize(("sla_s", "known_s"), [(1, 12), (5, 16), (20, 21), (21, 21), (60, 60)])
+def test_stuck(sla_s: int, known_s: int) -> None:
+    """If neither a batch nor Spark's word that the query is idle comes, then a checkpoint is overdue."""
+    committed = [r.query_started(0), r.progress(-100, 0)]
+    sla = f"{sla_s}s"
+    assert told(committed, sla, until_ms=known_s * 1_000 + 1_000) == []
+    stuck = told(committed, sla, until_ms=known_s * 1_000 + 1_001)
+    assert times(stuck) == [sla_s * 1_000]
+
+    late = known_s * 1_000 + 1
+    assert told([*committed, r.idle(late)], sla) == stuck
+    assert told([*committed, r.batch_begins(late, 1)], sla) == stuck
+    assert told([*committed, r.idle(late - 1)], sla, until_ms=RATHER_LATE) == []
+
+
+@pytest.mark.parametrize("written", ["2000", "2s"])
+def test_another_idle_interval(written: str) -> None:
+    """Spark's setting says when a query is idle."""
+    environment = {
+        "Event": "SparkListenerEnvironmentUpdate",
+        "Spark Properties": {"spark.sql.streaming.noDataProgressEventInterval": written},
+    }
+    committed = [environment, r.query_started(0), r.progress(-100, 0)]
+    assert times(told(committed, until_ms=5_001)) == [1_000]
+    assert times(told(committed, until_ms=5_000)) == []
+
+
+def test_sla_of_one_query() -> None:
+    """A query may have an SLA of its own, and only that."""
+    for key, count in (("checkpoint__sla__orders", 1), ("checkpoint__sla__others", 0)):
+        feed = Feed(**{key: "1s"})
+        feed(r.application_start(), r.query_started(0), r.progress(100, 0), r.progress(300, 1, took=3_000))
+        assert len(of(feed.end())) == count
+
+
+def test_slow_triggers() -> None:
+    """After a pause in which Spark would have said that the query is idle, data may have waited all the time."""
+    for began_ms, owed_ms in ((21_200, 5_000), (21_300, 26_100)):
+        feed = Feed()(r.application_start(), r.query_started(0), r.progress(100, 0))
+        feed(r.batch_begins(began_ms, 1), r.progress(began_ms, 1, took=5_000))
+        assert seen(feed.end(), "CheckpointEvent")[-1].attributes["owedMs"] == owed_ms
