@@ -21,6 +21,7 @@ from spark_events.listeners.executor_metrics import (
 from spark_events.listeners.executor_sources import AS_HEARTBEAT
 from spark_events.listeners.memory_limits import KEYS, MemoryLimits, memory_limits, settings_of_profile
 from spark_events.listeners.passing_series import PassingSeries
+from spark_events.listeners.python_crash import FAULT_HANDLER_KEYS
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.scope import ScopeGroup
 
@@ -89,6 +90,9 @@ class ExecutorListener:
         self._driver_host = str(conf.get(DRIVER_HOST) or "")
         self._conf = {key: str(conf[key]) for key in KEYS if key in conf}
         limits = memory_limits(self._conf)
+        failures = self._context.failures
+        failures.limits = limits
+        failures.conf = {key: str(conf[key]) for key in FAULT_HANDLER_KEYS if key in conf}
         for name, value, described in (
             ("executorHeapLimit", limits.heap, "Heap that an executor is given."),
             (
@@ -158,6 +162,7 @@ class ExecutorListener:
         self._series.ended(executor.id, time_ms)
         self._shown -= executor.series is not None
         sentence = str(record.get("Removed Reason") or "")
+        self._context.failures.executor_ends.put(executor.id, sentence)
         reason = reason_class(sentence)
         self._removed[reason].inc()
         of_it = tasks if tasks.get("Executor ID") == executor.id else {}

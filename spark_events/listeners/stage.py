@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from spark_events.api import Event, Failure, MetricGroup
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure
-from spark_events.listeners.job import RunningJob, SparkJobListener
+from spark_events.listeners.job import FailedStage, RunningJob, SparkJobListener
 from spark_events.listeners.passing_series import PassingSeries
 from spark_events.listeners.python_work import PythonWork
 from spark_events.listeners.settings import AND_STAGES
-from spark_events.listeners.spark_records import ALL_RUNNING
+from spark_events.listeners.spark_records import ALL_RUNNING, THROWN_BY_TASK
 from spark_events.listeners.traces import Place, ended_span
 from spark_events.listeners.work import StageWork
 
@@ -37,7 +37,7 @@ class _FailedAttempt(NamedTuple):
 
     number: int
     time_ms: int
-    failure: Failure
+    failed: FailedStage
     of_query: Mapping[str, str]
 
 
@@ -49,6 +49,8 @@ class StageListener:
         self._jobs = jobs
         self._attempts: dict[tuple[int, int], _Attempt] = {}
         self._failed: dict[int, _FailedAttempt] = {}
+        # By the attempt: what Spark's record of its failure, which follows, does not say.
+        self._thrown: dict[tuple[int, int], Mapping[str, str]] = {}
         self._python = PythonWork(context)
         self._series = PassingSeries(context.settings.job_after_ms, context.settings.grace_ms)
 
@@ -74,7 +76,8 @@ class StageListener:
         info = record["Stage Info"]
         key = stage, number = _key(info)
         reason = info.get("Failure Reason")
-        failure = parse_failure(reason) if reason else None
+        failed = _failed_stage(str(reason), self._thrown.pop(key, {})) if reason else None
+        failure = failed.failure if failed else None
         attempt = self._attempts.pop(key, None)
         if attempt is None:  # it began before we listened
             job = self._jobs.of_stage(stage)
@@ -89,8 +92,9 @@ class StageListener:
         self._context.all_subtasks.completed(key, attempt.of_query, time_ms)
         self._series.ended(key, time_ms)
         self._span(key, attempt, info, time_ms, failure)
-        if failure is not None:
-            self._failed[stage] = _FailedAttempt(number, time_ms, failure, attempt.of_query)
+        if failed is not None:
+            self._failed[stage] = _FailedAttempt(number, time_ms, failed, attempt.of_query)
+            self._jobs.stage_failed(stage, failed)
 
     def on_job_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle JobEnd: failed stages that belong to no other job will not be retried."""
@@ -103,6 +107,8 @@ class StageListener:
         attempt = self._attempts.get(key)
         if attempt is not None:
             self._context.work.grow(attempt.work.take(record))
+        if thrown := record.get(THROWN_BY_TASK):
+            self._thrown[key] = thrown
         status = record.get("Status")
         if not status:
             return
@@ -136,12 +142,13 @@ class StageListener:
 
     def _report_retried(self, stage: int, failed: _FailedAttempt) -> None:
         self._context.failures.report(
-            failed.failure,
+            failed.failed.failure,
             self._entity((stage, failed.number), failed.of_query),
             self._context.scopes.stage(stage, failed.number, failed.of_query),
             failed.time_ms,
             can_restart=True,
             is_global=False,
+            fetched_from=failed.failed.fetched_from,
         )
 
     def _span(
@@ -182,6 +189,13 @@ class StageListener:
         stage, attempt = key
         query_name = of_query.get("query_name", "")
         return Entity("stage", f"{stage}.{attempt}", f"stage {stage}.{attempt}", query_name)
+
+
+def _failed_stage(reason: str, thrown: Mapping[str, str]) -> FailedStage:
+    failure = parse_failure(reason)
+    if failure.exception_type is None:
+        failure = replace(failure, exception_type=thrown.get("Class"))
+    return FailedStage(failure, thrown.get("Fetched From"))
 
 
 def _key(info: Mapping[str, Any]) -> tuple[int, int]:
