@@ -8,6 +8,8 @@ from collections import OrderedDict
 
 from spark_events.api import Failure
 
+OUT_OF_MEMORY = "out_of_memory"
+_KILLED = 128 + signal.SIGKILL
 # Spark's reasons are sentences with hosts, ids and exit codes in them; as labels they would be endless.
 _REASONS = (
     ("decommissioned", re.compile(r"(?i)decommission")),
@@ -17,7 +19,7 @@ _REASONS = (
     # What a master says of it has in it how it noticed: "worker lost: 10.0.0.7:7078 got disassociated".
     ("worker_lost", re.compile(r"(?i)worker lost")),
     (
-        "out_of_memory",
+        OUT_OF_MEMORY,
         # Of any exit code 137, Spark on Kubernetes says "possible container OOM": that is only a guess.
         re.compile(
             r"(?i)(?<!possible container )\boom|out ?of ?memory|memory limit|beyond the [^\n]{0,40}memory"
@@ -132,8 +134,15 @@ def exit_code(reason: str) -> int | None:
     return int(match.group(1)) if match else None
 
 
-def exit_meaning(code: int) -> str | None:
-    """Return what an executor's exit code means; None where it means nothing in particular."""
+def exit_meaning(code: int, reason: str = OTHER) -> str | None:
+    """Return what an executor's exit code means; None where it means nothing in particular.
+
+    Args:
+        code: a signal's is 128 more than its number.
+        reason: why the executor is gone, in one word, by all that Spark says.
+    """
+    if code == _KILLED and reason == OUT_OF_MEMORY:
+        return "killed (SIGKILL): above the memory limit of its container"
     if code in _MEANINGS:
         return _MEANINGS[code]
     if not 128 < code < 128 + signal.NSIG:

@@ -74,7 +74,7 @@ class ExecutorLosses:
             .set_attribute("reason", lost.reason)
             .set_attribute("reason.message", lost.sentence or None)
             .set_attribute("exitCode", code)
-            .set_attribute("exitMeaning", exit_meaning(code) if code is not None else None)
+            .set_attribute("exitMeaning", exit_meaning(code, lost.reason) if code is not None else None)
             .set_attribute("lifetimeMs", lost.lifetime_ms)
             .set_attribute("runningTasks", lost.running_tasks)
             .set_attribute("runningStages", ",".join(map(str, lost.stages)) or None)
@@ -101,7 +101,7 @@ def _sentence(lost: LostExecutor, limits: MemoryLimits | None) -> str:
     """Return what a person at 3 a.m. has to know first."""
     why, code = lost.reason.replace("_", " "), lost.exit_code
     if code is not None:
-        why = ", ".join(filter(None, (f"exit code {code}", exit_meaning(code))))
+        why = ", ".join(filter(None, (f"exit code {code}", exit_meaning(code, lost.reason))))
     where = f" on {lost.host}" if lost.host else ""
     parts = [f"Executor {lost.id}{where} is gone: {why}"]
     if lost.lifetime_ms is not None:

@@ -43,6 +43,7 @@ _OF_PYSPARK = re.compile(
 )
 _INSTALLED = re.compile(r"[/\\]lib[/\\]python3|[/\\]site-packages[/\\]")
 _MOST_FRAMES = 200
+_MOST_CAUSES = 10
 _ERROR_CLASS = re.compile(r"\[(?P<name>[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]\s*")
 # Spark 4 says where a DataFrame's expression is from: '"cast" was called from', and then the place on a line.
 _EXPRESSION = re.compile(r'" was called from\n(?P<file>[^\n]{1,1000}):(?P<line>\d{1,9})(?:\n|$)')
@@ -132,22 +133,23 @@ def _place(match: re.Match[str]) -> CodePlace | None:
 
 
 def _java_error(text: str) -> tuple[str | None, str]:
-    head, *frames = text.split("\n\tat ", 1)
-    head = head.removesuffix("\nDriver stacktrace:").rstrip("\n")
+    exception_type, message = _java_head(text)
+    return exception_type, message or (_cause(text) if exception_type else "")
+
+
+def _java_head(text: str) -> tuple[str | None, str]:
+    head = text.split("\n\tat ", 1)[0].removesuffix("\nDriver stacktrace:").rstrip("\n")
     match = _JAVA_HEADER.fullmatch(head)
-    if match is None:
-        return None, head
-    return match.group("type"), match.group("message") or (_cause(frames[0]) if frames else "")
+    return (match.group("type"), match.group("message") or "") if match else (None, head)
 
 
-def _cause(frames: str) -> str:
-    """Return what the cause of an exception without a message says, as of a FetchFailedException."""
-    _, found, cause = frames.partition("\nCaused by: ")
-    if not found:
-        return ""
-    exception_type, message = _java_error(cause)
-    name = (exception_type or "").rsplit(".", 1)[-1]
-    return ": ".join(filter(None, (name, _clean(message))))
+def _cause(text: str) -> str:
+    """Return what caused an exception that says nothing, such as a FetchFailedException."""
+    for cause in text.split("\nCaused by: ", _MOST_CAUSES + 1)[1 : _MOST_CAUSES + 1]:
+        exception_type, message = _java_head(cause)
+        if message:
+            return ": ".join(filter(None, ((exception_type or "").rsplit(".", 1)[-1], _clean(message))))
+    return ""
 
 
 def _python_error(text: str) -> tuple[str, str] | None:
