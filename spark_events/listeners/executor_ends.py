@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from collections import OrderedDict
+from dataclasses import dataclass
 
 from spark_events.api import Failure
 
@@ -95,32 +96,55 @@ def lost_executor(message: str) -> tuple[str, str] | None:
     return match.group(1), _AFTER_REASON.split(match.group(2) or "", maxsplit=1)[0].strip()
 
 
+@dataclass(frozen=True, slots=True)
+class FailedStage:
+    """How an attempt of a stage has failed.
+
+    Attributes:
+        fetched_from: the executor whose shuffle data a task could not fetch; None where nobody says it.
+        begun_ms: when the attempt began, in ms since the epoch.
+    """
+
+    failure: Failure
+    fetched_from: str | None
+    begun_ms: int
+
+
 class ExecutorEnds:
     """Of what the executors ended that are gone, in Spark's words, for the failures that follow from it."""
 
     def __init__(self) -> None:
-        self._sentences: OrderedDict[str, str] = OrderedDict()
+        self._ends: OrderedDict[str, tuple[int, str]] = OrderedDict()
 
-    def put(self, executor: str, sentence: str) -> None:
+    def put(self, executor: str, sentence: str, time_ms: int) -> None:
         """Called when an executor was removed."""
-        self._sentences[executor] = sentence
-        if len(self._sentences) > _MOST_LOSSES:
-            self._sentences.popitem(last=False)
+        self._ends[executor] = time_ms, sentence
+        if len(self._ends) > _MOST_LOSSES:
+            self._ends.popitem(last=False)
 
-    def cause_of(self, failure: Failure, fetched_from: str | None) -> tuple[str, str] | None:
+    def cause_of(self, failure: Failure, stage: FailedStage | None) -> tuple[str, str] | None:
         """Return the executor with whose end something failed, and why it ended, in Spark's words, or "".
 
         Args:
             failure: what failed.
-            fetched_from: the executor whose shuffle data could not be fetched; it may live all the same.
+            stage: its stage, if any, or the one that failed last.
         """
         lost = lost_executor(failure.message)
-        if lost is None and (failure.exception_type or "").endswith(FETCH_FAILED):
-            dead = _DEAD_SOURCE.search(failure.message)
-            executor = dead.group(1) if dead else fetched_from
-            if executor is not None and (dead or executor in self._sentences):
-                return executor, self._sentences.get(executor, "")
-        return lost
+        if lost is not None or not (failure.exception_type or "").endswith(FETCH_FAILED):
+            return lost
+        dead = _DEAD_SOURCE.search(failure.message)
+        executor = dead.group(1) if dead else self._source(stage)
+        if executor is None or not (dead or executor in self._ends):
+            return None  # it lives all the same
+        return executor, self._ends.get(executor, (0, ""))[1]
+
+    def _source(self, stage: FailedStage | None) -> str | None:
+        """Return the executor whose shuffle data a stage could not fetch; None if it may be another."""
+        if stage is None or stage.fetched_from is not None:
+            return stage.fetched_from if stage else None
+        # Spark has forgotten already where the data was: with the executor that went meanwhile, if it is one.
+        gone = [executor for executor, (time_ms, _) in self._ends.items() if time_ms >= stage.begun_ms]
+        return gone[0] if len(gone) == 1 else None
 
 
 def reason_class(reason: str) -> str:

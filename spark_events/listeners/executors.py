@@ -162,7 +162,7 @@ class ExecutorListener:
         self._series.ended(executor.id, time_ms)
         self._shown -= executor.series is not None
         sentence = str(record.get("Removed Reason") or "")
-        self._context.failures.executor_ends.put(executor.id, sentence)
+        self._context.failures.executor_ends.put(executor.id, sentence, time_ms)
         reason = reason_class(sentence)
         self._removed[reason].inc()
         of_it = tasks if tasks.get("Executor ID") == executor.id else {}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from spark_events.api import CodePlace, Counter, Event, Failure, FailureContext, Gauge, MetricGroup, Severity
 from spark_events.listeners.emitter import Emitter, Entity
 from spark_events.listeners.enrichers import Enrichers
-from spark_events.listeners.executor_ends import ExecutorEnds, exit_code, reason_class
+from spark_events.listeners.executor_ends import ExecutorEnds, FailedStage, exit_code, reason_class
 from spark_events.listeners.failed_tasks import FailedTasks
 from spark_events.listeners.failure_text import in_one_line
 from spark_events.listeners.memory_limits import MemoryLimits
@@ -89,7 +89,7 @@ class FailureEvents:
         is_global: bool | None = None,
         occasion: str = "",
         code: CodePlace | None = None,
-        fetched_from: str | None = None,
+        stage: FailedStage | None = None,
     ) -> None:
         """Report one failure.
 
@@ -102,7 +102,7 @@ class FailureEvents:
             is_global: whether the whole job failed, rather than a single task; None if unknown.
             occasion: what distinguishes it from the entity's other failures, in the id.
             code: the place in the user's code that called what failed, where the failure has none.
-            fetched_from: the executor whose shuffle data could not be fetched.
+            stage: the one that failed, or that failed last in what failed.
         """
         details = self.failed_tasks.details(failure)
         of_worker = ended_without_a_word(failure)
@@ -126,7 +126,7 @@ class FailureEvents:
         event.set_attributes(details)
         if of_worker and self.limits is not None:
             event.set_attributes(self.limits.attributes)
-        if lost := self.executor_ends.cause_of(failure, fetched_from):
+        if lost := self.executor_ends.cause_of(failure, stage):
             executor, sentence = lost
             event.set_attribute("executorLost.id", executor)
             event.set_attribute("executorLost.reason", reason_class(sentence) if sentence else None)

@@ -10,6 +10,7 @@ from spark_events.api import CodePlace, Failure, Gauge, JobStatus, MetricGroup
 from spark_events.api.event import now_ms
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
+from spark_events.listeners.executor_ends import FailedStage
 from spark_events.listeners.failures import (
     parse_json_exception,
     place_of_call_site,
@@ -24,18 +25,6 @@ from spark_events.listeners.work import JobWork
 
 _SURE_MS = 1
 PlaceOfJob = Callable[[dict[str, Any]], Place | None]
-
-
-@dataclass(frozen=True, slots=True)
-class FailedStage:
-    """How a stage of a job has failed.
-
-    Attributes:
-        fetched_from: the executor whose shuffle data a task could not fetch; None if that is not why.
-    """
-
-    failure: Failure
-    fetched_from: str | None
 
 
 @dataclass(slots=True)
@@ -150,7 +139,7 @@ class SparkJobListener:
             can_restart=False,
             is_global=not thrown_by_task(failure),
             code=job.action_until(time_ms),
-            fetched_from=job.failed_stage.fetched_from if job.failed_stage else None,
+            stage=job.failed_stage,
         )
 
     def _span(self, job: RunningJob, end_ms: int, status: JobStatus, failure: Failure | None) -> None:

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from spark_events.api import Event, Failure, MetricGroup
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
+from spark_events.listeners.executor_ends import FailedStage
 from spark_events.listeners.failures import parse_failure
-from spark_events.listeners.job import FailedStage, RunningJob, SparkJobListener
+from spark_events.listeners.job import RunningJob, SparkJobListener
 from spark_events.listeners.passing_series import PassingSeries
 from spark_events.listeners.python_work import PythonWork
 from spark_events.listeners.settings import AND_STAGES
@@ -76,8 +77,6 @@ class StageListener:
         info = record["Stage Info"]
         key = stage, number = _key(info)
         reason = info.get("Failure Reason")
-        failed = _failed_stage(str(reason), self._thrown.pop(key, {})) if reason else None
-        failure = failed.failure if failed else None
         attempt = self._attempts.pop(key, None)
         if attempt is None:  # it began before we listened
             job = self._jobs.of_stage(stage)
@@ -85,7 +84,9 @@ class StageListener:
             work = StageWork(int(info.get("Number of Tasks") or 0))
             attempt = _Attempt(begun_ms, job, job.of_query if job else {}, work)
         elif attempt.job is not None:
-            attempt.job.work.completed(failure is not None)
+            attempt.job.work.completed(bool(reason))
+        failed = self._failure(key, str(reason), attempt.submitted_ms) if reason else None
+        failure = failed.failure if failed else None
         attempt.work.active = 0  # tasks of a failed attempt may run on for a while, in vain
         self._context.work.completed(key, failure is not None)
         self._python.stage_completed(info, attempt.of_query)
@@ -140,6 +141,12 @@ class StageListener:
         """Add the series of stages that have run for a while, and remove those that ended a while ago."""
         self._series.tick(now_ms)
 
+    def _failure(self, key: tuple[int, int], reason: str, begun_ms: int) -> FailedStage:
+        thrown, failure = self._thrown.pop(key, {}), parse_failure(reason)
+        if failure.exception_type is None:
+            failure = replace(failure, exception_type=thrown.get("Class"))
+        return FailedStage(failure, thrown.get("Fetched From"), begun_ms)
+
     def _report_retried(self, stage: int, failed: _FailedAttempt) -> None:
         self._context.failures.report(
             failed.failed.failure,
@@ -148,7 +155,7 @@ class StageListener:
             failed.time_ms,
             can_restart=True,
             is_global=False,
-            fetched_from=failed.failed.fetched_from,
+            stage=failed.failed,
         )
 
     def _span(
@@ -189,13 +196,6 @@ class StageListener:
         stage, attempt = key
         query_name = of_query.get("query_name", "")
         return Entity("stage", f"{stage}.{attempt}", f"stage {stage}.{attempt}", query_name)
-
-
-def _failed_stage(reason: str, thrown: Mapping[str, str]) -> FailedStage:
-    failure = parse_failure(reason)
-    if failure.exception_type is None:
-        failure = replace(failure, exception_type=thrown.get("Class"))
-    return FailedStage(failure, thrown.get("Fetched From"))
 
 
 def _key(info: Mapping[str, Any]) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Loses an executor between the stage that writes shuffle data and the one that reads it, which begins again."""
+"""Loses an executor whose shuffle data a stage is reading, which therefore begins again."""
 
 import os
 import signal
@@ -22,7 +22,9 @@ def until(condition):
 
 
 def executors():
-    return len(sc._jsc.sc().statusTracker().getExecutorInfos()) - 1  # without the driver
+    """Return the ids of those that live."""
+    living = sc._jsc.sc().statusStore().executorList(True)
+    return {living.apply(index).id() for index in range(living.size())} - {"driver"}
 
 
 def process_of(executor):
@@ -37,9 +39,26 @@ def process_of(executor):
     raise AssertionError(f"no executor {executor}")
 
 
-until(lambda: executors() == 2)
+def held(partition, rows):
+    """Keep the first two tasks, one on each executor, until one of these is gone: others have data to fetch then."""
+    (work / f"runs-{partition}").touch()
+    if partition < 2:
+        until((work / "gone").exists)
+    return rows
+
+
+def lose_executor():
+    until(lambda: all((work / f"runs-{partition}").exists() for partition in range(2)))
+    os.kill(process_of(0), signal.SIGKILL)
+    until(lambda: "0" not in executors())
+    (work / "gone").touch()
+
+
+until(lambda: executors() == {"0", "1"})
 pairs = sc.parallelize(range(100), 4).map(lambda number: (number % 4, number)).groupByKey(4)
 print("written:", pairs.count(), flush=True)
-os.kill(process_of(0), signal.SIGKILL)
-print("read again:", sorted(pairs.mapValues(len).collect()), flush=True)
+killer = threading.Thread(target=lose_executor)
+killer.start()
+print("read again:", sorted(pairs.mapValues(len).mapPartitionsWithIndex(held).collect()), flush=True)
+killer.join()
 spark.stop()

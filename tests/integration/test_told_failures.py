@@ -146,7 +146,7 @@ def test_a_stage_that_could_not_fetch_names_the_executor(fetched: Told) -> None:
     """And says why, as far as Spark does."""
     assert fetched.run.out.splitlines()[1] == "read again: [(0, 25), (1, 25), (2, 25), (3, 25)]"
     (failure,) = fetched.failures("stage")
-    assert re.fullmatch(r"stage \d\.0 failed: FetchFailedException: \S.*", failure["body"])
+    assert re.fullmatch(r"stage \d\.0 failed: (Metadata)?FetchFailedException: \S.*", failure["body"])
     assert failure["exception.message"]
     named = tuple(failure.get(f"executorLost.{name}") for name in ("id", "reason", "exitCode"))
     assert named == ("0", "killed", 137)

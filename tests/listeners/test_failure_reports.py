@@ -73,6 +73,23 @@ def test_the_executor_whose_data_could_not_be_fetched(
     assert tuple(attributes.get(f"executorLost.{name}") for name in ("id", "reason", "exitCode")) == named
 
 
+@pytest.mark.parametrize(("also_gone", "named"), [((), "1"), (("2",), None)], ids=["one", "two"])
+def test_data_of_which_spark_has_forgotten_where_it_was(
+    also_gone: tuple[str, ...], named: str | None
+) -> None:
+    """It was on the executor that went while the stage ran, if that was only one."""
+    missing = (
+        "org.apache.spark.shuffle.MetadataFetchFailedException: Missing an output location for shuffle 0"
+    )
+    feed = Feed()(r.application_start(), *(r.executor("Added", 0, number) for number in "0123"))
+    gone = {"Removed Reason": "Command exited with code 137"}
+    feed(r.executor("Removed", 15, "0", **gone), r.job_start(10), r.stage("Submitted", 20))
+    feed(*(r.executor("Removed", 25, number, **gone) for number in ("1", *also_gone)))
+    feed(r.stage("Completed", 30, reason=missing), r.stage("Submitted", 40, attempt=1))
+    _, attributes = failure_of(feed, "stage")
+    assert attributes.get("executorLost.id") == named
+
+
 def test_a_job_that_fails_for_what_could_not_be_fetched() -> None:
     feed = Feed()(
         r.application_start(), r.executor("Added", 0, "1"), r.job_start(10), r.stage("Submitted", 20)
