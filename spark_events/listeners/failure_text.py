@@ -41,8 +41,8 @@ def _class_name(failure: Failure) -> str:
 
 
 def _is_of_python(name: str, text: str) -> bool:
-    _, found, raised = text.rpartition(_PYTHON_TRACEBACK)
-    return bool(found) and re.search(rf"^{re.escape(name)}(?::|\s*$)", raised, re.MULTILINE) is not None
+    _, traceback, raised = text.rpartition(_PYTHON_TRACEBACK)
+    return bool(traceback) and re.search(rf"^{re.escape(name)}(?::|\s*$)", raised, re.MULTILINE) is not None
 
 
 def _begins(said: str, name: str) -> bool:
