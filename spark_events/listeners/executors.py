@@ -21,7 +21,6 @@ from spark_events.listeners.executor_metrics import (
 from spark_events.listeners.executor_sources import AS_HEARTBEAT
 from spark_events.listeners.memory_limits import KEYS, MemoryLimits, memory_limits, settings_of_profile
 from spark_events.listeners.passing_series import PassingSeries
-from spark_events.listeners.python_crash import FAULT_HANDLER_KEYS
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.scope import ScopeGroup
 
@@ -90,9 +89,7 @@ class ExecutorListener:
         self._driver_host = str(conf.get(DRIVER_HOST) or "")
         self._conf = {key: str(conf[key]) for key in KEYS if key in conf}
         limits = memory_limits(self._conf)
-        failures = self._context.failures
-        failures.limits = limits
-        failures.conf = {key: str(conf[key]) for key in FAULT_HANDLER_KEYS if key in conf}
+        self._context.failures.limits = limits
         for name, value, described in (
             ("executorHeapLimit", limits.heap, "Heap that an executor is given."),
             (

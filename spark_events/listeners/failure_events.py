@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from spark_events.api import CodePlace, Counter, Event, Failure, FailureContext, Gauge, MetricGroup, Severity
 from spark_events.listeners.emitter import Emitter, Entity
 from spark_events.listeners.enrichers import Enrichers
@@ -66,7 +64,7 @@ class FailureEvents:
         metrics: the counts.
         failed_tasks: what workers have sent of failed tasks, for the failures of their stages and jobs.
         executor_ends: of what executors ended, for the failures that follow from it.
-        conf, limits: Spark's configuration and what executors may use of memory, as far as they are known.
+        limits: what executors may use of memory; None while that is not known.
     """
 
     def __init__(self, emitter: Emitter, enrichers: Enrichers) -> None:
@@ -75,7 +73,6 @@ class FailureEvents:
         self.metrics = FailureMetrics(emitter.series)
         self.failed_tasks = FailedTasks()
         self.executor_ends = ExecutorEnds()
-        self.conf: Mapping[str, str] = {}
         self.limits: MemoryLimits | None = None
 
     def report(
@@ -106,7 +103,7 @@ class FailureEvents:
         """
         details = self.failed_tasks.details(failure)
         of_worker = ended_without_a_word(failure)
-        failure = explained(failure, self.conf, self.limits)
+        failure = explained(failure, self.limits)
         labels = self._enrichers.labels(failure, FailureContext(entity.kind, group.all_variables))
         event = (
             Event.builder(CLASS_SCOPE, "JobFailureEvent")

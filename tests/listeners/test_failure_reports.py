@@ -155,13 +155,8 @@ def test_a_failure_that_has_a_place_keeps_it() -> None:
             "no container of Spark's: the limit is that of the machine, or of a cgroup, spark.executor.pyspark.memory is 1 GiB",
             {"heap": 1 << 30, "python": 1 << 30},
         ),
-        (
-            {"spark.master": "local[2]", "spark.python.worker.faulthandler.enabled": "true"},
-            "would have been written down by Python's faulthandler",
-            {"heap": 1 << 30},
-        ),
     ],
-    ids=["YARN", "standalone", "with a fault handler"],
+    ids=["YARN", "standalone"],
 )
 def test_a_python_worker_that_ended_without_a_word(
     conf: dict[str, str], said: str, limits: dict[str, int]
@@ -175,9 +170,31 @@ def test_a_python_worker_that_ended_without_a_word(
     )
     assert "killed (SIGKILL) because memory ran out" in body
     assert said in body
-    assert ("looks the same" in body) == ("faulthandler" not in body)
+    assert body.endswith("a crash in native code looks the same.")
     assert attributes["failureLabel.type"] == "SYSTEM"
     assert attributes["exception.stacktrace"] == CRASHED
     assert {f"memoryLimit.{name}": size for name, size in limits.items()} == {
         name: value for name, value in attributes.items() if name.startswith("memoryLimit.")
     }
+
+
+@pytest.mark.parametrize(
+    ("written", "said", "label"),
+    [
+        (":", "would have been written down by Python's faulthandler.", "SYSTEM"),
+        (
+            ": Fatal Python error: Segmentation fault",
+            "(crashed): Fatal Python error: Segmentation fault",
+            "UNKNOWN",
+        ),
+        (". Consider a setting.", "looks the same. Consider a setting.", "SYSTEM"),
+    ],
+    ids=["nothing", "a crash", "it was not asked"],
+)
+def test_what_pythons_fault_handler_has_written_of_it(written: str, said: str, label: str) -> None:
+    """Spark says it after a colon, where its setting lets Python write it down."""
+    feed = Feed()(r.application_start(), r.job_start(10), r.job_end(40, message=CRASHED + written))
+    body, attributes = failure_of(feed)
+    assert body.endswith(said)
+    assert ("SIGKILL" in body) == (label == "SYSTEM")
+    assert attributes["failureLabel.type"] == label
