@@ -46,7 +46,8 @@ def test_demo(demo_run: DemoRun) -> None:
 
     assert_story(demo_run.events)
     assert re.search(
-        r"JobFailureEvent +query 'orders_per_customer' failed: ValueError: order 4711 has no customer", text
+        r"JobFailureEvent +query 'orders_per_customer' failed: [\w.]+PoisonedOrderError: order 4711 has no customer",
+        text,
     )
     assert re.search(r"CheckpointOverdueEvent +query 'orders_per_customer': no checkpoint", text)
     said = text.split("What happened")[1]
