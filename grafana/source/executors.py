@@ -37,8 +37,8 @@ def executors() -> list[builders.Panel]:
         ),
         lines(
             "Executors lost within an hour",
-            "By reason. out_of_memory is exit code 137 or 52, or a container's limit; the details are in "
-            "ExecutorLostEvents.",
+            "By reason. out_of_memory is a full heap or a container's limit, killed a SIGKILL without a "
+            "reason that anybody says; the details are in ExecutorLostEvents.",
             [PromQuery(lost, "{{reason}}")],
         ),
     ]

@@ -11,7 +11,10 @@ from spark_events.api.event import AttributeValue
 
 @dataclass(frozen=True, slots=True)
 class CodePlace:
-    """A place in the user's code, by OpenTelemetry's names: ``code.file.path`` and so on."""
+    """A place in the user's code, by OpenTelemetry's names: ``code.file.path`` and so on.
+
+    The name of the function is empty where nobody says it.
+    """
 
     file_path: str
     line_number: int
@@ -20,11 +23,13 @@ class CodePlace:
     @property
     def attributes(self) -> dict[str, AttributeValue]:
         """It, as attributes of an event or a span."""
-        return {
+        attributes: dict[str, AttributeValue] = {
             "code.file.path": self.file_path,
             "code.line.number": self.line_number,
-            "code.function.name": self.function_name,
         }
+        if self.function_name:
+            attributes["code.function.name"] = self.function_name
+        return attributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,8 @@ class Failure:
         stacktrace: the whole text that Spark recorded; None where there is none.
         error_class: Spark's error condition, such as ``DIVIDE_BY_ZERO``.
         sql_state: five characters, such as ``22012``.
-        code: the place in the user's Python code that raised it; None where that is not known.
+        code: the place in the user's Python code that raised it, or made the expression that failed; None
+            where that is not known.
         exit_code: of the process that ended with it; None where none did, or it is not known.
         exit_signal: the signal that ended that process, such as ``SIGTERM``; None where none did.
     """

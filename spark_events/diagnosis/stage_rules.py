@@ -35,11 +35,13 @@ class EndedStage:
         cores: of all executors at its end; 0 if unknown.
         measured: what its tasks measured.
         python_ms: how long they waited for Python functions, in ms.
+        retries_tasks: whether Spark tries a task again that has failed; it does not in most local modes.
     """
 
     cores: int
     measured: TasksMeasured
     python_ms: int = 0
+    retries_tasks: bool = True
 
     @property
     def wall_ms(self) -> int:
@@ -217,6 +219,8 @@ def retries(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     measured = stage.measured
     share = measured.failed / (measured.failed + measured.tasks) if measured.failed else 0.0
     if share < thresholds.failed_share or not measured.failed:
+        return None
+    if not stage.retries_tasks and not measured.fetch_failures:
         return None
     because = ""
     advice = (

@@ -11,6 +11,7 @@ from spark_events.diagnosis.run_timeline import StageRun, TaskTimes
 
 WAITING = "waiting for executors"
 DRIVER = "driver alone"
+BATCH = "driver in a micro-batch"
 STREAM = "waiting for data or a trigger"
 SCHEDULING = "scheduling and starting tasks"
 GC = "garbage collection"
@@ -21,7 +22,8 @@ UNKNOWN = "tasks that measured nothing"
 PARTS = {
     WAITING: "stages have no executors to run on",
     DRIVER: "no stage runs: the driver plans, collects, commits, or runs code of its own",
-    STREAM: "no stage runs while a streaming query does",
+    BATCH: "no job runs within a micro-batch: foreachBatch code, planning, commits",
+    STREAM: "a streaming query runs, and no job nor micro-batch",
     SCHEDULING: "tasks wait for a core, or are sent, unpacked and sent back",
     SHUFFLE: "tasks wait for what other tasks wrote",
     GC: "the JVMs of tasks collect garbage",
@@ -33,6 +35,7 @@ PARTS = {
 KEYS = {
     WAITING: "timeUse.waitingForExecutors",
     DRIVER: "timeUse.driver",
+    BATCH: "timeUse.microBatch",
     STREAM: "timeUse.queryIdle",
     SCHEDULING: "timeUse.scheduling",
     GC: "timeUse.gc",
@@ -68,6 +71,10 @@ class TimeUse:
     def queries(self, time_ms: int, number: int) -> None:
         """Let streaming queries begin, or end where the number is negative."""
         self._changes.append((time_ms, _State.add_queries, number))
+
+    def batches(self, time_ms: int, number: int) -> None:
+        """Let micro-batches of streaming queries begin, or end where the number is negative."""
+        self._changes.append((time_ms, _State.add_batches, number))
 
     def cores(self, time_ms: int, number: int) -> None:
         """Let there be so many cores from a moment on."""
@@ -120,6 +127,7 @@ class _State:
     stages: int = 0
     jobs: int = 0
     queries: int = 0
+    batches: int = 0
     running: dict[int, StageRun] = field(default_factory=dict)
 
     def parts(self) -> dict[str, float]:
@@ -128,7 +136,9 @@ class _State:
             return _shares(self.running.values())
         if self.stages:
             return {WAITING if self.known_executors and not self.cores else SCHEDULING: 1.0}
-        return {STREAM if self.queries and not self.jobs else DRIVER: 1.0}
+        if self.jobs or not self.queries:
+            return {DRIVER: 1.0}
+        return {BATCH if self.batches > 0 else STREAM: 1.0}
 
     def add_stages(self, number: int) -> None:
         """Let stages begin, or end where the number is negative."""
@@ -141,6 +151,10 @@ class _State:
     def add_queries(self, number: int) -> None:
         """Let streaming queries begin or end."""
         self.queries += number
+
+    def add_batches(self, number: int) -> None:
+        """Let micro-batches begin or end."""
+        self.batches += number
 
     def set_cores(self, number: int) -> None:
         """Let there be so many cores."""

@@ -296,8 +296,9 @@ def _message() -> str:
     of_executor = "concat_ws('; ', attributes['reason.message'], attributes['exitMeaning'])"
     said = f"substring(coalesce(attributes['exception.message'], ''), 1, {_MESSAGE_CHARACTERS - 200})"
     place = (
-        "' (', attributes['code.file.path'], ':', coalesce(attributes['code.line.number'], ''), ', in ', "
-        "coalesce(attributes['code.function.name'], ''), ')'"
+        "' (', attributes['code.file.path'], ':', coalesce(attributes['code.line.number'], ''), "
+        "CASE WHEN attributes['code.function.name'] IS NULL THEN '' "
+        "ELSE concat(', in ', attributes['code.function.name']) END, ')'"
     )
     return (
         f"CASE WHEN {_IS_EXECUTOR} THEN {of_executor} WHEN {_IS_ISSUE} THEN attributes['summary'] "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from spark_events.diagnosis.idle_cores import IdleCores
@@ -17,10 +18,17 @@ from spark_events.listeners.memory_limits import MASTER, memory_limits
 
 _HEAP = "JVMHeapMemory"
 _MOST_EXECUTORS = 10_000
+_MOST_FAILURES = "spark.task.maxFailures"
+_LOCAL_ONCE = re.compile(r"local(?:\[[^,\]]*\])?")
+"""Only with a second number in the brackets, such as ``local[2,4]``, a local mode tries a task again."""
 
 
 class ApplicationIssues:
-    """Reports each issue of an application when it has become clear, or at its end."""
+    """Reports each issue of an application when it has become clear, or at its end.
+
+    Attributes:
+        retries_tasks: whether Spark tries a task again that has failed.
+    """
 
     def __init__(self, context: ListenerContext, events: IssueEvents) -> None:
         self._context = context
@@ -33,6 +41,7 @@ class ApplicationIssues:
         self._heap_limit: int | None = None
         self._heap_peaks: dict[str, int] = {}
         self._other_profiles: set[str] = set()
+        self.retries_tasks = True
 
     @property
     def cores(self) -> int:
@@ -47,6 +56,7 @@ class ApplicationIssues:
         """Handle EnvironmentUpdate; executors have the memory of the first."""
         properties = record.get("Spark Properties") or {}
         if self._heap_limit is None and MASTER in properties:
+            self.retries_tasks = _retries_tasks(str(properties[MASTER]), properties.get(_MOST_FAILURES))
             self._heap_limit = memory_limits({key: str(value) for key, value in properties.items()}).heap
 
     def on_executor_added(self, record: dict[str, Any], time_ms: int) -> None:
@@ -117,3 +127,7 @@ class ApplicationIssues:
 
     def _lasted_ms(self, time_ms: int) -> int:
         return max(0, time_ms - self._begun_ms) if self._begun_ms is not None else 0
+
+
+def _retries_tasks(master: str, most_failures: object) -> bool:
+    return str(most_failures) != "1" and not _LOCAL_ONCE.fullmatch(master)

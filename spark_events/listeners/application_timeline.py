@@ -11,6 +11,7 @@ from spark_events.diagnosis.measured import TasksMeasured, python_ms, read_tasks
 from spark_events.diagnosis.run_timeline import JobRun, RunStages, StageRun, TaskTimes
 from spark_events.diagnosis.time_use import KEYS, TimeUse
 from spark_events.listeners import spark_records
+from spark_events.listeners.micro_batch import MicroBatch, parse_micro_batch
 from spark_events.listeners.timestamps import record_time_ms
 
 _MOST_CHANGES, _MOST_UNSETTLED = 20_000, 10_000
@@ -61,6 +62,8 @@ class ApplicationTimeline:
         self._job_of_stage: dict[int, int] = {}
         self._running_jobs: dict[int, JobRun] = {}
         self._queries: dict[str, int] = {}
+        # The number of the micro-batch that each run of a query is in.
+        self._batches: dict[str, int] = {}
 
     def take(self, record: dict[str, Any]) -> None:
         """Called with each record, in order."""
@@ -89,8 +92,13 @@ class ApplicationTimeline:
         elif name == spark_records.QUERY_STARTED:
             self._queries[str(record["runId"])] = time_ms
             self._use.queries(time_ms, 1)
+        elif name == spark_records.SQL_EXECUTION_START:
+            self._begin_batch(parse_micro_batch(record.get("description")), time_ms)
+        elif name == spark_records.QUERY_PROGRESS:
+            self._end_batch(record["progress"], time_ms)
         elif name == spark_records.QUERY_TERMINATED and self._queries.pop(str(record["runId"]), None):
             self._use.queries(time_ms, -1)
+            self._close_batch(str(record["runId"]), time_ms)
         if self._bounded and self._use.pending > _MOST_CHANGES:
             self._fold(time_ms)
 
@@ -98,8 +106,9 @@ class ApplicationTimeline:
         """Called after the last record: what still runs ends with it."""
         for job in list(self._running_jobs):
             self._end_job(job, self.ended_ms)
-        for _ in range(len(self._queries)):
+        for run in self._queries:
             self._use.queries(self.ended_ms, -1)
+            self._close_batch(run, self.ended_ms)
         self._queries.clear()
         if self.run is not None:
             self.run.begun_ms, self.run.ended_ms, self.run.cores = self.begun_ms, self.ended_ms, self.cores
@@ -133,6 +142,24 @@ class ApplicationTimeline:
         if job is not None:
             job.ended_ms = time_ms
             self._use.jobs(time_ms, -1)
+
+    def _begin_batch(self, batch: MicroBatch | None, time_ms: int) -> None:
+        """A micro-batch begins with its SQL execution, within which there may be others of its own."""
+        if batch is None or batch.number is None or batch.run_id not in self._queries:
+            return
+        if self._batches.get(batch.run_id, -1) < batch.number:
+            self._close_batch(batch.run_id, time_ms)
+            self._batches[batch.run_id] = batch.number
+            self._use.batches(time_ms, 1)
+
+    def _end_batch(self, progress: Mapping[str, Any], time_ms: int) -> None:
+        run, number = str(progress["runId"]), progress.get("batchId")
+        if number is None or self._batches.get(run, -1) <= int(number):
+            self._close_batch(run, time_ms)
+
+    def _close_batch(self, run: str, time_ms: int) -> None:
+        if self._batches.pop(run, None) is not None:
+            self._use.batches(time_ms, -1)
 
     def _change_executors(self, name: str, record: Mapping[str, Any], time_ms: int) -> None:
         executor = str(record["Executor ID"])

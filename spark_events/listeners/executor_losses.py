@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from spark_events.api import Event, Severity
@@ -14,6 +15,9 @@ from spark_events.listeners.memory_limits import MemoryLimits
 
 CLASS_SCOPE = "spark_events.listeners.ExecutorLost"
 _HEAP = GAUGES[0]
+_PROCESSES = tuple(measure for measure in GAUGES if measure.of_all.startswith("executorProcess"))
+_NEAR = 0.9
+"""From this share of a limit on, memory counts as nearly used up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ class ExecutorLosses:
             .set_attribute("reason", lost.reason)
             .set_attribute("reason.message", lost.sentence or None)
             .set_attribute("exitCode", code)
-            .set_attribute("exitMeaning", exit_meaning(code) if code is not None else None)
+            .set_attribute("exitMeaning", exit_meaning(code, lost.reason) if code is not None else None)
             .set_attribute("lifetimeMs", lost.lifetime_ms)
             .set_attribute("runningTasks", lost.running_tasks)
             .set_attribute("runningStages", ",".join(map(str, lost.stages)) or None)
@@ -81,10 +85,7 @@ class ExecutorLosses:
             event.set_attribute(f"{name}.last", lost.gauges.get(measure))
             event.set_attribute(f"{name}.highest", lost.peaks.get(measure))
         if limits is not None:
-            event.set_attribute("memoryLimit.heap", limits.heap)
-            event.set_attribute("memoryLimit.overhead", limits.overhead)
-            event.set_attribute("memoryLimit.python", limits.python)
-            event.set_attribute("memoryLimit.container", limits.container)
+            event.set_attributes(limits.attributes)
         entity = Entity("executor", lost.id, f"executor {lost.id}")
         group = self._context.scopes.executor_run(lost.id, lost.host)
         self._context.emitter.emit(event, entity, group, time_ms, ("lost",), lost.reason)
@@ -100,7 +101,7 @@ def _sentence(lost: LostExecutor, limits: MemoryLimits | None) -> str:
     """Return what a person at 3 a.m. has to know first."""
     why, code = lost.reason.replace("_", " "), lost.exit_code
     if code is not None:
-        why = ", ".join(filter(None, (f"exit code {code}", exit_meaning(code))))
+        why = ", ".join(filter(None, (f"exit code {code}", exit_meaning(code, lost.reason))))
     where = f" on {lost.host}" if lost.host else ""
     parts = [f"Executor {lost.id}{where} is gone: {why}"]
     if lost.lifetime_ms is not None:
@@ -110,4 +111,19 @@ def _sentence(lost: LostExecutor, limits: MemoryLimits | None) -> str:
     heap = lost.peaks.get(_HEAP)
     if heap is not None:
         parts.append(f"its heap reached {size(heap)}" + (f" of {size(limits.heap)}" if limits else ""))
+    if limits is not None and lost.reason not in EXPECTED:
+        parts += _near_limits(lost, limits)
     return "; ".join(parts)
+
+
+def _near_limits(lost: LostExecutor, limits: MemoryLimits) -> Iterator[str]:
+    """Yield which memory was nearly used up when it was measured last, whatever it died of."""
+    heap = lost.gauges.get(_HEAP, 0)
+    if heap >= _NEAR * limits.heap:
+        yield f"when last measured, its heap was near its limit ({size(heap)} of {size(limits.heap)})"
+    processes = sum(lost.gauges.get(measure, 0) for measure in _PROCESSES)
+    if limits.container is not None and processes >= _NEAR * limits.container:
+        yield (
+            "when last measured, its processes were near the limit of its container "
+            f"({size(processes)} of {size(limits.container)})"
+        )

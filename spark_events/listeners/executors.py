@@ -89,6 +89,7 @@ class ExecutorListener:
         self._driver_host = str(conf.get(DRIVER_HOST) or "")
         self._conf = {key: str(conf[key]) for key in KEYS if key in conf}
         limits = memory_limits(self._conf)
+        self._context.failures.limits = limits
         for name, value, described in (
             ("executorHeapLimit", limits.heap, "Heap that an executor is given."),
             (
@@ -158,6 +159,7 @@ class ExecutorListener:
         self._series.ended(executor.id, time_ms)
         self._shown -= executor.series is not None
         sentence = str(record.get("Removed Reason") or "")
+        self._context.failures.executor_ends.put(executor.id, sentence, time_ms)
         reason = reason_class(sentence)
         self._removed[reason].inc()
         of_it = tasks if tasks.get("Executor ID") == executor.id else {}

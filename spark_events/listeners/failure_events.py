@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from spark_events.api import Counter, Event, Failure, FailureContext, Gauge, MetricGroup, Severity
+from spark_events.api import CodePlace, Counter, Event, Failure, FailureContext, Gauge, MetricGroup, Severity
 from spark_events.listeners.emitter import Emitter, Entity
 from spark_events.listeners.enrichers import Enrichers
-from spark_events.listeners.executor_ends import exit_code, lost_executor, reason_class
+from spark_events.listeners.executor_ends import ExecutorEnds, FailedStage, exit_code, reason_class
 from spark_events.listeners.failed_tasks import FailedTasks
+from spark_events.listeners.failure_text import in_one_line
+from spark_events.listeners.memory_limits import MemoryLimits
+from spark_events.listeners.python_crash import ended_without_a_word, explained
 from spark_events.runtime.scope import ScopeGroup
 
 CLASS_SCOPE = "spark_events.listeners.JobFailure"
@@ -60,6 +63,8 @@ class FailureEvents:
     Attributes:
         metrics: the counts.
         failed_tasks: what workers have sent of failed tasks, for the failures of their stages and jobs.
+        executor_ends: of what executors ended, for the failures that follow from it.
+        limits: what executors may use of memory; None while that is not known.
     """
 
     def __init__(self, emitter: Emitter, enrichers: Enrichers) -> None:
@@ -67,6 +72,8 @@ class FailureEvents:
         self._enrichers = enrichers
         self.metrics = FailureMetrics(emitter.series)
         self.failed_tasks = FailedTasks()
+        self.executor_ends = ExecutorEnds()
+        self.limits: MemoryLimits | None = None
 
     def report(
         self,
@@ -78,6 +85,8 @@ class FailureEvents:
         can_restart: bool | None = None,
         is_global: bool | None = None,
         occasion: str = "",
+        code: CodePlace | None = None,
+        stage: FailedStage | None = None,
     ) -> None:
         """Report one failure.
 
@@ -89,13 +98,17 @@ class FailureEvents:
             can_restart: whether Spark tries again by itself; None if unknown.
             is_global: whether the whole job failed, rather than a single task; None if unknown.
             occasion: what distinguishes it from the entity's other failures, in the id.
+            code: the place in the user's code that called what failed, where the failure has none.
+            stage: the one that failed, or that failed last in what failed.
         """
-        said = failure.message.split("\n", 1)[0] or failure.exception_type or "it said nothing"
+        details = self.failed_tasks.details(failure)
+        of_worker = ended_without_a_word(failure)
+        failure = explained(failure, self.limits)
         labels = self._enrichers.labels(failure, FailureContext(entity.kind, group.all_variables))
         event = (
             Event.builder(CLASS_SCOPE, "JobFailureEvent")
             .set_severity(Severity.WARN if can_restart else Severity.ERROR)
-            .set_body(f"{entity.title} failed: {said}")
+            .set_body(f"{entity.title} failed: {in_one_line(failure)}")
             .set_attribute("canRestart", _word(can_restart))
             .set_attribute("isGlobalFailure", _word(is_global))
             .set_attributes({f"failureLabel.{key}": value for key, value in labels.items()})
@@ -107,14 +120,15 @@ class FailureEvents:
             .set_attribute("exit.code", failure.exit_code)
             .set_attribute("exit.signal", failure.exit_signal)
         )
-        if failure.code is not None:
-            event.set_attributes(failure.code.attributes)
-        event.set_attributes(self.failed_tasks.details(failure))
-        lost = lost_executor(failure.message)
-        if lost is not None:
+        if place := failure.code or code:
+            event.set_attributes(place.attributes)
+        event.set_attributes(details)
+        if of_worker and self.limits is not None:
+            event.set_attributes(self.limits.attributes)
+        if lost := self.executor_ends.cause_of(failure, stage):
             executor, sentence = lost
             event.set_attribute("executorLost.id", executor)
-            event.set_attribute("executorLost.reason", reason_class(sentence))
+            event.set_attribute("executorLost.reason", reason_class(sentence) if sentence else None)
             event.set_attribute("executorLost.exitCode", exit_code(sentence))
         self._emitter.emit(event, entity, group, time_ms, ("failure", occasion), "FAILED")
         self.metrics.count(failure, labels.get("type", ""), entity, time_ms)

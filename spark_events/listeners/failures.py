@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from spark_events.api import CodePlace, Failure
@@ -17,6 +17,12 @@ _LOST_TASK = re.compile(
     r"Lost task [^\n]{0,100}?\(TID [^)\n]{0,40}\)(?: \([^)\n]{0,300}\)){0,5}: (?P<inner>.*)", re.DOTALL
 )
 _MOST_LOST_TASKS = 10
+# "ResultStage 3 (collect at app.py:16) has failed the maximum allowable number of times: 4. Most recent
+#  failure reason:", and what follows is on the next line.
+_FAILED_TOO_OFTEN = re.compile(
+    r"the maximum allowable number of times: \d{1,9}\. Most recent failure reason:\s{1,9}(?P<inner>.*)",
+    re.DOTALL,
+)
 # Spark's file writer wraps what the first partition throws, and, in the others, what follows the first row.
 _WRITE_FAILED = re.compile(
     r"org\.apache\.spark\.SparkException: (?:\[TASK_WRITE_FAILED\] )?Task failed while writing rows"
@@ -37,7 +43,12 @@ _OF_PYSPARK = re.compile(
 )
 _INSTALLED = re.compile(r"[/\\]lib[/\\]python3|[/\\]site-packages[/\\]")
 _MOST_FRAMES = 200
+_MOST_CAUSES = 10
 _ERROR_CLASS = re.compile(r"\[(?P<name>[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]\s*")
+# Spark 4 says where a DataFrame's expression is from: '"cast" was called from', and then the place on a line.
+_EXPRESSION = re.compile(r'" was called from\n(?P<file>[^\n]{1,1000}):(?P<line>\d{1,9})(?:\n|$)')
+_CALL_SITE = re.compile(r"[\w.<>]{1,100} at (?P<file>[^\n]{1,1000}):(?P<line>\d{1,9})")
+_OF_PYTHON = (".py", "/", "\\", ">")
 _SQL_STATE = re.compile(r"SQLSTATE: (?P<state>[0-9A-Z]{5})")
 _CANCELLED = re.compile(r"(?:\[SPARK_JOB_CANCELLED\]|Job \d+ (?:was )?cancelled)")
 
@@ -50,7 +61,9 @@ def parse_failure(text: str, error_class: str | None = None) -> Failure:
         error_class: Spark's error condition, if the record names it.
     """
     lost, passed_on = _lost_task(text), _passed_on(text)
-    thrown, around = lost.group("inner") if lost else passed_on or text, text
+    repeated = None if lost or passed_on else _FAILED_TOO_OFTEN.search(text)
+    innermost = lost or repeated
+    thrown, around = innermost.group("inner") if innermost else passed_on or text, text
     if wrapped := _WRITE_FAILED.match(thrown):
         thrown = around = wrapped.group("inner")
     heads = [part.split("\n", 1)[0] for part in (thrown, around)]
@@ -60,7 +73,7 @@ def parse_failure(text: str, error_class: str | None = None) -> Failure:
     if python_error and python_error[0].startswith("pyspark.errors."):  # raised by PySpark in the driver
         condition = _ERROR_CLASS.match(python_error[1]) or condition
     exception_type, message = python_error or _java_error(thrown)
-    code = users_place(text) if python_error else None
+    code = users_place(text) if python_error else users_expression(thrown)
     return Failure(
         message=shorten(_clean(message), _LONGEST_TEXT),
         exception_type=exception_type,
@@ -85,6 +98,27 @@ def was_cancelled(failure: Failure) -> bool:
     return any(_CANCELLED.match(text) for text in (failure.stacktrace or "", failure.message))
 
 
+def is_of_library(path: str) -> bool:
+    """Return whether a file of Python code is PySpark's, or of an installed package."""
+    return bool(_OF_PYSPARK.search(path) or _INSTALLED.search(path))
+
+
+def users_expression(text: str) -> CodePlace | None:
+    """Return where a DataFrame's expression is from that failed; None where Spark does not say."""
+    match = _EXPRESSION.search(text)
+    return _place(match) if match else None
+
+
+def place_of_call_site(short: object) -> CodePlace | None:
+    """Return the place in the user's Python code in Spark's short call site, ``collect at /jobs/app.py:16``.
+
+    Args:
+        short: the property ``callSite.short`` of a job; None is returned for a place in Java or Scala code.
+    """
+    match = _CALL_SITE.fullmatch(str(short or ""))
+    return _place(match) if match else None
+
+
 def thrown_by_task(failure: Failure) -> bool:
     """Return whether it was thrown by a task on an executor rather than by the driver."""
     text = failure.stacktrace or ""
@@ -102,12 +136,31 @@ def users_place(text: str) -> CodePlace | None:
     return next(own, places[0] if places else None)
 
 
+def _place(match: re.Match[str]) -> CodePlace | None:
+    path = match.group("file")
+    if is_of_library(path) or not any(part in path for part in _OF_PYTHON):
+        return None
+    return CodePlace(path, int(match.group("line")), "")
+
+
 def _java_error(text: str) -> tuple[str | None, str]:
+    exception_type, message = _java_head(text)
+    return exception_type, message or (_cause(text) if exception_type else "")
+
+
+def _java_head(text: str) -> tuple[str | None, str]:
     head = text.split("\n\tat ", 1)[0].removesuffix("\nDriver stacktrace:").rstrip("\n")
     match = _JAVA_HEADER.fullmatch(head)
-    if match:
-        return match.group("type"), match.group("message") or ""
-    return None, head
+    return (match.group("type"), match.group("message") or "") if match else (None, head)
+
+
+def _cause(text: str) -> str:
+    """Return what caused an exception that says nothing, such as a FetchFailedException."""
+    for cause in text.split("\nCaused by: ", _MOST_CAUSES + 1)[1 : _MOST_CAUSES + 1]:
+        exception_type, message = _java_head(cause)
+        if message:
+            return ": ".join(filter(None, ((exception_type or "").rsplit(".", 1)[-1], _clean(message))))
+    return ""
 
 
 def _python_error(text: str) -> tuple[str, str] | None:
@@ -115,11 +168,23 @@ def _python_error(text: str) -> tuple[str, str] | None:
     if _PYTHON_TRACEBACK not in text:
         return None
     block = text.rsplit(_PYTHON_TRACEBACK, 1)[1].splitlines()
-    for line in block:
+    for number, line in enumerate(block):
         match = _PYTHON_ERROR.match(line) if line and not line[0].isspace() else None
         if match:
-            return match.group("type"), match.group("message") or ""
+            message = match.group("message")
+            # Its first line may be blank; where there is no colon, there is no message.
+            rest = () if message is None or message.strip() else block[number + 1 :]
+            return match.group("type"), next(_said(rest), message or "")
     return None
+
+
+def _said(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of a message before Java's frames, without those that are blank."""
+    for line in lines:
+        if line.startswith(("\tat ", " SQLSTATE: ")):
+            return
+        if line.strip():
+            yield line.strip()
 
 
 def _passed_on(text: str) -> str | None:

@@ -187,7 +187,9 @@ class IssueListener:
         if lasted_ms < self._thresholds.min_time_ms and not of_query:
             return  # it cannot have lost so much
         in_python_ms = python_ms(info.get("Accumulables") or ())
-        ended = EndedStage(self._application.cores, stage.measured, in_python_ms)
+        ended = EndedStage(
+            self._application.cores, stage.measured, in_python_ms, self._application.retries_tasks
+        )
         self._application.stage_measured(ended, time_ms)
         for issue in stage_issues(ended, self._of_batches if of_query else self._thresholds):
             pending = _StageIssue(issue, key, stage.name)

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from spark_events.api import Failure, Gauge, JobStatus, MetricGroup
+from spark_events.api import CodePlace, Failure, Gauge, JobStatus, MetricGroup
 from spark_events.api.event import now_ms
 from spark_events.listeners.application_outcome import outcome_of
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
-from spark_events.listeners.failures import parse_json_exception, thrown_by_task, was_cancelled
+from spark_events.listeners.executor_ends import FailedStage
+from spark_events.listeners.failures import (
+    parse_json_exception,
+    place_of_call_site,
+    thrown_by_task,
+    was_cancelled,
+)
 from spark_events.listeners.job_status import JobStatusTracker
 from spark_events.listeners.passing_series import PassingSeries
+from spark_events.listeners.spark_records import PYTHON_CALL
 from spark_events.listeners.traces import Place, ended_span
 from spark_events.listeners.work import JobWork
 
+_SURE_MS = 1
 PlaceOfJob = Callable[[dict[str, Any]], Place | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RunningJob:
     """A job that runs.
 
@@ -28,6 +36,9 @@ class RunningJob:
         of_query: names the streaming query that it belongs to; empty if none.
         place: of its span; None if it is to have none.
         stages: the ids of its stages.
+        action: the place in the user's Python code that began it; None if that is not known.
+        seen_ms: when that place was seen in the driver, in ms since the epoch; None if Spark itself names it.
+        failed_stage: the one that failed last, if any.
     """
 
     tracker: JobStatusTracker
@@ -36,6 +47,16 @@ class RunningJob:
     start_ms: int
     stages: tuple[int, ...]
     work: JobWork
+    action: CodePlace | None
+    seen_ms: int | None
+    failed_stage: FailedStage | None = None
+
+    def action_until(self, end_ms: int) -> CodePlace | None:
+        """Return the place of its action, now that it has ended; None if that is not certain.
+
+        Whoever was seen to wait when the job was about to end may have waited for something else.
+        """
+        return self.action if self.seen_ms is None or end_ms > self.seen_ms + _SURE_MS else None
 
 
 class SparkJobListener:
@@ -73,12 +94,18 @@ class SparkJobListener:
         place = self._context.traces.below(parent, "Job", entity) if parent else None
         stages = tuple(int(stage) for stage in record.get("Stage IDs") or ())
         tasks = sum(int(info.get("Number of Tasks") or 0) for info in record.get("Stage Infos") or ())
-        job = RunningJob(tracker, of_query, place, time_ms, stages, JobWork(len(stages), tasks))
+        work, action = JobWork(len(stages), tasks), _action(record)
+        job = RunningJob(tracker, of_query, place, time_ms, stages, work, *action)
         self._running[job_id] = job
         for stage in stages:
             self._jobs_of_stage.setdefault(stage, []).append(job_id)
         self._series.begun(job_id, time_ms, lambda: self._show(job_id, job))
         tracker.change(JobStatus.RUNNING, time_ms)
+
+    def stage_failed(self, stage: int, failed: FailedStage) -> None:
+        """Called when an attempt of a stage has failed, which may fail its jobs."""
+        for job in self._jobs_of_stage.get(stage, ()):
+            self._running[job].failed_stage = failed
 
     def on_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle JobEnd."""
@@ -92,7 +119,7 @@ class SparkJobListener:
         failure = None
         status = JobStatus.FINISHED
         if result.get("Result") != "JobSucceeded":
-            failure = parse_json_exception(result.get("Exception") or {})
+            failure = _with_class(parse_json_exception(result.get("Exception") or {}), job.failed_stage)
             status = JobStatus.CANCELED if was_cancelled(failure) else JobStatus.FAILED
         self._context.work.count(f"{status.value.lower()}Jobs")
         if failure is not None and status is JobStatus.FAILED:
@@ -128,6 +155,8 @@ class SparkJobListener:
             time_ms,
             can_restart=False,
             is_global=not thrown_by_task(failure),
+            code=job.action_until(time_ms),
+            stage=job.failed_stage,
         )
 
     def _span(self, job: RunningJob, end_ms: int, status: JobStatus, failure: Failure | None) -> None:
@@ -153,3 +182,24 @@ class SparkJobListener:
             self._jobs_of_stage[stage].remove(job_id)
             if not self._jobs_of_stage[stage]:
                 del self._jobs_of_stage[stage]
+
+
+def _action(record: dict[str, Any]) -> tuple[CodePlace | None, int | None]:
+    """Return the place in the user's code that began a job, and when it was seen; see ``RunningJob``."""
+    named = place_of_call_site((record.get("Properties") or {}).get("callSite.short"))
+    call = record.get(PYTHON_CALL)
+    if call is None:
+        return named, None
+    seen = CodePlace(str(call["file"]), int(call["line"]), str(call["function"]))
+    if named is None:
+        return seen, int(call["atMs"])
+    # Spark names no function.
+    same = (seen.file_path, seen.line_number) == (named.file_path, named.line_number)
+    return seen if same else named, None
+
+
+def _with_class(failure: Failure, failed: FailedStage | None) -> Failure:
+    """Return a failure with the class that a task threw: Spark 4 passes on only what the exception says."""
+    if failed is None or failure.exception_type or failure.message != failed.failure.message:
+        return failure
+    return replace(failure, exception_type=failed.failure.exception_type)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from spark_events.api import AttributeValue
+
 _MIB = 1 << 20
 _SIZE = re.compile(r"(\d+)\s*([kmgtp]?)b?", re.IGNORECASE)
 _UNITS = {"k": 1 << 10, "m": _MIB, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
@@ -50,6 +52,16 @@ class MemoryLimits:
     overhead: int | None
     python: int | None
     container: int | None
+
+    @property
+    def attributes(self) -> dict[str, AttributeValue | None]:
+        """They, as attributes of an event."""
+        return {
+            "memoryLimit.heap": self.heap,
+            "memoryLimit.overhead": self.overhead,
+            "memoryLimit.python": self.python,
+            "memoryLimit.container": self.container,
+        }
 
 
 def memory_limits(conf: Mapping[str, str]) -> MemoryLimits:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from spark_events.api import Event, Failure, MetricGroup
 from spark_events.listeners.application_outcome import outcome_of
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
+from spark_events.listeners.executor_ends import FailedStage
 from spark_events.listeners.failures import parse_failure
 from spark_events.listeners.job import RunningJob, SparkJobListener
 from spark_events.listeners.passing_series import PassingSeries
 from spark_events.listeners.python_work import PythonWork
 from spark_events.listeners.settings import AND_STAGES
-from spark_events.listeners.spark_records import ALL_RUNNING
+from spark_events.listeners.spark_records import ALL_RUNNING, THROWN_BY_TASK
 from spark_events.listeners.traces import Place, ended_span
 from spark_events.listeners.work import StageWork
 
@@ -39,7 +40,7 @@ class _FailedAttempt(NamedTuple):
 
     number: int
     time_ms: int
-    failure: Failure
+    failed: FailedStage
     of_query: Mapping[str, str]
 
 
@@ -51,6 +52,8 @@ class StageListener:
         self._jobs = jobs
         self._attempts: dict[tuple[int, int], _Attempt] = {}
         self._failed: dict[int, _FailedAttempt] = {}
+        # By the attempt: what Spark's record of its failure, which follows, does not say.
+        self._thrown: dict[tuple[int, int], Mapping[str, str]] = {}
         self._python = PythonWork(context)
         self._series = PassingSeries(context.settings.job_after_ms, context.settings.grace_ms)
 
@@ -77,7 +80,6 @@ class StageListener:
         info = record["Stage Info"]
         key = stage, number = _key(info)
         reason = info.get("Failure Reason")
-        failure = parse_failure(reason) if reason else None
         attempt = self._attempts.pop(key, None)
         if attempt is None:  # it began before we listened
             job = self._jobs.of_stage(stage)
@@ -85,15 +87,18 @@ class StageListener:
             work = StageWork(int(info.get("Number of Tasks") or 0))
             attempt = _Attempt(begun_ms, job, job.of_query if job else {}, work)
         elif attempt.job is not None:
-            attempt.job.work.completed(failure is not None)
+            attempt.job.work.completed(bool(reason))
+        failed = self._failure(key, str(reason), attempt.submitted_ms) if reason else None
+        failure = failed.failure if failed else None
         attempt.work.active = 0  # tasks of a failed attempt may run on for a while, in vain
         self._context.work.completed(key, failure is not None)
         self._python.stage_completed(info, attempt.of_query)
         self._context.all_subtasks.completed(key, attempt.of_query, time_ms)
         self._series.ended(key, time_ms)
         self._span(key, attempt, info, time_ms, failure)
-        if failure is not None:
-            self._failed[stage] = _FailedAttempt(number, time_ms, failure, attempt.of_query)
+        if failed is not None:
+            self._failed[stage] = _FailedAttempt(number, time_ms, failed, attempt.of_query)
+            self._jobs.stage_failed(stage, failed)
 
     def on_job_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle JobEnd: failed stages that belong to no other job will not be retried."""
@@ -118,6 +123,8 @@ class StageListener:
         attempt = self._attempts.get(key)
         if attempt is not None:
             self._context.work.grow(attempt.work.take(record))
+        if thrown := record.get(THROWN_BY_TASK):
+            self._thrown[key] = thrown
         status = record.get("Status")
         if not status:
             return
@@ -149,14 +156,21 @@ class StageListener:
         """Add the series of stages that have run for a while, and remove those that ended a while ago."""
         self._series.tick(now_ms)
 
+    def _failure(self, key: tuple[int, int], reason: str, begun_ms: int) -> FailedStage:
+        thrown, failure = self._thrown.pop(key, {}), parse_failure(reason)
+        if failure.exception_type is None:
+            failure = replace(failure, exception_type=thrown.get("Class"))
+        return FailedStage(failure, thrown.get("Fetched From"), begun_ms)
+
     def _report_retried(self, stage: int, failed: _FailedAttempt) -> None:
         self._context.failures.report(
-            failed.failure,
+            failed.failed.failure,
             self._entity((stage, failed.number), failed.of_query),
             self._context.scopes.stage(stage, failed.number, failed.of_query),
             failed.time_ms,
             can_restart=True,
             is_global=False,
+            stage=failed.failed,
         )
 
     def _span(

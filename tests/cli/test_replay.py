@@ -77,8 +77,8 @@ def test_summary_and_notes(logs: Path, tmp_path: Path) -> None:
     assert "app-2.inprogress: it has no SparkListenerApplicationEnd record: it still runs" in done.stdout
     assert "or it died; its last record is of 2026-11-18T11:" in done.stdout
     assert "README.md: not an event log" in done.stdout
-    failed = "failed 2026-11-18T11:06:42Z app-20261118120000-0001 query 'orders' failed: boom"
-    assert f"{failed} (java.lang.RuntimeException)" in done.stdout
+    failed = "failed 2026-11-18T11:06:42Z app-20261118120000-0001 query 'orders' failed:"
+    assert f"{failed} RuntimeException: boom\n" in done.stdout
 
 
 def test_without_a_reporter(logs: Path) -> None:
@@ -152,7 +152,7 @@ def test_an_application_without_python(tmp_path: Path, java: str) -> None:
     done = run(str(tmp_path / "[el]*"))
     assert done.returncode == 0, done.stderr
     assert "1 application in 1 event log, Spark " in done.stdout
-    assert re.search(r"failed \S+ local-\d+ job \d+ failed: no customer", done.stdout)
+    assert re.search(r"failed \S+ local-\d+ job \d+ failed: SparkRuntimeException: no customer", done.stdout)
 
 
 @pytest.mark.collector

@@ -45,7 +45,10 @@ def test_demo(demo_run: DemoRun) -> None:
     text, kept = demo_run.text, demo_run.folder / "kept"
 
     assert_story(demo_run.events)
-    assert re.search(r"JobFailureEvent +query 'orders_per_customer' failed: order 4711 has no customer", text)
+    assert re.search(
+        r"JobFailureEvent +query 'orders_per_customer' failed: [\w.]+PoisonedOrderError: order 4711 has no customer",
+        text,
+    )
     assert re.search(r"CheckpointOverdueEvent +query 'orders_per_customer': no checkpoint", text)
     said = text.split("What happened")[1]
     # status, uptime, down, failures, restarts

@@ -105,6 +105,14 @@ def test_retries() -> None:
     assert "retries" not in issues(measured([S] * 10, **failed))
 
 
+@pytest.mark.parametrize("fetch_failures", [0, 1])
+def test_where_spark_tries_no_task_again(fetch_failures: int) -> None:
+    """Nothing is retried then but what could not be fetched, for which its stage begins again."""
+    tasks = measured([S] * 9, Failed=1, Failed_Time=80 * S, Fetch_Failures=fetch_failures)
+    found = {issue.kind for issue in stage_issues(EndedStage(4, tasks, 0, False), Thresholds())}
+    assert ("retries" in found) == bool(fetch_failures)
+
+
 def test_python() -> None:
     assert issues(measured([100 * S] * 4), in_python_ms=200 * S)["python"].lost_ms == 50 * S
     assert "python" not in issues(measured([100 * S] * 4), in_python_ms=199 * S)

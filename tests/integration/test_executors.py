@@ -16,6 +16,7 @@ from tests.support.executors import (
     losses_without_memory,
     lost_before_the_end,
     observed,
+    removed,
     replay,
     value,
 )
@@ -97,7 +98,7 @@ def test_the_application_goes_on(lost: Lost) -> None:
 
 def test_each_loss_is_counted(lost: Lost) -> None:
     """By reason; the ones that took their places, as added."""
-    assert f'{REMOVED}{{app_name="executors",reason="out_of_memory"}} 2.0' in lost.metrics
+    assert removed(lost.metrics) == {"killed": 1, "out_of_memory": 1}
     assert value(lost.metrics, "spark_application_executors_added_total") == 4
     assert value(lost.metrics, "spark_application_executor_cores{") == 4
 
@@ -108,7 +109,7 @@ def test_an_event_tells_how_each_ended(lost: Lost) -> None:
     assert attributes(full)["exitMeaning"] == "Java's OutOfMemoryError: its heap was full"
     of_killed = attributes(killed)
     assert (of_killed["reason"], of_killed["runningTasks"], of_killed["runningStages"]) == (
-        "out_of_memory",
+        "killed",
         1,
         "1",
     )
@@ -124,14 +125,15 @@ def test_the_failure_of_the_job_names_the_executor(lost: Lost) -> None:
     failures = [attributes(event) for event in of_name(lost.live, "JobFailureEvent", job__kind="job")]
     (caused,) = [failure for failure in failures if "executorLost.id" in failure]
     assert caused["executorLost.id"] == attributes(killed)["executor_id"]
-    assert (caused["executorLost.reason"], caused["executorLost.exitCode"]) == ("out_of_memory", 137)
+    assert (caused["executorLost.reason"], caused["executorLost.exitCode"]) == ("killed", 137)
 
 
 def test_a_replay_tells_the_same(lost: Lost) -> None:
     """But for memory, which a log knows by the ends of tasks alone."""
     live = losses_without_memory(lost.live)
     assert losses_without_memory(lost.replayed) == live
-    assert [of_one["reason"] for of_one in live.values()] == ["out_of_memory"] * 2 + ["application_ended"] * 2
+    reasons = [of_one["reason"] for of_one in live.values()]
+    assert reasons == ["killed", "out_of_memory", "application_ended", "application_ended"]
 
 
 def test_sparks_own_metrics(lost: Lost) -> None:

@@ -126,7 +126,8 @@ def test_the_application_goes_on(faults: Faults) -> None:
 def test_each_loss_is_counted(faults: Faults) -> None:
     """By reason; the ones that took their places, as added."""
     assert removed(faults.metrics) == {
-        "out_of_memory": 2,
+        "killed": 1,
+        "out_of_memory": 1,
         "exited": 2,
         "worker_lost": len(faults.of_lost_worker),
     }
@@ -139,7 +140,7 @@ def test_each_loss_is_counted(faults: Faults) -> None:
 def test_a_kill_in_the_middle_of_tasks(faults: Faults) -> None:
     """What it was doing, what its tasks had written, and how full its memory was."""
     lost = faults.lost_with(137)
-    assert (lost["executor_id"], lost["reason"]) == ("0", "out_of_memory")
+    assert (lost["executor_id"], lost["reason"]) == ("0", "killed")
     assert lost["reason.message"] == "Command exited with code 137"
     assert lost["exitMeaning"].startswith("killed (SIGKILL)")
     assert (lost["runningTasks"], lost["runningStages"]) == (CORES, "1")
@@ -203,7 +204,7 @@ def test_failures_of_jobs_name_the_executor(faults: Faults) -> None:
         for failure in failures
     ]
     of_exit = faults.lost_with(3)["executor_id"]
-    assert caused == [("0", "out_of_memory", 137), (of_exit, "exited", 3), (None, None, None)]
+    assert caused == [("0", "killed", 137), (of_exit, "exited", 3), (None, None, None)]
     assert failures[2]["exception.type"] == "java.lang.OutOfMemoryError"
 
 

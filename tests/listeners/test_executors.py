@@ -56,8 +56,23 @@ def test_executors() -> None:
     [
         ("Executor heartbeat timed out after 126315 ms", "heartbeat_timeout"),
         ("Container killed by YARN for exceeding memory limits. 5.5 GB of 5 GB used.", "out_of_memory"),
-        ("Command exited with code 137", "out_of_memory"),
+        ("Command exited with code 137", "killed"),
+        ("Container from a bad node: c. Exit status: 137. Killed by external signal", "killed"),
+        ("The executor with id 2 exited with exit code 137(SIGKILL, possible container OOM).", "killed"),
+        (
+            "\nThe executor with id 2 exited with exit code 137(SIGKILL, possible container OOM).\n"
+            "container name: e; container state: terminated; exit code: 137; termination reason: OOMKilled",
+            "out_of_memory",
+        ),
+        ("Container marked as failed: c on host: h. Exit status: -104. Diagnostics: ", "out_of_memory"),
+        ("java.lang.OutOfMemoryError: Java heap space", "out_of_memory"),
         ("The executor with id 1 exited with exit code 52(JVM OOM).", "out_of_memory"),
+        ("The executor with id 3 was deleted by a user or the framework.", "deleted"),
+        ("Executor Process Lost", "process_lost"),
+        ("Pod was evicted: the node had condition: [MemoryPressure]", "evicted"),
+        ("The node is drained", "drained"),
+        ("Container c on host h was preempted.", "preempted"),
+        ("Container marked as failed: c on host: h. Exit status: -102. Diagnostics: ", "preempted"),
         ("Command exited with code 1", "exited"),
         ("Executor killed by driver.", "killed_by_driver"),
         ("Executor decommission: spark scale down", "decommissioned"),
@@ -149,8 +164,8 @@ def test_the_event_of_one_that_is_gone() -> None:
     assert event.severity is Severity.WARN
     assert (event.attributes["heapUsed.last"], event.attributes["heapUsed.highest"]) == (600 * MIB, 900 * MIB)
     assert event.body == (
-        "Executor 1 is gone: exit code 137, killed (SIGKILL): most often above the memory limit of its "
-        "container, or by hand; it lived for 1 min 5 s; it ran 3 tasks; its heap reached 900 MiB of 1 GiB"
+        "Executor 1 is gone: exit code 137, killed (SIGKILL): above a memory limit, by the cluster or "
+        "the machine, or by hand; it lived for 1 min 5 s; it ran 3 tasks; its heap reached 900 MiB of 1 GiB"
     )
 
 
@@ -225,6 +240,11 @@ def test_exit_codes(reason: str, code: int | None, meaning: str) -> None:
     assert meaning in ((exit_meaning(code) if code is not None else None) or "")
 
 
+def test_a_kill_whose_reason_somebody_says() -> None:
+    assert exit_meaning(137, "out_of_memory") == "killed (SIGKILL): above the memory limit of its container"
+    assert "by hand" in str(exit_meaning(137, "killed"))
+
+
 def test_the_executor_that_failed_a_job() -> None:
     message = (
         "Task 3 in stage 0.0 failed 4 times, most recent failure: Lost task 3.3 in stage 0.0 (TID 6) (10.0.0.7 "
@@ -233,6 +253,46 @@ def test_the_executor_that_failed_a_job() -> None:
     )
     assert lost_executor(message) == ("4", "Command exited with code 137")
     assert lost_executor("java.lang.OutOfMemoryError: Java heap space") is None
+
+
+def test_what_kubernetes_says_of_it_begins_with_a_blank_line() -> None:
+    message = (
+        "ExecutorLostFailure (executor 2 exited caused by one of the running tasks) Reason: \nThe executor with id "
+        "2 exited with exit code 137(SIGKILL, possible container OOM).\n\ntermination reason: OOMKilled\n"
+        "Driver stacktrace:\n\tat a.B.c(B.scala:1)"
+    )
+    named = lost_executor(message)
+    assert named is not None
+    assert (named[0], reason_class(named[1]), exit_code(named[1])) == ("2", "out_of_memory", 137)
+    assert named[1].endswith("OOMKilled")
+    assert lost_executor("ExecutorLostFailure (executor 2 exited) Reason:" + " " * 65_000) == ("2", "")
+
+
+@pytest.mark.parametrize(
+    ("memory", "said"),
+    [
+        ({"heaps": {"0": 950 * MIB}}, "its heap was near its limit (950 MiB of 1 GiB)"),
+        (
+            {
+                "heaps": {"0": 1},
+                "ProcessTreeJVMRSSMemory": 1000 * MIB,
+                "ProcessTreePythonRSSMemory": 350 * MIB,
+            },
+            "its processes were near the limit of its container (1.3 GiB of 1.4 GiB)",
+        ),
+        ({"heaps": {"0": 800 * MIB}, "ProcessTreeJVMRSSMemory": 900 * MIB}, None),
+    ],
+)
+def test_memory_that_was_nearly_used_up(memory: dict[str, Any], said: str | None) -> None:
+    """Nobody says what it was killed for, so the event says what can have been the reason."""
+    conf = {"spark.master": "k8s://x", "spark.executor.memory": "1g"}
+    environment = {"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": conf}
+    feed = Feed()(r.application_start(), environment, r.executor("Added", 0, "0"))
+    feed(measured(1_000, **memory), lost(2_000, "0", "Command exited with code 137"))
+    (event,) = r.seen(feed.end(), "ExecutorLostEvent")
+    assert (event.attributes["reason"], event.severity) == ("killed", Severity.WARN)
+    assert ("when last measured" in event.body) == (said is not None)
+    assert said is None or said in event.body
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,16 @@ import pytest
 
 from spark_events.api import CodePlace, Failure, FailureContext, FailureEnricher
 from spark_events.listeners.enrichers import Enrichers, load_enrichers
+from spark_events.listeners.failure_text import in_one_line
 from spark_events.listeners.failure_type import FailureTypeEnricher
-from spark_events.listeners.failures import parse_failure, parse_json_exception, thrown_by_task
+from spark_events.listeners.failures import (
+    parse_failure,
+    parse_json_exception,
+    place_of_call_site,
+    thrown_by_task,
+)
 from spark_events.listeners.long_texts import shorten
+from spark_events.listeners.python_crash import CRASHED
 from spark_events.runtime.log_once import OnceLog
 from tests.support.plugins import BlockingEnricher, OddEnricher, RaisingEnricher
 
@@ -116,6 +123,102 @@ def test_parse(
     assert replace(failure, code=None) == Failure(message, exception_type, text, error_class, sql_state)
 
 
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        (parse_failure(PYTHON), "ValueError: no customer: 7"),
+        (Failure("'customer'", "KeyError"), "KeyError: 'customer'"),
+        (parse_failure(STAGE_FAILURE), "ArithmeticException: / by zero"),
+        (parse_failure(SPARK_4), "SparkRuntimeException: boom"),
+        (parse_failure(PYSPARK), "AnalysisException: Path does not exist: orders."),
+        (Failure("", "java.lang.OutOfMemoryError"), "OutOfMemoryError"),
+        (Failure(PLAIN), PLAIN),
+        (Failure(""), "it said nothing"),
+        (Failure("\n \nThe executor is gone\nfor good"), "The executor is gone"),
+        (
+            Failure(
+                "ExecutorLostFailure (executor 2 exited) Reason: \n\nThe executor with id 2 exited\nwith 1"
+            ),
+            "ExecutorLostFailure (executor 2 exited) Reason: The executor with id 2 exited",
+        ),
+        (Failure("RuntimeException: twice", "java.lang.RuntimeException"), "RuntimeException: twice"),
+        (Failure("java.io.IOException: twice", "java.io.IOException"), "java.io.IOException: twice"),
+        (Failure("Errors everywhere", "x.Error"), "Error: Errors everywhere"),
+        (
+            Failure(
+                "no", "shop.errors.BadRow", "Traceback (most recent call last):\nshop.errors.BadRow: no\n"
+            ),
+            "shop.errors.BadRow: no",
+        ),
+    ],
+)
+def test_a_failure_in_one_line(failure: Failure, said: str) -> None:
+    """The class that was thrown, and the first line that says anything; neither is said twice."""
+    assert in_one_line(failure) == said
+
+
+def test_the_first_line_of_a_message_is_blank() -> None:
+    """As of a text that begins with a line feed, in Python."""
+    raised = (
+        'Traceback (most recent call last):\n  File "app.py", line 5, in f\n    x\nValueError: \n  no rows\n'
+    )
+    of_java = "\n\tat org.apache.spark.api.python.BasePythonRunner.x(Y.scala:1)"
+    assert parse_failure(raised + of_java).message == "no rows"
+    assert parse_failure(raised.replace("  no rows\n", "") + of_java).message == ""
+
+
+def test_a_fetch_that_failed() -> None:
+    """It has no message of its own, but its cause has; and what failed too often is what failed last."""
+    thrown = (
+        "org.apache.spark.shuffle.FetchFailedException\n\tat a.B.c(B.scala:1)\nCaused by: org.apache.spark."
+        "ExecutorDeadException: [INTERNAL_ERROR_NETWORK] The relative remote executor(Id: 0), which maintains the "
+        "block data to fetch is dead. SQLSTATE: XX000\n\tat a.B.d(B.scala:2)\n\t... 11 more\n"
+    )
+    too_often = (
+        "Job aborted due to stage failure: ResultStage 3 (collect at app.py:16) has failed the maximum allowable "
+        f"number of times: 4. Most recent failure reason:\n{thrown}"
+    )
+    for text in (thrown, too_often):
+        failure = parse_failure(text)
+        assert failure.exception_type == "org.apache.spark.shuffle.FetchFailedException"
+        assert failure.message == (
+            "ExecutorDeadException: The relative remote executor(Id: 0), which maintains the block data to fetch is dead."
+        )
+
+
+@pytest.mark.parametrize(
+    ("place", "code"),
+    [
+        ("/jobs/app.py:13", CodePlace("/jobs/app.py", 13, "")),
+        ("C:\\jobs\\app.py:13", CodePlace("C:\\jobs\\app.py", 13, "")),
+        ("/venv/lib/python3.11/site-packages/koalas/frame.py:13", None),
+        ("org.shop.App$.main(App.scala:12)", None),
+        ("line 1 in cell [2]", None),
+    ],
+)
+def test_where_an_expression_is_from(place: str, code: CodePlace | None) -> None:
+    """Spark 4 says it of DataFrames; of a library's or Scala's, it is no place in the user's Python code."""
+    said = f'[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012\n== DataFrame ==\n"div" was called from\n{place}\n'
+    assert parse_failure(said).code == code
+    assert (
+        parse_failure(f"org.apache.spark.SparkArithmeticException: {said}\n\tat a.B.c(B.scala:1)").code
+        == code
+    )
+
+
+@pytest.mark.parametrize(
+    ("short", "code"),
+    [
+        ("collect at /jobs/app.py:16", CodePlace("/jobs/app.py", 16, "")),
+        ("start at NativeMethodAccessorImpl.java:0", None),
+        ("count at /venv/lib/python3.11/site-packages/koalas/frame.py:13", None),
+        (None, None),
+    ],
+)
+def test_a_call_site(short: str | None, code: CodePlace | None) -> None:
+    assert place_of_call_site(short) == code
+
+
 def test_parse_json_exception() -> None:
     """JobEnd's exception has its frames in a list."""
     frames = [
@@ -149,6 +252,30 @@ def test_long_text_is_cut_and_said() -> None:
         (Failure("x", sql_state="58030"), "SYSTEM"),
         (Failure("x", error_class="STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE", sql_state="XXKST"), "USER"),
         (Failure(PLAIN), "UNKNOWN"),
+        (
+            Failure(
+                "Existing key_schema", error_class="X", stacktrace="[STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE] x"
+            ),
+            "USER",
+        ),
+        (
+            Failure(
+                "An error occurred during loading state.",
+                sql_state="58030",
+                stacktrace="[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] x\nCaused by: [STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE]",
+            ),
+            "USER",
+        ),
+        (Failure("An error occurred during loading state.", sql_state="58030"), "SYSTEM"),
+        (
+            Failure(
+                "assertion failed: There are [1] sources in the checkpoint offsets and now there are [2] sources "
+                "requested by the query. Cannot continue."
+            ),
+            "USER",
+        ),
+        (Failure(CRASHED), "SYSTEM"),
+        (Failure(f"{CRASHED}: Fatal Python error: Segmentation fault"), "UNKNOWN"),
     ],
 )
 def test_type_label(failure: Failure, label: str) -> None:
@@ -204,6 +331,10 @@ def test_enrichers_are_asked_while_python_ends(monkeypatch: pytest.MonkeyPatch) 
         "[A" * 32_000,
         "SQLSTATE: " * 6_500,
         "org.apache.spark.SparkException: Task failed while writing rows" + "\nCaused by" * 6_000,
+        "x.Y\n\tat z" + "\nCaused by: x.Y\n\tat z" * 3_000,
+        "the maximum allowable number of times: 4. Most recent failure reason: " * 900,
+        '" was called from\n' * 3_500,
+        "x" * 60_000 + ":1",
     ],
     ids=lambda text: text[:12].strip() or "blanks",
 )

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from spark_events.diagnosis.cores_model import Estimate, critical_path_ms, estimates
 from spark_events.diagnosis.run_timeline import RunStages
 from spark_events.diagnosis.time_use import (
+    BATCH,
     COMPUTING,
     DRIVER,
     GC,
@@ -103,6 +104,42 @@ def test_a_streaming_query_waits() -> None:
     assert parts(r.application_start(), query, *job, r.application_end(100 * S)) == {
         DRIVER: 20 * S,
         STREAM: 80 * S,
+    }
+
+
+@pytest.mark.parametrize("bounded", [False, True], ids=["of a log", "of a long live run"])
+def test_time_in_a_micro_batch_is_no_waiting(bounded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the SQL execution to the progress: what foreachBatch does between its jobs; not what comes after."""
+    if bounded:
+        monkeypatch.setattr(application_timeline, "_MOST_CHANGES", 1)
+    first = (r.batch_begins(20 * S, 0), r.job_start(25 * S), r.job_end(30 * S), r.progress(19 * S, 0, 31 * S))
+    own = {**r.batch_begins(72 * S, 1), "executionId": 17}  # of a write within the function
+    second = (
+        r.batch_begins(70 * S, 1),
+        own,
+        r.job_start(75 * S),
+        r.job_end(76 * S),
+        r.progress(70 * S, 1, 10 * S),
+    )
+    unfinished = (r.batch_begins(90 * S, 2), r.application_end(100 * S))
+    records = (r.application_start(), r.query_started(10 * S), *first, r.idle(60 * S), *second, *unfinished)
+    happened = timeline(*records, bounded=bounded)
+    assert {part: ms for part, ms in happened.time_use().items() if ms} == {
+        DRIVER: 10 * S + 5 * S + 1 * S,
+        BATCH: 25 * S + 9 * S + 10 * S,
+        STREAM: 10 * S + 20 * S + 10 * S,
+    }
+    assert happened.attributes()["timeUse.microBatch"] == 44 * S
+
+
+def test_a_micro_batch_ends_with_its_query() -> None:
+    """Whose end has no time of its own; another query may wait on."""
+    queries = (r.query_started(0), r.query_started(0, run="run-2", query="query-2"))
+    batch, end = r.batch_begins(10 * S, 0), r.terminated(exception="boom")
+    records = (r.application_start(), *queries, batch, r.idle(40 * S, run="run-2"), end)
+    assert parts(*records, r.batch_begins(50 * S, 1), r.application_end(60 * S)) == {
+        BATCH: 30 * S,
+        STREAM: 10 * S + 20 * S,
     }
 
 

@@ -12,13 +12,20 @@ from typing import Any
 from spark_events.api.event import now_ms
 from spark_events.jobs.plan_records import LINEAGE_ENDED
 from spark_events.lineage.plans import PlanReader
-from spark_events.listeners.spark_records import APPLICATION_END, END_CAUSE, EXECUTOR_REMOVED, QUERY_STARTED
+from spark_events.listeners.spark_records import (
+    APPLICATION_END,
+    END_CAUSE,
+    EXECUTOR_REMOVED,
+    JOB_START,
+    QUERY_STARTED,
+)
 from spark_events.runtime.kinds import JOB_LISTENERS, METRICS
 from spark_events.runtime.log_once import logger
 from spark_events.sources.assembly import Assembly
 from spark_events.sources.driver.application_end import ApplicationEnd
 from spark_events.sources.driver.bridge import DriverBridge
 from spark_events.sources.driver.bridge_metrics import BridgeMetrics
+from spark_events.sources.driver.call_places import with_python_call
 from spark_events.sources.driver.executor_sources import ExecutorSources, open_executor_sources
 from spark_events.sources.driver.measured_udfs import MeasuredUdfs
 from spark_events.sources.driver.process_exit import PROCESS_EXIT, ExitMark
@@ -221,6 +228,8 @@ class DriverSource:
             name = record.get("Event")
             if name == QUERY_STARTED:
                 record = self._driver.complete_query(record)
+            elif name == JOB_START:
+                record = with_python_call(record)
             elif name == APPLICATION_END:
                 record = self._end.complete(record)
                 if self._lineage is not None and not record.get(END_CAUSE, {}).get("signal"):

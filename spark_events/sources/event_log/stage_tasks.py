@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from spark_events.listeners.spark_records import ALL_RUNNING, STAGE_TASKS, stage_attempt
+from spark_events.listeners.spark_records import ALL_RUNNING, STAGE_TASKS, THROWN_BY_TASK, stage_attempt
 from spark_events.listeners.work import SUMS
 from spark_events.sources.event_log.executor_states import ExecutorStates
 from spark_events.sources.event_log.task_metrics import METRICS_KEY
@@ -17,6 +17,9 @@ Record = dict[str, Any]
 NOT_ALL_RUNNING = "NOT_ALL_RUNNING_OR_FINISHED"
 _MOST_TASKS = 16 << 20
 _MOST_LINES = 8_192
+_MOST_THROWN = 8
+_COMPARED = 1_000
+"""By this many first characters of what it says, a stage's failure is recognised as that of its task."""
 _STREAMING = "sql.streaming.queryId"
 _FINISHED = 0x80
 _RUNNING = 0x7F
@@ -46,7 +49,7 @@ class StageTasks:
     """The tasks of one stage attempt, by index, for several attempts of a task may run at once."""
 
     __slots__ = (
-        "_all", "_changes", "_covered", "_ids", "_most_running", "_reported", "_tasks", "_total",
+        "_all", "_changes", "_covered", "_ids", "_most_running", "_reported", "_tasks", "_thrown", "_total",
         "failed", "finished", "running", "statistics",
     )  # fmt: skip
 
@@ -59,6 +62,7 @@ class StageTasks:
         self._all = False
         self.running = self.finished = self.failed = self._most_running = 0
         self.statistics = TaskStatistics()
+        self._thrown: dict[str, Record] = {}
         self._reported = (0, 0, 0)
 
     @property
@@ -128,12 +132,27 @@ class StageTasks:
             "Timestamp": time_ms,
         }
 
-    def last_record(self, time_ms: int, measured: bool) -> Record:
+    def last_record(self, time_ms: int, measured: bool, failure_reason: str | None) -> Record:
         """Return their state at the stage's end; with all that they measured, if that is wanted."""
         record = self.record(None, time_ms)
         if measured:
             record["Task Statistics"] = self.statistics.record(self._most_running)
+        if failure_reason:
+            record[THROWN_BY_TASK] = self._thrown.get(failure_reason[:_COMPARED])
         return record
+
+    def keep_thrown(self, reason: Mapping[str, Any]) -> None:
+        """Called with why a task has failed."""
+        if reason.get("Reason") == "ExceptionFailure":
+            said, thrown = reason.get("Description"), {"Class": reason.get("Class Name")}
+        else:
+            said = reason.get("Message")
+            thrown = {"Fetched From": (reason.get("Block Manager Address") or {}).get("Executor ID")}
+        if not isinstance(said, str) or None in thrown.values():
+            return
+        self._thrown[said[:_COMPARED]] = thrown
+        if len(self._thrown) > _MOST_THROWN:
+            del self._thrown[next(iter(self._thrown))]
 
     def _uncover(self, index: int) -> bool:
         if self._tasks[index]:
@@ -190,7 +209,7 @@ class AllStageTasks:
             self._read(tasks)
         else:
             self._waiting -= tasks.statistics.forget()
-        return tasks.last_record(end_ms, measured)
+        return tasks.last_record(end_ms, measured, info.get("Failure Reason"))
 
     def changed(self, now_ms: int) -> list[Record]:
         """Return the state of each attempt in which a task has begun or ended since the last call."""
@@ -257,12 +276,15 @@ class AllStageTasks:
     def on_end(self, record: Record) -> Record | None:
         """Called with a TaskEnd."""
         tasks, info = self._stage_tasks_of(record), record["Task Info"]
-        reason = (record.get("Task End Reason") or {}).get("Reason")
+        ended = record.get("Task End Reason") or {}
+        reason = ended.get("Reason")
         self._end_on_executor(record, str(info.get("Executor ID") or ""), reason == "ExecutorLostFailure")
         if tasks is None:
             return None
         index = int(info["Index"])
         tasks.statistics.ended(record, reason)
+        if reason in ("ExceptionFailure", "FetchFailed"):
+            tasks.keep_thrown(ended)
         ceased = tasks.resubmit(index) if reason == "Resubmitted" else tasks.end(index, reason == "Success")
         return self._record(tasks, NOT_ALL_RUNNING, int(info.get("Finish Time") or 0)) if ceased else None
 

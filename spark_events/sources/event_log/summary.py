@@ -177,9 +177,7 @@ def lost_sentences(delivered: Mapping[str, Delivered]) -> Iterator[str]:
 
 def _failure_sentence(event: Event) -> str:
     """Return a sentence saying when, in which application and how something failed."""
-    app, body = event.variables.get("app_id", ""), event.body
-    kind = event.attributes.get("exception.type")
-    return f"{iso_time(event.observed_time_ms)} {app} {body}" + (f" ({kind})" if kind else "")
+    return f"{iso_time(event.observed_time_ms)} {event.variables.get('app_id', '')} {event.body}"
 
 
 def iso_time(time_ms: int) -> str:

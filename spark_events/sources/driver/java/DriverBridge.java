@@ -175,7 +175,7 @@ public class DriverBridge extends SparkListener implements Consumer {
             StageTasks tasks = (StageTasks) stages.remove(key(info.stageId(), info.attemptNumber()));
             if (tasks != null) {
                 long time = info.completionTime().isDefined() ? ((Number) info.completionTime().get()).longValue() : 0L;
-                addMap(tasks.lastRecord(time > 0 ? time : System.currentTimeMillis()), true);
+                addMap(tasks.lastRecord(info, time > 0 ? time : System.currentTimeMillis()), true);
             }
         }
         addEvent(event);

@@ -4,6 +4,9 @@ import java.util.BitSet;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
+import org.apache.spark.ExceptionFailure;
+import org.apache.spark.FetchFailed;
+import org.apache.spark.TaskEndReason;
 import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.scheduler.StageInfo;
@@ -18,6 +21,9 @@ public class StageTasks {
     };
     /** When most tasks have finished, one that runs on is worth a word if it takes much longer than they did. */
     private static final long LONG_RUNNING_MS = 5000;
+    private static final int MOST_THROWN = 8;
+    /** By this many first characters of what it says, a stage's failure is recognised as that of its task. */
+    private static final int COMPARED = 1000;
 
     private final int stage;
     private final int attempt;
@@ -25,6 +31,7 @@ public class StageTasks {
     private final int[] running;
     private final BitSet finished;
     private final HashMap runningTasks = new HashMap(); // Long task id -> TaskInfo
+    private final LinkedHashMap thrown = new LinkedHashMap(); // what tasks said last -> a record of what threw it
     private final TaskStatistics statistics = new TaskStatistics();
     private int covered = 0;
     private int runningNow = 0;
@@ -73,6 +80,9 @@ public class StageTasks {
     boolean end(SparkListenerTaskEnd event, boolean succeeded) {
         int index = event.taskInfo().index();
         statistics.end(event, succeeded);
+        if (!succeeded) {
+            keepThrown(event.reason());
+        }
         runningTasks.remove(Long.valueOf(event.taskInfo().taskId()));
         if (index >= total || running[index] == 0) {
             return false;
@@ -157,11 +167,37 @@ public class StageTasks {
         return record;
     }
 
-    /** Returns the last record of a stage that has ended, with all that its tasks measured. */
-    LinkedHashMap lastRecord(long time) {
+    /** Returns the last record of a stage that has ended, with all that its tasks measured, and which of them failed it. */
+    LinkedHashMap lastRecord(StageInfo info, long time) {
         LinkedHashMap record = record(null, time);
         record.put("Task Statistics", statistics.toMap(mostRunning));
+        if (info.failureReason().isDefined()) {
+            record.put("Thrown By Task", thrown.get(beginning((String) info.failureReason().get())));
+        }
         return record;
+    }
+
+    private void keepThrown(TaskEndReason reason) {
+        LinkedHashMap record = new LinkedHashMap();
+        String said = null;
+        if (reason instanceof ExceptionFailure) {
+            said = ((ExceptionFailure) reason).description();
+            record.put("Class", ((ExceptionFailure) reason).className());
+        } else if (reason instanceof FetchFailed && ((FetchFailed) reason).bmAddress() != null) {
+            said = ((FetchFailed) reason).message();
+            record.put("Fetched From", ((FetchFailed) reason).bmAddress().executorId());
+        }
+        if (said == null) {
+            return;
+        }
+        thrown.put(beginning(said), record);
+        if (thrown.size() > MOST_THROWN) {
+            thrown.remove(thrown.keySet().iterator().next());
+        }
+    }
+
+    private static String beginning(String said) {
+        return said.substring(0, Math.min(said.length(), COMPARED));
     }
 
     /** Returns a record of how they stand: with a status where that has changed, at a time in ms. */
