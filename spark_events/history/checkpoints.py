@@ -3,7 +3,9 @@
 A checkpoint is late by its duration if its micro-batch took longer than the SLA. It is late by its gap if it
 was owed for longer than the SLA: since the last one, even while the query was down, but not while it was idle
 or stopped on purpose (the clock of ``spark_events.listeners.checkpoint_watch``). An event says how long it
-was owed within its own application (``owedMs``); across applications, this module computes it.
+was owed within its own application (``owedMs``); across applications, this module computes it: since the last
+checkpoint before if the query went down at work, since it went down if it was idle then. If it was idle after
+its restart, there was nothing to commit, and what the event says counts alone.
 """
 
 from __future__ import annotations
@@ -16,15 +18,18 @@ from typing import Any, NamedTuple
 
 from spark_events.history.dialect import sql_text
 from spark_events.history.facts import CHECKPOINT, OVERDUE, Fact, day_of
+from spark_events.history.heard import ApplicationRun, application_run
+from spark_events.history.job_runs import Run
 from spark_events.history.plausible import DAY_MS
 from spark_events.history.sla import Sla
-from spark_events.history.timeline import DOWN, STOPPED, STOPS, Interval, Transition
+from spark_events.history.timeline import DOWN, STOPPED, STOPS, Interval, outages
 
 SUMS = {
     "day": "BIGINT",
     "app_name": "STRING",
     "query_name": "STRING",
     "app_id": "STRING",
+    "attempt": "STRING",
     "completed": "BIGINT",
     "failed": "BIGINT",
     "late_by_duration": "BIGINT",
@@ -56,6 +61,11 @@ FIGURES = {
 """The columns of the checkpoints of a query, and of its days, and their types."""
 Row = dict[str, Any]
 _MOST_OWED_MS = 10**11
+AT_WORK_MS = 10_000
+"""How long after its last checkpoint a query that went down was at work. Spark says that an idle one is idle
+after as long."""
+_INEXACT_MS = 1_000
+"""By how much the time since a restart and the time that is owed may differ without any idleness."""
 _FIRST, _LAST, _STOP = range(3)
 """Within one ms, a checkpoint comes before that of another application, and before the query's end."""
 
@@ -65,7 +75,8 @@ class DaySums(NamedTuple):
 
     Attributes:
         day: in UTC, in days since the epoch.
-        app_id: of the application; empty where its events said none.
+        app_id, attempt: of the application; empty where its events said none, the latter None in sums that
+            are older than it.
         completed, failed, late_by_duration, late_by_gap, late: counts; the last is late by either.
         worst_duration_ms, worst_gap_ms, duration_sum_ms: of the completed ones; None where there are none.
         first_ms, first_owed_ms, first_duration_ms: of the first one that was completed.
@@ -79,6 +90,7 @@ class DaySums(NamedTuple):
     app_name: str
     query_name: str
     app_id: str
+    attempt: str | None = ""
     completed: int = 0
     failed: int = 0
     late_by_duration: int = 0
@@ -111,7 +123,7 @@ def day_sums(facts: str, sla: Sla, since_ms: int = 0) -> str:
     order = f"(time_ms - day * {DAY_MS}) * {_MOST_OWED_MS} + least(owed_ms, {_MOST_OWED_MS - 1})"
     first = f"CASE WHEN done THEN {order} END"
     return f"""
-        SELECT day, app_name, query_name, app_id,
+        SELECT day, app_name, query_name, app_id, attempt,
             count(CASE WHEN done THEN 1 END) AS completed,
             count(CASE WHEN NOT done THEN 1 END) AS failed,
             count(CASE WHEN done AND duration_ms > sla_ms THEN 1 END) AS late_by_duration,
@@ -127,11 +139,12 @@ def day_sums(facts: str, sla: Sla, since_ms: int = 0) -> str:
             max(time_ms) AS heard_ms,
             counted
         FROM (SELECT {day_of("time_ms")} AS day, app_name, query_name, coalesce(app_id, '') AS app_id,
-                time_ms >= {since_ms} AS counted, time_ms, duration_ms, status = 'COMPLETED' AS done,
+                coalesce(attempt, '') AS attempt, time_ms >= {since_ms} AS counted, time_ms, duration_ms,
+                status = 'COMPLETED' AS done,
                 -- If an event does not say how long a checkpoint was owed, take its duration.
                 coalesce(owed_ms, duration_ms) AS owed_ms, {_sla_sql(sla)} AS sla_ms
             FROM {facts} WHERE fact = '{CHECKPOINT}') AS checkpoints
-        GROUP BY day, app_name, query_name, app_id, counted"""
+        GROUP BY day, app_name, query_name, app_id, attempt, counted"""
 
 
 def worst_checkpoints(facts: str, queries: Sequence[tuple[str, str]], since_ms: int, bin_ms: int) -> str:
@@ -161,7 +174,7 @@ def sums_of_query(
     days: Iterable[DaySums],
     facts: Iterable[Fact],
     intervals: Sequence[Interval],
-    transitions: Iterable[Transition],
+    runs: Sequence[Run],
     sla_ms: int,
     until_ms: int,
 ) -> list[DaySums]:
@@ -171,7 +184,7 @@ def sums_of_query(
         days: of the query, of all days.
         facts: of the query; those of checkpoints are not needed.
         intervals: as of ``timeline.status_intervals``.
-        transitions: of the query.
+        runs: of the query.
         sla_ms: the limit.
         until_ms: the end of the known period, in ms since the epoch.
 
@@ -180,7 +193,11 @@ def sums_of_query(
         stands for it, of the last day.
     """
     days = sorted(days, key=lambda sums: (sums.first_ms is None, sums.first_ms, sums.day))
-    owed_since_ms = _owed_since(days, transitions)
+    owed_since_ms = {
+        index: since_ms
+        for index, before_ms in _checkpoints_before(days, runs).items()
+        if (since_ms := _owed_since(days[index], before_ms, intervals, runs)) is not None
+    }
     counted = [_with_gap(sums, owed_since_ms.get(index), sla_ms) for index, sums in enumerate(days)]
     counted = [sums for sums in counted if sums.counted]
     last_ms = max((sums.last_ms for sums in days if sums.last_ms is not None), default=None)
@@ -223,35 +240,69 @@ def figures(sums: Sequence[DaySums], sla_ms: int) -> Row:
     }
 
 
-def _owed_since(days: Sequence[DaySums], transitions: Iterable[Transition]) -> dict[int, int]:
-    """Return, for the first checkpoint of each application, since when it was owed.
+def _checkpoints_before(days: Sequence[DaySums], runs: Iterable[Run]) -> dict[int, int]:
+    """Return, for the first checkpoint of each application, when the last before it was.
 
     Args:
         days: in the order of their first checkpoints.
+        runs: of the query.
 
     Returns:
         By the index of the sums that have the checkpoint: when the last one of the application before was
         completed; without those before which there was none, or the query was stopped on purpose.
     """
-    moments = [(change.time_ms, _STOP, 0) for change in transitions if change.status in STOPS]
-    applications: set[str] = set()
+    spans = (span for run in runs for span in run.spans)
+    moments = [(span.start_ms, _STOP, 0) for span in spans if span.status in STOPS]
+    applications: set[ApplicationRun] = set()
     for index, sums in enumerate(days):
         if sums.first_ms is None or sums.last_ms is None:
             continue
         moments.append((sums.last_ms, _LAST, index))
-        if sums.app_id not in applications:
-            applications.add(sums.app_id)
+        application = application_run(sums.app_id, sums.attempt)
+        if application not in applications:
+            applications.add(application)
             moments.append((sums.first_ms, _FIRST, index))
-    owed_since_ms: dict[int, int] = {}
+    checkpoints_ms: dict[int, int] = {}
     before_ms: int | None = None
     for _, of_this_ms in groupby(sorted(moments), key=itemgetter(0)):
         after_ms = before_ms
         for time_ms, moment, index in of_this_ms:
             if moment == _FIRST and before_ms is not None:
-                owed_since_ms[index] = before_ms
+                checkpoints_ms[index] = before_ms
             after_ms = None if moment == _STOP else time_ms
         before_ms = after_ms
-    return owed_since_ms
+    return checkpoints_ms
+
+
+def _owed_since(
+    sums: DaySums, before_ms: int, intervals: Sequence[Interval], runs: Iterable[Run]
+) -> int | None:
+    """Return since when an application's first checkpoint is owed; None if its own event says all.
+
+    Args:
+        sums: that have the checkpoint.
+        before_ms: when the last one of the application before was.
+        intervals, runs: of the query.
+    """
+    assert sums.first_ms is not None
+    assert sums.first_owed_ms is not None
+    application = application_run(sums.app_id, sums.attempt)
+    begins = (run.begun_ms for run in runs if run.application == application)
+    begun_ms = max((begun_ms for begun_ms in begins if begun_ms <= sums.first_ms), default=None)
+    if begun_ms is not None and sums.first_owed_ms + _INEXACT_MS < sums.first_ms - begun_ms:
+        return None  # it was idle first
+    if not intervals:
+        return before_ms
+    # Before an earlier outage, it was up without a checkpoint, and so idle.
+    between = [
+        each for each in outages(intervals) if before_ms < each.end_ms and each.start_ms < sums.first_ms
+    ]
+    return _since(between[-1].start_ms, before_ms) if between else None
+
+
+def _since(down_ms: int, before_ms: int) -> int:
+    """Return since when a checkpoint is owed of a query that went down after its last one."""
+    return before_ms if down_ms - before_ms <= AT_WORK_MS else down_ms
 
 
 def _with_gap(sums: DaySums, owed_since_ms: int | None, sla_ms: int) -> DaySums:
@@ -283,7 +334,10 @@ def _overdue_ms(
     reported_ms, owed_ms = max(reports, default=(0, 0))
     if reports and (last_ms is None or reported_ms > last_ms):
         return until_ms - (reported_ms - owed_ms)
-    return until_ms - last_ms if state == DOWN and last_ms is not None else None
+    if state != DOWN or last_ms is None:
+        return None
+    *_, outage = outages(intervals)
+    return until_ms - _since(outage.start_ms, last_ms)
 
 
 def by_day(sums: Iterable[DaySums]) -> Iterator[tuple[int, list[DaySums]]]:
