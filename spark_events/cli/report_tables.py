@@ -128,6 +128,10 @@ def _ago(name: str) -> Callable[[Row], str]:
     )
 
 
+def _minute(name: str) -> Callable[[Row], str]:
+    return lambda row: moment(row[name])[5:16]
+
+
 def _run_status(row: Row) -> str:
     return f"[{_COLOURS_OF_RUNS.get(row['last_status'], 'yellow')}]{row['last_status']}[/]"
 
@@ -156,15 +160,15 @@ _UPTIME = (
 _RUNS = (
     _TableColumn("application", lambda row: plain(row["app_name"]), number=False),
     _TableColumn("last run", _run_status, number=False),
-    _TableColumn("started (UTC)", lambda row: moment(row["last_start_ms"])),
+    _TableColumn("began\n(UTC)", _minute("last_start_ms")),
     _TableColumn("that is", _ago("ago_ms")),
     _TableColumn("took", _duration("last_duration_ms")),
     _TableColumn("usual", _duration("usual_ms"), wide=True),
-    _TableColumn("runs", _number("runs")),
+    _TableColumn("runs", _number("runs"), wide=True),
     _TableColumn("ok", _number("ok")),
     _TableColumn("failed", _number("failed")),
     _TableColumn("canceled", _number("canceled"), wide=True),
-    _TableColumn("last ok (UTC)", lambda row: moment(row["last_ok_end_ms"]), wide=True),
+    _TableColumn("last ok\n(UTC)", _minute("last_ok_end_ms"), wide=True),
 )
 _SLA = (
     _TableColumn("application / query", _name, number=False),

@@ -152,8 +152,8 @@ def _notes_on_silence(uptime: list[Row]) -> list[str]:
     if not names:
         return []
     return [
-        f"of {len(names):,} applications, silence cannot be told from idleness, so they count as they were "
-        "last heard of: they send no heartbeats (old events, a replay, or spark.events.heartbeat.interval=0)"
+        f"applications without heartbeats: {len(names):,} (old events, a replay, or an interval of 0); their "
+        "silence cannot be told from idleness, so they count as they were last heard of"
     ]
 
 

@@ -15,11 +15,11 @@ _LATEST = "time_ms DESC, owed_ms DESC, event_id DESC"
 def kept_of_dropped(facts: str) -> str:
     """Return the SQL of the facts that stay.
 
-    Of each application and query, those are its last end, its last stop on purpose, its last success and the
-    failure that began its last outage; the first and the last status of the run that began last, of those
-    that ended so, of those whose end nobody reported, and of those that began next after these, which count
-    as lost since then; the last checkpoint, the last warning that one was overdue, and when those runs were
-    last heard of, with a heartbeat of each.
+    Of each application and query, those are its last end, its last stop on purpose, its last success, when it
+    was last up, and the failure that began the outage after that; the first and the last status of the run
+    that began last, of those that ended so, of those whose end nobody reported, and of those that began next
+    after these, which count as lost since then; the last checkpoint, the last warning that one was overdue,
+    and when those runs were last heard of, with a heartbeat of each.
 
     Args:
         facts: the relation of all facts of the days to drop, and of what was kept before.
@@ -48,6 +48,7 @@ def kept_of_dropped(facts: str) -> str:
                     THEN time_ms END) OVER ({_OF_JOB})
                     OR from_last = 1 AND status = 'FINISHED' AND time_ms =
                     max(CASE WHEN from_last = 1 AND status = 'FINISHED' THEN time_ms END) OVER ({_OF_JOB})
+                    OR status IN ({well}) AND time_ms = well_ms
                     OR status = 'FAILED' AND time_ms >= well_ms AND time_ms =
                     min(CASE WHEN status = 'FAILED' AND time_ms >= well_ms THEN time_ms END) OVER ({_OF_JOB})
                     THEN 1 ELSE 0 END AS is_last_end

@@ -131,7 +131,8 @@ class Oracle:
         for job, runs in self.runs.items():
             if not self.is_batch(job):
                 continue
-            ends = [(self._ends_as(job, run), run) for run in sorted(runs, key=lambda run: run.began)]
+            in_order = sorted(runs, key=lambda run: (run.began, "/".join(filter(None, run.application))))
+            ends = [(self._ends_as(job, run), run) for run in in_order]
             took = sorted(
                 run.changes[-1][0] - run.began
                 for status, run in ends
