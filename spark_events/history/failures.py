@@ -6,6 +6,7 @@ is mostly that of one of its jobs: that of the job is left out then.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -35,6 +36,8 @@ OWNERS = ("application", "query")
 _SAME_WITHIN_MS = 5_000
 """How long after that of its job an application's or a query's failure is the same one."""
 _COMPARED_CHARACTERS = 300
+_PLACE = re.compile(r" \((?:[^()]|\([^()]*\))*:\d*, in .*\)$")
+"""As ``facts`` puts it behind a message; a path may have brackets of its own."""
 
 
 class LostRun(NamedTuple):
@@ -127,9 +130,7 @@ def _is_cause(fact: Fact, owner: Fact) -> bool:
 def _first_line(fact: Fact) -> str:
     """Return the first line of a message, without the place in the code."""
     line = (fact.message or "").split("\n", 1)[0]
-    if line.endswith(")") and ", in " in line:
-        line = line[: line.rfind(" (")]
-    return line[:_COMPARED_CHARACTERS]
+    return _PLACE.sub("", line)[:_COMPARED_CHARACTERS]
 
 
 def _once(lost: Iterable[LostRun]) -> list[LostRun]:

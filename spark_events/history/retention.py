@@ -15,10 +15,10 @@ _LATEST = "time_ms DESC, owed_ms DESC, event_id DESC"
 def kept_of_dropped(facts: str) -> str:
     """Return the SQL of the facts that stay.
 
-    Of each application and query, those are its last end, its last stop on purpose, its last success, when it
-    was last up, and the failure that began the outage after that; the first and the last status of the run
-    that began last, of those that ended so, of those whose end nobody reported, and of those that began next
-    after these, which count as lost since then; the last checkpoint, the last warning that one was overdue,
+    Of each application and query, those are the statuses of some runs: of that which began last, of those
+    with the last end, the last stop on purpose, the last success, when it was last up, and the failure that
+    began the outage after that; of those whose end nobody reported, and of those that began next after
+    these, which count as lost since then. Then the last checkpoint, the last warning that one was overdue,
     and when those runs were last heard of, with a heartbeat of each.
 
     Args:
@@ -35,8 +35,7 @@ def kept_of_dropped(facts: str) -> str:
                 coalesce(CASE WHEN kind = 'query' THEN query_name END, '') AS job_query
             FROM {facts} WHERE fact = '{STATUS}'),
         placed AS (
-            SELECT *, row_number() OVER ({in_run.format("")}) AS from_first,
-                row_number() OVER ({in_run.format("DESC")}) AS from_last,
+            SELECT *, row_number() OVER ({in_run.format("DESC")}) AS from_last,
                 coalesce(max(CASE WHEN status IN ({well}) THEN time_ms END) OVER ({_OF_JOB}), 0) AS well_ms
             FROM statuses),
         runs AS (
@@ -60,9 +59,8 @@ def kept_of_dropped(facts: str) -> str:
                 max(CASE WHEN is_open = 1 THEN begun_ms END) OVER ({before}) AS open_before_ms
             FROM runs),
         kept AS (
-            SELECT * FROM jobs WHERE (from_first = 1 OR from_last = 1 OR is_last_end = 1)
-            AND (begun_ms = last_begun_ms OR ended_last = 1 OR is_open = 1
-                OR begun_before_ms = open_before_ms)),
+            SELECT * FROM jobs WHERE begun_ms = last_begun_ms OR ended_last = 1 OR is_open = 1
+                OR begun_before_ms = open_before_ms),
         recent AS (
             SELECT {columns},
                 row_number() OVER (PARTITION BY fact, app_name, query_name ORDER BY {_LATEST}) AS of_query,
