@@ -145,8 +145,8 @@ def _once(lost: Iterable[LostRun]) -> list[LostRun]:
 
 
 def _message_of_lost(run: LostRun) -> str:
-    since = f"not heard of since {moment(run.time_ms)} UTC, without an end"
-    return since if run.alone else f"{since}: killed, or its machine is gone"
+    at = f"{moment(run.time_ms)} UTC, without an end"
+    return f"gone by {at}" if run.alone else f"not heard of since {at}: killed, or its machine is gone"
 
 
 def _message(fact: Fact) -> str | None:

@@ -94,6 +94,21 @@ def test_lost_has_a_line(duckdb: DuckDb, tmp_path: Path) -> None:
     assert (sla["overdue"], sla["worst_gap_ms"]) == (True, 2 * HOUR)
 
 
+def test_a_query_that_is_lost_alone(duckdb: DuckDb, tmp_path: Path) -> None:
+    """Its application goes on, and says that it lives; the query began again without an end."""
+    story = streaming(DAY).run("run-2").query(HOUR, "RESTARTING").query(2 * HOUR, "RUNNING")
+    tables = tables_of(duckdb, tmp_path, story)
+    assert states(tables)["query"] == [
+        ("RUNNING", "up", 0, 60),
+        ("RESTARTING", "down", 60, 120),
+        ("RUNNING", "up", 120, 1440),
+    ]
+    (failure,) = tables.failures
+    assert (failure["kind"], failure["error"]) == ("query", "LOST")
+    assert failure["message"] == "gone by 2026-11-20 01:00:00 UTC, without an end"
+    assert (row_of(tables)["failures"], row_of(tables, "application")["failures"]) == (1, 0)
+
+
 def test_silent_and_not_yet_overdue(duckdb: DuckDb, tmp_path: Path) -> None:
     tables = tables_of(duckdb, tmp_path, streaming(), until(HOUR + 30 * MIN))
     assert row_of(tables)["status"] == "LOST"
