@@ -123,9 +123,14 @@ def _duration(name: str) -> Callable[[Row], str]:
 
 
 def _ago(name: str) -> Callable[[Row], str]:
-    return lambda row: (
-        "" if row[name] is None else "now" if row[name] < 1_000 else f"{duration(row[name])} ago"
-    )
+    """Return what says how long ago it was, in the largest unit."""
+
+    def text(row: Row) -> str:
+        if row[name] is None:
+            return ""
+        return "now" if row[name] < 1_000 else " ".join((*duration(row[name]).split(" ")[:2], "ago"))
+
+    return text
 
 
 def _minute(name: str) -> Callable[[Row], str]:
@@ -152,7 +157,7 @@ _UPTIME = (
     _TableColumn("down", _duration("down_ms")),
     _TableColumn("failures", _number("failures")),
     _TableColumn("outages", _number("outages"), wide=True),
-    _TableColumn("restarts", _number("restarts")),
+    _TableColumn("restarts", _number("restarts"), wide=True),
     _TableColumn("last heard", _ago("heard_ago_ms")),
     _TableColumn("MTTR", _duration("mttr_ms"), wide=True),
     _TableColumn("longest\noutage", _duration("longest_outage_ms"), wide=True),

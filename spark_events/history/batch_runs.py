@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from spark_events.history.job_runs import ENDS, UNKNOWN, Run
+from spark_events.history.job_runs import ENDS, UNKNOWN, RunOfJob
 from spark_events.history.timeline import DOWN_AFTER
 
 COLUMNS = {
@@ -27,7 +27,7 @@ COLUMNS = {
 """Of the table of runs, and their types."""
 
 
-def batch_runs(app_name: str, runs: Sequence[Run], since_ms: int, until_ms: int) -> dict[str, Any]:
+def batch_runs(app_name: str, runs: Sequence[RunOfJob], since_ms: int, until_ms: int) -> dict[str, Any]:
     """Return the row of a batch application.
 
     Args:
@@ -68,11 +68,11 @@ def batch_runs(app_name: str, runs: Sequence[Run], since_ms: int, until_ms: int)
     }
 
 
-def _start_ms(run: Run) -> int | None:
+def _start_ms(run: RunOfJob) -> int | None:
     """Return when a run began; None where only its end is known."""
     return None if run.spans[0].status in ENDS else run.begun_ms
 
 
-def _duration_ms(run: Run) -> int | None:
+def _duration_ms(run: RunOfJob) -> int | None:
     start_ms = _start_ms(run)
     return None if start_ms is None or run.end_ms is None else run.end_ms - start_ms

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from spark_events.history.dialect import sql_text
 from spark_events.history.facts import CHECKPOINT, OVERDUE, Fact, day_of
 from spark_events.history.heard import ApplicationRun, application_run
-from spark_events.history.job_runs import Run
+from spark_events.history.job_runs import RunOfJob
 from spark_events.history.plausible import DAY_MS
 from spark_events.history.sla import Sla
 from spark_events.history.timeline import DOWN, STOPPED, STOPS, Interval, outages
@@ -174,7 +174,7 @@ def sums_of_query(
     days: Iterable[DaySums],
     facts: Iterable[Fact],
     intervals: Sequence[Interval],
-    runs: Sequence[Run],
+    runs: Sequence[RunOfJob],
     sla_ms: int,
     until_ms: int,
 ) -> list[DaySums]:
@@ -240,7 +240,7 @@ def figures(sums: Sequence[DaySums], sla_ms: int) -> Row:
     }
 
 
-def _checkpoints_before(days: Sequence[DaySums], runs: Iterable[Run]) -> dict[int, int]:
+def _checkpoints_before(days: Sequence[DaySums], runs: Iterable[RunOfJob]) -> dict[int, int]:
     """Return, for the first checkpoint of each application, when the last before it was.
 
     Args:
@@ -275,7 +275,7 @@ def _checkpoints_before(days: Sequence[DaySums], runs: Iterable[Run]) -> dict[in
 
 
 def _owed_since(
-    sums: DaySums, before_ms: int, intervals: Sequence[Interval], runs: Iterable[Run]
+    sums: DaySums, before_ms: int, intervals: Sequence[Interval], runs: Iterable[RunOfJob]
 ) -> int | None:
     """Return since when an application's first checkpoint is owed; None if its own event says all.
 

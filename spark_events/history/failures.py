@@ -78,9 +78,9 @@ def failures(
     """
     alike: dict[tuple[str, ...], list[tuple[int, str, str | None]]] = defaultdict(list)
     failed = [fact for fact in facts if fact.fact == FAILURE]
-    told = _told_by_owners(failed)
+    told_again = _told_by_owners(failed)
     for fact in failed:
-        if since_ms <= fact.time_ms <= until_ms and fact.event_id not in told:
+        if since_ms <= fact.time_ms <= until_ms and fact.event_id not in told_again:
             error = fact.error_class or fact.exception_type or ""
             day = iso_day(fact.time_ms)
             key = (day, fact.kind or "", fact.app_name, fact.query_name or "", error, fact.labels or "")
@@ -107,14 +107,14 @@ def _told_by_owners(failed: Sequence[Fact]) -> set[str]:
     for fact in failed:
         if fact.kind in ("job", "stage"):
             of_jobs[application_run(fact.app_id, fact.attempt), _first_line(fact)].append(fact)
-    told: set[str] = set()
+    told_again: set[str] = set()
     for owner in failed:
         if owner.kind in OWNERS:
             alike = of_jobs.get((application_run(owner.app_id, owner.attempt), _first_line(owner)), ())
             causes = [fact for fact in alike if _is_cause(fact, owner)]
             latest = {fact.kind: fact for fact in sorted(causes, key=lambda f: (f.time_ms, f.event_id))}
-            told.update(fact.event_id for fact in latest.values())
-    return told
+            told_again.update(fact.event_id for fact in latest.values())
+    return told_again
 
 
 def _is_cause(fact: Fact, owner: Fact) -> bool:

@@ -45,7 +45,7 @@ class Transition(NamedTuple):
     event_id: str
 
 
-class Span(NamedTuple):
+class StatusSpan(NamedTuple):
     """A status of one run: from when, and until when, in ms since the epoch; None if it is the last."""
 
     status: str
@@ -53,7 +53,7 @@ class Span(NamedTuple):
     end_ms: int | None
 
 
-class Run(NamedTuple):
+class RunOfJob(NamedTuple):
     """One run of a job.
 
     Attributes:
@@ -65,7 +65,7 @@ class Run(NamedTuple):
 
     run: str
     application: ApplicationRun
-    spans: Sequence[Span]
+    spans: Sequence[StatusSpan]
     heard: Heard
 
     @property
@@ -84,7 +84,7 @@ class Run(NamedTuple):
         return self.spans[-1].start_ms if self.status in ENDS else None
 
 
-def runs_of(transitions: Iterable[Transition], heard_of: HeardOf, until_ms: int) -> list[Run]:
+def runs_of(transitions: Iterable[Transition], heard_of: HeardOf, until_ms: int) -> list[RunOfJob]:
     """Return the runs of a job, in no order.
 
     A run whose end was not reported goes on, unless it is silent: where its application sends heartbeats, it
@@ -111,15 +111,15 @@ def _run(
     begins: Sequence[tuple[int, ApplicationRun]],
     heard_of: HeardOf,
     until_ms: int,
-) -> Run:
-    spans = [Span(change.status, change.time_ms, after.time_ms) for change, after in pairwise(changes)]
+) -> RunOfJob:
+    spans = [StatusSpan(change.status, change.time_ms, after.time_ms) for change, after in pairwise(changes)]
     last = changes[-1]
     heard = heard_of.run(last.application)
     over = None if last.status in ENDS else _over(last, changes[0].time_ms, begins, heard, until_ms)
-    spans.append(Span(last.status, last.time_ms, over.start_ms if over else None))
+    spans.append(StatusSpan(last.status, last.time_ms, over.start_ms if over else None))
     if over:
         spans.append(over)
-    return Run(last.run, last.application, spans, heard)
+    return RunOfJob(last.run, last.application, spans, heard)
 
 
 def _over(
@@ -128,7 +128,7 @@ def _over(
     begins: Sequence[tuple[int, ApplicationRun]],
     heard: Heard,
     until_ms: int,
-) -> Span | None:
+) -> StatusSpan | None:
     """Return what became of a run whose end was not reported; None if it goes on.
 
     Args:
@@ -146,16 +146,16 @@ def _over(
         # The heartbeats of an application say nothing of a query that began again in it.
         again = any(application == last.application for ms, application in later if ms == next_ms)
         if again or heard.heartbeat_ms is None:
-            return Span(LOST, max(last.time_ms, min(silent_since_ms, next_ms)), None)
+            return StatusSpan(LOST, max(last.time_ms, min(silent_since_ms, next_ms)), None)
     if heard.heartbeat_ms is None:
         return None
     silent_ms = until_ms - silent_since_ms
     # Of two that overlap, the later one does not say that the earlier one is over.
     followed = bool(later) and later[-1][0] > silent_since_ms
     if followed or silent_ms >= LOST_AFTER * heard.heartbeat_ms:
-        return Span(LOST, silent_since_ms, None)
+        return StatusSpan(LOST, silent_since_ms, None)
     if silent_ms >= UNKNOWN_AFTER * heard.heartbeat_ms:
-        return Span(UNKNOWN, silent_since_ms, None)
+        return StatusSpan(UNKNOWN, silent_since_ms, None)
     return None
 
 

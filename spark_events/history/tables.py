@@ -20,7 +20,7 @@ from spark_events.history.facts import FAILURE, STATUS, Fact
 from spark_events.history.failures import COLUMNS as FAILURES
 from spark_events.history.failures import OWNERS, LostRun, failures
 from spark_events.history.heard import HeardOf, application_run
-from spark_events.history.job_runs import LOST, Run, Transition, runs_of
+from spark_events.history.job_runs import LOST, RunOfJob, Transition, runs_of
 from spark_events.history.plausible import DAY_MS, iso_date
 from spark_events.history.sla import Sla
 from spark_events.history.timeline import Interval, status_intervals
@@ -131,9 +131,9 @@ class _Job(NamedTuple):
     kind: str
     app_name: str
     query_name: str
-    runs: list[Run]
+    runs: list[RunOfJob]
     intervals: list[Interval]
-    counted: uptime.Job
+    counted: uptime.CountedJob
 
     @property
     def names(self) -> Row:
@@ -183,7 +183,7 @@ def _jobs(application: Application, heard_of: HeardOf, until_ms: int) -> list[_J
         lost_ms = [run.spans[-1].start_ms for run in runs if run.status == LOST]
         restarts_ms = [change.time_ms for change in transitions if change.status == "RESTARTING"]
         failed_ms = [*failures_of[kind, query_name], *lost_ms]
-        counted = uptime.Job(kind, intervals, failed_ms, restarts_ms, batch)
+        counted = uptime.CountedJob(kind, intervals, failed_ms, restarts_ms, batch)
         jobs.append(_Job(kind, application.name, query_name, runs, intervals, counted))
     return jobs
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from spark_events.history.job_runs import ENDS, LOST, UNKNOWN, Run
+from spark_events.history.job_runs import ENDS, LOST, UNKNOWN, RunOfJob
 
 UP, DOWN, NOT_HEARD, STARTING, STOPPED = "up", "down", "unknown", "starting", "stopped"
 STATES = (UP, DOWN, NOT_HEARD, STARTING, STOPPED)
@@ -58,7 +58,7 @@ class Outage(NamedTuple):
     over: bool
 
 
-def status_intervals(runs: Sequence[Run], until_ms: int, batch: bool = False) -> list[Interval]:
+def status_intervals(runs: Sequence[RunOfJob], until_ms: int, batch: bool = False) -> list[Interval]:
     """Return the status intervals of a job, in order.
 
     Overlapping runs (two drivers with one name) form one line, RUNNING while any of them is.

@@ -24,7 +24,7 @@ Row = dict[str, Any]
 _T = TypeVar("_T", Interval, Outage)
 
 
-class Job(NamedTuple):
+class CountedJob(NamedTuple):
     """An application or query, over time.
 
     Attributes:
@@ -53,7 +53,7 @@ class _Counted(NamedTuple):
     longest_ms: int
 
 
-def uptime(job: Job, since_ms: int, until_ms: int) -> Row:
+def uptime(job: CountedJob, since_ms: int, until_ms: int) -> Row:
     """Return the uptime of a job.
 
     Args:
@@ -89,7 +89,7 @@ def uptime(job: Job, since_ms: int, until_ms: int) -> Row:
     return {**now, **_figures(counted, job.batch)}
 
 
-def uptime_per_day(job: Job, since_ms: int, until_ms: int) -> Iterator[tuple[int, Row]]:
+def uptime_per_day(job: CountedJob, since_ms: int, until_ms: int) -> Iterator[tuple[int, Row]]:
     """Yield the uptime of a job on each UTC day.
 
     Args:

@@ -109,6 +109,15 @@ def test_a_query_that_is_lost_alone(duckdb: DuckDb, tmp_path: Path) -> None:
     assert (row_of(tables)["failures"], row_of(tables, "application")["failures"]) == (1, 0)
 
 
+def test_an_outage_that_nobody_saw_end(duckdb: DuckDb, tmp_path: Path) -> None:
+    """It failed, began again, and was not heard of since: that is no recovery."""
+    story = streaming().query(30 * MIN, "FAILED").run("run-2").query(31 * MIN, "RESTARTING")
+    tables = tables_of(duckdb, tmp_path, story, until(HOUR + 5 * MIN))
+    assert states(tables)["query"][-2:] == [("RESTARTING", "down", 31, 60), ("UNKNOWN", "unknown", 60, 65)]
+    row = row_of(tables)
+    assert (row["outages"], row["mttr_ms"], row["longest_outage_ms"]) == (1, None, 30 * MIN)
+
+
 def test_silent_and_not_yet_overdue(duckdb: DuckDb, tmp_path: Path) -> None:
     tables = tables_of(duckdb, tmp_path, streaming(), until(HOUR + 30 * MIN))
     assert row_of(tables)["status"] == "LOST"
