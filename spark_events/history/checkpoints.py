@@ -3,7 +3,7 @@
 A checkpoint is late by its duration if its micro-batch took longer than the SLA. It is late by its gap if it
 was owed for longer than the SLA: since the last one, even while the query was down, but not while it was idle
 or stopped on purpose (the clock of ``spark_events.listeners.checkpoint_watch``). An event says how long it
-was owed within its own application (``owedMs``); across applications, this module computes it: since the last
+was owed within its own application (``owedMs``); across applications, ``owed`` computes it: since the last
 checkpoint before if the query went down at work, since it went down if it was idle then. If it was idle after
 its restart, there was nothing to commit, and what the event says counts alone.
 """
@@ -12,17 +12,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from spark_events.history.dialect import sql_text
-from spark_events.history.facts import CHECKPOINT, OVERDUE, Fact, day_of
-from spark_events.history.heard import ApplicationRun, application_run
+from spark_events.history.facts import CHECKPOINT, Fact, day_of
 from spark_events.history.job_runs import RunOfJob
+from spark_events.history.owed import overdue_ms, owed_since
 from spark_events.history.plausible import DAY_MS
 from spark_events.history.sla import Sla
-from spark_events.history.timeline import DOWN, STOPPED, STOPS, Interval, outages
+from spark_events.history.timeline import Interval
 
 SUMS = {
     "day": "BIGINT",
@@ -61,13 +59,6 @@ FIGURES = {
 """The columns of the checkpoints of a query, and of its days, and their types."""
 Row = dict[str, Any]
 _MOST_OWED_MS = 10**11
-AT_WORK_MS = 10_000
-"""How long after its last checkpoint a query that went down was at work. Spark says that an idle one is idle
-after as long."""
-_INEXACT_MS = 1_000
-"""By how much the time since a restart and the time that is owed may differ without any idleness."""
-_FIRST, _LAST, _STOP = range(3)
-"""Within one ms, a checkpoint comes before that of another application, and before the query's end."""
 
 
 class DaySums(NamedTuple):
@@ -193,15 +184,11 @@ def sums_of_query(
         stands for it, of the last day.
     """
     days = sorted(days, key=lambda sums: (sums.first_ms is None, sums.first_ms, sums.day))
-    owed_since_ms = {
-        index: since_ms
-        for index, before_ms in _checkpoints_before(days, runs).items()
-        if (since_ms := _owed_since(days[index], before_ms, intervals, runs)) is not None
-    }
+    owed_since_ms = owed_since(days, intervals, runs)
     counted = [_with_gap(sums, owed_since_ms.get(index), sla_ms) for index, sums in enumerate(days)]
     counted = [sums for sums in counted if sums.counted]
     last_ms = max((sums.last_ms for sums in days if sums.last_ms is not None), default=None)
-    gap_ms = _overdue_ms(facts, intervals, last_ms, until_ms)
+    gap_ms = overdue_ms(facts, intervals, last_ms, until_ms)
     if gap_ms is not None and gap_ms > sla_ms:
         day = until_ms // DAY_MS
         counted.append(DaySums(day, "", "", "", late_by_gap=1, worst_gap_ms=gap_ms, overdue=True))
@@ -240,71 +227,6 @@ def figures(sums: Sequence[DaySums], sla_ms: int) -> Row:
     }
 
 
-def _checkpoints_before(days: Sequence[DaySums], runs: Iterable[RunOfJob]) -> dict[int, int]:
-    """Return, for the first checkpoint of each application, when the last before it was.
-
-    Args:
-        days: in the order of their first checkpoints.
-        runs: of the query.
-
-    Returns:
-        By the index of the sums that have the checkpoint: when the last one of the application before was
-        completed; without those before which there was none, or the query was stopped on purpose.
-    """
-    spans = (span for run in runs for span in run.spans)
-    moments = [(span.start_ms, _STOP, 0) for span in spans if span.status in STOPS]
-    applications: set[ApplicationRun] = set()
-    for index, sums in enumerate(days):
-        if sums.first_ms is None or sums.last_ms is None:
-            continue
-        moments.append((sums.last_ms, _LAST, index))
-        application = application_run(sums.app_id, sums.attempt)
-        if application not in applications:
-            applications.add(application)
-            moments.append((sums.first_ms, _FIRST, index))
-    checkpoints_ms: dict[int, int] = {}
-    before_ms: int | None = None
-    for _, of_this_ms in groupby(sorted(moments), key=itemgetter(0)):
-        after_ms = before_ms
-        for time_ms, moment, index in of_this_ms:
-            if moment == _FIRST and before_ms is not None:
-                checkpoints_ms[index] = before_ms
-            after_ms = None if moment == _STOP else time_ms
-        before_ms = after_ms
-    return checkpoints_ms
-
-
-def _owed_since(
-    sums: DaySums, before_ms: int, intervals: Sequence[Interval], runs: Iterable[RunOfJob]
-) -> int | None:
-    """Return since when an application's first checkpoint is owed; None if its own event says all.
-
-    Args:
-        sums: that have the checkpoint.
-        before_ms: when the last one of the application before was.
-        intervals, runs: of the query.
-    """
-    assert sums.first_ms is not None
-    assert sums.first_owed_ms is not None
-    application = application_run(sums.app_id, sums.attempt)
-    begins = (run.begun_ms for run in runs if run.application == application)
-    begun_ms = max((begun_ms for begun_ms in begins if begun_ms <= sums.first_ms), default=None)
-    if begun_ms is not None and sums.first_owed_ms + _INEXACT_MS < sums.first_ms - begun_ms:
-        return None  # it was idle first
-    if not intervals:
-        return before_ms
-    # Before an earlier outage, it was up without a checkpoint, and so idle.
-    between = [
-        each for each in outages(intervals) if before_ms < each.end_ms and each.start_ms < sums.first_ms
-    ]
-    return _since(between[-1].start_ms, before_ms) if between else None
-
-
-def _since(down_ms: int, before_ms: int) -> int:
-    """Return since when a checkpoint is owed of a query that went down after its last one."""
-    return before_ms if down_ms - before_ms <= AT_WORK_MS else down_ms
-
-
 def _with_gap(sums: DaySums, owed_since_ms: int | None, sla_ms: int) -> DaySums:
     """Count how long an application's first checkpoint was owed, if the previous one failed or died."""
     if owed_since_ms is None or sums.first_ms is None:
@@ -318,26 +240,6 @@ def _with_gap(sums: DaySums, owed_since_ms: int | None, sla_ms: int) -> DaySums:
         late=sums.late + (newly_late and sums.first_duration_ms <= sla_ms),
         worst_gap_ms=_largest((sums.worst_gap_ms, gap_ms)),
     )
-
-
-def _overdue_ms(
-    facts: Iterable[Fact], intervals: Sequence[Interval], last_ms: int | None, until_ms: int
-) -> int | None:
-    """Return for how long a query's next checkpoint is owed at the end; None if it is not known to be."""
-    state = intervals[-1].state if intervals else STOPPED
-    if state == STOPPED:
-        return None
-    # Reported live, as owed for longer than the SLA set at that time.
-    reports = [
-        (fact.time_ms, fact.owed_ms) for fact in facts if fact.fact == OVERDUE and fact.owed_ms is not None
-    ]
-    reported_ms, owed_ms = max(reports, default=(0, 0))
-    if reports and (last_ms is None or reported_ms > last_ms):
-        return until_ms - (reported_ms - owed_ms)
-    if state != DOWN or last_ms is None:
-        return None
-    *_, outage = outages(intervals)
-    return until_ms - _since(outage.start_ms, last_ms)
 
 
 def by_day(sums: Iterable[DaySums]) -> Iterator[tuple[int, list[DaySums]]]:
