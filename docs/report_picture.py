@@ -43,6 +43,8 @@ def fleet() -> list[Story]:
     query(payments, "refunds", 10 * MIN, 0.008, chance)
     clicks = Story("clicks", "clicks-1").application(0, "CREATED", "RUNNING")
     query(clicks, "sessions", 5 * MIN, 0.002, chance)
+    for story in (payments, clicks):
+        story.heartbeats(0, _DAYS * DAY, 10 * MIN)
     nightly = Story("nightly")
     for day in range(_DAYS):
         nightly.driver(f"nightly-{day}").application(day * DAY + 2 * HOUR, "CREATED", "RUNNING")
@@ -56,7 +58,9 @@ def main() -> None:
         write(Path(folder) / "log", *fleet())
         page = Path(folder) / "report.html"
         command = [str(Path(sys.executable).with_name("spark-events")), "report", f"{folder}/log"]
-        subprocess.run([*command, "--sla", "15min", "--html", str(page)], check=True)
+        subprocess.run(
+            [*command, "--sla", "15min", "--latest", "2027-01-01", "--html", str(page)], check=True
+        )
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
             shown = browser.new_page(viewport={"width": 1320, "height": 1330})

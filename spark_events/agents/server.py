@@ -89,6 +89,7 @@ class _Tools:
             name: _of(getattr(report, name), app)
             for name in (
                 "uptime",
+                "runs",
                 "checkpoint_sla",
                 "failures",
                 "executors",

@@ -17,7 +17,21 @@ from spark_events.history.tables import Row
 
 _MOST_ROWS = 40
 _WIDE = 100
-_COLOURS = {"up": "green", "down": "bold red", "starting": "yellow", "stopped": "dim"}
+_COLOURS = {
+    "up": "green",
+    "down": "bold red",
+    "failed": "bold red",
+    "unknown": "bold magenta",
+    "starting": "yellow",
+    "stopped": "dim",
+}
+_COLOURS_OF_RUNS = {
+    "FINISHED": "green",
+    "FAILED": "bold red",
+    "LOST": "bold red",
+    "UNKNOWN": "bold magenta",
+    "CANCELED": "dim",
+}
 
 
 class _TableColumn(NamedTuple):
@@ -36,7 +50,9 @@ def print_report(report: Report, out: Console) -> None:
         f"[bold]{moment(report.since_ms)}[/] to [bold]{moment(report.until_ms)}[/] UTC ({span})",
         out,
     )
-    _print_table("Uptime, the worst first", _UPTIME, report.uptime, out)
+    jobs, runs = _with_ages(report)
+    _print_table("Uptime, the worst first", _UPTIME, jobs, out)
+    _print_table("Batch applications, those that failed last first", _RUNS, runs, out)
     _print_table("Checkpoints against the SLA, the worst first", _SLA, report.checkpoint_sla, out)
     _print_table("Failures, the latest first", _FAILURES, _by_error(report.failures), out)
     _print_table("What made it slow, the costliest first", _ISSUES, report.issues, out)
@@ -66,6 +82,21 @@ def _print_table(title: str, columns: Sequence[_TableColumn], rows: list[Row], o
         out.print(f"… and {len(rows) - _MOST_ROWS:,} more: --json and --html have all")
 
 
+def _with_ages(report: Report) -> tuple[list[Row], list[Row]]:
+    """Return the rows of uptime, but for batch applications, and of runs, with their ages at the end."""
+    batch = {row["app_name"] for row in report.runs}
+    jobs = [
+        {**row, "heard_ago_ms": report.until_ms - row["last_heard_ms"]}
+        for row in report.uptime
+        if row["app_name"] not in batch
+    ]
+    runs = [
+        {**row, "ago_ms": None if row["last_start_ms"] is None else report.until_ms - row["last_start_ms"]}
+        for row in report.runs
+    ]
+    return jobs, runs
+
+
 def _by_error(failures: list[Row]) -> list[Row]:
     """Join the days of each error; the message is that of the last."""
     last_rows: dict[tuple[str, ...], Row] = {}
@@ -91,6 +122,25 @@ def _duration(name: str) -> Callable[[Row], str]:
     return lambda row: duration(row[name] or None)
 
 
+def _ago(name: str) -> Callable[[Row], str]:
+    """Return what says how long ago it was, in the largest unit."""
+
+    def text(row: Row) -> str:
+        if row[name] is None:
+            return ""
+        return "now" if row[name] < 1_000 else " ".join((*duration(row[name]).split(" ")[:2], "ago"))
+
+    return text
+
+
+def _minute(name: str) -> Callable[[Row], str]:
+    return lambda row: moment(row[name])[5:16]
+
+
+def _run_status(row: Row) -> str:
+    return f"[{_COLOURS_OF_RUNS.get(row['last_status'], 'yellow')}]{row['last_status']}[/]"
+
+
 def _error(row: Row) -> str:
     return "\n".join(plain_lines(text) for text in (row["error"], row["labels"], row["message"]) if text)
 
@@ -106,9 +156,24 @@ _UPTIME = (
     _TableColumn("uptime", lambda row: percent(row["uptime_percent"])),
     _TableColumn("down", _duration("down_ms")),
     _TableColumn("failures", _number("failures")),
-    _TableColumn("restarts", _number("restarts")),
+    _TableColumn("outages", _number("outages"), wide=True),
+    _TableColumn("restarts", _number("restarts"), wide=True),
+    _TableColumn("last heard", _ago("heard_ago_ms")),
     _TableColumn("MTTR", _duration("mttr_ms"), wide=True),
     _TableColumn("longest\noutage", _duration("longest_outage_ms"), wide=True),
+)
+_RUNS = (
+    _TableColumn("application", lambda row: plain(row["app_name"]), number=False),
+    _TableColumn("last run", _run_status, number=False),
+    _TableColumn("began\n(UTC)", _minute("last_start_ms")),
+    _TableColumn("that is", _ago("ago_ms")),
+    _TableColumn("took", _duration("last_duration_ms")),
+    _TableColumn("usual", _duration("usual_ms"), wide=True),
+    _TableColumn("runs", _number("runs"), wide=True),
+    _TableColumn("ok", _number("ok")),
+    _TableColumn("failed", _number("failed")),
+    _TableColumn("canceled", _number("canceled"), wide=True),
+    _TableColumn("last ok\n(UTC)", _minute("last_ok_end_ms"), wide=True),
 )
 _SLA = (
     _TableColumn("application / query", _name, number=False),

@@ -3,28 +3,31 @@
 A checkpoint is late by its duration if its micro-batch took longer than the SLA. It is late by its gap if it
 was owed for longer than the SLA: since the last one, even while the query was down, but not while it was idle
 or stopped on purpose (the clock of ``spark_events.listeners.checkpoint_watch``). An event says how long it
-was owed within its own application (``owedMs``); across applications, this module computes it.
+was owed within its own application (``owedMs``); across applications, ``owed`` computes it: since the last
+checkpoint before if the query went down at work, since it went down if it was idle then. If it was idle after
+its restart, there was nothing to commit, and what the event says counts alone.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from spark_events.history.dialect import sql_text
-from spark_events.history.facts import CHECKPOINT, OVERDUE, Fact, day_of
+from spark_events.history.facts import CHECKPOINT, Fact, day_of
+from spark_events.history.job_runs import RunOfJob
+from spark_events.history.owed import overdue_ms, owed_since
 from spark_events.history.plausible import DAY_MS
 from spark_events.history.sla import Sla
-from spark_events.history.timeline import DOWN, STOPPED, STOPS, Interval, Transition
+from spark_events.history.timeline import Interval
 
 SUMS = {
     "day": "BIGINT",
     "app_name": "STRING",
     "query_name": "STRING",
     "app_id": "STRING",
+    "attempt": "STRING",
     "completed": "BIGINT",
     "failed": "BIGINT",
     "late_by_duration": "BIGINT",
@@ -56,8 +59,6 @@ FIGURES = {
 """The columns of the checkpoints of a query, and of its days, and their types."""
 Row = dict[str, Any]
 _MOST_OWED_MS = 10**11
-_FIRST, _LAST, _STOP = range(3)
-"""Within one ms, a checkpoint comes before that of another application, and before the query's end."""
 
 
 class DaySums(NamedTuple):
@@ -65,7 +66,8 @@ class DaySums(NamedTuple):
 
     Attributes:
         day: in UTC, in days since the epoch.
-        app_id: of the application; empty where its events said none.
+        app_id, attempt: of the application; empty where its events said none, the latter None in sums that
+            are older than it.
         completed, failed, late_by_duration, late_by_gap, late: counts; the last is late by either.
         worst_duration_ms, worst_gap_ms, duration_sum_ms: of the completed ones; None where there are none.
         first_ms, first_owed_ms, first_duration_ms: of the first one that was completed.
@@ -79,6 +81,7 @@ class DaySums(NamedTuple):
     app_name: str
     query_name: str
     app_id: str
+    attempt: str | None = ""
     completed: int = 0
     failed: int = 0
     late_by_duration: int = 0
@@ -111,7 +114,7 @@ def day_sums(facts: str, sla: Sla, since_ms: int = 0) -> str:
     order = f"(time_ms - day * {DAY_MS}) * {_MOST_OWED_MS} + least(owed_ms, {_MOST_OWED_MS - 1})"
     first = f"CASE WHEN done THEN {order} END"
     return f"""
-        SELECT day, app_name, query_name, app_id,
+        SELECT day, app_name, query_name, app_id, attempt,
             count(CASE WHEN done THEN 1 END) AS completed,
             count(CASE WHEN NOT done THEN 1 END) AS failed,
             count(CASE WHEN done AND duration_ms > sla_ms THEN 1 END) AS late_by_duration,
@@ -127,11 +130,12 @@ def day_sums(facts: str, sla: Sla, since_ms: int = 0) -> str:
             max(time_ms) AS heard_ms,
             counted
         FROM (SELECT {day_of("time_ms")} AS day, app_name, query_name, coalesce(app_id, '') AS app_id,
-                time_ms >= {since_ms} AS counted, time_ms, duration_ms, status = 'COMPLETED' AS done,
+                coalesce(attempt, '') AS attempt, time_ms >= {since_ms} AS counted, time_ms, duration_ms,
+                status = 'COMPLETED' AS done,
                 -- If an event does not say how long a checkpoint was owed, take its duration.
                 coalesce(owed_ms, duration_ms) AS owed_ms, {_sla_sql(sla)} AS sla_ms
             FROM {facts} WHERE fact = '{CHECKPOINT}') AS checkpoints
-        GROUP BY day, app_name, query_name, app_id, counted"""
+        GROUP BY day, app_name, query_name, app_id, attempt, counted"""
 
 
 def worst_checkpoints(facts: str, queries: Sequence[tuple[str, str]], since_ms: int, bin_ms: int) -> str:
@@ -161,7 +165,7 @@ def sums_of_query(
     days: Iterable[DaySums],
     facts: Iterable[Fact],
     intervals: Sequence[Interval],
-    transitions: Iterable[Transition],
+    runs: Sequence[RunOfJob],
     sla_ms: int,
     until_ms: int,
 ) -> list[DaySums]:
@@ -171,7 +175,7 @@ def sums_of_query(
         days: of the query, of all days.
         facts: of the query; those of checkpoints are not needed.
         intervals: as of ``timeline.status_intervals``.
-        transitions: of the query.
+        runs: of the query.
         sla_ms: the limit.
         until_ms: the end of the known period, in ms since the epoch.
 
@@ -180,11 +184,11 @@ def sums_of_query(
         stands for it, of the last day.
     """
     days = sorted(days, key=lambda sums: (sums.first_ms is None, sums.first_ms, sums.day))
-    owed_since_ms = _owed_since(days, transitions)
+    owed_since_ms = owed_since(days, intervals, runs)
     counted = [_with_gap(sums, owed_since_ms.get(index), sla_ms) for index, sums in enumerate(days)]
     counted = [sums for sums in counted if sums.counted]
     last_ms = max((sums.last_ms for sums in days if sums.last_ms is not None), default=None)
-    gap_ms = _overdue_ms(facts, intervals, last_ms, until_ms)
+    gap_ms = overdue_ms(facts, intervals, last_ms, until_ms)
     if gap_ms is not None and gap_ms > sla_ms:
         day = until_ms // DAY_MS
         counted.append(DaySums(day, "", "", "", late_by_gap=1, worst_gap_ms=gap_ms, overdue=True))
@@ -223,37 +227,6 @@ def figures(sums: Sequence[DaySums], sla_ms: int) -> Row:
     }
 
 
-def _owed_since(days: Sequence[DaySums], transitions: Iterable[Transition]) -> dict[int, int]:
-    """Return, for the first checkpoint of each application, since when it was owed.
-
-    Args:
-        days: in the order of their first checkpoints.
-
-    Returns:
-        By the index of the sums that have the checkpoint: when the last one of the application before was
-        completed; without those before which there was none, or the query was stopped on purpose.
-    """
-    moments = [(change.time_ms, _STOP, 0) for change in transitions if change.status in STOPS]
-    applications: set[str] = set()
-    for index, sums in enumerate(days):
-        if sums.first_ms is None or sums.last_ms is None:
-            continue
-        moments.append((sums.last_ms, _LAST, index))
-        if sums.app_id not in applications:
-            applications.add(sums.app_id)
-            moments.append((sums.first_ms, _FIRST, index))
-    owed_since_ms: dict[int, int] = {}
-    before_ms: int | None = None
-    for _, of_this_ms in groupby(sorted(moments), key=itemgetter(0)):
-        after_ms = before_ms
-        for time_ms, moment, index in of_this_ms:
-            if moment == _FIRST and before_ms is not None:
-                owed_since_ms[index] = before_ms
-            after_ms = None if moment == _STOP else time_ms
-        before_ms = after_ms
-    return owed_since_ms
-
-
 def _with_gap(sums: DaySums, owed_since_ms: int | None, sla_ms: int) -> DaySums:
     """Count how long an application's first checkpoint was owed, if the previous one failed or died."""
     if owed_since_ms is None or sums.first_ms is None:
@@ -267,23 +240,6 @@ def _with_gap(sums: DaySums, owed_since_ms: int | None, sla_ms: int) -> DaySums:
         late=sums.late + (newly_late and sums.first_duration_ms <= sla_ms),
         worst_gap_ms=_largest((sums.worst_gap_ms, gap_ms)),
     )
-
-
-def _overdue_ms(
-    facts: Iterable[Fact], intervals: Sequence[Interval], last_ms: int | None, until_ms: int
-) -> int | None:
-    """Return for how long a query's next checkpoint is owed at the end; None if it is not known to be."""
-    state = intervals[-1].state if intervals else STOPPED
-    if state == STOPPED:
-        return None
-    # Reported live, as owed for longer than the SLA set at that time.
-    reports = [
-        (fact.time_ms, fact.owed_ms) for fact in facts if fact.fact == OVERDUE and fact.owed_ms is not None
-    ]
-    reported_ms, owed_ms = max(reports, default=(0, 0))
-    if reports and (last_ms is None or reported_ms > last_ms):
-        return until_ms - (reported_ms - owed_ms)
-    return until_ms - last_ms if state == DOWN and last_ms is not None else None
 
 
 def by_day(sums: Iterable[DaySums]) -> Iterator[tuple[int, list[DaySums]]]:

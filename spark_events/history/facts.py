@@ -13,11 +13,14 @@ from spark_events.listeners.executor_ends import EXPECTED
 
 STATUS, CHECKPOINT, FAILURE = "status", "checkpoint", "failure"
 EXECUTOR, OVERDUE, LOSS, ISSUE, COUNTER, SEEN = "executor", "overdue", "loss", "issue", "counter", "seen"
+HEARTBEAT = "heartbeat"
 """The kinds of facts.
 
 ``failure`` includes executors that were lost, ``executor`` is one that somebody wanted gone, ``seen`` says no
-more than that an application lived.
+more than that an application lived, ``heartbeat`` says so, too, and how often it does, as ``duration_ms``.
 """
+COLLAPSED = f"fact IN ('{SEEN}', '{HEARTBEAT}')"
+"""The SQL of the facts that are one for each day and run of an application, with the latest time."""
 COLUMNS = {
     "fact": "STRING",
     "event_id": "STRING",
@@ -53,12 +56,13 @@ COLUMNS = {
     "counted": "BIGINT",
 }
 """Of the facts, and their types. ``time_ms`` is since the epoch; ``full_size``, and of the heap, in bytes."""
-_OF_SEEN = ("fact", "time_ms", "app_name", "app_id", "attempt", "query_name")
+_OF_COLLAPSED = ("fact", "time_ms", "app_name", "app_id", "attempt", "query_name")
 _EXECUTOR_LOST = "ExecutorLostEvent"
 _IS_EXECUTOR = f"event_name = '{_EXECUTOR_LOST}'"
 _PERFORMANCE_ISSUE = "PerformanceIssueEvent"
 _IS_ISSUE = f"event_name = '{_PERFORMANCE_ISSUE}'"
 _TASK_COUNTER = "TaskCounterEvent"
+_IS_HEARTBEAT = "event_name = 'HeartbeatEvent'"
 _FACT_OF_EVENT = {
     "JobStatusChangeEvent": STATUS,
     "CheckpointEvent": CHECKPOINT,
@@ -67,6 +71,7 @@ _FACT_OF_EVENT = {
     _PERFORMANCE_ISSUE: ISSUE,
     _TASK_COUNTER: COUNTER,
     "CheckpointOverdueEvent": OVERDUE,
+    "HeartbeatEvent": HEARTBEAT,
     "RecordsDroppedEvent": LOSS,
     "AllSubtasksStatusChangeEvent": SEEN,
     "BatchWillMissSlaEvent": SEEN,
@@ -137,6 +142,7 @@ class Fact(NamedTuple):
     status: str | None
     time_ms: int
     event_id: str
+    duration_ms: int | None
     owed_ms: int | None
     error_class: str | None
     exception_type: str | None
@@ -162,7 +168,7 @@ class Reading:
 
     Attributes:
         records: lines, rows and log records, but for spans and metrics.
-        facts: those that are kept individually: all except ``seen`` ones.
+        facts: those that are kept individually: all except ``COLLAPSED`` ones.
         duplicates: facts that were there already, judging by their ids.
         problems: how many records were not used, by the keys of ``PROBLEMS``.
         examples: for each of these problems, a file with such a record.
@@ -219,7 +225,7 @@ def classified(events: str, dialect: Dialect, times: PossibleTimes) -> str:
                 coalesce(event_name NOT IN ({_list(_FACT_OF_EVENT)}), false) AS own
             FROM {events} WHERE NOT other),
         typed AS (SELECT *, {numbers} FROM texts),
-        judged AS (SELECT *, CASE WHEN fact <> '{SEEN}' THEN {odd} ELSE 0 END AS odd_numbers,
+        judged AS (SELECT *, CASE WHEN {COLLAPSED} THEN 0 ELSE {odd} END AS odd_numbers,
             {_problem(times)} AS problem FROM typed)
         SELECT {", ".join(f"{_column(name)} AS {name}" for name in COLUMNS)}, file, problem, odd_numbers, own
         FROM judged"""
@@ -252,11 +258,15 @@ def day_of(time_ms: str) -> str:
 
 def _column(name: str) -> str:
     if name == "event_id":
-        # The ``seen`` facts of a day and application are one.
-        day = f"concat_ws(' ', '{SEEN}', {day_of('time_ms')}, app_name, app_id, attempt, query_name)"
-        return f"CASE WHEN fact = '{SEEN}' AND problem IS NULL THEN {day} ELSE event_id END"
+        # Those of a day and application are one.
+        day = f"concat_ws(' ', fact, {day_of('time_ms')}, app_name, app_id, attempt, query_name)"
+        return f"CASE WHEN {COLLAPSED} AND problem IS NULL THEN {day} ELSE event_id END"
+    if name in _OF_COLLAPSED:
+        return name
+    if name == "duration_ms":
+        return f"CASE WHEN fact <> '{SEEN}' THEN {name} END"
     column = f"substring(message, 1, {_MESSAGE_CHARACTERS})" if name == "message" else name
-    return column if name in _OF_SEEN else f"CASE WHEN fact <> '{SEEN}' THEN {column} END"
+    return f"CASE WHEN NOT {COLLAPSED} THEN {column} END"
 
 
 def _text(name: str, key: str) -> str:
@@ -269,12 +279,13 @@ def _text(name: str, key: str) -> str:
 
 
 def _number_text(name: str, key: str) -> str:
-    if name != "owed_ms":
-        return _text(name, key)
-    return (
-        f"CASE WHEN event_name = 'CheckpointOverdueEvent' "
-        f"THEN coalesce(attributes['{key}'], attributes['sinceLastMs']) ELSE attributes['{key}'] END"
-    )
+    if name == "duration_ms":
+        return f"CASE WHEN {_IS_HEARTBEAT} THEN attributes['intervalMs'] ELSE attributes['{key}'] END"
+    if name == "owed_ms":
+        overdue = "event_name = 'CheckpointOverdueEvent'"
+        since = f"coalesce(attributes['{key}'], attributes['sinceLastMs'])"
+        return f"CASE WHEN {overdue} THEN {since} ELSE attributes['{key}'] END"
+    return _text(name, key)
 
 
 def _number(name: str, dialect: Dialect) -> str:
@@ -330,7 +341,7 @@ def _problem(times: PossibleTimes) -> str:
         WHEN event_id IS NULL THEN 'no_id'
         WHEN time_ms IS NULL THEN 'no_time'
         WHEN time_ms NOT BETWEEN {times.earliest_ms} AND {times.latest_ms} THEN 'time'
-        WHEN app_name IS NULL OR kind IS NULL AND fact NOT IN ('{LOSS}', '{SEEN}')
+        WHEN app_name IS NULL OR kind IS NULL AND fact <> '{LOSS}' AND NOT {COLLAPSED}
             OR kind = 'query' AND query_name IS NULL THEN 'no_job'
         WHEN fact = '{STATUS}' AND coalesce(status NOT IN ({statuses}), true) THEN 'status'
         WHEN fact = '{CHECKPOINT}'

@@ -12,16 +12,20 @@ from urllib.parse import urlencode
 from spark_events.api import SparkEventsError
 from spark_events.history.engine import Engine
 from spark_events.history.facts import Reading
+from spark_events.history.job_runs import LOST
 from spark_events.history.local_files import LocalFiles
 from spark_events.history.page import environment, page
 from spark_events.history.report import Report, job_name
 from spark_events.history.run import ReportOptions, add_to_store, make_report, open_database
 from spark_events.history.store import HistoryStore
 from spark_events.history.tables import Row
+from spark_events.history.timeline import DOWN, LAST_FAILED, NOT_HEARD
 from spark_events.runtime.log_once import logger
 
 _MOST_VIEWS = 8
 _READ_SHARE = 5
+_NOW_AGAIN_S = 15
+"""How often the page is made again without new events where it goes until now: silence grows meanwhile."""
 _MOST_CHOICES = 100
 _HOUR_MS = 3_600_000
 _SPANS = {
@@ -53,6 +57,7 @@ class _Made:
     report: Report
     files: object
     stored: object
+    made_at: float
     looked_at: float
 
 
@@ -102,8 +107,7 @@ class LivePage:
                 (text, _link(view._replace(span_ms=span_ms)), span_ms == view.span_ms)
                 for text, span_ms in _SPANS.items()
             ],
-            down=[job_name(row) for row in shown.uptime if row["state"] == "down"],
-            overdue=[job_name(row) for row in shown.checkpoint_sla if row["overdue"]],
+            bad=_bad(shown),
             problem=problem,
         )
         head = f'<meta http-equiv="refresh" content="{max(1, round(self._every_s))}">'
@@ -121,7 +125,11 @@ class LivePage:
             return made.report
         try:
             files = self._files()
-            if made is None or (made.files, made.stored) != (files, self._stored()):
+            if (
+                made is None
+                or self._is_old(made, now)
+                or (made.files, made.stored) != (files, self._stored())
+            ):
                 made = self._made[span_ms] = self._make(span_ms, files)
                 if len(self._made) > _MOST_VIEWS:
                     del self._made[next(iter(self._made))]
@@ -133,6 +141,9 @@ class LivePage:
             self.problem = str(error)
         return made.report
 
+    def _is_old(self, made: _Made, now: float) -> bool:
+        return self._options.until_now and now - made.made_at >= _NOW_AGAIN_S
+
     def _make(self, span_ms: int | None, files: object) -> _Made:
         began = time.monotonic()
         options = replace(self._options, span_ms=span_ms or self._options.span_ms)
@@ -143,7 +154,7 @@ class LivePage:
             stored = self._stored()
             report = make_report(database, options, self._added[1])
         self._took_s = time.monotonic() - began
-        return _Made(report, files, stored, began)
+        return _Made(report, files, stored, began, began)
 
     def _stored(self) -> object:
         """Return another value whenever something was added to the store, by whatever process."""
@@ -168,6 +179,7 @@ def filtered(report: Report, view: View) -> Report:
         report,
         uptime=shown(report.uptime),
         uptime_per_day=shown(report.uptime_per_day),
+        runs=shown(report.runs),
         checkpoint_sla=shown(report.checkpoint_sla),
         checkpoint_sla_per_day=shown(report.checkpoint_sla_per_day),
         failures=shown(report.failures),
@@ -178,6 +190,27 @@ def filtered(report: Report, view: View) -> Report:
         intervals=shown(report.intervals),
         durations=shown(report.durations),
     )
+
+
+def _bad(report: Report) -> list[tuple[str, list[str]]]:
+    """Return what is wrong now, the worst first: in words, and the names; each name once."""
+    silent = [row for row in report.uptime if row["state"] == NOT_HEARD]
+    lost = [row for row in report.uptime if row["status"] == LOST]
+    down = [row for row in report.uptime if row["state"] == DOWN and row["status"] != LOST]
+    known = {job_name(row) for row in (*lost, *silent, *down)}
+    overdue = [row for row in report.checkpoint_sla if row["overdue"] and job_name(row) not in known]
+    failed = [row for row in report.uptime if row["state"] == LAST_FAILED and row["status"] != LOST]
+    return [
+        (words, [job_name(row) for row in rows])
+        for words, rows in (
+            ("lost", lost),
+            ("not heard of", silent),
+            ("down", down),
+            ("with an overdue checkpoint", overdue),
+            ("failed", failed),
+        )
+        if rows
+    ]
 
 
 def _choices(

@@ -17,9 +17,9 @@ from spark_events.api import ConfigError
 from spark_events.api.errors import needs_extra
 from spark_events.history.dialect import DUCKDB, no_rows
 from spark_events.history.facts import (
+    COLLAPSED,
     COLUMNS,
     PROBLEMS,
-    SEEN,
     Reading,
     classified,
     order_of_repeated,
@@ -116,8 +116,8 @@ class DuckDb:
         both = self._name("both")
         self._run(
             f"CREATE VIEW {both} AS SELECT {', '.join(COLUMNS)} FROM {once} UNION ALL BY NAME "
-            f"SELECT '{SEEN}' AS fact, event_id, time_ms, app_name, app_id, attempt, query_name "
-            f"FROM {seen} WHERE problem IS NULL"
+            "SELECT fact, event_id, latest.time_ms, app_name, app_id, attempt, query_name, "
+            f"nullif(latest.duration_ms, -1) AS duration_ms FROM {seen} WHERE problem IS NULL"
         )
         return both, reading
 
@@ -210,16 +210,18 @@ class DuckDb:
         records = f"({classified(events, DUCKDB, times)})"
         facts, seen = self._name("facts"), self._name("seen")
         columns = ", ".join((*COLUMNS, "file", "problem", "odd_numbers", "own"))
-        self._run(f"CREATE TABLE {facts} AS SELECT {columns} FROM {records} WHERE fact <> '{SEEN}'")
+        self._run(f"CREATE TABLE {facts} AS SELECT {columns} FROM {records} WHERE NOT {COLLAPSED}")
         # Most records only show that an application lived. Reading them again costs less than keeping them.
         apart = ", ".join(
             f"CASE WHEN problem IS NULL THEN {name} END AS {name}"
-            for name in ("event_id", "app_name", "app_id", "attempt", "query_name")
+            for name in ("fact", "event_id", "app_name", "app_id", "attempt", "query_name")
         )
         self._run(
-            f"CREATE TABLE {seen} AS SELECT problem, {apart}, max(time_ms) AS time_ms, count(*) AS records, "
-            "min(file) AS file, count(CASE WHEN problem IS NULL AND own THEN 1 END) AS own "
-            f"FROM {records} WHERE fact = '{SEEN}' GROUP BY ALL"
+            f"CREATE TABLE {seen} AS SELECT problem, {apart}, "
+            "max({'time_ms': time_ms, 'duration_ms': coalesce(duration_ms, -1)}) AS latest, "
+            "count(*) AS records, min(file) AS file, "
+            "count(CASE WHEN problem IS NULL AND own THEN 1 END) AS own "
+            f"FROM {records} WHERE {COLLAPSED} GROUP BY ALL"
         )
         return facts, seen
 

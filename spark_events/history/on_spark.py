@@ -12,9 +12,9 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from spark_events.history.dialect import SPARK, no_rows
 from spark_events.history.facts import (
+    COLLAPSED,
     COLUMNS,
     PROBLEMS,
-    SEEN,
     Reading,
     classified,
     columns_of_repeated,
@@ -61,7 +61,7 @@ class Spark:
             "facts", _each_once(records.observe(observed, *_metrics()).where("problem IS NULL"))
         )
         # An action of its own: an observation would wait forever for the end of ``toLocalIterator``.
-        kept = self._session.table(once).where(f"fact <> '{SEEN}'").count()
+        kept = self._session.table(once).where(f"NOT {COLLAPSED}").count()
         reading = _reading(observed.get, times)
         reading.duplicates = reading.facts - kept
         return once, reading
@@ -122,7 +122,7 @@ def _metrics() -> list[Any]:
     usable = F.col("problem").isNull()
     metrics = [
         F.count(F.lit(1)).alias("records"),
-        F.count(F.when(usable & (F.col("fact") != SEEN), True)).alias("facts"),
+        F.count(F.when(usable & ~F.expr(COLLAPSED), True)).alias("facts"),
         F.coalesce(F.sum("odd_numbers"), F.lit(0)).alias("odd_numbers"),
         F.count(F.when(usable & F.col("own"), True)).alias("own"),
     ]

@@ -16,6 +16,7 @@ from spark_events.api.formatting import cost, duration, moment, percent, size
 from spark_events.history.plausible import DAY_MS
 from spark_events.history.report import MOST_SHOWN, Report, job_name
 from spark_events.history.tables import JOB, Row
+from spark_events.history.timeline import DOWN, LAST_FAILED, NOT_HEARD, STOPPED, UP
 
 WIDTH, LEFT, RIGHT = 1000, 220, 12
 """Of a drawing, in its own units: all of it, of the names on its left, of the margin on its right."""
@@ -24,6 +25,14 @@ _STEPS_MS = tuple(
     size * 1_000 for size in (1, 2, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400)
 )
 _MOST_TICKS = 7
+_RUN_STATES = {
+    "FINISHED": UP,
+    "FAILED": DOWN,
+    "LOST": DOWN,
+    "UNKNOWN": NOT_HEARD,
+    "CANCELED": STOPPED,
+}
+"""How the status of the last run of a batch application is coloured; one that goes on is starting."""
 MOST_ROWS = 2_000
 """Of a table; the JSON has all."""
 MOST_DAY_ROWS = 5_000
@@ -97,8 +106,12 @@ def page(report: Report, link: Callable[[Row], str] | None = None) -> str:
         most_shown=MOST_SHOWN,
         most_rows=MOST_ROWS,
         most_day_rows=MOST_DAY_ROWS,
-        down=[row for row in report.uptime if row["state"] == "down"],
+        batch={row["app_name"] for row in report.runs},
+        down=[row for row in report.uptime if row["state"] == DOWN],
+        silent=[row for row in report.uptime if row["state"] == NOT_HEARD],
+        last_failed=[row for row in report.uptime if row["state"] == LAST_FAILED],
         overdue=[row for row in report.checkpoint_sla if row["overdue"]],
+        run_states=_RUN_STATES,
         totals=_totals(report),
         lanes=list(_lanes(report, scale, link)),
         executor_lanes=list(_executor_lanes(report, scale)),
@@ -147,20 +160,25 @@ def _lanes(report: Report, scale: _Scale, link: Callable[[Row], str] | None) -> 
     for row in report.intervals:
         intervals[tuple(row[name] for name in JOB)].append(row)
     for number, row in enumerate(report.uptime[:MOST_SHOWN]):
-        bands = [_band(interval, scale) for interval in intervals[tuple(row[name] for name in JOB)]]
+        of_job = intervals[tuple(row[name] for name in JOB)]
+        bands = [band for interval in of_job for band in _bands(interval, scale)]
         # Outages are drawn last, on top of their neighbours.
-        bands.sort(key=lambda band: band.state == "down")
+        bands.sort(key=lambda band: band.state == DOWN)
         yield Lane(job_name(row), number * _ROW, bands, link(row) if link else "")
 
 
-def _band(interval: Row, scale: _Scale) -> Band:
+def _bands(interval: Row, scale: _Scale) -> Iterator[Band]:
     start_ms, end_ms = interval["start_ms"], interval["end_ms"]
     title = (
         f"{interval['status']} for {duration(end_ms - start_ms)}, {moment(start_ms)} to {moment(end_ms)} UTC"
     )
     # Even an interval shorter than a pixel stays visible.
     width = max(1.0, round(scale.x(end_ms) - scale.x(start_ms), 2))
-    return Band(scale.x(start_ms), width, interval["state"], title)
+    if interval["state"] == LAST_FAILED:  # of a batch application, that was when its run ended
+        yield Band(scale.x(start_ms), width, STOPPED, title)
+        yield Band(scale.x(start_ms), _MARK, DOWN, title)
+    else:
+        yield Band(scale.x(start_ms), width, interval["state"], title)
 
 
 def _executor_lanes(report: Report, scale: _Scale) -> Iterator[Lane]:
@@ -226,8 +244,8 @@ def _totals(report: Report) -> dict[str, Any]:
     return {
         "applications": sum(row["kind"] == "application" for row in report.uptime),
         "queries": sum(row["kind"] == "query" for row in report.uptime),
-        "outages": sum(row["failures"] for row in report.uptime),
-        "restarts": sum(row["restarts"] for row in report.uptime if row["kind"] == "query"),
+        "outages": sum(row["outages"] or 0 for row in report.uptime),
+        "restarts": sum(row["restarts"] or 0 for row in report.uptime if row["kind"] == "query"),
         "completed": completed,
         "met_percent": 100 * met / owed if owed else None,
         "failures": sum(row["count"] for row in report.failures),

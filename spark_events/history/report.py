@@ -10,7 +10,9 @@ from heapq import nlargest
 from spark_events.history.facts import PROBLEMS, Reading
 from spark_events.history.history import MOST_DAYS, History
 from spark_events.history.issues import cost_of
+from spark_events.history.job_runs import LOST, UNKNOWN
 from spark_events.history.tables import JOB, Row, Tables
+from spark_events.history.timeline import DOWN, DOWN_AFTER, LAST_FAILED, NOT_HEARD
 
 MOST_SHOWN = 50
 """How many jobs a page draws, the worst first; its tables and the JSON have all."""
@@ -23,6 +25,8 @@ MOST_COUNTERS = 10_000
 _MOST_INTERVALS = 400
 _BINS = 240
 _MOST_NAMES = 10
+_BAD_STATES = (LOST, NOT_HEARD, DOWN, LAST_FAILED)
+_BAD_ENDS = (*DOWN_AFTER, UNKNOWN)
 
 
 @dataclass
@@ -34,6 +38,7 @@ class Report:
         sla_ms: the SLA of all queries except those in ``sla_by_query``.
         sla_by_query: the SLAs of some queries, by name.
         uptime, checkpoint_sla: rows of these ``Tables``, the worst first.
+        runs: rows of this table, those whose last run failed first.
         uptime_per_day, checkpoint_sla_per_day, failures: rows of these ``Tables``, by day.
         executors: rows of this table, by their ends.
         issues: rows of this table, the costliest first.
@@ -52,6 +57,7 @@ class Report:
     sla_by_query: dict[str, int]
     uptime: list[Row]
     uptime_per_day: list[Row]
+    runs: list[Row]
     checkpoint_sla: list[Row]
     checkpoint_sla_per_day: list[Row]
     failures: list[Row]
@@ -73,8 +79,7 @@ def collect(history: History, tables: Tables, readings: list[Reading]) -> Report
         tables: as of ``History.tables``.
         readings: how reading went; empty if nothing new was read.
     """
-    # First those that are down, then by downtime, then by name.
-    uptime = sorted(tables.uptime, key=lambda row: (row["state"] != "down", -row["down_ms"], _name(row)))
+    uptime = sorted(tables.uptime, key=lambda row: (_badness(row), -(row["down_ms"] or 0), _name(row)))
     sla = sorted(
         tables.checkpoint_sla,
         key=lambda row: (not row["overdue"], row["met_percent"] is None, row["met_percent"], _name(row)),
@@ -88,6 +93,7 @@ def collect(history: History, tables: Tables, readings: list[Reading]) -> Report
         sla_by_query=dict(history.sla.by_query),
         uptime=uptime,
         uptime_per_day=sorted(tables.uptime_per_day, key=lambda row: (row["date"], _name(row))),
+        runs=sorted(tables.runs, key=lambda row: (row["last_status"] not in _BAD_ENDS, row["app_name"])),
         checkpoint_sla=sla,
         checkpoint_sla_per_day=sorted(
             tables.checkpoint_sla_per_day, key=lambda row: (row["date"], _name(row))
@@ -100,6 +106,7 @@ def collect(history: History, tables: Tables, readings: list[Reading]) -> Report
         intervals=_longest_intervals(tables.status_intervals, uptime),
         durations=sorted(history.worst_checkpoints(drawn, _BINS), key=lambda row: row["time_ms"]),
         notes=[
+            *_notes_on_silence(uptime),
             *_notes_on_sla(history, sla),
             *notes_on(readings, history.losses()),
             *_notes_on_limits(history, tables, failures),
@@ -139,6 +146,17 @@ def notes_on(readings: list[Reading], losses: dict[str, int]) -> list[str]:
     return notes
 
 
+def _notes_on_silence(uptime: list[Row]) -> list[str]:
+    """Return a note on the applications that would not be missed if they were gone."""
+    names = {row["app_name"] for row in uptime if row["silent_ms"] is not None and not row["heartbeat_ms"]}
+    if not names:
+        return []
+    return [
+        f"applications without heartbeats: {len(names):,} (old events, a replay, or an interval of 0); their "
+        "silence cannot be told from idleness, so they count as they were last heard of"
+    ]
+
+
 def _notes_on_sla(history: History, sla: list[Row]) -> list[str]:
     """Return a note on each SLA that is for no query."""
     names = {row["query_name"] for row in sla}
@@ -163,6 +181,13 @@ def _notes_on_limits(history: History, tables: Tables, failures: list[Row]) -> l
     if len(tables.task_counters) > MOST_COUNTERS:
         notes.append(f"of what tasks counted, there are the first {MOST_COUNTERS:,} counters alone")
     return notes
+
+
+def _badness(row: Row) -> int:
+    """Return the place of a job among the others: first lost, then unknown, down, and failed ones."""
+    if row["status"] == LOST:
+        return 0
+    return _BAD_STATES.index(row["state"]) if row["state"] in _BAD_STATES else len(_BAD_STATES)
 
 
 def _name(row: Row) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 from spark_events.api import ConfigError
 from spark_events.history.checkpoints import SUMS, day_sums
 from spark_events.history.database import Database
-from spark_events.history.facts import CHECKPOINT, COLUMNS, SEEN, Reading, day_of, together
+from spark_events.history.facts import CHECKPOINT, COLLAPSED, COLUMNS, Reading, day_of, together
 from spark_events.history.history import History, period_of
 from spark_events.history.plausible import DAY_MS, PossibleTimes, day_number, iso_date, iso_day
 from spark_events.history.retention import kept_of_dropped
@@ -87,7 +87,7 @@ class HistoryStore:
             return facts
         first_ms = day_number(before["until"]) * DAY_MS
         ((late,),) = self._database.rows(
-            f"SELECT count(*) FROM {facts} WHERE time_ms < {first_ms} AND fact <> '{SEEN}'"
+            f"SELECT count(*) FROM {facts} WHERE time_ms < {first_ms} AND NOT {COLLAPSED}"
         )
         if late:
             reading.problems["dropped_day"], reading.examples["dropped_day"] = int(late), self._path
@@ -192,7 +192,7 @@ class HistoryStore:
         return [self._database.from_parquet([f"{self._path}/{before['folder']}"], COLUMNS)] if before else []
 
     def _count(self, facts: str) -> int:
-        ((count,),) = self._database.rows(f"SELECT count(*) FROM {facts} WHERE fact <> '{SEEN}'")
+        ((count,),) = self._database.rows(f"SELECT count(*) FROM {facts} WHERE NOT {COLLAPSED}")
         return int(count)
 
 

@@ -1,60 +1,41 @@
 """The status of one application or query over time.
 
-It is computed in three steps: the statuses of each run on its own; the times at which any run changes, with
-the number of runs in each status from then on; and, from these, the status of the job.
+It is computed in three steps: the statuses of each run on its own (``job_runs``); the times at which any run
+changes, with the number of runs in each status from then on; and, from these, the status of the job.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-UP, DOWN, STARTING, STOPPED = "up", "down", "starting", "stopped"
-LOST = "LOST"
-"""The status of a job whose end nobody reported, and of which another run began later."""
-_ACTIVE = ("RUNNING", "CANCELLING", "FAILING", "RESTARTING", "CREATED")
-"""The statuses of a run that goes on; of several runs, the first of these counts."""
-_UP_IN = ("RUNNING", "CANCELLING", "FAILING")
-ENDS = (LOST, "FINISHED", "CANCELED", "FAILED")
-"""The statuses of a run that is over; of several that end in the same ms, the last of these counts."""
+from spark_events.history.job_runs import ENDS, LOST, UNKNOWN, RunOfJob
+
+UP, DOWN, NOT_HEARD, STARTING, STOPPED = "up", "down", "unknown", "starting", "stopped"
+STATES = (UP, DOWN, NOT_HEARD, STARTING, STOPPED)
+LAST_FAILED = "failed"
+"""The state of a batch application whose last run failed or was lost: nobody expects it to run now."""
+UP_IN = ("RUNNING", "CANCELLING", "FAILING")
+"""The statuses of a run that is up."""
+_ACTIVE = (*UP_IN, UNKNOWN, "RESTARTING", "CREATED")
+"""The statuses of a run that goes on, or may; of several runs, the first of these counts."""
 STOPS = ("FINISHED", "CANCELED")
 """The statuses of a run that somebody ended on purpose."""
-_DOWN_AFTER = (LOST, "FAILED")
-CHRONOLOGY = (
-    "CREATED", "RESTARTING", "RUNNING", "FAILING", "CANCELLING", "FAILED", "CANCELED", "FINISHED"
-)  # fmt: skip
-"""In which order a run comes to several statuses in the same ms."""
-
-
-class Transition(NamedTuple):
-    """A change of the status of one run of a job.
-
-    Attributes:
-        run: of the job; ids of different runs differ.
-        app_id: of the application that reported it; empty where it said none.
-        time_ms: since the epoch.
-        status: from then on.
-        event_id: of the event.
-    """
-
-    run: str
-    app_id: str
-    time_ms: int
-    status: str
-    event_id: str
+DOWN_AFTER = (LOST, "FAILED")
+"""The statuses of a run that ended otherwise."""
 
 
 class Interval(NamedTuple):
     """A period in which a job has one status.
 
     Attributes:
-        status: of the job, or LOST.
+        status: of the job; LOST and UNKNOWN are among them.
         state: ``up`` (RUNNING), ``down`` (FAILED or LOST, and from there on until it is RUNNING again),
-            ``starting`` (not yet RUNNING, and no failure before), ``stopped`` (on purpose: FINISHED,
-            CANCELED).
+            ``unknown`` (not heard of: it may be either), ``starting`` (not yet RUNNING, and no failure
+            before), ``stopped`` (on purpose: FINISHED, CANCELED). A batch application is never ``down``, but
+            ``failed`` until its next run.
         start_ms, end_ms: since the epoch; an interval is empty only where it begins at the end of all.
     """
 
@@ -77,41 +58,35 @@ class Outage(NamedTuple):
     over: bool
 
 
-def status_intervals(
-    transitions: Iterable[Transition], heard_ms: Mapping[str, int], until_ms: int
-) -> list[Interval]:
+def status_intervals(runs: Sequence[RunOfJob], until_ms: int, batch: bool = False) -> list[Interval]:
     """Return the status intervals of a job, in order.
 
-    Overlapping runs (two drivers with one name) form one line, RUNNING while any of them is. A run whose end
-    was not reported counts as ended when its application was last heard of (LOST), once another run has
-    begun; the latest run counts as going on.
+    Overlapping runs (two drivers with one name) form one line, RUNNING while any of them is.
 
     Args:
-        transitions: of the job, in any order.
-        heard_ms: by ``app_id``, when the application was last heard of, in ms since the epoch.
+        runs: of the job, in any order.
         until_ms: the end of what is known, in ms since the epoch.
+        batch: whether it is a batch application.
     """
     runs_at: dict[int, Counter[str]] = defaultdict(Counter)
     ended_at: dict[int, list[str]] = defaultdict(list)
-    for of_run, begin_ms, over_ms, lost in _statuses_of_runs(transitions, heard_ms):
-        runs_at[begin_ms][of_run] += 1
-        if of_run in ENDS:
-            ended_at[begin_ms].append(of_run)
+    for status, begin_ms, over_ms in (span for run in runs for span in run.spans):
+        runs_at[begin_ms][status] += 1
+        if status in ENDS:
+            ended_at[begin_ms].append(status)
         if over_ms is not None:
-            runs_at[over_ms][of_run] -= 1
-            if lost:
-                ended_at[over_ms].append(LOST)
+            runs_at[over_ms][status] -= 1
     intervals: list[Interval] = []
-    runs: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     ended_as: str | None = None
     times = sorted(runs_at)
     for start_ms, end_ms in pairwise((*times, until_ms)):
-        runs.update(runs_at[start_ms])
+        counts.update(runs_at[start_ms])
         ended_as = max(ended_at[start_ms], key=ENDS.index, default=ended_as)
-        active = next((status for status in _ACTIVE if runs[status] > 0), None)
-        status = active or ended_as
-        if status is not None and (end_ms > start_ms or start_ms == until_ms):
-            _append(intervals, Interval(status, _state(active, ended_as), start_ms, end_ms))
+        active = next((status for status in _ACTIVE if counts[status] > 0), None)
+        status_now = active or ended_as
+        if status_now is not None and (end_ms > start_ms or start_ms == until_ms):
+            _append(intervals, Interval(status_now, _state(active, ended_as, batch), start_ms, end_ms))
     return intervals
 
 
@@ -123,31 +98,8 @@ def outages(intervals: Sequence[Interval]) -> Iterator[Outage]:
             continue
         start_ms = interval.start_ms if start_ms is None else start_ms
         if after is None or after.state != DOWN:
-            yield Outage(start_ms, interval.end_ms, after is not None)
+            yield Outage(start_ms, interval.end_ms, after is not None and after.state != NOT_HEARD)
             start_ms = None
-
-
-def _statuses_of_runs(
-    transitions: Iterable[Transition], heard_ms: Mapping[str, int]
-) -> Iterator[tuple[str, int, int | None, bool]]:
-    """Yield the statuses of each run on its own: with begin, end (None: goes on), and whether it was lost."""
-    runs: dict[str, list[Transition]] = defaultdict(list)
-    for transition in transitions:
-        runs[transition.run].append(transition)
-    for changes in runs.values():
-        changes.sort(key=lambda change: (change.time_ms, CHRONOLOGY.index(change.status), change.event_id))
-    begins_ms = sorted(changes[0].time_ms for changes in runs.values())
-    for changes in runs.values():
-        for change, after in pairwise(changes):
-            yield change.status, change.time_ms, after.time_ms, False
-        last = changes[-1]
-        # Runs that began in the same ms are none that came after it.
-        later = bisect_right(begins_ms, changes[0].time_ms)
-        if last.status in ENDS or later == len(begins_ms):
-            yield last.status, last.time_ms, None, False
-        else:
-            lost_ms = min(heard_ms.get(last.app_id, last.time_ms), begins_ms[later])
-            yield last.status, last.time_ms, max(last.time_ms, lost_ms), True
 
 
 def _append(intervals: list[Interval], interval: Interval) -> None:
@@ -158,10 +110,14 @@ def _append(intervals: list[Interval], interval: Interval) -> None:
         intervals.append(interval)
 
 
-def _state(active: str | None, ended_as: str | None) -> str:
+def _state(active: str | None, ended_as: str | None, batch: bool) -> str:
     """Return a job's state from its status while a run goes on, and from how its last one ended."""
-    if active in _UP_IN:
+    if active in UP_IN:
         return UP
-    if ended_as in _DOWN_AFTER:
+    if active == UNKNOWN:
+        return NOT_HEARD
+    if ended_as in DOWN_AFTER and not batch:
         return DOWN
-    return STARTING if active else STOPPED
+    if active:
+        return STARTING
+    return LAST_FAILED if ended_as in DOWN_AFTER else STOPPED

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from spark_events.history.plausible import DAY_MS
-from spark_events.history.timeline import (
-    DOWN,
-    STARTING,
-    STOPPED,
-    UP,
-    Interval,
-    Outage,
-    Transition,
-    outages,
-)
+from spark_events.history.timeline import DOWN, STATES, UP, Interval, Outage, outages
 
 FIGURES = {
-    **{f"{state}_ms": "BIGINT" for state in (UP, DOWN, STARTING, STOPPED)},
+    **{f"{state}_ms": "BIGINT" for state in STATES},
     "uptime_percent": "DOUBLE",
     "failures": "BIGINT",
+    "outages": "BIGINT",
     "restarts": "BIGINT",
     "mtbf_ms": "BIGINT",
     "mttr_ms": "BIGINT",
@@ -32,62 +24,76 @@ Row = dict[str, Any]
 _T = TypeVar("_T", Interval, Outage)
 
 
-def uptime(
-    kind: str,
-    intervals: Sequence[Interval],
-    transitions: Iterable[Transition],
-    since_ms: int,
-    until_ms: int,
-) -> Row:
+class CountedJob(NamedTuple):
+    """An application or query, over time.
+
+    Attributes:
+        kind: ``application`` or ``query``.
+        intervals: as of ``timeline.status_intervals``.
+        failures_ms: when it failed or was lost, each time, in ms since the epoch.
+        restarts_ms: of a query, when it was RESTARTING, each time.
+        batch: whether it is a batch application, of which only failures are counted here.
+    """
+
+    kind: str
+    intervals: Sequence[Interval]
+    failures_ms: Sequence[int]
+    restarts_ms: Sequence[int]
+    batch: bool = False
+
+
+class _Counted(NamedTuple):
+    """What is counted of a job, in all or on a day: ms by state, and so on."""
+
+    times: Counter[str]
+    failures: int
+    outages: int
+    restarts: int
+    repairs_ms: list[int]
+    longest_ms: int
+
+
+def uptime(job: CountedJob, since_ms: int, until_ms: int) -> Row:
     """Return the uptime of a job.
 
     Args:
-        kind: ``application`` or ``query``.
-        intervals: as of ``timeline.status_intervals``.
-        transitions: of the job.
+        job: has at least one interval.
         since_ms: the beginning, in ms since the epoch; anything before is left out.
         until_ms: the end of the known period.
 
     Returns:
-        ``status``, ``state``, ``status_since_ms``: at the end; ``up_ms``, ``down_ms``, ``starting_ms``,
-        ``stopped_ms``; ``uptime_percent``: of the time in which it was up or down, None where there is none;
-        ``failures``: outages that began; ``restarts``: of a query RESTARTING statuses, as
-        ``spark_query_num_restarts`` counts them, of an application outages that ended; ``mtbf_ms``:
-        ``up_ms`` for each failure; ``mttr_ms``: the mean length of the outages that ended;
-        ``longest_outage_ms``.
+        ``status``, ``state``, ``status_since_ms``: at the end; ``up_ms``, ``down_ms``, ``unknown_ms``,
+        ``starting_ms``, ``stopped_ms``; ``uptime_percent``: of the time in which it was up or down, None
+        where there is none; ``failures``: how often it failed or was lost; ``outages``: that began;
+        ``restarts``: of a query RESTARTING statuses, as ``spark_query_num_restarts`` counts them, of an
+        application outages that ended; ``mtbf_ms``: ``up_ms`` for each outage; ``mttr_ms``: the mean length
+        of the outages that ended; ``longest_outage_ms``. Of a batch application, all but ``failures`` and
+        the status are None.
     """
     times: Counter[str] = Counter()
-    for interval, _ in _clipped(intervals, since_ms, until_ms):
+    for interval, _ in _clipped(job.intervals, since_ms, until_ms):
         times[interval.state] += interval.end_ms - interval.start_ms
-    downtimes = list(_clipped(outages(intervals), since_ms, until_ms))
+    downtimes = list(_clipped(outages(job.intervals), since_ms, until_ms))
     repairs_ms = [outage.end_ms - outage.start_ms for outage, _ in downtimes if outage.over]
-    restarts = sum(_is_restart(transition, since_ms) for transition in transitions)
-    last = intervals[-1]
-    return {
-        "status": last.status,
-        "state": last.state,
-        "status_since_ms": last.start_ms,
-        **_figures(
-            times,
-            failures=sum(began_ms >= since_ms for _, began_ms in downtimes),
-            restarts=restarts if kind == "query" else len(repairs_ms),
-            repairs_ms=repairs_ms,
-            longest_ms=max((outage.end_ms - outage.start_ms for outage, _ in downtimes), default=0),
-        ),
-    }
+    restarts = sum(time_ms >= since_ms for time_ms in job.restarts_ms)
+    counted = _Counted(
+        times,
+        failures=sum(time_ms >= since_ms for time_ms in job.failures_ms),
+        outages=sum(began_ms >= since_ms for _, began_ms in downtimes),
+        restarts=restarts if job.kind == "query" else len(repairs_ms),
+        repairs_ms=repairs_ms,
+        longest_ms=max((outage.end_ms - outage.start_ms for outage, _ in downtimes), default=0),
+    )
+    last = job.intervals[-1]
+    now = {"status": last.status, "state": last.state, "status_since_ms": last.start_ms}
+    return {**now, **_figures(counted, job.batch)}
 
 
-def uptime_per_day(
-    kind: str,
-    intervals: Sequence[Interval],
-    transitions: Iterable[Transition],
-    since_ms: int,
-    until_ms: int,
-) -> Iterator[tuple[int, Row]]:
+def uptime_per_day(job: CountedJob, since_ms: int, until_ms: int) -> Iterator[tuple[int, Row]]:
     """Yield the uptime of a job on each UTC day.
 
     Args:
-        kind, intervals, transitions, since_ms, until_ms: as for ``uptime``.
+        job, since_ms, until_ms: as for ``uptime``.
 
     Yields:
         The day, in days since the epoch; the figures of ``uptime``, each of the part within the day;
@@ -95,47 +101,49 @@ def uptime_per_day(
         day.
     """
     times: dict[int, Counter[str]] = defaultdict(Counter)
-    for interval, _ in _clipped(intervals, since_ms, until_ms):
+    for interval, _ in _clipped(job.intervals, since_ms, until_ms):
         for day, length_ms in _by_day(interval):
             times[day][interval.state] += length_ms
-    failures: Counter[int] = Counter()
+    began: Counter[int] = Counter()
     longest_ms: Counter[int] = Counter()
     repairs_ms: dict[int, list[int]] = defaultdict(list)
-    for outage, began_ms in _clipped(outages(intervals), since_ms, until_ms):
+    for outage, began_ms in _clipped(outages(job.intervals), since_ms, until_ms):
         if began_ms >= since_ms:
-            failures[began_ms // DAY_MS] += 1
+            began[began_ms // DAY_MS] += 1
         if outage.over:
             repairs_ms[outage.end_ms // DAY_MS].append(outage.end_ms - outage.start_ms)
         for day, length_ms in _by_day(outage):
             longest_ms[day] = max(longest_ms[day], length_ms)
-    restarts = Counter(
-        transition.time_ms // DAY_MS for transition in transitions if _is_restart(transition, since_ms)
-    )
-    for day in sorted(times):
+    failures, restarts = _days_of(job.failures_ms, since_ms), _days_of(job.restarts_ms, since_ms)
+    # It may have failed before its first status.
+    for day in sorted({*times, *failures, *restarts}):
         repairs = repairs_ms[day]
-        restarted = restarts[day] if kind == "query" else len(repairs)
-        yield day, _figures(times[day], failures[day], restarted, repairs, longest_ms[day])
+        restarted = restarts[day] if job.kind == "query" else len(repairs)
+        counted = _Counted(times[day], failures[day], began[day], restarted, repairs, longest_ms[day])
+        yield day, _figures(counted, job.batch)
 
 
-def _figures(
-    times: Counter[str], failures: int, restarts: int, repairs_ms: list[int], longest_ms: int
-) -> Row:
+def _figures(counted: _Counted, batch: bool) -> Row:
     """Return the values of ``FIGURES``."""
+    if batch:
+        return {**dict.fromkeys(FIGURES), "failures": counted.failures}
+    times, repairs_ms = counted.times, counted.repairs_ms
     up_ms = times[UP]
     counted_ms = up_ms + times[DOWN]
     return {
-        **{f"{state}_ms": times[state] for state in (UP, DOWN, STARTING, STOPPED)},
+        **{f"{state}_ms": times[state] for state in STATES},
         "uptime_percent": 100 * up_ms / counted_ms if counted_ms else None,
-        "failures": failures,
-        "restarts": restarts,
-        "mtbf_ms": up_ms // failures if failures else None,
+        "failures": counted.failures,
+        "outages": counted.outages,
+        "restarts": counted.restarts,
+        "mtbf_ms": up_ms // counted.outages if counted.outages else None,
         "mttr_ms": sum(repairs_ms) // len(repairs_ms) if repairs_ms else None,
-        "longest_outage_ms": longest_ms,
+        "longest_outage_ms": counted.longest_ms,
     }
 
 
-def _is_restart(transition: Transition, since_ms: int) -> bool:
-    return transition.status == "RESTARTING" and transition.time_ms >= since_ms
+def _days_of(times_ms: Iterable[int], since_ms: int) -> Counter[int]:
+    return Counter(time_ms // DAY_MS for time_ms in times_ms if time_ms >= since_ms)
 
 
 def _clipped(intervals: Iterable[_T], since_ms: int, until_ms: int) -> Iterator[tuple[_T, int]]:

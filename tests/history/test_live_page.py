@@ -26,7 +26,7 @@ from spark_events.history.run import ReportOptions
 from spark_events.history.store import HistoryStore
 from tests.support.applications import cli
 from tests.support.browser import browser
-from tests.support.history_story import DAY, HOUR, T0, Story, fleet, write
+from tests.support.history_story import DAY, HOUR, MIN, T0, Story, fleet, write
 from tests.support.pki import Pki
 from tests.support.warm_commands import run_command
 
@@ -96,7 +96,8 @@ def test_in_a_browser(serve: Callable[..., Served]) -> None:
         assert "KAFKA_GONE" in page.inner_text("#failed")
         assert "out_of_memory" not in page.inner_text("#failed")
         page.click("text=nightly")
-        assert page.locator("#uptime tr").count() == 1
+        assert page.locator("#uptime").count() == 0
+        assert page.locator("#runs tr").count() == 2
         page.goto(served.url)
         back = Story("shop").run("run-3").query(31 * HOUR, "RESTARTING").query(31 * HOUR, "RUNNING")
         write(served.folder / "log", back, name="shop__app-1.events.000002.jsonl")
@@ -271,6 +272,25 @@ def test_a_page_that_is_open_for_days(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("spark_events.history.plausible.time.time_ns", lambda: now_ns + 3 * DAY * 1_000_000)
     page._made.clear()
     assert "PricesGone" in page.html(View())
+
+
+def test_silence_grows_without_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until now, a page is made again every while, though nothing has come; else silence would be health."""
+    story = Story().application(0, "CREATED", "RUNNING").query(0, "RUNNING").heartbeats(0, HOUR)
+    folder = write(tmp_path / "log", story)
+    options = ReportOptions((str(folder),), until_now=True)
+    page = LivePage(options, 0.0, lambda: state_of_files([str(folder)]))
+    for again_s, after_ms, said in (
+        (0, 0, "nothing is down"),
+        (3_600, 5 * MIN, "nothing is down"),
+        (0, 5 * MIN, "2 not heard of: shop, shop / orders"),
+        (0, 10 * MIN, "2 lost: shop, shop / orders"),
+    ):
+        now_ns = (T0 + HOUR + after_ms) * 1_000_000
+        monkeypatch.setattr("spark_events.history.history.time.time_ns", lambda now_ns=now_ns: now_ns)
+        monkeypatch.setattr("spark_events.history.live_page._NOW_AGAIN_S", again_s)
+        page._took_s = 0.0
+        assert f'id="now">{said}</span>' in page.html(View())
 
 
 def test_a_view_has_its_rows_alone(tmp_path: Path) -> None:

@@ -42,8 +42,10 @@ def test_terminal(made: Run) -> None:
     """The worst first, with its numbers."""
     assert made.code == 0, made.err
     lines = [" ".join(line.split()) for line in made.out.splitlines()]
-    assert next(line for line in lines if "shop" in line) == "shop / orders FAILED 80.00 % 6 h 2 1 5 h 5 h"
-    assert "nightly FINISHED 100 % 0 0" in lines
+    assert next(line for line in lines if "shop" in line) == (
+        "shop / orders FAILED 80.00 % 6 h 2 2 1 1 h ago 5 h 5 h"
+    )
+    assert "nightly FINISHED 11-21 02:00 5 h ago 5 h 3 h 2 2 0 0 11-21 07:00" in lines
     assert "shop / orders overdue 30.0 s 90.47 % 20 1 2 0 40.0 s 6 h" in lines
     assert "KAFKA_GONE" in made.out
     assert "2026-11-20 00:00:00 to 2026-11-21 07:00:00 UTC (1 d 7 h)" in made.out
@@ -80,6 +82,7 @@ def test_tables(made: Run) -> None:
         "status_intervals",
         "uptime",
         "uptime_per_day",
+        "runs",
         "checkpoint_sla",
         "checkpoint_sla_per_day",
         "failures",
@@ -91,7 +94,7 @@ def test_tables(made: Run) -> None:
     rows = parquet.read_table(made.folder / "tables" / "uptime").to_pylist()
     assert {row["app_name"]: row["up_ms"] for row in rows if row["kind"] == "application"} == {
         "shop": 31 * HOUR,
-        "nightly": 6 * HOUR,
+        "nightly": None,
     }
     days = parquet.read_table(made.folder / "tables" / "uptime_per_day").to_pylist()
     assert min(row["date"] for row in days) == date(2026, 11, 20)
@@ -261,8 +264,13 @@ def test_page_numbers(page: Any) -> None:
     assert page.inner_text("#met") == "90.47 %"
     assert page.inner_text("#overdue") == "1"
     first = page.inner_text("#uptime tr:nth-child(2)").split("\t")
-    assert first[:2] + first[3:11] == [
-        "shop / orders", "FAILED", "80.00 %", "1 d", "6 h", "2", "1", "12 h", "5 h", "5 h",
+    assert first[:2] + first[3:12] == [
+        "shop / orders", "FAILED", "80.00 %", "1 d", "6 h", "2", "2", "1", "12 h", "5 h", "5 h",
+    ]  # fmt: skip
+    runs = page.inner_text("#runs tr:nth-child(2)").split("\t")
+    assert runs == [
+        "nightly", "FINISHED", "2026-11-21 02:00:00", "5 h ago", "5 h", "3 h", "2", "2", "0", "0", "0",
+        "2026-11-21 07:00:00",
     ]  # fmt: skip
     checkpoints = page.inner_text("#checkpoints tr:nth-child(2)").split("\t")
     assert checkpoints[1:] == ["30.0 s", "90.47 %", "20", "1", "2", "0", "40.0 s", "11.5 s", "6 h"]

@@ -99,7 +99,8 @@ def test_on_the_terminal_and_on_the_page(duckdb: DuckDb, tmp_path: Path) -> None
     report = collect(history, history.tables(), [reading])
     out = io.StringIO()
     print_report(report, Console(file=out, width=120))
-    (line,) = [line for line in out.getvalue().splitlines() if "20 10:00:00" in line]
+    table = out.getvalue().partition("Slower than usual")[2]
+    (line,) = [line for line in table.splitlines() if "20 10:00:00" in line]
     assert line.split()[0] == "hourly"
     assert line.split()[-4:] == ["1", "h", "10", "min"]
     table = page(report).partition('<table id="slower-runs">')[2].partition("</table>")[0]

@@ -64,13 +64,24 @@ def report_of(text: str, time_ms: int = T0) -> Report:
         "status": "RUNNING",
         "state": "up",
         "status_since_ms": time_ms,
-        **dict.fromkeys(("up_ms", "down_ms", "starting_ms", "stopped_ms", "longest_outage_ms"), 1_000),
+        **dict.fromkeys(("up_ms", "down_ms", "unknown_ms", "starting_ms", "stopped_ms"), 1_000),
+        "longest_outage_ms": 1_000,
         "uptime_percent": 50.0,
         "failures": 1,
+        "outages": 1,
         "restarts": 1,
         "mtbf_ms": None,
         "mttr_ms": 7,
         "last_heard_ms": until_ms,
+        "silent_ms": 0,
+        "heartbeat_ms": 60_000,
+    }
+    run = {
+        "app_name": f"{text} nightly",
+        **dict.fromkeys(("runs", "ok", "failed", "canceled", "running", "unknown"), 1),
+        **dict.fromkeys(("last_start_ms", "last_end_ms", "last_ok_end_ms"), time_ms),
+        **dict.fromkeys(("last_duration_ms", "usual_ms"), None),
+        "last_status": "FINISHED",
     }
     sla = {
         **whose,
@@ -123,6 +134,7 @@ def report_of(text: str, time_ms: int = T0) -> Report:
         sla_by_query={text: 1_000},
         uptime=[uptime],
         uptime_per_day=[{**uptime, "date": "2026-11-20"}, {**uptime, "date": "2026-11-21"}],
+        runs=[run],
         checkpoint_sla=[sla],
         checkpoint_sla_per_day=[{**sla, "date": "2026-11-20"}],
         failures=[failure],

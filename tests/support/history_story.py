@@ -24,6 +24,7 @@ class Story:
         self.app_name, self.app_id = app_name, app_id
         self.events: list[dict[str, Any]] = []
         self._run = "run-1"
+        self._attempt: str | None = None
 
     def driver(self, app_id: str) -> Story:
         """Go on in another run of the application."""
@@ -72,13 +73,31 @@ class Story:
         self._add(ms, name, "query" if query else "application", query, **attributes)
         return self
 
+    def heartbeats(self, first_ms: int, last_ms: int, every_ms: int = MIN, **more: Any) -> Story:
+        """The application says that it lives, from the one moment to the other."""
+        for number, ms in enumerate(range(first_ms, last_ms + 1, every_ms)):
+            self._add(ms, "HeartbeatEvent", "application", sequence=number, intervalMs=every_ms, **more)
+        return self
+
+    def attempt(self, attempt: str | None) -> Story:
+        """Go on in another attempt of the application."""
+        self._attempt = attempt
+        return self
+
+    def job_failure(self, ms: int, error: str, message: str = "boom", **more: Any) -> Story:
+        """A Spark job fails with an error."""
+        attributes = {"errorClass": error, "exception.message": message, **more}
+        self._add(ms, "JobFailureEvent", "job", more.pop("query_name", None), **attributes)
+        return self
+
     def lines(self) -> list[str]:
         """Return the lines of a file log."""
         return [json.dumps(event) for event in self.events]
 
     def _add(self, ms: int, name: str, kind: str, query: str | None = None, **attributes: Any) -> None:
         run = {"query_name": query, "query_id": f"id-{query}", "run_id": self._run} if query else {}
-        whole = {"app_name": self.app_name, "app_id": self.app_id, **run, "job.kind": kind, **attributes}
+        whose = {"app_name": self.app_name, "app_id": self.app_id, "app_attempt_id": self._attempt}
+        whole = {**whose, **run, "job.kind": kind, **attributes}
         whole = {key: value for key, value in whole.items() if value is not None}
         what = json.dumps([ms, name, whole], sort_keys=True)
         self.events.append(
