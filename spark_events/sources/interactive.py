@@ -11,3 +11,12 @@ def is_interactive() -> bool:
         return True
     file = getattr(sys.modules.get("__main__"), "__file__", None)
     return file is None or str(file).startswith("<")  # <stdin>, say
+
+
+def kernel_is_shutting_down() -> bool:
+    """Return whether this process is a kernel of Jupyter that is asked to end: it then ends its JVM first."""
+    application = getattr(sys.modules.get("ipykernel.kernelapp"), "IPKernelApp", None)
+    if application is None or not application.initialized():
+        return False
+    kernel = getattr(application.instance(), "kernel", None)
+    return getattr(kernel, "_shutdown_message", None) is not None

@@ -99,10 +99,12 @@ CELLS = {
 def test_what_ends_a_cell_ends_no_application(notebook: Notebook, how: str) -> None:
     """It goes on, and shutting the kernel down is its end."""
     CELLS[how](notebook)
-    assert "6" in notebook.run("print(spark.range(6).count())")
+    # What is sent just after an interrupt is dropped by the kernel.
+    wait_until(lambda: "6" in notebook.run("print(spark.range(6).count())"), "the next cell runs")
     assert statuses(notebook.events, "application") == ["CREATED", "RUNNING"]
 
     notebook.manager.shutdown_kernel()
+    wait_until(lambda: ended(notebook.events), "its end is told", 30)
     assert statuses(notebook.events, "application")[-1] == "FINISHED"
     assert not of_name(notebook.events, "JobFailureEvent")
 

@@ -14,6 +14,7 @@ from spark_events.sources.driver.process_exit import PROCESS_EXIT
 from spark_events.sources.driver.state import DriverState
 from spark_events.sources.driver.witness import Witness
 from spark_events.sources.ending import Ending, by_signal, of_lost_jvm
+from spark_events.sources.interactive import kernel_is_shutting_down
 
 Record = dict[str, Any]
 _STOP_WAIT_S = 30.0
@@ -67,6 +68,8 @@ class ApplicationEnd:
         return of_lost_jvm(status, said=self._said).record(time_ms)
 
     def _by(self, by: str, cause: Record) -> Ending:
+        if by == "signal" and kernel_is_shutting_down():
+            return Ending()
         if by == "signal":
             name = str(cause["signal"])
             if name == "SIGINT":  # it may have reached Python as well, which is about to say so
