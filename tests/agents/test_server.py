@@ -65,7 +65,7 @@ def test_each_tool(folder: Path) -> None:
     assert report["issues"][0]["issue"] == "straggler"
     assert report["rows"]["issues"] == 1
     assert recent["rows"] == {
-        "uptime": 0, "checkpoint_sla": 0, "failures": 0, "executors": 0, "issues": 0,
+        "uptime": 0, "runs": 0, "checkpoint_sla": 0, "failures": 0, "executors": 0, "issues": 0,
         "slower_runs": 0,
         "task_counters": 0,
     }  # fmt: skip

@@ -72,7 +72,7 @@ def test_the_clock_waits_for_late_records() -> None:
 
 def test_off_by_default_and_for_one_query() -> None:
     """It may be set for one query."""
-    for conf, count in (({}, 0), ({"source__idle__orders": "1min"}, 1)):
+    for conf, count in (({"checkpoint__sla": "1h"}, 0), ({"source__idle__orders": "1min"}, 1)):
         assert len(told(STARTED, 100_000, **conf)) == count
     assert told(STARTED, 100_000, source__idle="1min", source__idle__orders="1h") == []
 
