@@ -54,14 +54,16 @@ class Sequence:
         seed: of the chance.
         lives: how many drivers it has.
         conf: more of their settings.
+        gaps_s: how long it is down between two of them: one of these, and up to a second more, in s.
+        lived: the drivers so far.
     """
 
     folder: Path
     seed: int
     lives: int = 3
     conf: Mapping[str, str] = field(default_factory=dict)
+    gaps_s: tuple[float, ...] = (0.5, 1.5, 3.0)
     lived: list[Life] = field(default_factory=list)
-    longest_gap_s: float = 4.0
 
     def run(self) -> None:
         """Go through it."""
@@ -69,7 +71,8 @@ class Sequence:
         (self.folder / "in").mkdir(parents=True)
         for number in range(self.lives):
             self.lived.append(self._live(chance, number))
-            time.sleep(chance.uniform(0.5, self.longest_gap_s))  # how long it is down: no condition ends that
+            # How long it is down: no condition ends that.
+            time.sleep(chance.choice(self.gaps_s) + chance.random())
 
     def _live(self, chance: random.Random, number: int) -> Life:
         way = chance.choice(("run", "attach"))
@@ -187,3 +190,28 @@ def expected(sequence: Sequence, until_s: float) -> dict[str, float]:
             down += (after.up_s if after is not None else until_s) - life.end_s
     unplanned = sum(not life.planned for life in lives)
     return {"up": up, "down": down, "failures": unplanned, "restarts": len(lives) - 1}
+
+
+@dataclass(frozen=True)
+class Outage:
+    """A time in which a query was down.
+
+    Attributes:
+        from_s, to_s: when it began, and was over, in s since the epoch; the last may go on.
+        end: how its driver was ended.
+    """
+
+    from_s: float
+    to_s: float
+    end: str
+
+
+def outages(sequence: Sequence, until_s: float) -> list[Outage]:
+    """Return the outages that the stopwatch knows of, until a moment in s since the epoch."""
+    lives = sequence.lived
+    pairs = zip(lives, (*lives[1:], None), strict=True)
+    return [
+        Outage(life.end_s, after.up_s if after is not None else until_s, life.end)
+        for life, after in pairs
+        if not life.planned
+    ]
