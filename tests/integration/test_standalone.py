@@ -220,3 +220,27 @@ def test_series_have_the_hosts_of_their_executors(faults: Faults) -> None:
     of_series = dict(re.findall(rf'^{HEAP_USED}{{.*executor_id="(\d+)",host="([^"]+)"', faults.metrics, re.M))
     assert "0" in of_series
     assert {executor: faults.hosts.get(executor, host) for executor, host in of_series.items()} == of_series
+
+
+def test_an_application_that_its_master_gives_up(java: str, tmp_path: Path) -> None:
+    """Its executors fail again and again, so Spark stops it by itself: it has FAILED, and says why."""
+    conf = {
+        "spark.events.reporter.file.factory.class": "file_log",
+        "spark.events.reporter.file.path": str(tmp_path / "events"),
+    }
+    with running_spark_cluster() as cluster:
+        command = cli("run", "--master", cluster.master, str(APPS / "long_job.py"))
+        app = App(command, conf, tmp_path)
+        runs = "ALL_RUNNING_OR_FINISHED"
+        app.wait_for(lambda: runs in str(file_events(tmp_path / "events")), "its task runs")
+        (executor,) = cluster.executors().values()
+        cluster.break_worker(0)
+        os.kill(executor, signal.SIGKILL)
+        run = app.end()
+    events = file_events(tmp_path / "events")
+    last = of_name(events, "JobStatusChangeEvent", job__kind="application")[-1]["attributes"]
+    (failure,) = of_name(events, "JobFailureEvent", job__kind="application")
+
+    assert run.code == 1
+    assert (last["newJobStatus"], last.get("outcome")) == ("FAILED", None)
+    assert "Master removed our application" in failure["attributes"]["exception.message"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -79,6 +80,12 @@ class SparkCluster:
         """End a worker by force; its executors notice that by themselves."""
         self._workers[number].kill()
         self._workers[number].wait(20)
+
+    def break_worker(self, number: int) -> None:
+        """Let a worker fail at the start of each executor: a file is where their folders would be."""
+        folder = self._folder / f"work-{number}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.touch()
 
     def _run(self, log_name: str, name: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
         home = spark_home()
