@@ -120,7 +120,7 @@ class QueryListener:
         """Called when an unfinished event log is no longer being written: its queries count as dead."""
         occasion = f"dead since {time_ms}"
         for _, run in list(self._running.values()):
-            failure = Failure("the application died while the query ran")
+            failure = Failure(str(record["Reason"]))
             self._context.failures.report(
                 failure, run.entity, run.group, time_ms, is_global=True, occasion=occasion
             )

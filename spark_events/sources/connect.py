@@ -165,10 +165,15 @@ class ConnectSource:
             fields = {**_ids(query), "name": query.name, "time": now_ms(), spark_records.FOUND_RUNNING: True}
             self._listeners.on_record({"Event": spark_records.QUERY_STARTED, **fields})
 
+    @property
+    def _is_connected(self) -> bool:
+        """Whether PySpark still has the event stream, by its own account."""
+        bus = getattr(self._session.streams, "_sqlb", None)
+        return bus is None or self._listener in getattr(bus, "_listener_bus", (self._listener,))
+
     def _subscribe_again_if_lost(self) -> None:
         """Subscribe again if PySpark has given up on the event stream, as after a lost connection."""
-        bus = getattr(self._session.streams, "_sqlb", None)
-        if bus is None or self._listener in getattr(bus, "_listener_bus", (self._listener,)):
+        if self._is_connected:
             return
         logger.warning("the connection was lost; events of streaming queries from that time may be missing")
         try:

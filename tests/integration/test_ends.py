@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.endings import ATTACH, LAUNCHED, RUN, WAYS, Ends, Told, Way
+from tests.support.applications import cli
+from tests.support.endings import ATTACH, LAUNCHED, RUN, WAYS, Ends, Told, Way, ended
 from tests.support.event_log_reading import read
-from tests.support.file_log import Event, of_name
+from tests.support.file_log import Event, file_events, of_name
 from tests.support.paths import REPO
 from tests.support.waiting import wait_until
 
@@ -36,11 +38,12 @@ def test_end(tmp_path: Path, way: Way, started: str) -> None:
     if expected is None:
         last = of_name(logged(ends.logs), "JobStatusChangeEvent", job__kind="application")[-1]
         assert last["attributes"]["newJobStatus"] == "RUNNING"
+        assert_told(followed(ends.logs, tmp_path), Told("FAILED", says="the event log has no end"))
         return
     wait_until(lambda: not list(ends.logs.rglob("*.inprogress")), "the log has its end")
-    events = logged(ends.logs)
-    assert_told(events, expected)
-    assert_nothing_runs(events, expected.status)
+    for events in (logged(ends.logs), followed(ends.logs, tmp_path)):
+        assert_told(events, expected)
+        assert_nothing_runs(events, expected.status)
 
 
 CONF = {"metaspace": {"spark.driver.extraJavaOptions": "-XX:MaxMetaspaceSize=220m"}}
@@ -108,6 +111,23 @@ def logged(folder: Path) -> list[Event]:
         {"eventName": event.name, "body": event.body, "attributes": {**event.variables, **event.attributes}}
         for event in read(log, conf).events
     ]
+
+
+def followed(logs: Path, folder: Path) -> list[Event]:
+    """Return the events of the one event log in a folder that ``spark-events follow`` gives."""
+    conf = {
+        "spark.events.reporter.file.factory.class": "file_log",
+        "spark.events.reporter.file.path": str(folder / "followed"),
+        "spark.events.eventlog.dead.after": "1s",
+    }
+    options = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
+    command = cli("follow", str(logs), "--complete-too", "--state", str(folder / "state"), *options)
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            wait_until(lambda: ended(file_events(folder / "followed")), "its end is followed", 60)
+        finally:
+            process.terminate()
+    return file_events(folder / "followed")
 
 
 @pytest.mark.parametrize("started", [RUN, pytest.param(ATTACH, marks=pytest.mark.thorough)])

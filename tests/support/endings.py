@@ -224,4 +224,5 @@ class Ends:
 
 def ended(events: list[Event]) -> bool:
     """Return whether the end of the application is told."""
-    return statuses(events, "application")[-1] in ("FINISHED", "FAILED", "CANCELED")
+    told = statuses(events, "application")
+    return bool(told) and told[-1] in ("FINISHED", "FAILED", "CANCELED")
