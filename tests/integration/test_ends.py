@@ -18,7 +18,9 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java")]
 CASES = [
-    pytest.param(way, started, id=f"{started}: {way.name}", marks=[pytest.mark.thorough] * way.thorough)
+    pytest.param(
+        way, started, id=f"{started}: {way.name}", marks=[pytest.mark.thorough] * (started != way.sample)
+    )
     for way in WAYS
     for started in way.told
 ]
@@ -130,7 +132,8 @@ def followed(logs: Path, folder: Path) -> list[Event]:
     return file_events(folder / "followed")
 
 
-@pytest.mark.parametrize("started", [RUN, pytest.param(ATTACH, marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("started", [RUN, ATTACH])
 def test_a_signal_that_is_meant_stops(tmp_path: Path, started: str) -> None:
     """With the setting, SIGTERM is a planned stop: nothing has failed, and no checkpoint is owed."""
     ends = Ends(started, "sleep", tmp_path, {"spark.events.stop.signals": "SIGTERM"})

@@ -62,7 +62,7 @@ class Way:
         signals: what the test sends, and to which process.
         told: by how the application was started: what is to be told live.
         logged: the same, of what the event log tells; None where it has no end.
-        thorough: whether it is among those that few runs of the tests have time for.
+        sample: how the application is started in each run of the tests; the others are for those with time.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Way:
     told: dict[str, Told]
     logged: dict[str, Told | None]
     signals: tuple[tuple[str, signal.Signals], ...] = ()
-    thorough: bool = True
+    sample: str = ""
 
 
 def _alike(told: Told) -> dict[str, Told]:
@@ -95,9 +95,14 @@ _NOBODY = {ATTACH: None, RUN: None}
 WAYS = (
     Way("the program returns", "return", _alike(_FINISHED), _alike(_FINISHED)),
     Way("`spark.stop()`", "stop", _alike(_FINISHED), _alike(_FINISHED)),
-    Way("an unhandled exception", "raise", _alike(_RAISED), _alike(_RAISED), thorough=False),
+    Way(
+        "an unhandled exception",
+        "raise",
+        _alike(_RAISED),
+        _alike(_RAISED),
+    ),
     Way("`sys.exit(n)`", "sys.exit:3", _alike(_CODE), _alike(_CODE)),
-    Way("`os._exit(n)`", "os._exit:3", _alike(_CODE), {ATTACH: _CODE, RUN: _NO_WORD}, thorough=False),
+    Way("`os._exit(n)`", "os._exit:3", _alike(_CODE), {ATTACH: _CODE, RUN: _NO_WORD}, sample=ATTACH),
     Way("SIGINT (Ctrl-C)", "sleep", _alike(_INTERRUPTED), _alike(_INTERRUPTED), ((GROUP, signal.SIGINT),)),
     Way(
         "SIGTERM to Python",
@@ -105,7 +110,7 @@ WAYS = (
         _alike(_TERM),
         {ATTACH: _TERM, RUN: _NO_WORD},
         ((PYTHON, signal.SIGTERM),),
-        thorough=False,
+        sample=ATTACH,
     ),
     Way("SIGTERM to the JVM", "wait", _alike(_TERM), _alike(_TERM), ((JVM, signal.SIGTERM),)),
     Way(
@@ -114,7 +119,7 @@ WAYS = (
         _alike(_TERM),
         _alike(_TERM),
         ((LAUNCHED, signal.SIGTERM),),
-        thorough=False,
+        sample=RUN,
     ),
     Way(
         "SIGKILL of Python",
@@ -122,7 +127,7 @@ WAYS = (
         {ATTACH: _NO_WORD, RUN: _KILL},
         _alike(_NO_WORD),
         ((PYTHON, signal.SIGKILL),),
-        thorough=False,
+        sample=RUN,
     ),
     Way(
         "SIGKILL of the JVM",
@@ -130,7 +135,7 @@ WAYS = (
         _alike(_JVM_KILLED),
         _NOBODY,
         ((JVM, signal.SIGKILL),),
-        thorough=False,
+        sample=ATTACH,
     ),
     Way(
         "SIGKILL of both",
@@ -139,7 +144,7 @@ WAYS = (
         _NOBODY,
         ((PYTHON, signal.SIGKILL), (JVM, signal.SIGKILL)),
     ),
-    Way("the JVM's heap is full", "heap", _alike(_FULL), _alike(_ENDED_INSIDE), thorough=False),
+    Way("the JVM's heap is full", "heap", _alike(_FULL), _alike(_ENDED_INSIDE), sample=RUN),
     Way(
         "the JVM's Metaspace is full",
         "metaspace",
