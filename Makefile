@@ -57,7 +57,7 @@ DEPLOYMENTS35 := test_a_new_query_starts_clean_and_tells_of_itself_in_each_row \
 smoke35: setup35 ## Run the live tests on PySpark 3.5 (10 min)
 	@$(MAKE) --no-print-directory archive VENV=.venv-3.5
 	.venv-3.5/bin/python -m pytest tests/integration/test_live.py tests/integration/test_same_events.py \
-	  tests/integration/test_process_end.py::test_end tests/integration/test_process_end.py::test_signal \
+	  tests/integration/test_process_end.py::test_end tests/integration/test_ends.py \
 	  tests/integration/test_executors.py tests/integration/test_issues.py tests/integration/test_regression.py \
 	  tests/history/test_against_oracle.py::test_spark_and_duckdb_make_the_same_tables \
 	  tests/lineage/test_job_events.py \

@@ -37,8 +37,8 @@ class SlaMetrics:
         described = "Times that no checkpoint completed within the SLA."
         self.missed = series.register("checkpointSlaMissed", Counter("{checkpoint}", described))
 
-    def _owed_ms(self) -> int | None:
-        return self.watch.owed_ms(now_ms()) if self.watch is not None else None
+    def _owed_ms(self) -> int:
+        return self.watch.owed_ms(now_ms()) if self.watch is not None else 0
 
 
 class CheckpointWatch:
@@ -72,10 +72,10 @@ class CheckpointWatch:
         if sla is not None:
             sla.watch = self
 
-    def owed_ms(self, now_ms: int) -> int | None:
-        """Return for how long a checkpoint is owed, in ms; None while none is known to be."""
+    def owed_ms(self, now_ms: int) -> int:
+        """Return for how long a checkpoint is owed, in ms; 0 while none is known to be."""
         if self._since_ms is None or now_ms <= self._known_ms():
-            return None
+            return 0
         return max(0, now_ms - self._since_ms)
 
     @property

@@ -33,6 +33,13 @@ print(os.getpid(), jvm.java.lang.ProcessHandle.current().pid())
 """
 
 
+_CRASH = """
+field = jvm.java.lang.Class.forName("sun.misc.Unsafe").getDeclaredField("theUnsafe")
+field.setAccessible(True)
+field.get(None).putAddress(0, 0)
+"""
+
+
 class Notebook:
     """A kernel whose first cell attaches to a Spark application."""
 
@@ -120,6 +127,13 @@ ENDS = {
     "SIGTERM to the JVM": (kill("jvm", signal.SIGTERM), "FAILED", 143, "SIGTERM", None),
     "SIGKILL of Python": (kill("python", signal.SIGKILL), "FAILED", None, None, "assumed"),
     "SIGKILL of the JVM": (kill("jvm", signal.SIGKILL), "FAILED", 137, "SIGKILL", None),
+    "the heap is full": (
+        lambda notebook: notebook.client.execute(
+            "spark.range(0, 400_000_000, 1, 1).selectExpr('collect_list(id)').collect()"
+        ),
+        "FAILED", 52, None, None,
+    ),
+    "a fatal error": (lambda notebook: notebook.client.execute(_CRASH), "FAILED", 134, "SIGABRT", None),
     "System.exit": (lambda notebook: notebook.client.execute("jvm.System.exit(3)"), "FAILED", 3, None, None),
     "Spark stops itself": (
         lambda notebook: notebook.run("spark._jsc.sc().stopInNewThread()"), "FAILED", None, None, None
