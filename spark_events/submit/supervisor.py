@@ -14,30 +14,31 @@ import resource
 import shutil
 import signal
 import socket
-import struct
 import sys
 import tempfile
 import threading
 import time
 from typing import Any, NoReturn
 
-SOCKET = "SPARK_EVENTS_SUPERVISOR"
-_LENGTH = struct.Struct("!I")
+from spark_events.sources.driver.supervisor_link import SOCKET, receive
+
 _PASSED_ON = frozenset(
     (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 )
+_WAITED = _PASSED_ON | {signal.SIGCHLD}
 _FROM_THE_KERNEL = 0x80
 _PR_SET_PDEATHSIG = 1
 _END_WAIT_S = 10.0
-_MOST_BYTES = 256 << 20
 
 
 def main() -> None:
     """Run ``python -m spark_events.submit.supervisor command…``, and end as the command does."""
+    # Before there are threads, which inherit the mask: all these signals wait for ``sigwaitinfo``.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED)
     folder = tempfile.mkdtemp(prefix="spark-events-run-")
     try:
         applications = Applications(os.path.join(folder, "socket"))
-        status, wanted = _run(sys.argv[1:], applications.path)
+        status, wanted = _run(sys.argv[1:], applications.path, before)
         applications.tell_ends(status, wanted)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -106,7 +107,7 @@ class Applications:
 
     def _serve(self, connection: socket.socket) -> None:
         with contextlib.suppress(OSError, ValueError, KeyError):
-            while message := _receive(connection):
+            while message := receive(connection):
                 with self._changed:
                     self._take(message)
                     self._changed.notify_all()
@@ -125,41 +126,23 @@ class Applications:
                 testament[place] = text
 
 
-def _receive(connection: socket.socket) -> dict[str, Any] | None:
-    """Return the next message; None at the end."""
-    head = _read(connection, _LENGTH.size)
-    if head is None:
-        return None
-    (length,) = _LENGTH.unpack(head)
-    body = _read(connection, length) if length <= _MOST_BYTES else None
-    return None if body is None else json.loads(body)
-
-
-def _read(connection: socket.socket, length: int) -> bytes | None:
-    data = bytearray()
-    while len(data) < length:
-        part = connection.recv(min(1 << 20, length - len(data)))
-        if not part:
-            return None
-        data += part
-    return bytes(data)
-
-
-def _run(command: list[str], path: str) -> tuple[int, signal.Signals | None]:
+def _run(command: list[str], path: str, mask: Any) -> tuple[int, signal.Signals | None]:
     """Run a command to its end, and pass on what it is sent.
+
+    Args:
+        command: with its arguments.
+        path: of the socket, for its environment.
+        mask: the signals that it blocks.
 
     Returns:
         Its status, as ``subprocess`` has it; and the last signal that was passed on.
     """
-    waited = _PASSED_ON | {signal.SIGCHLD}
-    # Threads that begin later inherit the mask: all these signals wait for ``sigwaitinfo``.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     child = os.fork()
     if child == 0:
-        _become(command, path, before)
+        _become(command, path, mask)
     last: signal.Signals | None = None
     while True:
-        got = signal.sigwaitinfo(waited)
+        got = signal.sigwaitinfo(_WAITED)
         if got.si_signo == signal.SIGCHLD:
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:

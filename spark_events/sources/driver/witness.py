@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
@@ -14,16 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-import orjson
-
 from spark_events.runtime.log_once import logger
 from spark_events.sources.driver.bridge import DriverBridge
 from spark_events.sources.driver.process_exit import PROCESS_EXIT
+from spark_events.sources.driver.supervisor_link import SOCKET, send
 
-SOCKET = "SPARK_EVENTS_SUPERVISOR"
-"""The environment variable in which ``spark-events run`` says where it listens."""
 LAST_WORD = "spark_events.sources.driver.last_word"
-_LENGTH = struct.Struct("!I")
 _JOB = "job "
 
 
@@ -133,9 +128,8 @@ class SupervisorWitness:
         return int(said) if said else -signal.SIGKILL
 
     def _send(self, message: Mapping[str, Any]) -> None:
-        data = orjson.dumps(message)
         with self._lock:
-            self._connection.sendall(_LENGTH.pack(len(data)) + data)
+            send(self._connection, message)
 
 
 def open_witness(spark_context: Any, bridge: DriverBridge) -> Witness | None:

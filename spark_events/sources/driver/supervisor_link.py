@@ -1,0 +1,54 @@
+"""How a driver talks to ``spark-events run``, its supervisor: messages of JSON over a socket of this machine.
+
+Imports little: the supervisor is a small process.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+SOCKET = "SPARK_EVENTS_SUPERVISOR"
+"""The environment variable with the path of the socket on which the supervisor listens."""
+_LENGTH = struct.Struct("!I")
+_MOST_BYTES = 256 << 20
+
+
+def send(connection: socket.socket, message: Mapping[str, Any]) -> None:
+    """Send a message.
+
+    Raises:
+        OSError: the other side is gone, or does not read.
+    """
+    data = json.dumps(message).encode()
+    connection.sendall(_LENGTH.pack(len(data)) + data)
+
+
+def receive(connection: socket.socket) -> dict[str, Any] | None:
+    """Return the next message; None if the other side is gone.
+
+    Raises:
+        OSError: the connection is broken.
+        ValueError: it is no message.
+    """
+    head = _read(connection, _LENGTH.size)
+    if head is None:
+        return None
+    (length,) = _LENGTH.unpack(head)
+    if length > _MOST_BYTES:
+        raise ValueError(f"a message of {length} bytes is too large")
+    body = _read(connection, length)
+    return None if body is None else dict(json.loads(body))
+
+
+def _read(connection: socket.socket, length: int) -> bytes | None:
+    data = bytearray()
+    while len(data) < length:
+        part = connection.recv(min(1 << 20, length - len(data)))
+        if not part:
+            return None
+        data += part
+    return bytes(data)
