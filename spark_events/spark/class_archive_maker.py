@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spark_events.spark.class_archive import JVM_OPTIONS, QUIET_ARCHIVE, SETTING
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
+from spark_events.spark.temporary_folders import temporary_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,8 +33,8 @@ def make(archive: Path, conf: Mapping[str, str] | None = None) -> None:
     )
     os.environ[SETTING] = "off"
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            jvm = _run_application(Path(folder), conf or {})
+        with temporary_folder("classes") as folder:
+            jvm = _run_application(folder, conf or {})
             jvm.stdin.close()  # PySpark's JVM ends with its standard input, and writes the archive then
             jvm.wait()
         unfinished.replace(archive)

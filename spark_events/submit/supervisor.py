@@ -11,15 +11,15 @@ import ctypes
 import json
 import os
 import resource
-import shutil
 import signal
 import socket
 import struct
 import sys
-import tempfile
 import threading
 import time
 from typing import Any, NoReturn
+
+from spark_events.spark.temporary_folders import temporary_folder
 
 SOCKET = "SPARK_EVENTS_SUPERVISOR"
 _LENGTH = struct.Struct("!I")
@@ -34,13 +34,10 @@ _MOST_BYTES = 256 << 20
 
 def main() -> None:
     """Run ``python -m spark_events.submit.supervisor command…``, and end as the command does."""
-    folder = tempfile.mkdtemp(prefix="spark-events-run-")
-    try:
-        applications = Applications(os.path.join(folder, "socket"))
+    with temporary_folder("run") as folder:
+        applications = Applications(str(folder / "socket"))
         status, wanted = _run(sys.argv[1:], applications.path)
         applications.tell_ends(status, wanted)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     _end_as(status)
 
 
