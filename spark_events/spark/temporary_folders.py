@@ -24,8 +24,8 @@ _has_swept = False
 class TemporaryFolder:
     """A new folder with a random name and mode 0700, removed by ``remove`` or at the end of the process.
 
-    While it is used, its process holds a lock on it, which systemd-tmpfiles respects, too. However the process
-    ends, the kernel lets go of that, so the next process of the same user can tell what is left over.
+    While it is used, its process holds a lock on it, which systemd-tmpfiles respects, too. However the
+    process ends, the kernel lets go of that, so the next process of the same user knows what is left over.
 
     Args:
         what: it is for; a part of its name.
