@@ -26,6 +26,7 @@ from spark_events.history.timeline import DOWN, LAST_FAILED, NOT_HEARD
 from spark_events.runtime.log_once import logger
 
 _MOST_VIEWS = 8
+_MOST_PAGES = 16
 _MOST_REPORTS = 32
 """Of facts that were read once."""
 _READ_SHARE = 5
@@ -78,6 +79,7 @@ class _Facts:
         self.files = files
         self._opened = ExitStack()
         self._reports = 0
+        self._read_ms = time.time_ns() // 1_000_000
         try:
             self._database = self._opened.enter_context(open_database(options, Engine.LOCAL))
             self._facts, self._reading = self._database.read_facts(
@@ -89,8 +91,12 @@ class _Facts:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether it is time to begin afresh: each report leaves something in the database."""
-        return self._reports >= _MOST_REPORTS
+        """Whether it is time to begin afresh.
+
+        Each report leaves something in the database, and what was in the future may no longer be there.
+        """
+        read_ms_ago = time.time_ns() // 1_000_000 - self._read_ms
+        return self._reports >= _MOST_REPORTS or read_ms_ago > _HOUR_MS
 
     def report(self, options: ReportOptions) -> Report:
         """Return the report of a span.
@@ -126,6 +132,7 @@ class LivePage:
         self._added: tuple[object, list[Reading]] = None, []
         self._took_s = 0.0
         self._facts: _Facts | None = None
+        self._pages: dict[View, tuple[Report, str, str]] = {}
         self.problem = ""
 
     def html(self, view: View) -> str:
@@ -135,8 +142,17 @@ class LivePage:
             ConfigError: the events cannot be read, and never could.
         """
         with self._lock:
-            report = self._report(view.span_ms)
-            problem = self.problem
+            report, problem = self._report(view.span_ms), self.problem
+            known = self._pages.pop(view, None)
+            # A hundred readers of one view cost as much as one.
+            if known is None or known[0] is not report or known[1] != problem:
+                known = report, problem, self._page(view, report, problem)
+            self._pages[view] = known
+            if len(self._pages) > _MOST_PAGES:
+                del self._pages[next(iter(self._pages))]
+        return known[2]
+
+    def _page(self, view: View, report: Report, problem: str) -> str:
         shown = filtered(report, view)
         template = environment("spark_events.history").get_template("live.html.j2")
         top = template.render(

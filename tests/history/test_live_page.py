@@ -336,6 +336,28 @@ def test_one_reading_serves_all_spans(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(read) == before + 1
 
 
+def test_a_page_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For all who ask for it, until there are other events."""
+    written: list[View] = []
+    original = LivePage._page
+
+    def counted(self: LivePage, view: View, report: Any, problem: str) -> str:
+        written.append(view)
+        return original(self, view, report, problem)
+
+    monkeypatch.setattr(LivePage, "_page", counted)
+    write(tmp_path / "log", *fleet())
+    state = ["first"]
+    live = LivePage(ReportOptions((str(tmp_path / "log"),)), 0.0, lambda: state[0])
+    pages = {live.html(View(span_ms=HOUR)) for _ in range(20)}
+    assert (len(pages), len(written)) == (1, 1)
+    live.html(View("shop", span_ms=HOUR))
+    live._took_s = 0.0
+    state[0] = "second"
+    live.html(View(span_ms=HOUR))
+    assert len(written) == 3
+
+
 def test_a_thousand_clients_at_once() -> None:
     """Each is answered, also those without a token."""
     server = ReportServer(
