@@ -150,7 +150,7 @@ class TaskReports:
 def _archive() -> str:
     """Return the path of an archive with the package that tasks import, and the one that it is in.
 
-    It stays until this process ends, for executors that start late: Spark's driver hands out this very file.
+    It stays until this process ends, for executors that start late: Spark's driver hands out this file.
     """
     archived = TemporaryFolder("task").path / "spark_events_task.zip"
     package = Path(spark_events.__file__).parent
