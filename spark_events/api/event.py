@@ -8,6 +8,8 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from spark_events.api.wrong_values import attributes_of, drop, finite_of, plain_of, text_of
+
 Scalar = str | int | float | bool
 AttributeValue = Scalar | tuple[Scalar, ...]
 Attributes = Mapping[str, AttributeValue]
@@ -64,7 +66,9 @@ class Event:
 
 
 class EventBuilder:
-    """Collects the parts of an event; each setter returns the builder.
+    """Collects the parts of an event; each setter returns the builder, and none raises.
+
+    What is of another type than it should be becomes text, or is left out and counted.
 
     Attributes:
         name: the event's name.
@@ -73,10 +77,10 @@ class EventBuilder:
     """
 
     def __init__(self, class_scope: str, name: str) -> None:
-        self.name = name
+        self.name = name if type(name) is str else text_of(name)
         self.routine = False
         self.history_only = False
-        self._class_scope = class_scope
+        self._class_scope = class_scope if type(class_scope) is str else text_of(class_scope)
         self._id = ""
         self._time_ms = -1
         self._severity = Severity.INFO
@@ -95,33 +99,42 @@ class EventBuilder:
 
     def set_id(self, event_id: str) -> EventBuilder:
         """Set an id that a replay would repeat; otherwise ``build`` makes a random one."""
-        self._id = event_id
+        self._id = event_id if type(event_id) is str else text_of(event_id)
         return self
 
     def set_observed_time_ms(self, time_ms: int) -> EventBuilder:
         """Set when it happened, in ms since the epoch; the default is the current time."""
-        self._time_ms = time_ms
+        number = finite_of(time_ms)
+        if number is None:
+            drop("event", "EventBuilder.set_observed_time_ms", time_ms, "is no time")
+        else:
+            self._time_ms = int(number)
         return self
 
     def set_severity(self, severity: Severity) -> EventBuilder:
         """Set the severity; the default is INFO."""
-        self._severity = severity
+        if isinstance(severity, Severity):
+            self._severity = severity
+        else:
+            drop("event", "EventBuilder.set_severity", severity, "is no Severity")
         return self
 
     def set_body(self, body: str) -> EventBuilder:
         """Set the sentence for human readers."""
-        self._body = body
+        self._body = body if type(body) is str else text_of(body)
         return self
 
     def set_attribute(self, key: str, value: AttributeValue | None) -> EventBuilder:
         """Add one attribute; None means unknown and adds nothing."""
-        if value is not None:
+        if type(key) is str and type(value) is str:  # as most are
             self._attributes[key] = value
+        elif value is not None:
+            self._attributes[key if type(key) is str else text_of(key)] = plain_of(value)
         return self
 
     def set_attributes(self, attributes: Mapping[str, AttributeValue | None]) -> EventBuilder:
         """Add several attributes, as ``set_attribute`` does one."""
-        self._attributes.update({key: value for key, value in attributes.items() if value is not None})
+        self._attributes.update(attributes_of(attributes, "event", "EventBuilder.set_attributes"))
         return self
 
     def build(self, variables: Mapping[str, str]) -> Event:

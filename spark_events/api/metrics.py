@@ -10,9 +10,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from spark_events.api.exponential import ExponentialBuckets, ExponentialSnapshot
 from spark_events.api.units import BaseUnit, base_unit
+from spark_events.api.wrong_values import LARGEST, drop, finite_of, text_of
 
 
 class MetricType(enum.Enum):
@@ -25,7 +27,7 @@ class MetricType(enum.Enum):
 
 
 class Metric:
-    """The base of all metrics.
+    """The base of all metrics. None of them raises: a value that it cannot have is dropped and counted.
 
     Attributes:
         unit: a UCUM unit (``ms``, ``By``, ``{row}``), from which each reporter makes its own; empty where
@@ -38,9 +40,23 @@ class Metric:
     shown_in: BaseUnit
 
     def __init__(self, unit: str = "", description: str = "") -> None:
-        self.unit = unit
-        self.description = description
-        self.shown_in = base_unit(unit)
+        self.unit = unit if type(unit) is str else text_of(unit)
+        self.description = description if type(description) is str else text_of(description)
+        self.shown_in = base_unit(self.unit)
+
+
+def _growth_of(amount: Any, where: str) -> Any:
+    """Return by how much a count grows, as a number of Python's own; None, and a word in the log, if by none.
+
+    Args:
+        amount: of whatever type.
+        where: it was handed over.
+    """
+    number = finite_of(amount)
+    if number is not None and 0 <= number <= LARGEST:
+        return number
+    drop("metric", where, amount, "is no number from 0 to 2^63: for what also shrinks, use a gauge")
+    return None
 
 
 class Counter(Metric):
@@ -54,13 +70,12 @@ class Counter(Metric):
         self._lock = threading.Lock()
 
     def inc(self, amount: int = 1) -> None:
-        """Add to the count.
-
-        Raises:
-            ValueError: the amount is negative.
-        """
-        if amount < 0:
-            raise ValueError(f"a counter only grows, but {amount} is negative: use a gauge")
+        """Add to the count; an amount that is negative or no number is dropped: use a gauge for that."""
+        if type(amount) is not int or not 0 <= amount <= LARGEST:
+            added = _growth_of(amount, "Counter.inc")
+            if added is None:
+                return
+            amount = added
         with self._lock:
             self._count += amount
 
@@ -138,15 +153,21 @@ class Histogram(Metric):
 
     def __init__(self, bounds: Sequence[float], unit: str = "", description: str = "") -> None:
         super().__init__(unit, description)
-        self.bounds: tuple[float, ...] = tuple(sorted(bound for bound in bounds if bound != math.inf))
+        self.bounds: tuple[float, ...] = _bounds_of(bounds)
         self._counts = [0] * (len(self.bounds) + 1)
         self._sum = 0.0
         self._exponential = ExponentialBuckets()
-        self._factor = base_unit(unit).factor
+        self._factor = self.shown_in.factor
         self._lock = threading.Lock()
 
     def update(self, value: float) -> None:
-        """Add one value."""
+        """Add one value; what is no finite number is dropped."""
+        if type(value) is not float or value - value:  # of an infinite one, the difference is NaN
+            number = finite_of(value)
+            if number is None:
+                drop("metric", "Histogram.update", value, "is no finite number")
+                return
+            value = number
         with self._lock:
             self._counts[bisect.bisect_left(self.bounds, value)] += 1
             self._sum += value
@@ -156,6 +177,21 @@ class Histogram(Metric):
         """Return the current counts."""
         with self._lock:
             return HistogramSnapshot(tuple(self._counts), self._sum, self._exponential.snapshot())
+
+
+def _bounds_of(bounds: Any) -> tuple[float, ...]:
+    try:
+        given = list(bounds)
+    except Exception:  # of what is no sequence
+        given = [bounds]
+    numbers = []
+    for bound in given:
+        number = finite_of(bound)
+        if number is not None:
+            numbers.append(number)
+        elif type(bound) is not float or bound != math.inf:
+            drop("metric", "Histogram", bound, "is no bound of a bucket")
+    return tuple(sorted(numbers))
 
 
 class Meter(Metric):
@@ -186,13 +222,12 @@ class Meter(Metric):
         self._lock = threading.Lock()
 
     def mark(self, amount: int = 1) -> None:
-        """Add to the count.
-
-        Raises:
-            ValueError: the amount is negative.
-        """
-        if amount < 0:
-            raise ValueError(f"a meter only grows, but {amount} is negative: use a gauge")
+        """Add to the count; an amount that is negative or no number is dropped: use a gauge for that."""
+        if type(amount) is not int or not 0 <= amount <= LARGEST:
+            added = _growth_of(amount, "Meter.mark")
+            if added is None:
+                return
+            amount = added
         second = int(self._clock())
         with self._lock:
             self._count += amount

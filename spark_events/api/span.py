@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from spark_events.api.event import Attributes, AttributeValue
 from spark_events.api.failure import Failure
+from spark_events.api.wrong_values import attributes_of, drop, finite_of, plain_of, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,9 @@ class Span:
 
 
 class SpanBuilder:
-    """Collects the parts of a span and of its children; each setter returns the builder.
+    """Collects the parts of a span and of its children; each setter returns the builder, and none raises.
+
+    What is of another type than it should be becomes text, or is left out and counted.
 
     Attributes:
         routine: whether a full queue does without it first; most spans are, for there are many.
@@ -95,7 +98,7 @@ class SpanBuilder:
 
     def __init__(self, class_scope: str, name: str) -> None:
         self.routine = True
-        self._span = Span(name, class_scope, 0, 0, trace_id="", span_id="")
+        self._span = Span(text_of(name), text_of(class_scope), 0, 0, trace_id="", span_id="")
         self._attributes: dict[str, AttributeValue] = {}
         self._children: list[SpanBuilder] = []
 
@@ -110,19 +113,25 @@ class SpanBuilder:
         return self._span.start_ms, self._span.end_ms
 
     def set_times_ms(self, start_ms: int, end_ms: int) -> SpanBuilder:
-        """Set start and end in ms since the epoch.
-
-        Raises:
-            ValueError: the end is before the start.
-        """
+        """Set start and end in ms since the epoch; a span that ends before it starts has no length."""
+        if type(start_ms) is not int or type(end_ms) is not int:
+            start, end = finite_of(start_ms), finite_of(end_ms)
+            if start is None or end is None:
+                drop("span", "SpanBuilder.set_times_ms", start_ms if start is None else end_ms, "is no time")
+                return self
+            start_ms, end_ms = int(start), int(end)
         if end_ms < start_ms:
-            raise ValueError(f"span {self.name!r} ends at {end_ms} ms, before its start at {start_ms} ms")
+            drop("span", "SpanBuilder.set_times_ms", end_ms, f"is {end_ms}, before the start at {start_ms}")
+            end_ms = start_ms
         self._span = replace(self._span, start_ms=start_ms, end_ms=end_ms)
         return self
 
     def set_ids(self, trace_id: str, span_id: str, parent_span_id: str | None = None) -> SpanBuilder:
         """Set ids that a replay would repeat; otherwise ``build`` makes random ones."""
-        self._span = replace(self._span, trace_id=trace_id, span_id=span_id, parent_span_id=parent_span_id)
+        parent = None if parent_span_id is None else text_of(parent_span_id)
+        self._span = replace(
+            self._span, trace_id=text_of(trace_id), span_id=text_of(span_id), parent_span_id=parent
+        )
         return self
 
     def set_routine(self, routine: bool) -> SpanBuilder:
@@ -132,7 +141,7 @@ class SpanBuilder:
 
     def set_error(self, message: str | None) -> SpanBuilder:
         """Mark the span as failed, unless the message is None."""
-        self._span = replace(self._span, error=message)
+        self._span = replace(self._span, error=None if message is None else text_of(message))
         return self
 
     def set_failure(self, failure: Failure | None, time_ms: int) -> SpanBuilder:
@@ -152,28 +161,38 @@ class SpanBuilder:
     def set_attribute(self, key: str, value: AttributeValue | None) -> SpanBuilder:
         """Add one attribute; None means unknown and adds nothing."""
         if value is not None:
-            self._attributes[key] = value
+            self._attributes[key if type(key) is str else text_of(key)] = plain_of(value)
         return self
 
     def set_attributes(self, attributes: Mapping[str, AttributeValue | None]) -> SpanBuilder:
         """Add several attributes, as ``set_attribute`` does one."""
-        self._attributes.update({key: value for key, value in attributes.items() if value is not None})
+        self._attributes.update(attributes_of(attributes, "span", "SpanBuilder.set_attributes"))
         return self
 
     def add_event(self, name: str, time_ms: int, attributes: Attributes | None = None) -> SpanBuilder:
         """Add something that happened at one moment, in ms since the epoch."""
-        event = SpanEvent(name, time_ms, dict(attributes or {}))
+        number = finite_of(time_ms)
+        if number is None:
+            drop("span", "SpanBuilder.add_event", time_ms, "is no time")
+            return self
+        known = {} if attributes is None else attributes_of(attributes, "span", "SpanBuilder.add_event")
+        event = SpanEvent(text_of(name), int(number), known)
         self._span = replace(self._span, events=(*self._span.events, event))
         return self
 
     def add_link(self, trace_id: str, span_id: str) -> SpanBuilder:
         """Link to a span of another trace."""
-        self._span = replace(self._span, links=(*self._span.links, SpanLink(trace_id, span_id)))
+        self._span = replace(
+            self._span, links=(*self._span.links, SpanLink(text_of(trace_id), text_of(span_id)))
+        )
         return self
 
     def add_child(self, child: SpanBuilder) -> SpanBuilder:
         """Add a child span; it takes its ids from this one, and its times stay within it."""
-        self._children.append(child)
+        if isinstance(child, SpanBuilder):
+            self._children.append(child)
+        else:
+            drop("span", "SpanBuilder.add_child", child, "is no SpanBuilder")
         return self
 
     def build(self, variables: Mapping[str, str]) -> Span:
@@ -196,7 +215,7 @@ class SpanBuilder:
 
     def _below(self, parent: Span, number: int) -> SpanBuilder:
         """Return this builder with its place in a trace."""
-        seed = f"{parent.trace_id}{parent.span_id}{self.name}\x1f{number}".encode()
+        seed = f"{parent.trace_id}{parent.span_id}{self.name}\x1f{number}".encode("utf-8", "replace")
         span_id = self._span.span_id or hashlib.blake2b(seed, digest_size=8).hexdigest()
         start = min(max(self._span.start_ms, parent.start_ms), parent.end_ms)
         end = min(max(self._span.end_ms, start), parent.end_ms)

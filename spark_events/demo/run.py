@@ -17,6 +17,7 @@ from spark_events.history.run import ReportOptions
 from spark_events.history.sla import Sla
 from spark_events.spark.java_runtime import ensure_java
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
+from spark_events.spark.temporary_folders import temporary_folder
 
 APP_NAME = "spark-events-demo"
 LOGS = "event-logs"
@@ -88,8 +89,8 @@ def demo_folder(kept: Path | None) -> Iterator[Path]:
         kept.mkdir(parents=True, exist_ok=True)
         yield kept.resolve()
         return
-    with tempfile.TemporaryDirectory(prefix="spark-events-demo-", ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
+    with temporary_folder("demo") as folder:
+        yield folder
 
 
 def run_demo(options: DemoOptions, folder: Path, tell: Callable[[str], None]) -> None:

@@ -115,10 +115,20 @@ def read_history(
     Raises:
         ConfigError: there is nothing at a path, or no event in it.
     """
-    sla = sla or Sla()
     facts, reading = database.read_facts(paths, times or PossibleTimes())
+    return history_of(database, facts, paths, sla or Sla(), span_ms, until_now), reading
+
+
+def history_of(
+    database: Database, facts: str, paths: Sequence[str], sla: Sla, span_ms: int | None, until_now: bool
+) -> History:
+    """Return the history of facts that the database has read already; see ``read_history``.
+
+    Raises:
+        ConfigError: there is no fact.
+    """
     period = period_of(database, [facts], span_ms, until_now, paths)
-    return History(database, facts, day_sums(facts, sla, period.since_ms), facts, sla, period), reading
+    return History(database, facts, day_sums(facts, sla, period.since_ms), facts, sla, period)
 
 
 def period_of(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -12,10 +13,12 @@ from urllib.parse import urlencode
 from spark_events.api import SparkEventsError
 from spark_events.history.engine import Engine
 from spark_events.history.facts import Reading
+from spark_events.history.history import history_of
 from spark_events.history.job_runs import LOST
 from spark_events.history.local_files import LocalFiles
 from spark_events.history.page import environment, page
-from spark_events.history.report import Report, job_name
+from spark_events.history.plausible import PossibleTimes
+from spark_events.history.report import Report, collect, job_name
 from spark_events.history.run import ReportOptions, add_to_store, make_report, open_database
 from spark_events.history.store import HistoryStore
 from spark_events.history.tables import Row
@@ -23,6 +26,9 @@ from spark_events.history.timeline import DOWN, LAST_FAILED, NOT_HEARD
 from spark_events.runtime.log_once import logger
 
 _MOST_VIEWS = 8
+_MOST_PAGES = 16
+_MOST_REPORTS = 32
+"""Of facts that were read once."""
 _READ_SHARE = 5
 _NOW_AGAIN_S = 15
 """How often the page is made again without new events where it goes until now: silence grows meanwhile."""
@@ -61,6 +67,53 @@ class _Made:
     looked_at: float
 
 
+class _Facts:
+    """The facts of some files, read once for reports of all spans; a database of its own keeps them.
+
+    Args:
+        options: of the report.
+        files: the state of the files.
+    """
+
+    def __init__(self, options: ReportOptions, files: object) -> None:
+        self.files = files
+        self._opened = ExitStack()
+        self._reports = 0
+        self._read_ms = time.time_ns() // 1_000_000
+        try:
+            self._database = self._opened.enter_context(open_database(options, Engine.LOCAL))
+            self._facts, self._reading = self._database.read_facts(
+                options.paths, options.times or PossibleTimes()
+            )
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether it is time to begin afresh.
+
+        Each report leaves something in the database, and what was in the future may no longer be there.
+        """
+        read_ms_ago = time.time_ns() // 1_000_000 - self._read_ms
+        return self._reports >= _MOST_REPORTS or read_ms_ago > _HOUR_MS
+
+    def report(self, options: ReportOptions) -> Report:
+        """Return the report of a span.
+
+        Raises:
+            ConfigError: there is no fact.
+        """
+        self._reports += 1
+        span_ms, until_now = options.span_ms, options.until_now
+        history = history_of(self._database, self._facts, options.paths, options.sla, span_ms, until_now)
+        return collect(history, history.tables(), [self._reading])
+
+    def close(self) -> None:
+        """Close the database."""
+        self._opened.close()
+
+
 class LivePage:
     """Makes pages of stored events, at most one at a time, and keeps what has not changed.
 
@@ -78,6 +131,8 @@ class LivePage:
         self._made: dict[int | None, _Made] = {}
         self._added: tuple[object, list[Reading]] = None, []
         self._took_s = 0.0
+        self._facts: _Facts | None = None
+        self._pages: dict[View, tuple[Report, str, str]] = {}
         self.problem = ""
 
     def html(self, view: View) -> str:
@@ -87,8 +142,17 @@ class LivePage:
             ConfigError: the events cannot be read, and never could.
         """
         with self._lock:
-            report = self._report(view.span_ms)
-            problem = self.problem
+            report, problem = self._report(view.span_ms), self.problem
+            known = self._pages.pop(view, None)
+            # A hundred readers of one view cost as much as one.
+            if known is None or known[0] is not report or known[1] != problem:
+                known = report, problem, self._page(view, report, problem)
+            self._pages[view] = known
+            if len(self._pages) > _MOST_PAGES:
+                del self._pages[next(iter(self._pages))]
+        return known[2]
+
+    def _page(self, view: View, report: Report, problem: str) -> str:
         shown = filtered(report, view)
         template = environment("spark_events.history").get_template("live.html.j2")
         top = template.render(
@@ -147,14 +211,27 @@ class LivePage:
     def _make(self, span_ms: int | None, files: object) -> _Made:
         began = time.monotonic()
         options = replace(self._options, span_ms=span_ms or self._options.span_ms)
+        if not options.store:
+            report = self._facts_of(options, files).report(options)
+            self._took_s = time.monotonic() - began
+            return _Made(report, files, self._stored(), began, began)
         with open_database(options, Engine.LOCAL) as database:
-            if options.store and self._added[0] != files:
+            if self._added[0] != files:
                 store = HistoryStore(database, options.store, options.times)
                 self._added = files, add_to_store(store, options)
             stored = self._stored()
             report = make_report(database, options, self._added[1])
         self._took_s = time.monotonic() - began
         return _Made(report, files, stored, began, began)
+
+    def _facts_of(self, options: ReportOptions, files: object) -> _Facts:
+        """Return the facts of the files as they are now; they are read again only if they have changed."""
+        if self._facts is None or self._facts.files != files or self._facts.is_used_up:
+            before, self._facts = self._facts, None
+            if before is not None:
+                before.close()
+            self._facts = _Facts(options, files)
+        return self._facts
 
     def _stored(self) -> object:
         """Return another value whenever something was added to the store, by whatever process."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +26,7 @@ from spark_events.history.facts import (
 )
 from spark_events.history.local_files import LocalFiles, StoredFiles, local_path, stored_files
 from spark_events.history.plausible import PossibleTimes
+from spark_events.spark.temporary_folders import TemporaryFolder
 
 with needs_extra("report", "duckdb", "reading stored events without Spark"):
     import duckdb
@@ -65,7 +65,7 @@ class DuckDb:
     """
 
     def __init__(self) -> None:
-        self._folder = tempfile.mkdtemp(prefix="spark-events-report-")
+        self._folder = TemporaryFolder("report")
         self._numbers = itertools.count()
         self._protocols: set[Any] = set()
         try:
@@ -73,7 +73,7 @@ class DuckDb:
                 ":memory:",
                 config={
                     "memory_limit": _MEMORY,
-                    "temp_directory": f"{self._folder}/spilled",
+                    "temp_directory": f"{self._folder.path}/spilled",
                     "preserve_insertion_order": "false",
                     # It has what it needs, and fetches nothing.
                     "autoinstall_known_extensions": "false",
@@ -84,13 +84,13 @@ class DuckDb:
             self._run("SET enable_progress_bar = true")  # else there is no progress to ask for
             self._run("SET enable_progress_bar_print = false")
         except BaseException:
-            shutil.rmtree(self._folder)
+            self._folder.remove()
             raise
 
     def close(self) -> None:
         """Close the database, and remove its folder."""
         self._connection.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.remove()
 
     def progress(self) -> float | None:
         """Return how much of the running statement is done; see ``Database.progress``."""
@@ -194,7 +194,7 @@ class DuckDb:
     ) -> None:
         """Write rows into a folder; what was in it is replaced."""
         shutil.rmtree(local_path(folder), ignore_errors=True)
-        lines = Path(self._folder) / "rows.jsonl"
+        lines = self._folder.path / "rows.jsonl"
         with lines.open("wb") as file:
             file.writelines(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
         types = ", ".join(f"{_text(name)}: {_text(of_type)}" for name, of_type in columns.items())

@@ -35,6 +35,7 @@ class ReportServer(ThreadingHTTPServer):
 
     daemon_threads = True
     allow_reuse_port = False
+    request_queue_size = 1_024  # of 5, as is the default, the kernel drops what a burst of clients sends
 
     def __init__(
         self,

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from spark_events.api import EventBuilder, Gauge, Metric, MetricGroup, SpanBuilder
 from spark_events.api.metric_group import M, ReadOnlyGroup
+from spark_events.api.wrong_values import drop, text_of
 from spark_events.runtime.log_once import logger
 
 Reading = tuple[Callable[[], float | int | None], str, str]
@@ -64,6 +65,7 @@ class ScopeGroup(MetricGroup):
 
     def add_group(self, key: str, value: str | None = None) -> ScopeGroup:
         """Return the child group of this name; see ``MetricGroup``."""
+        key, value = text_of(key), None if value is None else text_of(value)
         added = (key,) if value is None else (key, value)
         return self.child(key, components=added, variables={} if value is None else {key: value})
 
@@ -110,6 +112,10 @@ class ScopeGroup(MetricGroup):
 
     def register(self, name: str, metric: M) -> M:
         """Add a metric; see ``MetricGroup``."""
+        if not isinstance(metric, Metric):
+            drop("metric", "MetricGroup.register", metric, "is no metric")
+            return metric
+        name = text_of(name)
         with self._lock:
             if self._closed:
                 return metric
@@ -128,13 +134,21 @@ class ScopeGroup(MetricGroup):
 
     def add_event(self, event: EventBuilder) -> None:
         """Report an event; see ``MetricGroup``."""
-        if not self._closed:
+        if self._closed:
+            return
+        try:
             self._sink.add_event(self, event)
+        except Exception as error:
+            drop("event", "MetricGroup.add_event", event, f"failed with {type(error).__name__}")
 
     def add_span(self, span: SpanBuilder) -> None:
         """Report a span; see ``MetricGroup``."""
-        if not self._closed:
+        if self._closed:
+            return
+        try:
             self._sink.add_span(self, span)
+        except Exception as error:
+            drop("span", "MetricGroup.add_span", span, f"failed with {type(error).__name__}")
 
     def close(self) -> None:
         """Close this group and all below it; see ``MetricGroup``."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from spark_events.api import ApplicationInfo, ConfigError
 from spark_events.listeners.application import application_info
-from spark_events.runtime import driver_log
+from spark_events.runtime import driver_log, wrong_values
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 from spark_events.sources.assembly import Assembly, StartUp, assemble, read_checked
@@ -177,6 +177,7 @@ def _start(target: _Attachable, conf: Mapping[str, str], strict: bool) -> Attach
         spark_version=target.version(),
     )
     assembly = assemble(conf, application, configuration, start_up)
+    wrong_values.watch(assembly.registry, application.name)
     PROCESS_EXIT.raising_at_stop = None
     source = target.make_source(application, assembly)
     source.start()

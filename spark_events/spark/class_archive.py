@@ -14,11 +14,13 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from spark_events.spark.archive_check import is_whole
 from spark_events.spark.java_runtime import java_command
 
 SETTING = "SPARK_EVENTS_CLASS_ARCHIVE"
@@ -29,6 +31,8 @@ QUIET_ARCHIVE = "-Xlog:cds*=off -Xlog:class+path=off"
 _MAKER = "spark_events.spark.class_archive_maker"
 _FOLDERS_OF_CLASS_PATH = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
 _MADE_WITHIN_S = 600.0
+_UNUSABLE = re.compile(r"[:\n\r\0]")
+"""In a path: Java takes what follows a colon for another archive."""
 
 
 def archive_of(folder: Path) -> Path:
@@ -59,28 +63,34 @@ def can_be_made() -> bool:
 
 
 def options_with(archive: Path) -> str:
-    """Return the options of a JVM that uses an archive."""
-    return f"-XX:SharedArchiveFile={archive} {QUIET_ARCHIVE}"
+    """Return the options of a JVM that uses an archive, as text that Spark's launcher takes apart."""
+    return f"{quoted(f'-XX:SharedArchiveFile={archive}')} {QUIET_ARCHIVE}"
 
 
-def options_for_command() -> str:
-    """Return the options of a JVM that a command starts; without an archive, have one made for the next.
+def quoted(option: str) -> str:
+    """Return an option of a JVM that Spark's launcher, and a shell, take for one, whatever blanks it has."""
+    escaped = option.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
-    Empty where there is none yet, where none can be used, and where the setting is ``off``.
+
+def archive_for_command() -> Path | None:
+    """Return the archive for a JVM that a command starts; if there is none, have one made for the next.
+
+    None where there is none yet, where none can be used, and where the setting is ``off``.
     """
     folder = _folder()
     if folder is None or "SharedArchive" in os.environ.get(JVM_OPTIONS, ""):
-        return ""
-    if _has_folder_in_class_path() or not can_be_made():
-        return ""
+        return None
+    if _has_folder_in_class_path() or not can_be_made() or _UNUSABLE.search(str(folder)):
+        return None
     try:
         archive = archive_of(folder)
-        if archive.is_file():
-            return options_with(archive)
+        if is_whole(archive):
+            return archive
         _make_in_background(archive)
     except OSError as error:
         _LOG.debug("could not create the class archive in %s: %s", folder, error)
-    return ""
+    return None
 
 
 def _java_home() -> Path:
@@ -110,7 +120,10 @@ def _make_in_background(archive: Path) -> None:
     Raises:
         OSError: the folder cannot be written.
     """
-    archive.parent.mkdir(parents=True, exist_ok=True)
+    archive.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if archive.exists() or archive.parent.stat().st_mode & 0o022:
+        _LOG.debug("no class archive: another user may write to %s", archive)
+        return
     begun = archive.with_suffix(".begun")
     if begun.exists() and time.time() - begun.stat().st_mtime < _MADE_WITHIN_S:
         return

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spark_events.spark.class_archive import JVM_OPTIONS, QUIET_ARCHIVE, SETTING
+from spark_events.spark.archive_check import keep
+from spark_events.spark.class_archive import JVM_OPTIONS, QUIET_ARCHIVE, SETTING, quoted
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
+from spark_events.spark.temporary_folders import temporary_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,18 +27,19 @@ def make(archive: Path, conf: Mapping[str, str] | None = None) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    archive.parent.mkdir(parents=True, exist_ok=True)
+    archive.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     unfinished = archive.with_suffix(f".{os.getpid()}.new")
-    os.environ[JVM_OPTIONS] = (
-        f"-XX:ArchiveClassesAtExit={unfinished} {QUIET_ARCHIVE} {os.environ.get(JVM_OPTIONS, '')}"
-    )
+    making = quoted(f"-XX:ArchiveClassesAtExit={unfinished}")
+    os.environ[JVM_OPTIONS] = f"{making} {QUIET_ARCHIVE} {os.environ.get(JVM_OPTIONS, '')}"
     os.environ[SETTING] = "off"
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            jvm = _run_application(Path(folder), conf or {})
+        with temporary_folder("classes") as folder:
+            jvm = _run_application(folder, conf or {})
             jvm.stdin.close()  # PySpark's JVM ends with its standard input, and writes the archive then
-            jvm.wait()
-        unfinished.replace(archive)
+            status = jvm.wait()
+        if status:
+            raise OSError(f"the JVM that wrote {unfinished} ended with the status {status}")
+        keep(unfinished, archive)
     finally:
         unfinished.unlink(missing_ok=True)
 

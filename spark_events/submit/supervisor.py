@@ -11,16 +11,15 @@ import ctypes
 import json
 import os
 import resource
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 import threading
 import time
 from typing import Any, NoReturn
 
 from spark_events.sources.driver.supervisor_link import SOCKET, receive
+from spark_events.spark.temporary_folders import temporary_folder
 
 _PASSED_ON = frozenset(
     (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
@@ -35,13 +34,10 @@ def main() -> None:
     """Run ``python -m spark_events.submit.supervisor command…``, and end as the command does."""
     # Before there are threads, which inherit the mask: all these signals wait for ``sigwaitinfo``.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED)
-    folder = tempfile.mkdtemp(prefix="spark-events-run-")
-    try:
-        applications = Applications(os.path.join(folder, "socket"))
+    with temporary_folder("run") as folder:
+        applications = Applications(str(folder / "socket"))
         status, wanted = _run(sys.argv[1:], applications.path, before)
         applications.tell_ends(status, wanted)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     _end_as(status)
 
 

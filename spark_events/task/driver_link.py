@@ -46,18 +46,24 @@ class DriverLink:
         return json.dumps(asdict(self))
 
 
-_read: dict[str, DriverLink] = {}
+_read: dict[str, DriverLink | None] = {}
 
 
 def driver_link() -> DriverLink | None:
-    """Return the link to the driver of this worker; None where nothing is attached."""
+    """Return the link to the driver of this worker; None where nothing is attached, or it cannot be read."""
     text = os.environ.get(VARIABLE)
     if text is None:
         return None
-    link = _read.get(text)
-    if link is None:
-        known = {field.name for field in fields(DriverLink)}  # a newer driver may say more
-        values = {name: value for name, value in json.loads(text).items() if name in known}
-        first, second = values["application"]
-        link = _read[text] = DriverLink(**{**values, "application": (first, second)})
-    return link
+    if text not in _read:
+        try:
+            _read[text] = _link_of(text)
+        except (ValueError, TypeError, KeyError, AttributeError):  # somebody else has set the variable
+            _read[text] = None
+    return _read[text]
+
+
+def _link_of(text: str) -> DriverLink:
+    known = {field.name for field in fields(DriverLink)}  # a newer driver may say more
+    values = {name: value for name, value in json.loads(text).items() if name in known}
+    first, second = values["application"]
+    return DriverLink(**{**values, "application": (first, second)})

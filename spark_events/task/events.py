@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from spark_events.task.report import LONGEST_TEXT, MOST_EVENTS, attributes_of, current_report, name_of
+from spark_events.task.mistakes import drop_value, say_once
+from spark_events.task.report import MOST_EVENTS, attributes_of, current_report, name_of, text_of
 
 SEVERITIES = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 
@@ -19,11 +20,20 @@ def event(name: str, body: str = "", severity: str = "INFO", **attributes: Any) 
         severity: DEBUG, INFO, WARN, ERROR or FATAL.
         attributes: numbers, booleans and texts; all else becomes text.
 
-    Raises:
-        ValueError: the severity is none of these.
+    It never raises. An event whose severity is none of these is reported as INFO, and that is logged once.
     """
-    if severity not in SEVERITIES:
-        raise ValueError(f"severity {severity!r} is not one of {', '.join(SEVERITIES)}")
+    try:
+        _report(name, body, severity, attributes)
+    except Exception as error:  # of the user's own types, or of an accident of ours
+        say_once("task.event", f"it failed with {type(error).__name__}")
+
+
+def _report(name: str, body: str, severity: str, attributes: dict[str, Any]) -> None:
+    known = text_of(severity).upper()
+    if known not in SEVERITIES:
+        allowed = ", ".join(SEVERITIES)
+        drop_value("task.event", severity, f"is {known[:20]!r} for a severity, which is not one of {allowed}")
+        known = SEVERITIES[1]
     report = current_report()
     if report is None:
         return
@@ -33,8 +43,8 @@ def event(name: str, body: str = "", severity: str = "INFO", **attributes: Any) 
     report.events.append(
         {
             "name": name_of(name),
-            "body": str(body)[:LONGEST_TEXT],
-            "severity": severity,
+            "body": text_of(body),
+            "severity": known,
             "attributes": attributes_of(attributes),
             "time_ns": time.time_ns(),
             "span": report.open[-1] if report.open else None,

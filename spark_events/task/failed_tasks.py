@@ -8,8 +8,10 @@ import re
 import reprlib
 import socket
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -21,6 +23,8 @@ MOST_BYTES = 1 << 20
 _WAIT_S = 1.0
 _MOST_LOCALS, _LONGEST_LOCAL, _MASK = 20, 200, "******"
 _MOST_SHOWN = 20
+_REPR_S = 0.5
+"""How long a failing task waits for the texts of all of its local variables."""
 _SHORT = reprlib.Repr()
 """Looks at the beginning of long values alone."""
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, _LONGEST_LOCAL, _LONGEST_LOCAL
@@ -44,8 +48,9 @@ def report_failures() -> None:
 
     def send_and_leave(status: Any = None) -> None:
         # The user's own code may end so, too, and catch it.
-        if _is_of(sys._getframe(1).f_code.co_filename, "pyspark"):
-            _send_failed(sys.exc_info()[1])
+        with suppress(Exception):  # a worker of PySpark's has to leave
+            if _is_of(sys._getframe(1).f_code.co_filename, "pyspark"):
+                _send_failed(sys.exc_info()[1])
         leave(status)
 
     sys.exit = send_and_leave  # type: ignore[assignment]
@@ -126,7 +131,7 @@ def _failure(error: BaseException, link: DriverLink) -> dict[str, Any]:
         code = frame.f_code
         failure |= {"file": code.co_filename, "line": line, "function": code.co_name}
         if link.local_variables:
-            failure["locals"] = _locals(frame, link.masked)
+            failure["locals"] = _shown_within(frame, link.masked, _REPR_S)
     return failure
 
 
@@ -155,11 +160,24 @@ def _shown(value: Any) -> str:
     return _SHORT.repr(value)[:_LONGEST_LOCAL]
 
 
-def _locals(frame: FrameType, masked: str) -> dict[str, str]:
-    shown = {}
-    for name, value in list(frame.f_locals.items())[:_MOST_LOCALS]:
+def _shown_within(frame: FrameType, masked: str, within_s: float) -> dict[str, str]:
+    """Return the local variables as texts; those that the time is not enough for, without their values.
+
+    The user's own ``__repr__`` may compute a lazy object, for minutes: so it is called on another thread,
+    which ends with the worker.
+    """
+    values = dict(list(frame.f_locals.items())[:_MOST_LOCALS])
+    shown: dict[str, str] = {}
+    thread = threading.Thread(target=_show, args=(values, masked, shown), daemon=True)
+    thread.start()
+    thread.join(within_s)
+    late = f"<not shown: those before it took {within_s} s>"
+    return {name: shown.get(name, late) for name in values}
+
+
+def _show(values: dict[str, Any], masked: str, shown: dict[str, str]) -> None:
+    for name, value in values.items():
         try:
             shown[name] = _MASK if re.search(masked, name) else _shown(value)
-        except Exception as problem:
+        except BaseException as problem:
             shown[name] = f"<its repr raised {type(problem).__name__}>"
-    return shown

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import os
 import time
 from collections.abc import Callable
@@ -11,9 +10,12 @@ from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 
 from spark_events.task.driver_link import VARIABLE
-from spark_events.task.report import MOST_SERIES, Key, current_report, name_of, number_of
+from spark_events.task.mistakes import drop_value, finite_of, say_once
+from spark_events.task.report import MOST_SERIES, Key, current_report, name_of
 
 MOST_VALUES = 5_000
+_LARGEST = 2**63 - 1
+"""As in OTLP, so that sums of counts stay numbers that can be sent."""
 _MOST_KEPT = 10_000
 _TIMED_ONE_IN = 100
 _MEASURED = "__spark_events_measured__"
@@ -36,29 +38,32 @@ class TaskMetric:
     def __reduce__(self) -> tuple[Any, ...]:
         return _metric, (type(self), self._key[1], dict(self._key[2]))
 
-    def _begin(self, first: Any) -> bool:
-        """Return whether there is a value to add to now.
+    def _begin(self, first: Any) -> None:
+        """Begin a task with a value, if there is one; where nothing is attached, nobody ever reads it."""
+        try:
+            self._begin_or_raise(first)
+        except Exception as error:
+            say_once(f"task.metrics.{self.kind}", f"it failed with {type(error).__name__}")
 
-        Args:
-            first: the value to begin a task with; where nothing is attached, nobody ever reads it.
-        """
+    def _begin_or_raise(self, first: Any) -> None:
         report = current_report()
         if report is None:
-            if _in_driver or VARIABLE in os.environ:
-                return False
-            self._now = first
-            return True
+            if not _in_driver and VARIABLE not in os.environ:
+                self._now = first
+            return
         if report.delivered:  # a thread of the task's has survived it
-            return False
+            return
         own = report.metrics.get(self._key)
         if own is None:
             if len(report.metrics) >= MOST_SERIES:
                 report.drop("series")
-                return False
+                return
             # Other threads of a driver have values of their own; so this metric itself never has one there.
             own = report.metrics[self._key] = type(self)(self._key) if report.in_driver else self
         own.begin_or_add(first)
-        return not report.in_driver
+
+    def _drop(self, value: Any, why: str = "is no finite number") -> None:
+        drop_value(f"task.metrics.{self.kind}", value, f"for {self._key[1]!r} {why}")
 
     def begin_or_add(self, first: Any) -> None:
         """Begin with a value, or add it to the one that there is."""
@@ -86,19 +91,15 @@ class TaskCounter(TaskMetric):
         """Add to the count.
 
         Args:
-            amount: a whole number; of others, the fraction is left out, and of what is no number, all.
-
-        Raises:
-            ValueError: the amount is negative.
+            amount: a whole number from 0 on; of others, the fraction is left out. What is negative or no
+                number is dropped.
         """
-        if type(amount) is not int:
-            number = number_of(amount)  # small types of libraries would overflow
-            if number is None or not math.isfinite(number):
-                _drop_value()
+        if type(amount) is not int or not 0 <= amount <= _LARGEST:
+            number = finite_of(amount)  # small types of libraries would overflow
+            if number is None or not 0 <= number <= _LARGEST:
+                self._drop(amount, "is no number from 0 to 2^63: for what also shrinks, use a gauge")
                 return
             amount = int(number)
-        if amount < 0:
-            raise ValueError(f"a counter only grows, but {amount} is negative: use a gauge")
         try:
             self._now += amount
         except TypeError:
@@ -118,19 +119,22 @@ class TaskGauge(TaskMetric):
     __slots__ = ()
 
     def set(self, value: float) -> None:
-        """Set the value."""
-        if self._now is None:
-            self._begin((value, value, value))
+        """Set the value; what is no finite number is dropped."""
+        number = value if type(value) is float and value - value == 0 else finite_of(value)
+        if number is None:
+            self._drop(value)
+            return
+        now = self._now
+        if now is None:
+            self._begin((number, number, number))
         else:
-            lowest, highest, _ = self._now
-            self._now = min(lowest, value), max(highest, value), value
+            self._now = min(now[0], number), max(now[1], number), number
 
     def _sum(self, now: tuple[float, ...], more: tuple[float, ...]) -> tuple[float, ...]:
         return min(now[0], more[0]), max(now[1], more[1]), more[2]
 
-    def _plain(self, now: tuple[Any, ...]) -> tuple[float, ...] | None:
-        numbers = [number for number in map(number_of, now) if number is not None]
-        return tuple(numbers) if len(numbers) == len(now) else None
+    def _plain(self, now: tuple[float, ...]) -> tuple[float, ...]:
+        return now
 
 
 class TaskHistogram(TaskMetric):
@@ -140,26 +144,33 @@ class TaskHistogram(TaskMetric):
     __slots__ = ()
 
     def update(self, value: float) -> None:
-        """Add one value."""
-        if self._now is None:
-            self._begin([float(value)])
-        elif len(self._now) < MOST_VALUES:
-            self._now.append(float(value))
+        """Add one value; what is no finite number is dropped."""
+        if type(value) is not float or value - value:  # of an infinite one, the difference is NaN
+            number = finite_of(value)
+            if number is None:
+                self._drop(value)
+                return
+            value = float(number)
+        now = self._now
+        if now is None:
+            self._begin([value])
+        elif len(now) < MOST_VALUES:
+            now.append(value)
         else:
-            _drop_value()
+            _count_dropped()
 
     def _sum(self, now: list[float], more: list[float]) -> list[float]:
         if len(now) < MOST_VALUES:
             now += more
         else:
-            _drop_value()
+            _count_dropped()
         return now
 
     def _plain(self, now: list[float]) -> list[float]:
-        return [value for value in now if math.isfinite(value)]
+        return now
 
 
-def _drop_value() -> None:
+def _count_dropped() -> None:
     if (report := current_report()) is not None:
         report.drop("values")
 
@@ -173,11 +184,14 @@ M = TypeVar("M", bound=TaskMetric)
 
 def _metric(of_type: type[M], name: str, labels: dict[str, Any]) -> M:
     """Return the metric of a type, a name and labels: in a process the same one each time."""
+    if type(name) is not str:
+        name = name_of(name)
     pairs = tuple((key, name_of(value)) for key, value in labels.items())
     asked = (of_type, name, pairs)
     made = _made.get(asked)
     if made is None:
-        made = of_type((of_type.kind, name_of(name), tuple(sorted(pairs))))
+        labelled = sorted((name_of(key), text) for key, text in pairs)
+        made = of_type((of_type.kind, name_of(name), tuple(labelled)))
         if len(_made) < _MOST_KEPT:
             _made[asked] = made
     return made  # type: ignore[return-value]
@@ -185,6 +199,8 @@ def _metric(of_type: type[M], name: str, labels: dict[str, Any]) -> M:
 
 class Metrics:
     """Makes metrics. Names and labels are as in Prometheus; a label is for what has few values.
+
+    No metric ever raises: what cannot be reported is dropped, counted, and logged once.
 
     Asking for a metric costs ten times as much as adding to it, so keep one that is used for each row.
     """
@@ -212,7 +228,7 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
     the function's name as the label ``udf``. Put it below ``@udf``: Spark's own wrapper has to be the outer
     one. As in FLIP-485, most calls are not timed, because that would cost more than many functions.
     """
-    name = getattr(function, "__name__", type(function).__name__)
+    name = _name_of_function(function)
     calls, times = metrics.counter("udf_calls", udf=name), metrics.histogram("udf_processing_time", udf=name)
     exceptions = metrics.counter("udf_exceptions", udf=name)
     until_timed = 0
@@ -240,6 +256,13 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
 
     setattr(wrapper, _MEASURED, True)
     return wrapper
+
+
+def _name_of_function(function: Callable[..., Any]) -> str:
+    try:
+        return name_of(function.__name__)
+    except Exception:  # a partial has none
+        return type(function).__name__
 
 
 def count_in_driver(in_driver: bool) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import traceback
+from contextlib import suppress
 from typing import Any
 
 from spark_events.task.events import event
-from spark_events.task.report import LONGEST_TEXT, current_report
+from spark_events.task.mistakes import say_once
+from spark_events.task.report import LONGEST_TEXT, current_report, text_of
 
 LOG_EVENT = "LogRecord"
 
@@ -21,8 +23,9 @@ class TraceContextFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Add to a record, and let it pass."""
-        report = current_report()
-        place = report.place() if report else None
+        report, place = current_report(), None
+        with suppress(Exception):  # a log record without its place is better than none
+            place = report.place() if report else None
         ids: dict[str, Any] = report.ids if report else {}
         record.trace_id = place.trace_id if place else ""
         record.span_id = place.span_id if place else ""
@@ -40,7 +43,12 @@ class EventHandler(logging.Handler):
     """
 
     def __init__(self, level: int = logging.WARNING) -> None:
-        super().__init__(level)
+        super().__init__()
+        try:
+            self.setLevel(level)
+        except Exception as error:  # nothing here may fail a task
+            say_once("task.EventHandler", f"the level cannot be used: {error}; it is WARNING")
+            self.setLevel(logging.WARNING)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Report one record."""
@@ -49,7 +57,7 @@ class EventHandler(logging.Handler):
             more |= {"code.line.number": record.lineno, "code.function.name": record.funcName or ""}
             if record.exc_info and record.exc_info[1] is not None:
                 error = record.exc_info[1]
-                more |= {"exception.type": type(error).__name__, "exception.message": str(error)}
+                more |= {"exception.type": type(error).__name__, "exception.message": text_of(error)}
                 more["exception.stacktrace"] = "".join(traceback.format_exception(error))[-LONGEST_TEXT:]
             event(LOG_EVENT, record.getMessage(), _severity(record.levelno), **more)
         except Exception:

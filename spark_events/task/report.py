@@ -19,6 +19,8 @@ MOST_TASK_SPANS = 200
 LONGEST_NAME = 200
 LONGEST_TEXT = 4_096
 _MOST_ATTRIBUTES = 50
+_LARGEST = 2**63 - 1
+"""The largest whole number of OTLP, and of most JSON; larger ones are sent as texts."""
 _RUN, _BATCH = "spark.jobGroup.id", "streaming.sql.batchId"
 _PROPERTIES = (_RUN, _BATCH, "spark.sql.execution.id")
 
@@ -80,6 +82,12 @@ class TaskReport:
     @property
     def _value(self) -> dict[str, Any] | None:
         """Read by PySpark at the end of a task that has succeeded, before the worker gets another."""
+        try:
+            return self._delivered()
+        except Exception:  # the task has succeeded: it shall not fail of what it has reported
+            return None
+
+    def _delivered(self) -> dict[str, Any] | None:
         self.delivered = True
         if self.entered is not None:
             from spark_events.task.spans import leave_trace
@@ -96,7 +104,7 @@ class TaskReport:
         """
         now_ns = time.time_ns()
         if failed_by is not None:
-            for span in self.spans:
+            for span in list(self.spans):
                 if "end_ns" not in span:
                     span |= {"end_ns": now_ns, "error": error_of(failed_by)}
         return {
@@ -109,7 +117,7 @@ class TaskReport:
         }
 
     def _values_of_metrics(self) -> list[tuple[Any, ...]]:
-        values = [(*key, metric.take()) for key, metric in self.metrics.items()]
+        values = [(*key, metric.take()) for key, metric in list(self.metrics.items())]
         for value in values:
             if value[-1] is None:
                 self.drop("values")
@@ -155,7 +163,17 @@ def accumulators() -> dict[int, Any]:
 
 
 def current_report() -> TaskReport | None:
-    """Return the report of the task that runs now; None outside a task, or if nothing is attached."""
+    """Return the report of the task that runs now; None outside a task, or if nothing is attached.
+
+    It never raises: what calls it stands in the user's code.
+    """
+    try:
+        return _current_report()
+    except Exception:  # of PySpark's, or of what somebody has put into the environment
+        return None
+
+
+def _current_report() -> TaskReport | None:
     link = driver_link()
     if link is None:
         of_batch = in_batch.get()
@@ -208,7 +226,9 @@ def name_of(value: Any) -> str:
 def plain(value: Any) -> Value:
     """Return a value that the driver can take as it is; numpy's numbers, say, become Python's."""
     number = number_of(value)
-    return text_of(value) if number is None else number
+    if number is None or (type(number) is int and abs(number) > _LARGEST):
+        return text_of(value)
+    return number
 
 
 def number_of(value: Any) -> float | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
+from spark_events.task.mistakes import say_once
 from spark_events.task.report import (
     MOST_SPANS,
     TaskReport,
@@ -28,9 +29,12 @@ class TaskSpan:
 
     def set_attribute(self, key: str, value: Any) -> None:
         """Set an attribute; all but numbers, booleans and texts become texts."""
-        merged = attributes_of({**self._attributes, key: value})
-        self._attributes.clear()
-        self._attributes.update(merged)
+        try:
+            merged = attributes_of({**self._attributes, name_of(key): value})
+            self._attributes.clear()
+            self._attributes.update(merged)
+        except Exception as error:  # another thread's, say
+            say_once("task.span", f"an attribute failed with {type(error).__name__}")
 
 
 @contextmanager
@@ -41,33 +45,48 @@ def span(name: str, **attributes: Any) -> Iterator[TaskSpan]:
         name: of the span.
         attributes: numbers, booleans and texts; all else becomes text.
     """
-    report = current_report()
-    if report is None or len(report.spans) >= MOST_SPANS:
-        if report is not None:
-            report.drop("spans")
+    opened = _open(name, attributes)
+    if opened is None:
         yield TaskSpan({})
         return
-    values = attributes_of(attributes)
-    taken: dict[str, Any] = {
-        "name": name_of(name),
-        "attributes": values,
-        "start_ns": time.time_ns(),
-        "id": new_span_id(),
-        "parent": report.open[-1] if report.open else None,
-    }
-    report.spans.append(taken)
-    report.open.append(taken["id"])
-    entered = enter_trace(report)
+    report, taken, entered = opened
     try:
-        yield TaskSpan(values)
+        yield TaskSpan(taken["attributes"])
     except BaseException as error:
         taken["error"] = error_of(error)
         raise
     finally:
         taken["end_ns"] = time.time_ns()
-        if taken["id"] in report.open:
+        with suppress(ValueError):
             report.open.remove(taken["id"])
         leave_trace(entered)
+
+
+def _open(name: str, attributes: dict[str, Any]) -> tuple[TaskReport, dict[str, Any], Any] | None:
+    """Return the report that a new span is of, the span, and the token to leave its trace by.
+
+    None outside a task, beyond the limit, or if it fails; it never raises.
+    """
+    try:
+        report = current_report()
+        if report is None:
+            return None
+        if len(report.spans) >= MOST_SPANS:
+            report.drop("spans")
+            return None
+        taken: dict[str, Any] = {
+            "name": name_of(name),
+            "attributes": attributes_of(attributes),
+            "start_ns": time.time_ns(),
+            "id": new_span_id(),
+            "parent": report.open[-1] if report.open else None,
+        }
+        report.spans.append(taken)
+        report.open.append(taken["id"])
+        return report, taken, enter_trace(report)
+    except Exception as error:
+        say_once("task.span", f"it failed with {type(error).__name__}")
+        return None
 
 
 def traceparent() -> str | None:
@@ -76,9 +95,13 @@ def traceparent() -> str | None:
     It is the innermost open ``span``, or else the task's stage. Send it with requests to other services, and
     what those do appears in the trace. None outside a task, or if no spans are reported.
     """
-    report = current_report()
-    place = report.place() if report else None
-    return place.traceparent if place else None
+    try:
+        report = current_report()
+        place = report.place() if report else None
+        return place.traceparent if place else None
+    except Exception as error:
+        say_once("task.traceparent", f"it failed with {type(error).__name__}")
+        return None
 
 
 def enter_trace(report: TaskReport) -> Any:
@@ -87,11 +110,11 @@ def enter_trace(report: TaskReport) -> Any:
     Returns:
         A token to leave it by; None if there is no OpenTelemetry.
     """
-    place = report.place()
-    if place is None or "opentelemetry.context" not in sys.modules:
+    if "opentelemetry.context" not in sys.modules:
         return None
     try:
-        return _attach(place)
+        place = report.place()
+        return _attach(place) if place is not None else None
     except Exception:  # a part of it is not installed, or broken
         return None
 
@@ -108,6 +131,7 @@ def _attach(place: TracePlace) -> Any:
 def leave_trace(token: Any) -> None:
     """Leave the place that a token of ``enter_trace`` is for."""
     if token is not None:
-        from opentelemetry import context
+        with suppress(Exception):  # it may have been left already, or by another thread
+            from opentelemetry import context
 
-        context.detach(token)
+            context.detach(token)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import inspect
 
-import pytest
-
 import spark_events.api as api
 from spark_events.api import Counter, Event, Failure, Gauge, Histogram, Meter, Severity, Span, SpanBuilder
 
@@ -28,9 +26,8 @@ def test_event_without_id_gets_one_of_its_own() -> None:
 
 
 def test_span_cannot_end_before_it_begins() -> None:
-    """The error says which span and which times."""
-    with pytest.raises(ValueError, match="'Checkpoint' ends at 1 ms, before its start at 2 ms"):
-        Span.builder("scope", "Checkpoint").set_times_ms(2, 1)
+    """It has no length, and no job fails of that."""
+    assert Span.builder("scope", "Checkpoint").set_times_ms(2, 1).times_ms == (2, 2)
 
 
 def tree() -> SpanBuilder:
@@ -75,14 +72,14 @@ def test_a_failure_is_an_exception() -> None:
 
 
 def test_counter_only_grows() -> None:
-    """Taking away from a counter is an error that names the alternative."""
+    """What is taken away from one is dropped."""
     counter = Counter()
     counter.inc()
     counter.inc(2)
 
+    counter.inc(-1)
+
     assert counter.count == 3
-    with pytest.raises(ValueError, match="use a gauge"):
-        counter.inc(-1)
 
 
 def test_histogram_counts_by_bucket() -> None:
@@ -127,5 +124,5 @@ def test_meter() -> None:
     assert meter.rate == 120 / 60 - 4 / 60  # the first of its seconds has left the minute
     now[0] += 60
     assert (meter.count, meter.rate) == (120, 0.0)
-    with pytest.raises(ValueError, match="-1 is negative"):
-        meter.mark(-1)
+    meter.mark(-1)
+    assert meter.count == 120

@@ -5,23 +5,27 @@ from __future__ import annotations
 import base64
 import os
 import re
+import resource
 import signal
 import socket
 import ssl
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from spark_events.api import ConfigError
+from spark_events.api import ConfigError, Secret, ServerAuthentication
 from spark_events.history.live_page import LivePage, View, filtered
 from spark_events.history.local_files import state_of_files
 from spark_events.history.on_duckdb import DuckDb
+from spark_events.history.report_server import ReportServer
 from spark_events.history.run import ReportOptions
 from spark_events.history.store import HistoryStore
 from tests.support.applications import cli
@@ -304,3 +308,75 @@ def test_a_view_has_its_rows_alone(tmp_path: Path) -> None:
     assert len(of_nightly.executors) == 2
     assert of_nightly.checkpoint_sla == []
     assert filtered(report, View()) is report
+
+
+def test_one_reading_serves_all_spans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And each says what it would say if it were read for it alone; new events are read."""
+    read: list[str] = []
+    original = DuckDb.read_facts
+
+    def counted(self: DuckDb, *arguments: Any) -> Any:
+        read.append("again")
+        return original(self, *arguments)
+
+    monkeypatch.setattr(DuckDb, "read_facts", counted)
+    write(tmp_path / "log", *fleet())
+    options = ReportOptions((str(tmp_path / "log"),))
+    state = ["first"]
+    live = LivePage(options, 0.0, lambda: state[0])
+    spans = [None, HOUR, DAY, 3 * HOUR]
+    together = [live._report(span_ms) for span_ms in spans]
+    assert len(read) == 1
+    assert together == [LivePage(options, 0.0, lambda: 0)._report(span_ms) for span_ms in spans]
+    state[0] = "second"
+    before = len(read)
+    live._took_s = 0.0
+    live._report(HOUR)
+    live._report(DAY)
+    assert len(read) == before + 1
+
+
+def test_a_page_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For all who ask for it, until there are other events."""
+    written: list[View] = []
+    original = LivePage._page
+
+    def counted(self: LivePage, view: View, report: Any, problem: str) -> str:
+        written.append(view)
+        return original(self, view, report, problem)
+
+    monkeypatch.setattr(LivePage, "_page", counted)
+    write(tmp_path / "log", *fleet())
+    state = ["first"]
+    live = LivePage(ReportOptions((str(tmp_path / "log"),)), 0.0, lambda: state[0])
+    pages = {live.html(View(span_ms=HOUR)) for _ in range(20)}
+    assert (len(pages), len(written)) == (1, 1)
+    live.html(View("shop", span_ms=HOUR))
+    live._took_s = 0.0
+    state[0] = "second"
+    live.html(View(span_ms=HOUR))
+    assert len(written) == 3
+
+
+def test_a_thousand_clients_at_once() -> None:
+    """Each is answered, also those without a token."""
+    server = ReportServer(
+        "127.0.0.1", 0, lambda _: "page", ServerAuthentication("report", Secret("right"), {})
+    )
+    assert server.request_queue_size >= 1_000
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    with ExitStack() as opened:
+        # They are all connected before the first is taken.
+        clients = [
+            opened.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=60))
+            for _ in range(1_000 if resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 3_000 else 400)
+        ]
+        thread.start()
+        for number, client in enumerate(clients):
+            token = b"Authorization: Bearer right\r\n" if number % 2 else b""
+            client.sendall(b"GET / HTTP/1.0\r\n" + token + b"\r\n")
+        answers = [client.makefile("rb").readline() for client in clients]
+    server.shutdown()
+    server.server_close()
+    assert len(answers) == len(clients)
+    assert {line.split()[1] for line in answers} == {b"200", b"401"}

@@ -194,7 +194,7 @@ def test_ctrl_c(tmp_path: Path) -> None:
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    wait_until(lambda: list((tmp_path / "temporary").glob("spark-events-report-*")), "it has begun", 60)
+    wait_until(lambda: list((tmp_path / "temporary").glob("spark-events-own-report-*")), "it has begun", 60)
     process.send_signal(signal.SIGINT)
     said, _ = process.communicate(timeout=60)
 

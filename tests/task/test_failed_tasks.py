@@ -9,7 +9,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -65,12 +65,38 @@ def test_what_is_no_report_is_counted(
     assert receiver.dropped == {cause: 1}
 
 
-def test_a_connection_that_says_nothing(receiver: FailedTaskReceiver, received: list[dict[str, Any]]) -> None:
-    """It holds up the others for two seconds, and no longer."""
-    with socket.create_connection(("127.0.0.1", receiver.port)):
+@pytest.mark.parametrize("silent", [1, 10, 300])
+def test_connections_that_say_nothing(
+    receiver: FailedTaskReceiver, received: list[dict[str, Any]], silent: int
+) -> None:
+    """However many there are, a report arrives before they are ended; of many, most are closed soon."""
+    place = "127.0.0.1", receiver.port
+    with ExitStack() as opened:
+        for _ in range(silent):
+            opened.enter_context(socket.create_connection(place))
         send(receiver, b'right\n{"failed": {"n": 1}}')
         wait_until(lambda: received, "the report has arrived")
-    assert receiver.dropped == {"too_long": 1}
+        assert receiver.dropped["too_long"] == 0
+        if silent > 256:
+            assert receiver.dropped["silent"] >= silent - 256
+        wait_until(lambda: receiver.dropped.total() == silent, "all are closed")
+
+
+def test_one_that_says_its_token_late_and_slowly(
+    receiver: FailedTaskReceiver, received: list[dict[str, Any]]
+) -> None:
+    """As a worker that has little of a processor: it is waited for, also where others say nothing."""
+    place = "127.0.0.1", receiver.port
+    with ExitStack() as opened:
+        known = opened.enter_context(socket.create_connection(place))
+        known.sendall(b'right\n{"fail')
+        for _ in range(100):
+            opened.enter_context(socket.create_connection(place))
+        wait_until(lambda: receiver.dropped["silent"] > 50, "the crowd is closed")
+        known.sendall(b'ed": {"n": 1}}')
+        known.shutdown(socket.SHUT_WR)
+        wait_until(lambda: received, "the report has arrived")
+    assert received == [{"failed": {"n": 1}}]
 
 
 def test_when_it_is_closed_everything_is(receiver: FailedTaskReceiver) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import tempfile
 import threading
 import zipfile
 from collections import deque
@@ -22,6 +21,7 @@ from spark_events.runtime.registry import Registry
 from spark_events.sources.driver import failed_tasks
 from spark_events.sources.driver.failed_tasks import FailedTaskReceiver
 from spark_events.sources.driver.foreach_batches import ForeachBatches
+from spark_events.spark.temporary_folders import TemporaryFolder
 from spark_events.task.driver_link import VARIABLE, DriverLink
 
 Record = dict[str, Any]
@@ -148,8 +148,11 @@ class TaskReports:
 
 
 def _archive() -> str:
-    """Return the path of an archive with the package that tasks import, and the one that it is in."""
-    archived = Path(tempfile.mkdtemp(prefix="spark-events-")) / "spark_events_task.zip"
+    """Return the path of an archive with the package that tasks import, and the one that it is in.
+
+    It stays until this process ends, for executors that start late: Spark's driver hands out this file.
+    """
+    archived = TemporaryFolder("task").path / "spark_events_task.zip"
     package = Path(spark_events.__file__).parent
     with zipfile.ZipFile(archived, "w") as archive:
         for path in (package / "__init__.py", *sorted((package / "task").glob("*.py"))):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from spark_events.spark.session import QUIET, start_session
+from spark_events.spark.temporary_folders import temporary_folder
 from spark_events.sql_runner.analysis.definitions import TableDefinitions
 from spark_events.sql_runner.analysis.prepared import open_session, prepare
 from spark_events.sql_runner.analysis.query_data import QueryError
@@ -66,8 +66,8 @@ class Analyst:
         for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         given = {key: value for key, value in conf.items() if key not in _NOT_HERE}
-        with tempfile.TemporaryDirectory(prefix="spark-events-sql-") as warehouse:
-            spark = start_session("sql", {_WAREHOUSE: warehouse, **given, **_SPARK})
+        with temporary_folder("sql") as warehouse:
+            spark = start_session("sql", {_WAREHOUSE: str(warehouse), **given, **_SPARK})
             try:
                 yield cls(spark, statements)
             finally:

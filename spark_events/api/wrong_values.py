@@ -1,0 +1,106 @@
+"""Values that cannot be reported: dropped, counted by kind, and logged once, for the job comes first.
+
+Attributes:
+    KINDS: of what is counted, with what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+from contextlib import suppress
+from typing import Any
+
+KINDS = {
+    "metric": "a metric was given no number that it can have",
+    "event": "an event, or a part of one, was of a type that cannot be reported",
+    "span": "a span, or a part of one, was of a type that cannot be reported, or it ended before it began",
+}
+LARGEST = 2**63 - 1
+"""The largest whole number of OTLP, and of most JSON."""
+_PLAIN = frozenset((str, int, float, bool))
+_LOG = logging.getLogger("spark_events")
+_lock = threading.Lock()
+_counts = dict.fromkeys(KINDS, 0)
+
+
+def counts() -> dict[str, int]:
+    """Return how much was dropped in this process so far, by kind."""
+    return dict(_counts)
+
+
+def drop(kind: str, where: str, value: Any, why: str) -> None:
+    """Count a value that is dropped; the first of a kind is logged.
+
+    Args:
+        kind: one of ``KINDS``.
+        where: it was handed over.
+        value: only its type is shown.
+        why: it is dropped.
+    """
+    with _lock:
+        is_first = not _counts[kind]
+        _counts[kind] += 1
+    if is_first:
+        with suppress(Exception):  # a handler or a filter may be the user's own
+            name = type(value).__name__
+            _LOG.warning(
+                "%s: what was given (%s) %s; it is dropped (repeats are counted, not logged)",
+                where,
+                name,
+                why,
+            )
+
+
+def finite_of(value: Any) -> float | int | None:
+    """Return a finite number as Python's own, whichever library it is of; None if it is none, or a text."""
+    try:
+        own = value.item() if callable(getattr(value, "item", None)) else value
+        if isinstance(own, int):
+            return int(own) if math.isfinite(own) else None
+        return number if hasattr(type(own), "__float__") and math.isfinite(number := float(own)) else None
+    except Exception:  # a library may raise anything; an int may exceed a float's range
+        return None
+
+
+def attributes_of(given: Any, kind: str, where: str) -> dict[str, Any]:
+    """Return attributes without those that are None; what is of no type that can be reported becomes text.
+
+    Args:
+        given: a mapping.
+        kind: see ``drop``, for what is no mapping.
+        where: it was handed over.
+    """
+    try:
+        pairs = list(given.items())
+    except Exception:
+        drop(kind, where, given, "has no attributes")
+        return {}
+    return {
+        key if type(key) is str else text_of(key): value if type(value) is str else plain_of(value)
+        for key, value in pairs
+        if value is not None
+    }
+
+
+def plain_of(value: Any) -> Any:
+    """Return a value as a type that can be reported: Python's own numbers and texts, or a tuple."""
+    if type(value) in _PLAIN:
+        return text_of(value) if type(value) is int and not -LARGEST <= value <= LARGEST else value
+    if isinstance(value, tuple | list):
+        return tuple(plain_of(each) for each in value)
+    if isinstance(value, str):
+        return str.__str__(value)
+    number = finite_of(value)
+    return text_of(value) if number is None else number
+
+
+def text_of(value: Any) -> str:
+    """Return a text of whatever was given."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    try:
+        return str(value).encode("utf-8", "replace").decode()
+    except Exception as error:  # it is the user's own method
+        return f"<its str raised {type(error).__name__}>"

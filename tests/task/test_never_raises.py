@@ -1,0 +1,216 @@
+"""Whatever a task hands to ``spark_events.task``: it goes on, what cannot be reported is counted and said once."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import logging
+import pickle
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from spark_events import task
+from spark_events.task import failed_tasks, mistakes, report
+from spark_events.task.driver_link import VARIABLE, DriverLink
+from tests.support.applications import App
+from tests.support.file_log import events_and_spans, file_events, of_name
+from tests.support.hostile_values import ODD, Raising, odd_values
+from tests.support.paths import APPS
+from tests.support.task_context import TaskContextOfOneTask
+
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+Registry = dict[int, Any]
+
+
+@pytest.fixture(autouse=True)
+def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mistakes, "_said", set())
+    monkeypatch.setattr("spark_events.task.instruments._made", {})
+
+
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
+    """PySpark's registry in a worker that runs a task."""
+    pyspark = pytest.importorskip("pyspark")
+    of_task: Registry = {}
+    monkeypatch.setenv(VARIABLE, DriverLink(5, ("app-1", ""), TRACE, "b7ad6b7169203331", True).text())
+    monkeypatch.setattr(report, "accumulators", lambda: of_task)
+    monkeypatch.setattr(pyspark.TaskContext, "get", lambda: TaskContextOfOneTask())
+    return of_task
+
+
+def sent(registry: Registry) -> dict[str, Any]:
+    """Return what PySpark would send; another task begins."""
+    values = registry[5]._value
+    registry.clear()
+    return pickle.loads(pickle.dumps(values))  # type: ignore[no-any-return]
+
+
+def use(value: Any, other: Any) -> None:
+    """Hand two values to everything that is public."""
+    for metric in (task.metrics.counter, task.metrics.gauge, task.metrics.histogram):
+        metric(value, label=other, other=value)
+        made = metric("rows", label=other)
+        pickle.loads(pickle.dumps(made))
+    counter, gauge = task.metrics.counter("c"), task.metrics.gauge("g")
+    histogram = task.metrics.histogram("h")
+    for each in (value, 1, other):
+        counter.inc(each)
+        gauge.set(each)
+        histogram.update(each)
+    task.event(value, other, value, attribute=other)
+    task.event("E", severity=other)
+    with task.span(value, attribute=other) as span:
+        span.set_attribute(other, value)
+        task.traceparent()
+    record = logging.LogRecord("l", logging.ERROR, "p", 1, "%s", (value,), None)
+    assert task.TraceContextFilter().filter(record)
+    handler = task.EventHandler(value)
+    handler.setLevel(0)
+    task.measured(lambda row: row)(value)
+    with pytest.raises(KeyError):  # the user's own is the user's own
+        task.measured(lambda row: {}[0])(value)
+
+
+def test_all_that_is_public_is_tried() -> None:
+    source = inspect.getsource(use)
+    kinds = ("Metrics", "TaskCounter", "TaskGauge", "TaskHistogram", "TaskMetric", "TaskSpan")
+    assert [name for name in task.__all__ if f"task.{name}" not in source and name not in kinds] == []
+    methods = {
+        name
+        for kind in kinds
+        for name, method in vars(getattr(task, kind)).items()
+        if inspect.isfunction(method) and not name.startswith("_")
+    }
+    of_runtime = {"begin_or_add", "take"}
+    assert [name for name in methods - of_runtime if f".{name}(" not in source and name not in source] == []
+
+
+FUZZED = settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150
+)
+
+
+@FUZZED
+@given(odd_values(), odd_values())
+def test_in_a_task(registry: Registry, value: Any, other: Any) -> None:
+    """And what is sent can be pickled, is JSON, and has numbers that are some."""
+    use(value, other)
+    values = sent(registry)
+    json.dumps(values, allow_nan=True).encode()
+    for kind, _, _, measured in values["metrics"]:
+        numbers = [measured] if kind == "counter" else measured
+        assert all(type(number) in (int, float, bool) and abs(float(number)) < 2**1024 for number in numbers)
+
+
+@FUZZED
+@given(odd_values(), odd_values())
+def test_where_nothing_is_attached(value: Any, other: Any) -> None:
+    use(value, other)
+
+
+@pytest.mark.parametrize("text", ["", "x", "[]", "{}", '{"application": 1}', '{"application": ["a", "b"]}'])
+def test_a_variable_that_somebody_else_has_set(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv(VARIABLE, text)
+    use(1, 2)
+
+
+WRONG: dict[str, Callable[[], None]] = {
+    "histogram, None": lambda: task.metrics.histogram("m").update(None),  # type: ignore[arg-type]
+    "histogram, text": lambda: task.metrics.histogram("m").update("n/a"),  # type: ignore[arg-type]
+    "histogram, too large": lambda: task.metrics.histogram("m").update(10**400),
+    "histogram, no number": lambda: task.metrics.histogram("m").update(float("nan")),
+    "gauge, None": lambda: task.metrics.gauge("m").set(None),  # type: ignore[arg-type]
+    "gauge, text": lambda: task.metrics.gauge("m").set("x"),  # type: ignore[arg-type]
+    "gauge, too large": lambda: task.metrics.gauge("m").set(10**400),
+    "counter, negative": lambda: task.metrics.counter("m").inc(-1),
+    "counter, too large": lambda: task.metrics.counter("m").inc(10**400),
+    "counter, object": lambda: task.metrics.counter("m").inc(Raising()),  # type: ignore[arg-type]
+    "severity, unknown": lambda: task.event("E", severity="bogus"),
+    "severity, None": lambda: task.event("E", severity=None),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_each_is_counted_and_said_once(
+    registry: Registry, caplog: pytest.LogCaptureFixture, what: str
+) -> None:
+    """What came before it, and comes after it, is reported."""
+    task.metrics.gauge("m").set(1)
+    for _ in range(3):
+        WRONG[what]()
+    task.metrics.gauge("m").set(2)
+    values = sent(registry)
+    assert values["dropped"] == {"values": 3}
+    assert [metric for metric in values["metrics"] if metric[0] == "gauge"] == [("gauge", "m", (), (1, 2, 2))]
+    assert {event["severity"] for event in values["events"]} <= {"INFO"}
+    assert len(caplog.records) == 1
+
+
+def test_an_array_is_no_number(registry: Registry) -> None:
+    np = pytest.importorskip("numpy")
+    gauge = task.metrics.gauge("m")
+    for value in (np.array([1, 2]), 1, np.array([3, 4]), np.array([5])):
+        gauge.set(value)
+    values = sent(registry)
+    assert (values["metrics"], values["dropped"]) == ([("gauge", "m", (), (1, 5, 5))], {"values": 2})
+
+
+def test_names_that_are_no_texts(registry: Registry) -> None:
+    task.metrics.counter(["x"], label={"a": 1}).inc()  # type: ignore[arg-type]
+    assert sent(registry)["metrics"] == [("counter", "['x']", (("label", "{'a': 1}"),), 1)]
+
+
+def test_a_task_that_has_succeeded_does_not_fail_of_its_report(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task.metrics.counter("c").inc()
+
+    def broken(_: Any) -> None:
+        raise RuntimeError("an accident of ours")
+
+    monkeypatch.setattr(task.TaskCounter, "take", broken)
+    assert sent(registry) is None
+
+
+class Lazy:
+    """Computes when it is shown."""
+
+    def __repr__(self) -> str:
+        time.sleep(30)
+        return "computed"
+
+
+def test_variables_that_compute_when_they_are_shown() -> None:
+    """A failing task does not wait for them; those before them are there, and the log says what is not."""
+    first, lazy, later, secret = 1, Lazy(), 2, Raising()
+    shown = failed_tasks._shown_within(sys._getframe(), "secret", 0.2)
+    assert (first, later, bool(lazy), type(secret)) == (1, 2, True, Raising)
+    assert shown["first"] == "1"
+    assert shown["lazy"].startswith("<not shown")
+    assert shown["later"].startswith("<not shown")
+
+
+@pytest.fixture
+def application(java: str, tmp_path: Path) -> list[dict[str, Any]]:
+    conf = {
+        "spark.master": "local[1]",
+        "spark.events.failure.locals": "true",
+        **events_and_spans(tmp_path / "live"),
+    }
+    run = App([sys.executable, str(APPS / "odd_values.py")], conf, tmp_path).end()
+    assert run.code == 0, run.err[-3000:]
+    return file_events(tmp_path / "live")
+
+
+@pytest.mark.spark
+def test_in_a_real_task(application: list[dict[str, Any]]) -> None:
+    """The job ends well, and what is right of it arrives."""
+    assert len(of_name(application, "Handed")) == len(ODD)
+    assert of_name(application, "JobFailureEvent") == []
