@@ -10,9 +10,16 @@ from typing import Any
 import pytest
 
 from spark_events.sources.driver.bridge import DriverBridge
+from tests.support.spark import local_spark
 from tests.support.waiting import wait_until
 
 HOUR_MS = 3_600_000
+
+
+@pytest.fixture(scope="module")
+def spark(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with local_spark("lagging", tmp_path_factory.mktemp("lagging")) as session:
+        yield session
 
 
 @pytest.fixture
