@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 _BYTES_READ = "Bytes Read"
 _FILE_SCAN = "FileScanRDD"
 _SCANS = (_FILE_SCAN, "DataSourceRDD")
-_COUNTED = re.compile(r"scan (csv|json|text|xml|avro|binaryfile)\b", re.IGNORECASE)
-_COLUMNAR = re.compile(r"parquet|orc\b|iceberg|delta", re.IGNORECASE)
+_COUNTED = re.compile(r"scan (orc|csv|json|text|xml|avro|binaryfile)\b", re.IGNORECASE)
+_COLUMNAR = re.compile(r"parquet", re.IGNORECASE)
 _PYTHON_RUN = "time to run Python workers"
 """Spark's SQL metric of the time in Python functions, in ms, since Spark 4."""
 
@@ -82,7 +82,7 @@ class TasksMeasured:
 def misses_reads(stage_info: Mapping[str, Any]) -> bool:
     """Return whether Spark measures next to nothing of what a stage reads from files.
 
-    Its count of bytes misses vectored reads, by which Parquet and ORC are read: 160 KiB of 400 MiB, say.
+    Its count of bytes misses vectored reads, by which Parquet is read: 160 KiB of 400 MiB, say.
     """
     for rdd in stage_info.get("RDD Info") or ():
         name, scope = str(rdd.get("Name") or ""), str(rdd.get("Scope") or "")
