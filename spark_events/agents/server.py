@@ -160,11 +160,8 @@ class _Tools:
 
     def _report(self, since: str) -> Report:
         try:
-            span_ms = DURATION.parse(since) if since else None
-        except ValueError:
-            raise ToolError(f"since: {since!r} is not allowed; expected {DURATION.allowed}") from None
-        options = ReportOptions(self._sources.events, self._sources.sla, span_ms)
-        try:
+            span_ms = DURATION.read("since", since) if since else None
+            options = ReportOptions(self._sources.events, self._sources.sla, span_ms)
             with open_database(options, Engine.LOCAL) as database:
                 return make_report(database, options)
         except ConfigError as error:

@@ -93,12 +93,7 @@ class ReporterConfig:
             if option.required:
                 raise ConfigError(f"{self.key(option.name)}: missing; expected {option.type.allowed}")
             return option.default
-        try:
-            return option.type.parse(text.strip())
-        except ValueError as error:
-            shown = "******" if option.type.secret else text
-            detail = f" ({error})" if str(error) and not option.type.secret else ""
-            raise ConfigError.of_value(self.key(option.name), shown, option.type.allowed + detail) from None
+        return option.type.read(self.key(option.name), text)
 
     def problems(self, options: Iterable[Option[Any]]) -> dict[str, str]:
         """Return a sentence for each invalid option, by its whole key."""

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import unquote, urlsplit
 
+from spark_events.api.errors import ConfigError
+
 T = TypeVar("T")
 
 _MS_OF_UNIT = {
@@ -72,6 +74,23 @@ class OptionType(Generic[T]):
     parse: Callable[[str], T]
     secret: bool = False
 
+    def read(self, key: str, text: str) -> T:
+        """Return the value of a text.
+
+        Args:
+            key: the key or the option it is given for, for the error message.
+            text: the value as it was written.
+
+        Raises:
+            ConfigError: the text is none of the allowed values.
+        """
+        try:
+            return self.parse(text.strip())
+        except ValueError as error:
+            shown = "******" if self.secret else text
+            detail = f" ({error})" if str(error) and not self.secret else ""
+            raise ConfigError.of_value(key, shown, self.allowed + detail) from None
+
 
 def _parse_bool(text: str) -> bool:
     if text.lower() not in ("true", "false"):
@@ -92,13 +111,21 @@ def _parse_ratio(text: str) -> float:
     return ratio
 
 
+def _with_unit(number: int) -> str:
+    return f"{number}s" if number < 1_000 else f"{number}ms or {number}s"
+
+
 def _parse_duration_ms(text: str) -> int:
     match = re.fullmatch(r"(\d+)\s*([a-z]*)", text.lower())
     if not match:
         raise ValueError
     number, unit = match.groups()
-    # As in Spark and in Flink, a bare number is ms.
-    factor = _MS_OF_UNIT.get(unit or "ms") or _MS_OF_UNIT.get(unit.removesuffix("s"))
+    if not unit:
+        # Spark and Flink mean ms, most people s: who writes 60 shall say which.
+        if int(number):
+            raise ValueError(f"a number needs a unit; did you mean {_with_unit(int(number))}?")
+        return 0
+    factor = _MS_OF_UNIT.get(unit) or _MS_OF_UNIT.get(unit.removesuffix("s"))
     if factor is None:
         raise ValueError(f"unknown unit {unit!r}")
     return int(number) * factor

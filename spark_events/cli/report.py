@@ -118,12 +118,12 @@ def report(
     options = ReportOptions(
         paths=tuple(paths or ()),
         sla=parse_sla(sla or ()),
-        span_ms=None if since is None else _duration_ms("--since", since),
+        span_ms=None if since is None else DURATION.read("--since", since),
         html=html,
         json=json,
         parquet=parquet,
         store=store,
-        retain_ms=None if retain is None else _duration_ms("--retain", retain),
+        retain_ms=None if retain is None else DURATION.read("--retain", retain),
         until_now=now,
         times=_times(earliest, latest),
         engine=engine,
@@ -145,7 +145,7 @@ def report(
     else:
         tls = _tls(serve_certificate, serve_key, serve_client_authorities)
         authentication = _authentication(serve_token, serve_username, serve_password)
-        every_ms = _duration_ms("--serve-every", serve_every)
+        every_ms = DURATION.read("--serve-every", serve_every)
         serve_report(options, serve, every_ms, authentication, tls)
 
 
@@ -306,15 +306,8 @@ def parse_sla(texts: Sequence[str]) -> Sla:
     sla_ms: dict[str, int] = {}
     for text in texts:
         query, _, duration = text.rpartition("=")
-        sla_ms[query] = _duration_ms("--sla", duration)
+        sla_ms[query] = DURATION.read("--sla", duration)
         if not sla_ms[query]:
             raise ConfigError(f"--sla {text}: an SLA is longer than 0 ms")
     default_ms = sla_ms.pop("", Sla().default_ms)
     return Sla(default_ms, sla_ms)
-
-
-def _duration_ms(option: str, text: str) -> int:
-    try:
-        return DURATION.parse(text)
-    except ValueError:
-        raise ConfigError(f"{option} {text}: is not allowed; expected {DURATION.allowed}") from None

@@ -26,7 +26,10 @@ def print_explanation(explanation: Explanation, out: Console) -> None:
     say(f"[bold]{plain(explanation.app_name)}[/]{of_id}: {lasted} {since}{so_far}", out)
     if explanation.parts is not None:
         out.print(_parts_table(explanation))
-    _print_issues(explanation.issues, out)
+    if explanation.issues:
+        _print_issues(explanation.issues, out)
+    else:
+        say(explanation.none_found, out)
     if explanation.estimates:
         out.print(_estimates_table(explanation))
 
@@ -47,9 +50,6 @@ def _parts_table(explanation: Explanation) -> Table:
 
 
 def _print_issues(issues: list[FoundIssue], out: Console) -> None:
-    if not issues:
-        say("no performance issue found", out)
-        return
     say("\n[bold]What made it slow, the costliest first[/]", out)
     for issue in issues[:_MOST_ISSUES]:
         lost = cost(issue.lost_ms, issue.lost_bytes)

@@ -12,6 +12,7 @@ from spark_events.configuration.python_daemon import unused_daemon, wrong_daemon
 from spark_events.configuration.unknown_keys import unknown_keys
 from spark_events.ctas.settings import problems_of
 from spark_events.listeners.configuration import read_configuration
+from spark_events.listeners.settings import turned_off
 from spark_events.runtime.kinds import EVENTS
 from spark_events.runtime.setup import FACTORY, ReporterSetup
 from spark_events.runtime.stats import describe
@@ -46,7 +47,8 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
     reporters: list[CheckedReporter] = []
     for setup in configuration.setups:
         _check_reporter(setup, connect, reporters, problems)
-    if not configuration.setups and not problems:
+    off = turned_off(conf)
+    if not configuration.setups and not problems and not off:
         problems.append(
             f"no reporter is configured; set {EVENTS.prefix}<name>.{FACTORY.name}, as in "
             "conf/spark-defaults.conf (see spark-events paths)"
@@ -56,7 +58,12 @@ def check(conf: Mapping[str, str], connect: bool) -> CheckResult:
     return CheckResult(
         reporters,
         [configuration.redactor.text(problem) for problem in problems],
-        [*configuration.warnings, *filter(None, [missing]), *unused_daemon(conf, settings)],
+        [
+            *([f"nothing is reported: {off} turns spark-events off"] if off else []),
+            *configuration.warnings,
+            *filter(None, [missing]),
+            *unused_daemon(conf, settings),
+        ],
     )
 
 

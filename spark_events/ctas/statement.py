@@ -62,7 +62,8 @@ def buckets_clause(bucket_by: tuple[int, Sequence[str]] | None, sort_by: Sequenc
 
 
 def columns(names: Sequence[str]) -> str:
-    """Return a list of columns."""
+    """Return a list of columns; a text is one column."""
+    names = [names] if isinstance(names, str) else names
     return ", ".join(quoted([name]) for name in names)
 
 

@@ -143,6 +143,6 @@ def report_of_demo(options: DemoOptions, folder: Path, keep: bool) -> ReportOpti
     html = None
     if find_spec("jinja2") is not None:
         html = (folder if keep else Path(tempfile.mkdtemp(prefix="spark-events-report-"))) / "report.html"
-    sla = Sla(DURATION.parse(options.sla))
+    sla = Sla(DURATION.read("--sla", options.sla))
     conf = {"spark.master": "local[2]"}
     return ReportOptions((str(folder / "events"),), sla, html=html, conf=conf)

@@ -25,6 +25,7 @@ from spark_events.diagnosis.thresholds import (
 
 _TAIL = "tail"
 _DATA_RATIO = 2
+_NOT_MEASURED = "Spark has not measured how much each task reads, so see whether this one has more rows;"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +92,11 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         )
     else:
         known = f"it reads {size(longest.read_bytes)}, like the others" if read.highest else ""
+        because = "Its data is not larger, so" if read.highest else _NOT_MEASURED
         sentence = "; ".join(filter(None, (f"task {longest.number} on {longest.host} takes {times}", known)))
         advice = (
-            f"Its data is not larger, so look at the host {longest.host}, and at what the rows of this task "
-            "make the code do; spark.speculation=true runs a second copy of such a task elsewhere."
+            f"{because} look at the host {longest.host}, and at what the rows of this task make the code do; "
+            "spark.speculation=true runs a second copy of such a task elsewhere."
         )
     return Issue(
         SKEW if skewed else STRAGGLER,

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from spark_events.api import ServerAuthentication, ServerTls, SparkEventsError
+from spark_events.api import ConfigError, ServerAuthentication, ServerTls, SparkEventsError
 from spark_events.api.option_types import DURATION
 from spark_events.history.live_page import View
 from spark_events.runtime.log_once import logger
@@ -97,10 +97,10 @@ class _Handler(BaseHTTPRequestHandler):
         since = asked.get("since", "")
         try:
             view = View(
-                asked.get("app", ""), asked.get("query", ""), DURATION.parse(since) if since else None
+                asked.get("app", ""), asked.get("query", ""), DURATION.read("since", since) if since else None
             )
-        except ValueError:
-            self._answer(HTTPStatus.BAD_REQUEST, f"since: expected {DURATION.allowed}")
+        except ConfigError as error:
+            self._answer(HTTPStatus.BAD_REQUEST, str(error))
             return
         try:
             html = self.server.html(view)

@@ -20,6 +20,7 @@ _HOST = re.compile(r"//(?:[^@/]*@)?(?P<hosts>[^/;?]*)(?:/(?P<database>[^;?]*))?"
 _PORTS = {"postgres": 5432, "mysql": 3306, "sqlserver": 1433, "oracle": 1521, "redshift": 5439, "db2": 50000}
 _NAMED_OTHERWISE = {"postgresql": "postgres", "sqlserver": "mssql", "mariadb": "mysql"}
 _MOST_PATHS = 10
+_WRITTEN_BY_TASK = re.compile(r"part-(?:[mr]-)?\d{5}")
 
 
 def of_path(uri: str) -> Name:
@@ -27,7 +28,7 @@ def of_path(uri: str) -> Name:
 
     Args:
         uri: of a folder or a file, such as ``s3a://bucket/table/day=2026-01-01``. Partition folders and
-            anything from a glob on are not part of the name.
+            anything from a glob on are not part of the name, nor is a file that a task has written.
     """
     is_uri = "://" in uri or uri.startswith("file:")
     parts = urlsplit(uri if is_uri else "file:/")
@@ -130,6 +131,8 @@ def tables_of_query(text: str) -> list[str]:
 
 def _root(path: str) -> str:
     parts = path.rstrip("/").split("/")
+    if _WRITTEN_BY_TASK.match(parts[-1]):  # as for the header of a CSV folder: its name is new in each run
+        del parts[-1]
     return "/".join(takewhile(lambda part: not (_PARTITION.fullmatch(part) or _GLOB.search(part)), parts))
 
 

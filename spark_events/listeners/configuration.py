@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from spark_events.api import ApplicationInfo, FailureEnricher, Secret
 from spark_events.api.option_types import in_clear
 from spark_events.listeners.enrichers import load_enrichers
 from spark_events.listeners.settings import ListenerSettings, read_settings
+from spark_events.runtime.log_once import logger
 from spark_events.runtime.redaction import KEY_REGEX, Redactor, read_patterns, secret_values
 from spark_events.runtime.registry import read_all_setups
 from spark_events.runtime.setup import ReporterSetup
@@ -22,6 +24,7 @@ class Configuration:
     Attributes:
         setups: the reporters that can be created.
         problems: one sentence for each mistake.
+        ignored: those of them that stop nothing: keys that are read by nobody.
         warnings: one sentence for each thing that works but should be different.
         redactor: keeps the configuration's secrets out of messages and reports.
     """
@@ -32,6 +35,12 @@ class Configuration:
     problems: list[str]
     warnings: list[str]
     redactor: Redactor
+    ignored: frozenset[str] = frozenset()
+
+    def log_problems(self) -> None:
+        """Log each problem, as an error unless all goes on without it."""
+        for problem in self.problems:
+            logger.log(logging.WARNING if problem in self.ignored else logging.ERROR, "%s", problem)
 
 
 def read_configuration(conf: Mapping[str, str], application: ApplicationInfo | None = None) -> Configuration:
@@ -48,13 +57,15 @@ def read_configuration(conf: Mapping[str, str], application: ApplicationInfo | N
     secrets = [value for setup in setups for value in _secrets_of(setup)]
     redactor = Redactor([*secrets, *secret_values(conf, keys)], texts)
     wrong = (*errors, *wrong_settings, *wrong_enrichers, *wrong_patterns)
+    ignored = [redactor.text(text) for setup in setups for text in setup.ignored]
     return Configuration(
         setups,
         settings,
         enrichers,
-        [redactor.text(text) for error in wrong for text in error.problems],
+        [*(redactor.text(text) for error in wrong for text in error.problems), *ignored],
         [sentence for setup in setups for sentence in _secrets_in_clear(setup, keys)],
         redactor,
+        frozenset(ignored),
     )
 
 

@@ -7,7 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.measured import TasksMeasured, python_ms, read_tasks_measured
+from spark_events.diagnosis.measured import (
+    TasksMeasured,
+    misses_reads,
+    python_ms,
+    read_tasks_measured,
+    without_reads,
+)
 from spark_events.diagnosis.small_files import small_files
 from spark_events.diagnosis.stage_rules import EndedStage, lagging_task, stage_issues
 from spark_events.listeners.application_issues import ApplicationIssues
@@ -187,9 +193,8 @@ class IssueListener:
         if lasted_ms < self._thresholds.min_time_ms and not of_query:
             return  # it cannot have lost so much
         in_python_ms = python_ms(info.get("Accumulables") or ())
-        ended = EndedStage(
-            self._application.cores, stage.measured, in_python_ms, self._application.retries_tasks
-        )
+        measured = without_reads(stage.measured) if misses_reads(info) else stage.measured
+        ended = EndedStage(self._application.cores, measured, in_python_ms, self._application.retries_tasks)
         self._application.stage_measured(ended, time_ms)
         for issue in stage_issues(ended, self._of_batches if of_query else self._thresholds):
             pending = _StageIssue(issue, key, stage.name)

@@ -96,6 +96,8 @@ class QueryListener:
         query, run = self._running.pop(run_id)
         self._context.queries_by_run.pop(run_id, None)
         query.series.checkpoints.metrics.in_progress = 0
+        if query.series.status.follows(run.tracker):  # else a newer run uses the name
+            query.series.metrics.stop()
         if record.get("exception"):
             failure = parse_failure(record["exception"], record.get("errorClassOnException"))
             self._fail(query, run, failure, time_ms)

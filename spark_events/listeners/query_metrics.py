@@ -30,7 +30,10 @@ _GAUGES = {
     "inputRate": ("{row}/s", "Rows a second that arrived, by the last progress."),
     "processingRate": ("{row}/s", "Rows a second that were processed, by the last progress."),
     "lastInputTimestamp": ("ms", "When the last batch that read rows completed."),
-    "watermarkLag": ("ms", "How far the watermark is behind the trigger, by the last progress."),
+    "watermarkLag": (
+        "ms",
+        "How far the watermark is behind the last trigger; negative if it is ahead.",
+    ),
     "watermarkTimestamp": ("ms", "The watermark, by the last progress."),
     "batchDuration": ("ms", "How long the last trigger took."),
     "triggerInterval": ("ms", _TRIGGER_INTERVAL),
@@ -84,6 +87,11 @@ class QueryMetrics:
         for state in self._states():
             for name in state.get("customMetrics") or {}:
                 self._register_rocksdb(name)
+
+    def stop(self) -> None:
+        """Called when the query has stopped: what was so at its last progress is so no longer."""
+        self._last = {}
+        self._sources = {number: {} for number in self._sources}
 
     def _count(self, name: str, amount: Any) -> None:
         self._counters[name].inc(max(0, int(_number(amount) or 0)))
@@ -147,7 +155,7 @@ class QueryMetrics:
 
     def _watermark_lag_ms(self) -> int | None:
         watermark, now = self._watermark_ms(), _time_ms(self._last.get("timestamp"))
-        return None if watermark is None or now is None else max(0, now - watermark)
+        return None if watermark is None or now is None else now - watermark
 
 
 def backlog(source: Progress) -> float | None:

@@ -11,6 +11,7 @@ from typing import Any
 from spark_events.api import SparkEventsError
 from spark_events.api.daemon_executor import DaemonExecutor, call_within
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.measured import misses_reads
 from spark_events.diagnosis.past_runs import PastRun, Work, digests, usual
 from spark_events.diagnosis.regression import is_regression, late_run, work_regression
 from spark_events.diagnosis.run_folder import RunFolder
@@ -148,6 +149,8 @@ class RegressionListener:
         if measured is None or running is None:
             return
         figures = {summed.name: int(measured.get(summed.field) or 0) for summed in SUMS}
+        if misses_reads(info):
+            figures["inputBytes"] = 0
         figures["tasks"] = int(measured.get("Finished") or 0)
         figures["failedTasks"] = int(measured.get("Failed") or 0)
         figures["cores"] = self._cores()

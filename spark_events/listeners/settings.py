@@ -26,6 +26,8 @@ ONE_SPAN, WITH_OPERATORS, PHASES_AND_JOBS, AND_STAGES = (
 DETAIL_LEVELS = (ONE_SPAN, WITH_OPERATORS, PHASES_AND_JOBS, AND_STAGES)
 STAGES, TASKS = "stage", "task"
 """What has spans at most: stages, or also each task with Python code."""
+ENABLED = "SPARK_EVENTS_ENABLED"
+"""The environment variable that turns everything off."""
 _SLA = types.at_least(1, types.DURATION)
 _SOURCE_IDLE = types.at_least(1, types.DURATION)
 _MEANT = ("SIGHUP", "SIGINT", "SIGTERM")
@@ -46,6 +48,13 @@ SIGNALS = types.OptionType("list", f"some of {', '.join(_MEANT)}, separated by c
 class ListenerSettings:
     """The configured settings of the listeners; durations are in ms, sizes in bytes."""
 
+    enabled: bool = setting(
+        "spark.events.enabled",
+        types.BOOL,
+        True,
+        "With `false`, nothing is attached, and `spark-events run` is spark-submit alone. The environment "
+        "variable `SPARK_EVENTS_ENABLED=false` does the same.",
+    )
     sla_ms: int | None = setting(
         "spark.events.checkpoint.sla",
         _SLA,
@@ -302,6 +311,21 @@ def read_settings(conf: Mapping[str, str]) -> tuple[ListenerSettings, list[Confi
     values["trace_parent"] = values["trace_parent"] or _parent_of_environment()
     settings = ListenerSettings(**values, scopes=ScopeFormats(**scopes), thresholds=Thresholds(**thresholds))
     return settings, errors + wrong_scopes + wrong_thresholds
+
+
+def turned_off(conf: Mapping[str, str]) -> str:
+    """Return what turns everything off, the environment's variable or the key; an empty text for nothing."""
+    text = os.environ.get(ENABLED, "").strip()
+    try:
+        if text and not types.BOOL.parse(text):
+            return f"the environment variable {ENABLED}"
+    except ValueError:
+        logger.warning("environment variable %s: %r is not allowed; expected true or false", ENABLED, text)
+    option = declared_in(ListenerSettings)["enabled"].option
+    try:
+        return "" if ReporterConfig("", conf).get(option) else option.name
+    except ConfigError:
+        return ""  # which reading the settings tells
 
 
 def _parent_of_environment() -> TraceParent | None:

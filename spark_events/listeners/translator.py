@@ -294,7 +294,11 @@ class SparkListeners:
                 executions.on_start,
                 issues.on_execution_start,
             ],
-            spark_records.SQL_EXECUTION_END: [executions.on_end, issues.on_execution_end],
+            spark_records.SQL_EXECUTION_END: [
+                executions.on_end,
+                issues.on_execution_end,
+                context.work.on_execution_end,
+            ],
             spark_records.TASK_REPORT: [tasks.on_report],
             spark_records.HEARTBEAT: [heartbeat.on_heartbeat],
             spark_records.TABLE_TRANSITION: [tables.on_transition],

@@ -23,7 +23,12 @@ SUMS = (
     Sum("executorRunTime", "Executor Run Time", "ms", "Run time of tasks."),
     Sum("executorCpuTime", "Executor CPU Time", "ns", "CPU time of tasks."),
     Sum("jvmGcTime", "JVM GC Time", "ms", "Time that JVMs spent in garbage collection while tasks ran."),
-    Sum("inputBytes", "Input Bytes", "By", "Bytes that tasks read from sources."),
+    Sum(
+        "inputBytes",
+        "Input Bytes",
+        "By",
+        "Bytes that tasks read from sources, by Spark's own count, which misses most of Parquet.",
+    ),
     Sum("outputBytes", "Output Bytes", "By", "Bytes that tasks wrote to sinks."),
     Sum("shuffleReadBytes", "Shuffle Read Bytes", "By", "Bytes that tasks read from shuffles."),
     Sum("shuffleWriteBytes", "Shuffle Write Bytes", "By", "Bytes that tasks wrote for shuffles."),
@@ -50,6 +55,11 @@ SPREADS = {
     "Disk Bytes Spilled": "diskSpilledBytes",
 }
 """How quantities are distributed over a stage's tasks: the record's names, and the attributes of spans."""
+
+
+def scanned_files_bytes(record: Mapping[str, Any]) -> int:
+    """Return the size of the files that an SQL execution read, by its SQLExecutionEnd; 0 if unknown."""
+    return max(0, int((record.get("Files") or {}).get("Read Bytes") or 0))
 
 
 class StageWork:
@@ -149,6 +159,7 @@ _ENDED = {
     "finishedJobs": ("{job}", "Spark jobs that have finished."),
     "failedJobs": ("{job}", "Spark jobs that failed."),
     "canceledJobs": ("{job}", "Spark jobs that were cancelled."),
+    "scannedFilesBytes": ("By", "Size of the files that scans of SQL executions read, by their plans."),
 }
 
 
@@ -169,6 +180,10 @@ class ApplicationWork:
             "activeTasks": (self._active_tasks, "{task}", "Running tasks."),
         }
         register_gauges(group, readings)
+
+    def on_execution_end(self, record: Mapping[str, Any], time_ms: int) -> None:
+        """Handle SQLExecutionEnd, which has the size of the files that the execution read."""
+        self.count("scannedFilesBytes", scanned_files_bytes(record))
 
     def submitted(self, attempt: object, work: StageWork) -> None:
         """Called when a stage attempt begins."""

@@ -21,6 +21,20 @@ class DriverLog(logging.Handler):
             sys.stderr.write(self.format(record) + "\n")
 
 
+def tell(message: str, *values: object) -> None:
+    """Log a sentence for whoever has started the application, though it is no warning.
+
+    An application that has set up its own logging gets it there, at its level; else it is on standard error.
+    """
+    if logger.isEnabledFor(logging.INFO):
+        logger.info(message, *values)
+    else:
+        record = logger.makeRecord(logger.name, logging.INFO, __file__, 0, message, values, None)
+        for handler in logger.handlers:
+            if isinstance(handler, DriverLog):
+                handler.emit(record)
+
+
 def install() -> None:
     """Add the handler to the framework's logger, unless a command or the application has given it one."""
     if logger.handlers:

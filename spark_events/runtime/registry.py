@@ -58,6 +58,7 @@ class Registry:
         tap: receives all events, redacted, whether or not a reporter wants them.
         metrics: receives the metrics instead of this registry's own reporters.
         variables: added to all groups.
+        application: whose events and spans these are; they name it, also those of the root.
 
     Attributes:
         root: the group ``spark``, the ancestor of all others.
@@ -74,6 +75,7 @@ class Registry:
         tap: Callable[[Event], None] | None = None,
         metrics: Registry | None = None,
         variables: Mapping[str, str] | None = None,
+        application: ApplicationInfo | None = None,
     ) -> None:
         self.log = OnceLog()
         self.muted = False
@@ -84,7 +86,9 @@ class Registry:
         self._by_kind = {kind: [w for w in self.workers if w.setup.kind is kind] for kind in KINDS}
         self._limits = {worker: _limit(worker) for worker in self._by_kind[METRICS]}
         self._limits_lock = threading.Lock()
-        self.root = ScopeGroup(self, ("spark",), (), variables or {}, {})
+        named = {} if application is None else {"app_name": application.name, "app_id": application.id}
+        instance = {name: value for name, value in named.items() if value}
+        self.root = ScopeGroup(self, ("spark",), (), variables or {}, instance)
         self.driver = self.root.child(components=driver_scope) if driver_scope else self.root
         self.losses = Losses(self.add_event)
 

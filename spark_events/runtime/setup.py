@@ -131,6 +131,7 @@ class ReporterSetup:
         filter: decides what it sees.
         journal_dir: the folder that keeps what it sends; None keeps it in memory.
         journal: how much may be kept there.
+        ignored: a sentence for each of its keys that nothing reads.
     """
 
     kind: Kind
@@ -141,6 +142,7 @@ class ReporterSetup:
     filter: Filter = field(default_factory=Filter)
     journal_dir: Path | None = None
     journal: Bounds = field(default_factory=Bounds)
+    ignored: tuple[str, ...] = ()
 
     @property
     def queue(self) -> QueueBounds:
@@ -237,7 +239,9 @@ def _read_setup(kind: Kind, name: str, config: ReporterConfig) -> ReporterSetup:
     factory = load_factory(kind, settings.factory_class, factory_key)
     problems = [problem for error in errors for problem in error.problems]
     problems += config.problems(factory.options or ()).values()
-    problems += _unknown_options(kind, factory, config)
+    unknown = _unknown_options(kind, factory, config)
+    ignored = [text for text, protects in unknown.items() if not protects]
+    problems += [text for text, protects in unknown.items() if protects]
     filters = []
     for text, option in ((settings.includes, "includes"), (settings.excludes, "excludes")):
         try:
@@ -245,7 +249,7 @@ def _read_setup(kind: Kind, name: str, config: ReporterConfig) -> ReporterSetup:
         except ConfigError as error:
             problems += error.problems
     if problems:
-        raise ConfigError.of_all(problems)
+        raise ConfigError.of_all([*problems, *ignored])
     # Undeclared options are ignored: a factory that does not declare journal.dir has no journal.
     journaled = JOURNAL_DIR in (factory.options or ())
     return ReporterSetup(
@@ -261,6 +265,7 @@ def _read_setup(kind: Kind, name: str, config: ReporterConfig) -> ReporterSetup:
         Filter(*filters),
         config.get(JOURNAL_DIR) if journaled else None,
         _journal_bounds(config, settings.drop_oldest) if journaled else Bounds(),
+        tuple(ignored),
     )
 
 
@@ -276,17 +281,29 @@ def _own_options(kind: Kind, config: ReporterConfig) -> ReporterConfig:
     return replace(config, values=own)
 
 
-def _unknown_options(kind: Kind, factory: ReporterFactory, config: ReporterConfig) -> list[str]:
+def _unknown_options(kind: Kind, factory: ReporterFactory, config: ReporterConfig) -> dict[str, bool]:
+    """Return a sentence for each option that there is not, and whether it was to protect what is reported."""
     if factory.options is None:
-        return []
-    known = sorted({option.name for option in (*factory.options, *common_options(kind).values())})
-    problems = []
+        return {}
+    options = {option.name: option for option in (*factory.options, *common_options(kind).values())}
+    known = sorted(options)
+    problems = {}
     for key in config.values:
-        if key not in known:
+        if key not in options:
             close = difflib.get_close_matches(key, known, n=1)
             hint = f"did you mean {close[0]!r}? " if close else ""
-            problems.append(f"{config.key(key)}: unknown option; {hint}allowed: {', '.join(known)}")
+            text = f"{config.key(key)}: unknown option; {hint}allowed: {', '.join(known)}"
+            problems[text] = bool(close) and _protects(options[close[0]])
     return problems
+
+
+def _protects(option: Option[Any]) -> bool:
+    """Return whether a reporter without this option might show too much, or to too many."""
+    return (
+        option.type.secret
+        or option.name in (_OPTIONS["excluded_variables"].name, "bind.address")
+        or any(word in option.name for word in ("filter.", "tls.", "auth."))
+    )
 
 
 def _factories(kind: Kind) -> str:

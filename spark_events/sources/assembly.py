@@ -97,6 +97,7 @@ def assemble(
         start_up.shared_metrics,
         # Applications that share metric reporters may have the same name, so add the id.
         {"app_id": application.id} if start_up.shared_metrics is not None else None,
+        application,
     )
     start_reporters(registry, start_up.open_within_ms, start_up.close_within_ms)
     listeners = SparkListeners(

@@ -11,6 +11,7 @@ from typing import Any
 
 from spark_events.api import ApplicationInfo, ConfigError
 from spark_events.listeners.application import application_info
+from spark_events.listeners.settings import turned_off
 from spark_events.runtime import driver_log, wrong_values
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
@@ -45,17 +46,21 @@ class Attachment:
         name: str = "",
         conf: Mapping[str, str] | None = None,
         problems: Sequence[str] = (),
+        off: str = "",
     ) -> None:
         self.registry = registry
         self._source = source
         self._name = name
         self._conf = dict(conf or {})
         self._problems = list(problems)
+        self._off = off
 
     def __repr__(self) -> str:
         workers = self.registry.workers
         reporters = ", ".join(worker.where for worker in workers) if workers else "no reporter"
         state = "active" if self.active else "not active"
+        if self._off:
+            state = f"turned off by {self._off}"
         shown = f"<Attachment to {self._name or 'no application'}: {reporters}; {state}>"
         return self.registry.redact(shown)
 
@@ -106,7 +111,8 @@ def attach(spark: Any, *, strict: bool = False, conf: Mapping[str, str] | None =
 
     Calling it again for the same application returns the same attachment; until that is closed, asking for
     another configuration is an error. The attachment ends by itself with ``spark.stop()`` or the process. If
-    no reporter is configured, nothing is attached: a later call may configure one.
+    no reporter is configured, nothing is attached: a later call may configure one. Nor is anything where
+    ``spark.events.enabled`` is false, even with ``strict``.
 
     With a Spark Connect session, it reports only on the session's streaming queries: the driver is remote,
     and others may use it, too.
@@ -159,10 +165,11 @@ class _Attachable:
 
 
 def _start(target: _Attachable, conf: Mapping[str, str], strict: bool) -> Attachment:
+    if off := turned_off(conf):
+        return Attachment(Registry(()), None, target.key, conf, off=off)
     application = target.application(conf)
     configuration = read_checked(conf, application, strict)
-    for problem in configuration.problems:
-        logger.error("%s", problem)
+    configuration.log_problems()
     for warning in configuration.warnings:
         logger.warning("%s", warning)
     if not configuration.setups:

@@ -7,14 +7,18 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import types
 from pathlib import Path
 from typing import Any
 
+from spark_events.runtime.driver_log import tell
 from spark_events.runtime.log_once import logger
-from spark_events.sources.attach import attach
+from spark_events.sources.attach import Attachment, attach
 from spark_events.sources.driver.process_exit import PROCESS_EXIT
 from spark_events.submit.spark_submit import USERS_PYTHON
+
+_OPEN_WAIT_MS = 10_000
 
 
 def main() -> None:
@@ -34,7 +38,19 @@ def run_application(path: str) -> None:
     module.__file__ = path
     module.__builtins__ = __builtins__  # type: ignore[attr-defined]
     sys.modules["__main__"] = module
-    code = compile(Path(path).read_bytes(), path, "exec")
+    try:
+        source = Path(path).read_bytes()
+    except OSError as error:
+        # Python's own words and exit code.
+        sys.stderr.write(
+            f"{sys.executable}: can't open file {path!r}: [Errno {error.errno}] {error.strerror}\n"
+        )
+        sys.exit(2)
+    try:
+        code = compile(source, path, "exec")
+    except (SyntaxError, ValueError) as error:  # the latter for null bytes, in older versions
+        sys.excepthook(type(error), error, None)
+        sys.exit(1)
     try:
         exec(code, module.__dict__)
     except SystemExit as stop:
@@ -58,11 +74,25 @@ def attach_to_each_context() -> None:
         original(self, *args, **kwargs)
         _use_our_python_for_local_workers(self)
         try:
-            attach(self)
+            _say_that_it_reports(attach(self))
         except Exception:
             logger.exception("spark-events could not attach; the application continues without it")
 
     SparkContext.__init__ = initialise
+
+
+def _say_that_it_reports(attachment: Attachment) -> None:
+    """Say in one line where an application is reported to, once its reporters are open.
+
+    Who has no reporter has been warned.
+    """
+
+    def say() -> None:
+        attachment.registry.wait_opened(_OPEN_WAIT_MS)
+        tell("%r", attachment)
+
+    if attachment.active:
+        threading.Thread(target=say, name="spark-events-say", daemon=True).start()
 
 
 def _use_our_python_for_local_workers(context: Any) -> None:

@@ -15,12 +15,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from spark_events.api import ConfigError
-from spark_events.listeners.settings import read_settings
+from spark_events.listeners.settings import read_settings, turned_off
+from spark_events.runtime import driver_log
+from spark_events.runtime.log_once import logger
 from spark_events.spark.conf import default_properties_file, read_properties, spark_submit_program
 from spark_events.spark.metrics_sink import DRIVER_SINK, first_free, sink_settings
 
 DRIVER_PYTHON = "spark.pyspark.driver.python"
 LAUNCHER = "spark-events-python"
+_PYTHON = "spark.pyspark.python"
 USERS_PYTHON = "SPARK_EVENTS_DRIVER_PYTHON"
 """The environment variable that says which interpreter the user asked for."""
 # spark-submit's options that take no value; all others do.
@@ -64,13 +67,37 @@ def submit(arguments: Sequence[str]) -> None:
         raise ConfigError(
             "no application; expected: spark-events run [spark-submit options] app.py [arguments]"
         )
-    command, environment = submit_command(arguments)
-    if sys.platform == "linux":  # elsewhere nothing tells the end of a driver that is killed
+    options, application = _split(arguments)
+    _refuse_missing_file(application)
+    off = turned_off(_configuration(options))
+    command, environment = plain_command(arguments) if off else submit_command(arguments)
+    if off:
+        driver_log.install()
+        logger.warning("nothing is reported: %s turns spark-events off", off)
+    elif sys.platform == "linux":  # elsewhere nothing tells the end of a driver that is killed
         command = [sys.executable, "-m", "spark_events.submit.supervisor", *command]
     try:
         os.execvpe(command[0], command, environment)
     except OSError as error:
         raise ConfigError(f"{command[0]} cannot be run: {error.strerror}") from error
+
+
+def plain_command(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return spark-submit's command line and environment where everything is turned off.
+
+    Only the interpreter stays the one that ``run`` uses, unless the user names another: an application whose
+    packages are installed there would fail without it.
+    """
+    options, application = _split(arguments)
+    conf, environment = _configuration(options), dict(os.environ)
+    python: dict[str, str] = {}
+    if application and application[0].endswith(".py") and _deploy_mode(options, conf) == "client":
+        named = ("PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON")
+        if not any(map(environment.get, named)) and not conf.keys() & {DRIVER_PYTHON, _PYTHON}:
+            local = conf.get("spark.master", "local").startswith("local")
+            python = {DRIVER_PYTHON: sys.executable, **({_PYTHON: sys.executable} if local else {})}
+    ours = [word for key, value in python.items() for word in ("--conf", f"{key}={value}")]
+    return [spark_submit_program(), *ours, *arguments], environment
 
 
 def submit_command(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
@@ -146,13 +173,23 @@ def _sink_options(conf: Mapping[str, str]) -> list[str]:
 
 
 def _refuse_cluster_mode(options: Sequence[tuple[str, ...]], conf: Mapping[str, str]) -> None:
-    given = [_value_of(option, "--deploy-mode") for option in options]
-    chosen = next(filter(None, (*reversed(given), conf.get("spark.submit.deployMode"))), "client")
-    if chosen == "cluster":
+    if _deploy_mode(options, conf) == "cluster":
         raise ConfigError(
             "deploy mode 'cluster': spark-events run works in client mode; in cluster mode, call "
             "spark_events.attach(spark) in the application"
         )
+
+
+def _deploy_mode(options: Sequence[tuple[str, ...]], conf: Mapping[str, str]) -> str:
+    given = [_value_of(option, "--deploy-mode") for option in options]
+    return next(filter(None, (*reversed(given), conf.get("spark.submit.deployMode"))), "client")
+
+
+def _refuse_missing_file(application: Sequence[str]) -> None:
+    named = application[0] if application else ""
+    if named.endswith(".py") and "://" not in named and not Path(named).is_file():
+        # As Python says it, and with the exit code that Python has for it.
+        raise ConfigError(f"can't open file {named!r}: there is no such file")
 
 
 def _refuse_other_languages(options: Sequence[tuple[str, ...]], application: Sequence[str]) -> None:

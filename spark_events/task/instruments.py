@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 
@@ -186,6 +187,11 @@ def _metric(of_type: type[M], name: str, labels: dict[str, Any]) -> M:
     """Return the metric of a type, a name and labels: in a process the same one each time."""
     if type(name) is not str:
         name = name_of(name)
+    given = labels.get("labels")
+    if isinstance(given, Mapping):  # as other libraries have it: labels={"reason": "old"}
+        labels = {**labels, **{str(key): value for key, value in given.items()}}
+        if labels["labels"] is given:
+            del labels["labels"]
     pairs = tuple((key, name_of(value)) for key, value in labels.items())
     asked = (of_type, name, pairs)
     made = _made.get(asked)
@@ -225,9 +231,12 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
     """Return a function that measures how often it is called, and how long every hundredth call takes.
 
     The counters ``udf_calls`` and ``udf_exceptions``, and the histogram ``udf_processing_time`` (in s), have
-    the function's name as the label ``udf``. Put it below ``@udf``: Spark's own wrapper has to be the outer
-    one. As in FLIP-485, most calls are not timed, because that would cost more than many functions.
+    the function's name as the label ``udf``. It may stand below ``@udf`` or above it. As in FLIP-485, most
+    calls are not timed, because that would cost more than many functions.
     """
+    udf = getattr(function, "_unwrapped", function)
+    if hasattr(udf, "evalType") and callable(getattr(udf, "func", None)):
+        return _measured_udf(udf)  # type: ignore[no-any-return]
     name = _name_of_function(function)
     calls, times = metrics.counter("udf_calls", udf=name), metrics.histogram("udf_processing_time", udf=name)
     exceptions = metrics.counter("udf_exceptions", udf=name)
@@ -263,6 +272,14 @@ def _name_of_function(function: Callable[..., Any]) -> str:
         return name_of(function.__name__)
     except Exception:  # a partial has none
         return type(function).__name__
+
+
+def _measured_udf(udf: Any) -> Any:
+    """Return a UDF like this one of Spark's, whose function, which workers run, is measured."""
+    ours = copy.copy(udf)
+    ours.func = measured(udf.func)
+    ours._judf_placeholder = None  # what may be there is made of the other function
+    return ours._wrapped() if hasattr(ours, "_wrapped") else ours
 
 
 def count_in_driver(in_driver: bool) -> None:

@@ -16,7 +16,7 @@ _TITLES = {
     "executorRunTime": "run time of tasks",
     "executorCpuTime": "CPU time of tasks",
     "jvmGcTime": "garbage collection in tasks",
-    "inputBytes": "read from sources",
+    "inputBytes": "read from sources, by tasks (misses Parquet)",
     "outputBytes": "written to sinks",
     "shuffleReadBytes": "read from shuffles",
     "shuffleWriteBytes": "written for shuffles",
@@ -91,6 +91,8 @@ def _figures(this: Explanation, other: Explanation) -> Iterator[tuple[str, int, 
         yield part, (other.parts or {}).get(part, 0), part_ms, duration
     for name in ("cores", "jobs", "stages", "tasks", "failed tasks"):
         yield name, other.figures.counts.get(name, 0), this.figures.counts.get(name, 0), "{:,}".format
+    scanned = (run.figures.scanned_files_bytes for run in (other, this) if run.figures)
+    yield "size of files read, by plans", *scanned, size  # type: ignore[misc]
     for summed in SUMS:
         before, now = other.figures.sums.get(summed.name, 0), this.figures.sums.get(summed.name, 0)
         if summed.unit == "ns":

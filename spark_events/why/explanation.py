@@ -7,10 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_events.api import Event
+from spark_events.api.formatting import duration
 from spark_events.diagnosis.cores_model import Estimate, critical_path_ms, estimates
+from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.listeners.application_timeline import ApplicationTimeline
+from spark_events.runtime.settings import key_of
 from spark_events.why.run_figures import RunFigures
 
+LEAST = key_of(Thresholds, "min_time_ms")
 _OF_AN_ISSUE = frozenset(
     ("issue", "subject", "summary", "advice", "lostMs", "lostBytes", "app_name", "app_id", "job.kind")
 )
@@ -49,6 +53,7 @@ class Explanation:
         critical_path_ms: the least time with endless cores; None as above.
         estimates: with other numbers of cores.
         figures: what it read, wrote and was given; None as above.
+        least_ms: what an issue costs at least that is looked for, in ms; None if that is not known.
     """
 
     app_name: str
@@ -61,6 +66,18 @@ class Explanation:
     critical_path_ms: int | None = None
     estimates: list[Estimate] = field(default_factory=list)
     figures: RunFigures | None = None
+    least_ms: int | None = None
+
+    @property
+    def none_found(self) -> str:
+        """What to say where there is no issue: small ones are not looked for."""
+        if self.least_ms is None:
+            return (
+                "no performance issue found among the stored events: "
+                f"smaller ones than {LEAST} said, 30 s by default, are not stored"
+            )
+        least = duration(self.least_ms)
+        return f"no performance issue found that cost {least} or more; for smaller ones: --conf {LEAST}=1s"
 
     @property
     def duration_ms(self) -> int:
@@ -75,6 +92,7 @@ def explain(
     figures: RunFigures,
     ended: bool,
     events: Iterable[Event],
+    least_ms: int,
 ) -> Explanation:
     """Return the explanation of an application whose event log was read."""
     timeline.end()
@@ -90,6 +108,7 @@ def explain(
         critical_path_ms(timeline.run) if timeline.run else None,
         estimates(timeline.run) if timeline.run else [],
         figures,
+        least_ms,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,8 +16,24 @@ from spark_events.why.explanation import Explanation, by_cost, issue_of
 from spark_events.why.read_logs import ISSUE_EVENT
 from spark_events.why.stored_spans import ApplicationSpan, application_spans
 
+STATUS_EVENT = "JobStatusChangeEvent"
+_ENDS = frozenset(("FINISHED", "FAILED", "CANCELED"))
 _PEEK_BYTES = 4_096
 _STORED_NAME = re.compile(r"\.(parquet|jsonl?(\.(gz|zst))?)$")
+
+
+class _Run:
+    """When an application ran, by the changes of statuses that are stored of it."""
+
+    def __init__(self) -> None:
+        self.first_ms, self.last_ms = sys.maxsize, 0
+        self.ended = False
+
+    def take(self, time_ms: int, attributes: Mapping[str, Any]) -> None:
+        """Called with each change: of the application itself, its queries and jobs."""
+        self.first_ms, self.last_ms = min(self.first_ms, time_ms), max(self.last_ms, time_ms)
+        if attributes.get("job.kind") == "application":
+            self.ended = attributes.get("newJobStatus") in _ENDS
 
 
 def stored_events_among(paths: Sequence[str]) -> list[str]:
@@ -65,6 +82,11 @@ def explain_events(paths: Sequence[str], app: str | None = None) -> tuple[list[E
             key = (attributes.get("app_name") or "", attributes.get("app_id") or "")
             if "issue" in attributes and attributes.get("live") != "true" and app in (None, *key):
                 issues[key].setdefault(event_id, (time_ms, attributes))
+        runs: dict[tuple[str, str], _Run] = defaultdict(_Run)
+        for _, time_ms, attributes in database.events_of_name(paths, STATUS_EVENT):
+            key = (attributes.get("app_name") or "", attributes.get("app_id") or "")
+            if app in (None, *key):
+                runs[key].take(time_ms, attributes)
     finally:
         database.close()
     files = stored_files(paths)
@@ -74,8 +96,8 @@ def explain_events(paths: Sequence[str], app: str | None = None) -> tuple[list[E
         if app in (None, *key):
             spans[key] = span
     return [
-        _explanation(*key, list(issues[key].values()) if key in issues else [], spans.get(key))
-        for key in sorted({*issues, *spans})
+        _explanation(*key, list(issues[key].values()) if key in issues else [], spans.get(key), runs.get(key))
+        for key in sorted({*issues, *spans, *runs})
     ], []
 
 
@@ -84,11 +106,14 @@ def _explanation(
     app_id: str,
     events: Sequence[tuple[int, Mapping[str, Any]]],
     span: ApplicationSpan | None,
+    run: _Run | None,
 ) -> Explanation:
     issues = by_cost(issue_of(attributes) for _, attributes in events)
     if span is None:
         times = [time_ms for time_ms, _ in events]
-        return Explanation(app_name, app_id, min(times), max(times), True, issues)
+        times += [] if run is None else [run.first_ms, run.last_ms]
+        ended = run is not None and run.ended
+        return Explanation(app_name, app_id, min(times), max(times), ended, issues)
     of_span = span.attributes
     critical_path_ms = of_span.get(CRITICAL_PATH)
     cores: list[int | None] = [int(number) for number in of_span.get(CORES) or ()]

@@ -8,6 +8,7 @@ from typing import Any
 from spark_events.api import ApplicationInfo, ConfigError, Event
 from spark_events.listeners.application_timeline import ApplicationTimeline
 from spark_events.listeners.configuration import read_configuration
+from spark_events.listeners.settings import read_settings
 from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.registry import Registry
 from spark_events.sources.assembly import read_checked
@@ -102,7 +103,8 @@ class _Reading:
         if result.application is None:
             return None
         name, app_id = result.application.name, result.application.id
-        return explain(name, app_id, self._timeline, self._figures, result.ended, self._events)
+        least_ms = read_settings(self._conf)[0].thresholds.min_time_ms
+        return explain(name, app_id, self._timeline, self._figures, result.ended, self._events, least_ms)
 
     def _listeners(self, application: ApplicationInfo, tap: Tap) -> SparkListeners:
         configuration = read_configuration(self._conf, application)

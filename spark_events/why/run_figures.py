@@ -8,7 +8,7 @@ from typing import Any
 
 from spark_events.listeners import spark_records
 from spark_events.listeners.application_timeline import ApplicationTimeline
-from spark_events.listeners.work import SUMS
+from spark_events.listeners.work import SUMS, scanned_files_bytes
 
 _OF_EACH_RUN = frozenset(
     (
@@ -30,12 +30,14 @@ class RunFigures:
         conf: Spark's settings, but for those that differ in each run.
         sums: over all tasks, by the names of ``work.SUMS``; times in ms and ns, sizes in bytes.
         counts: ``jobs``, ``stages``, ``tasks``, ``failed tasks`` and ``cores`` (the most at once).
+        scanned_files_bytes: the size of the files that its SQL executions read, by their plans.
     """
 
     spark_version: str = ""
     conf: dict[str, str] = field(default_factory=dict)
     sums: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+    scanned_files_bytes: int = 0
     _of_attempts: dict[tuple[int, int], Mapping[str, Any]] = field(default_factory=dict)
 
     def take(self, record: Mapping[str, Any]) -> None:
@@ -46,6 +48,8 @@ class RunFigures:
             self._of_attempts[spark_records.stage_attempt(record)] = record
         elif name == spark_records.STAGE_COMPLETED:
             self._add(self._of_attempts.pop(spark_records.stage_attempt(record["Stage Info"]), {}))
+        elif name == spark_records.SQL_EXECUTION_END:
+            self.scanned_files_bytes += scanned_files_bytes(record)
         elif name == spark_records.LOG_START:
             self.spark_version = str(record.get("Spark Version") or "")
         elif name == spark_records.ENVIRONMENT_UPDATE and not self.conf:

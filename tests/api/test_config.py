@@ -23,12 +23,11 @@ def config(**values: str) -> ReporterConfig:
         ("1h", 3_600_000),
         ("2 days", 172_800_000),
         ("10 SECONDS", 10_000),
-        ("250", 250),
         ("0", 0),
     ],
 )
 def test_duration(text: str, ms: int) -> None:
-    """A duration is ms, in Spark's and in Flink's spelling; a bare number is ms."""
+    """A duration is ms, in Spark's and in Flink's spelling; 0 needs no unit."""
     assert config(interval=text).get_duration_ms("interval", 1) == ms
 
 
@@ -64,6 +63,9 @@ def test_absent_key_is_the_default() -> None:
         (option_types.DURATION, "10 parsecs", "a duration such as"),
         (option_types.DURATION, "-1s", "a duration such as"),
         (option_types.DURATION, "", "a duration such as"),
+        (option_types.DURATION, "60", "a number needs a unit; did you mean 60s?"),
+        (option_types.DURATION, "5000", "a number needs a unit; did you mean 5000ms or 5000s?"),
+        (option_types.at_least(1, option_types.DURATION), "10", "did you mean 10s?"),
         (option_types.SIZE, "many", "a size such as"),
         (option_types.INT, "1.5", "a whole number"),
         (option_types.BOOL, "yes", "true or false"),

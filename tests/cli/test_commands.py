@@ -6,13 +6,15 @@ import json
 import os
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from spark_events.api import ConfigError
 from spark_events.configuration.check import check
-from spark_events.submit.spark_submit import USERS_PYTHON, submit_command
+from spark_events.listeners.settings import turned_off
+from spark_events.submit.spark_submit import USERS_PYTHON, plain_command, submit_command
 from tests.support.applications import cli
 from tests.support.paths import REPO
 from tests.support.waiting import free_port
@@ -278,6 +280,57 @@ class TestSubmit:
     def test_help_is_spark_submits(self) -> None:
         """Questions go to spark-submit."""
         assert submit_command(["--version"])[0][-1] == "--version"
+
+
+def test_an_application_that_is_not_there(tmp_path: Path) -> None:
+    """One sentence, and the exit code that Python has for it; no Spark is started."""
+    done = run("run", "--master", "local[1]", str(tmp_path / "nosuch.py"))
+
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == f"error can't open file '{tmp_path / 'nosuch.py'}': there is no such file\n"
+
+
+class TestTurnedOff:
+    """``spark.events.enabled=false``, or the environment variable, turns everything off."""
+
+    def test_run_is_spark_submit(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Nothing of ours is in its command line; only the interpreter stays the one that there would be."""
+        for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+            monkeypatch.delenv(name, raising=False)
+        python = f"spark.pyspark.driver.python={sys.executable}"
+        workers = f"spark.pyspark.python={sys.executable}"
+
+        assert plain_command(["a.py", "x"])[0][1:] == ["--conf", python, "--conf", workers, "a.py", "x"]
+        command, _ = plain_command(["--master", "spark://m:7077", "a.py"])
+        assert command[1:] == ["--conf", python, "--master", "spark://m:7077", "a.py"]
+        for words in (
+            ["--deploy-mode", "cluster", "a.py"],
+            ["a.jar"],
+            ["--conf", "spark.pyspark.python=p", "a.py"],
+        ):
+            assert plain_command(words)[0][1:] == words
+        monkeypatch.setenv("PYSPARK_PYTHON", "/opt/py")
+        assert plain_command(["a.py"])[0][1:] == ["a.py"]
+
+    @pytest.mark.parametrize("by", ["key", "variable"])
+    def test_check_says_so(self, by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """With reporters or without any, nothing is wrong."""
+        conf = {"spark.events.enabled": "false"} if by == "key" else {}
+        if by == "variable":
+            monkeypatch.setenv("SPARK_EVENTS_ENABLED", "FALSE")
+        by_what = "spark.events.enabled" if by == "key" else "the environment variable SPARK_EVENTS_ENABLED"
+        result = check(conf, False)
+
+        assert result.problems == []
+        assert result.warnings == [f"nothing is reported: {by_what} turns spark-events off"]
+
+    def test_a_wrong_value_turns_nothing_off(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("SPARK_EVENTS_ENABLED", "perhaps")
+        assert turned_off({}) == ""
+        assert turned_off({"spark.events.enabled": "perhaps"}) == ""
+        monkeypatch.setenv("SPARK_EVENTS_ENABLED", "true")
+        assert turned_off({"spark.events.enabled": "false"}) == "spark.events.enabled"
 
 
 NEAR_MISSES = {

@@ -20,6 +20,7 @@ from spark_events.runtime.setup import ReporterSettings, read_setups
 FILE = {"spark.events.reporter.f.factory.class": "file_log", "spark.events.reporter.f.path": "/tmp/x"}
 OWN = {"spark.metrics.reporter.m.factory.class": "tests.support.plugins:CollectingMetricsFactory"}
 OTHER = {
+    "spark.events.enabled": "false",
     "spark.events.task": "false",
     "spark.events.task.failures": "false",
     "spark.traces.detail": "task",

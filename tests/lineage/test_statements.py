@@ -266,6 +266,33 @@ def test_a_wrong_statement_raises_what_spark_raises(spark: Any) -> None:
         lineage_of(spark, "INSERT INTO totals SELECT nobody FROM customers")
 
 
+def test_what_is_not_known_of_an_rdd_is_said(spark: Any) -> None:
+    """Rows of a list come from nowhere; of an RDD that reads a table, nobody can tell."""
+    local = lineage_of(spark, spark.createDataFrame([(1,)], "id int"))
+    of_table = lineage_of(spark, spark.createDataFrame(spark.table("customers").rdd.map(tuple), "id int"))
+
+    assert local.incomplete == ""
+    assert of_table.incomplete == "a DataFrame was made of an RDD: what that reads is not known"
+
+
+def test_a_query_of_a_database(spark: Any, tmp_path: Path) -> None:
+    """Its table is known; the columns are the query's own, and no schema of the table."""
+    url = f"jdbc:derby:{tmp_path}/db;create=true"
+    spark.sql("SELECT 1 AS id, 2 AS price").write.jdbc(url, "SRC")
+    read = spark.read.format("jdbc").option("url", url)
+    whole = lineage_of(spark, read.option("dbtable", "SRC").load())
+    read = spark.read.format("jdbc").option("url", url)
+    queried = lineage_of(spark, read.option("query", 'SELECT "id" AS "i2" FROM SRC').load())
+    ((table,),) = [vertex.datasets for vertex in whole.sources]
+    ((same,),) = [vertex.datasets for vertex in queried.sources]
+
+    assert [field.name for field in table.facets["schema"].fields] == ["id", "price"]
+    assert same.key == table.key
+    assert "schema" not in same.facets or same.facets["schema"].fields == ()
+    assert queried.incomplete == "a query was sent to a database: which columns it reads is not known"
+    assert whole.incomplete == ""
+
+
 def test_literals_come_from_nowhere(spark: Any, lineage: Any) -> None:
     rows = spark.createDataFrame([(1, datetime.date(2026, 1, 1))], "id int, day date")
     rows.createOrReplaceTempView("literals")

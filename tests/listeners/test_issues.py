@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -39,6 +40,25 @@ def job(begun_ms: int, run_ms: list[int], lasted_ms: int = 130 * S, **more: Any)
     yield r.job_start(begun_ms, more.pop("job", 0), (more.get("stage_id", 0),), more.pop("group", None))
     yield from stage(begun_ms, run_ms, **more)
     yield r.job_end(begun_ms + lasted_ms)
+
+
+def test_nothing_rests_on_bytes_that_spark_does_not_count() -> None:
+    """Of a scan of Parquet, what tasks read is not known: no skew by it, and no word that data are alike."""
+    advice = []
+    for scope in ("Scan csv ", "Scan parquet spark_catalog.default.t"):
+        records = list(job(10, TAIL))
+        for record in records:
+            if statistics_of := record.get("Task Statistics"):
+                statistics_of["Bytes Read"] = [1_000, 1_000, 90_000, 93_000]
+                statistics_of["Longest Task"]["Bytes Read"] = 90_000
+            if "Stage Info" in record:
+                scan = {"Name": "FileScanRDD", "Scope": json.dumps({"id": "4", "name": scope})}
+                record["Stage Info"]["RDD Info"] = [scan]
+        (event,) = issues(Feed()(r.application_start(), r.executor("Added", 0), *records))
+        advice.append((event.attributes["issue"], event.attributes["advice"]))
+
+    assert [kind for kind, _ in advice] == ["skew", "straggler"]
+    assert advice[1][1].startswith("Spark has not measured how much each task reads, so see whether")
 
 
 def issues(feed: Feed) -> list[Event]:

@@ -238,6 +238,46 @@ def test_rows_rates_watermark_and_state() -> None:
     }
 
 
+def test_a_watermark_in_the_future() -> None:
+    """A clock that is wrong by an hour: the lag is negative, for Spark drops all rows of the present."""
+    fields = {"eventTime": {"watermark": "2023-11-14T23:13:20.000Z"}}
+    feed = Feed()(application_start(), query_started(0), progress(0, 0, **fields))
+    lag_ms = feed.gauge(ORDERS + "watermarkLag")
+    feed.end()
+
+    assert lag_ms is not None
+    assert lag_ms < -3_590_000
+
+
+def test_figures_of_a_query_that_has_stopped() -> None:
+    """What was so at the last progress is so no longer; what has been counted, and when it was, stays."""
+    fields: dict[str, Any] = {
+        "sources": [{"numInputRows": 5, "inputRowsPerSecond": 1.0, "endOffset": 1, "latestOffset": 9}],
+        "stateOperators": [{"numRowsTotal": 7, "memoryUsedBytes": 100}],
+        "eventTime": {"watermark": "2023-11-14T22:13:10.000Z"},
+    }
+    passing = (
+        "batchDuration",
+        "addBatch.phaseDuration",
+        "inputRate",
+        "stateRows",
+        "stateMemory",
+        "watermarkLag",
+        "watermarkTimestamp",
+        "source.0.sourceBacklog",
+    )
+    feed = Feed()(application_start(), query_started(0), progress(0, 0, **fields))
+    before = [feed.gauge(ORDERS + name) for name in passing]
+    feed(terminated())
+    after = [feed.gauge(ORDERS + name) for name in passing]
+    kept = [feed.gauge(ORDERS + name) for name in ("inputRows", "lastInputTimestamp")]
+    feed.end()
+
+    assert None not in before
+    assert after == [None] * len(passing)
+    assert None not in kept
+
+
 @pytest.mark.parametrize(
     ("end", "latest", "expected"),
     [

@@ -313,3 +313,13 @@ def test_what_python_workers_cost() -> None:
     assert feed.gauge("app.pythonDataSent") == 1_000
     assert feed.gauge("app.query.orders.pythonDataSent") == 1_000
     assert feed.gauge("app.query.orders.pythonBootTime") == 0
+
+
+def test_size_of_scanned_files() -> None:
+    """By the plans of SQL executions, for Spark's count of what tasks read misses Parquet."""
+    end = {**r.execution("End", 200), "Files": {"Read": 30, "Read Bytes": 420_947_809}}
+    feed = Feed()(r.application_start(), r.execution("Start", 100), end)
+    size = feed.gauge("app.scannedFilesBytes")
+    feed.end()
+
+    assert size == 420_947_809

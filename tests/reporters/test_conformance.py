@@ -6,8 +6,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import pytest
 from spark_events_console.factory import ConsoleEventReporterFactory
@@ -24,7 +24,7 @@ from spark_events_otlp.factory import (
 )
 from spark_events_prometheus.factory import PrometheusReporterFactory, PushgatewayReporterFactory
 
-from spark_events.api import Event, EventReporter, EventReporterFactory, ReporterConfig
+from spark_events.api import Event, EventReporter, EventReporterFactory, ReporterConfig, SendingReporter
 from spark_events.api.listener_testing import JobListenerConformance
 from spark_events.api.testing import (
     EventReporterConformance,
@@ -104,6 +104,38 @@ class TestPrometheus(MetricReporterConformance):
 class TestPushgateway(MetricReporterConformance):
     factory = PushgatewayReporterFactory
     options = {"hostUrl": "http://127.0.0.1:1"}  # noqa: RUF012 - as in the docs
+
+
+class _Webhook(EventReporter, SendingReporter):
+    """Posts what it is given, whatever that is."""
+
+    posted: ClassVar[list[int]] = []
+
+    def open(self) -> None:
+        pass
+
+    def notify_of_added_event(self, event: Event) -> None:
+        self.outbox.put(event.name.encode("utf-8", "replace"))
+
+    def send(self, records: Sequence[bytes], context: bytes) -> None:
+        self.posted.append(len(records))
+
+
+class _WebhookFactory(EventReporterFactory):
+    def create(self, config: ReporterConfig) -> EventReporter:
+        return _Webhook()
+
+
+def test_the_kit_posts_nothing_empty() -> None:
+    """The runtime does not either, and no destination expects it."""
+
+    class Kit(EventReporterConformance):
+        factory = _WebhookFactory
+
+    Kit().test_a_life_without_anything_to_report()
+    assert _Webhook.posted == []
+    Kit().test_a_life()
+    assert _Webhook.posted == [3]
 
 
 class _Base(EventReporter):

@@ -16,16 +16,28 @@ driver_log.install()
 logging.getLogger("spark_events").info("not for everybody")
 logging.getLogger("spark_events").warning("events wait")
 logging.getLogger("spark_events.otlp").error("no %s", "endpoint")
+driver_log.tell("reports to %s", "/var/log")
 """
 
 
 @pytest.mark.parametrize(
     ("before", "said"),
     [
-        ("", ["spark-events: WARNING: events wait", "spark-events: ERROR: no endpoint"]),
+        (
+            "",
+            [
+                "spark-events: WARNING: events wait",
+                "spark-events: ERROR: no endpoint",
+                "spark-events: INFO: reports to /var/log",
+            ],
+        ),
+        (
+            "logging.basicConfig(level='INFO', format='own %(message)s')",
+            ["own not for everybody", "own events wait", "own no endpoint", "own reports to /var/log"],
+        ),
         ("logging.basicConfig(format='own %(message)s')", ["own events wait", "own no endpoint"]),
     ],
-    ids=["without logging", "with the application's own"],
+    ids=["without logging", "with all that the application logs", "with the application's own"],
 )
 def test_each_message_once(before: str, said: list[str]) -> None:
     command = [sys.executable, "-c", SAY.format(before=before)]

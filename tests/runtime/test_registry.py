@@ -8,7 +8,17 @@ import time
 
 import pytest
 
-from spark_events.api import Counter, Event, EventBuilder, Gauge, PartlyRefused, Refused, RetryLater, Span
+from spark_events.api import (
+    ApplicationInfo,
+    Counter,
+    Event,
+    EventBuilder,
+    Gauge,
+    PartlyRefused,
+    Refused,
+    RetryLater,
+    Span,
+)
 from spark_events.runtime.losses import Losses
 from spark_events.runtime.registry import Registry, read_all_setups
 from tests.support.plugins import Collecting, CollectingMetricsFactory, CollectingSpansFactory, Pushing
@@ -51,6 +61,22 @@ def test_life_of_a_reporter() -> None:
     assert reporter.calls[-2] == "flush"
     assert [event.attributes["n"] for event in reporter.events] == [0, 1, 2]
     assert made.workers[0].stats.reported.count == 3
+
+
+def test_events_of_the_root_name_the_application() -> None:
+    """Those of your own code, too; metrics, which are the same in each run, have no id."""
+    conf = {"spark.events.reporter.good.factory.class": "tests.support.plugins:CollectingFactory"}
+    setups, _ = read_all_setups(conf)
+    made = Registry(setups, application=ApplicationInfo("nightly", "app-1"))
+    made.start()
+    made.root.add_event(Event.builder("test", "MyEvent"))
+    made.root.child("query", (), {"query_name": "orders"}).add_event(Event.builder("test", "MyEvent"))
+    made.close(5_000)
+    (reporter,) = Collecting.instances
+
+    named = {"app_name": "nightly", "app_id": "app-1"}
+    assert [dict(event.variables) for event in reporter.events] == [named, {**named, "query_name": "orders"}]
+    assert made.root.variables == {}
 
 
 def test_filters_and_variables() -> None:

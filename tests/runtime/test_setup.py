@@ -91,6 +91,22 @@ def test_all_mistakes_of_a_reporter_at_once() -> None:
     assert "unknown option; did you mean 'path'?" in problems
 
 
+def test_a_misspelt_option_stops_nothing() -> None:
+    """The reporter starts without it, and it is told; what was to protect something is an error."""
+    (setup,), errors = read_setups({**FILE, "spark.events.reporter.file.pth": "/tmp"}, EVENTS)
+
+    assert errors == []
+    assert setup.ignored[0].startswith(
+        "spark.events.reporter.file.pth: unknown option; did you mean 'path'? allowed: "
+    )
+    assert read({**FILE, "spark.events.reporter.file.filter.exclude": "*"})[0] == []
+    prometheus = {"spark.metrics.reporter.p.factory.class": "prometheus"}
+    for option in ("auth.tokn", "tls.client.authorites", "bind.adress"):
+        names, problems = read({**prometheus, f"spark.metrics.reporter.p.{option}": "x"}, METRICS)
+        assert names == []
+        assert f"{option}: unknown option" in problems
+
+
 def test_settings_around_a_reporter() -> None:
     """Variables are added and left out, in Flink's spelling with angle brackets, too."""
     (setup,), errors = read_setups(

@@ -115,7 +115,11 @@ def _text_of(line: bytes, longest: int) -> str:
 def _check_form_of_messages(err: str) -> None:
     """Each line with which the framework speaks up says who speaks, how serious it is, and a sentence."""
     ours = [line for line in err.splitlines() if re.match(r"\W*spark[-_]events\b", line, re.IGNORECASE)]
-    odd = [line for line in ours if not re.match(r"spark-events: (WARNING|ERROR|CRITICAL): \S", line)]
+    odd = [
+        line
+        for line in ours
+        if not re.match(r"spark-events: (INFO: <Attachment|(WARNING|ERROR|CRITICAL): \S)", line)
+    ]
     assert odd == []
 
 

@@ -321,3 +321,16 @@ def test_it_needs_nothing_but_the_standard_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['spark_events']"
+
+
+def test_labels_as_a_mapping(worker: Worker) -> None:
+    """``labels={…}`` is what other libraries have; a text is a label of that name."""
+    task.metrics.counter("c", labels={"reason": "old", "code": 4}).inc()
+    task.metrics.counter("d", labels={"labels": "x"}, shop="a").inc()
+    task.metrics.counter("e", labels="x").inc()
+
+    assert {name: labels for _, name, labels, _ in worker.end_task()["metrics"]} == {
+        "c": (("code", "4"), ("reason", "old")),
+        "d": (("labels", "x"), ("shop", "a")),
+        "e": (("labels", "x"),),
+    }

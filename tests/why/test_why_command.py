@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from tests.support.slow_log import MARKUP, slow_log
 
 
 def why(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    environment = {"PATH": "", "COLUMNS": "100"}
+    environment = {"PATH": "", "COLUMNS": "100", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
     return subprocess.run(
         cli("why", *options), cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
@@ -71,6 +72,9 @@ def test_of_stored_events(folder: Path) -> None:
 
     assert (done.returncode, of_log.returncode) == (0, 0), done.stderr
     assert stored["parts"] is None
+    for name in ("begun_ms", "ended_ms", "ended"):
+        assert stored[name] == logged[name]
+    assert "2 min 20 s from" in done.stdout
     (mine,), (theirs,) = stored["issues"], logged["issues"]
     for name in ("issue", "about", "sentence", "advice", "lost_ms", "lost_bytes"):
         assert mine[name] == theirs[name]
@@ -200,3 +204,20 @@ def test_the_page(page: Any) -> None:
     assert page.complaints == []
     assert page.locator(".part").all_inner_texts()[0] == "50.0 s"
     assert widths == pytest.approx([50 / 140, 90 / 140], abs=0.01)
+
+
+def test_an_application_without_an_issue(folder: Path) -> None:
+    """Of its log and of its stored events: how long it ran, and from when on something is an issue."""
+    (folder / "quick").write_bytes(slow_log((10, 10, 10, 10)))
+    reporter = "spark.events.reporter.f"
+    conf = ("--conf", f"{reporter}.factory.class=file_log", "--conf", f"{reporter}.path=of-quick")
+    subprocess.run(cli("replay", "quick", *conf), cwd=folder, check=True, capture_output=True)
+    of_log = why(folder, "quick", "--conf", "spark.events.issue.min.time=12s")
+    stored = why(folder, "of-quick", "--app", "sample")
+
+    assert (of_log.returncode, stored.returncode) == (0, 0), stored.stderr
+    assert "1 min from" in stored.stdout
+    assert "no performance issue found that cost 12.0 s or more; for smaller ones" in of_log.stdout
+    assert (
+        "smaller ones than spark.events.issue.min.time said, 30 s by default, are not stored" in stored.stdout
+    )

@@ -169,6 +169,15 @@ public class Identities {
         return identity;
     }
 
+    /** Tells whether what is read is a query that is sent to a database, and no table of it. */
+    public boolean isQuery(LinkedHashMap identity) {
+        if (!"jdbc".equals(identity.get("format"))) {
+            return false;
+        }
+        Object read = Reflect.map(identity.get("options")).get("dbtable");
+        return read != null && String.valueOf(read).trim().startsWith("(");
+    }
+
     private LinkedHashMap ofJdbc(Object jdbc) {
         LinkedHashMap options = new LinkedHashMap();
         options.put("url", Reflect.text(Reflect.get(jdbc, "url")));

@@ -2,14 +2,18 @@ package io.sparkevents.lineage;
 
 import io.sparkevents.jvm.Identities;
 import io.sparkevents.jvm.Reflect;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /** Walks an analysed plan from its leaves to its root, and gathers its facts. */
 public class PlanWalker {
+    private static final int MOST_RDDS = 1000;
     final PlanFacts facts;
     final ExpressionReader expressions;
     final OperatorReader operators;
@@ -81,9 +85,40 @@ public class PlanWalker {
     private void readLeaf(LogicalPlan leaf) {
         LinkedHashMap identity = identities.ofSource(leaf);
         if (identity == null) {
-            remembered.restore(facts, leaf);
+            if (!remembered.restore(facts, leaf) && readsUnknown(leaf)) {
+                facts.setIncomplete("a DataFrame was made of an RDD: what that reads is not known");
+            }
+        } else if (identities.isQuery(identity)) {
+            // Its columns are those of the query, and not those of the table.
+            facts.addSource(identity, new Attribute[0], leaf.isStreaming());
+            facts.copy(new Attribute[0], Trees.output(leaf));
+            facts.setIncomplete("a query was sent to a database: which columns it reads is not known");
         } else {
             facts.addSource(identity, Trees.output(leaf), leaf.isStreaming());
         }
+    }
+
+    /** Tells whether a leaf's rows come from an RDD that reads something, or may do so. */
+    private static boolean readsUnknown(LogicalPlan leaf) {
+        if (!Reflect.isA(leaf, "LogicalRDD") && !Reflect.isA(leaf, "ExternalRDD")) {
+            return false;
+        }
+        ArrayList rdds = new ArrayList();
+        rdds.add(Reflect.get(leaf, "rdd"));
+        for (int i = 0; i < rdds.size(); i++) {
+            Object rdd = rdds.get(i);
+            List dependencies = Reflect.list(Reflect.get(rdd, "dependencies"));
+            if (i >= MOST_RDDS || (dependencies.isEmpty() && !isLocal(rdd))) {
+                return true;
+            }
+            for (int j = 0; j < dependencies.size(); j++) {
+                rdds.add(Reflect.get(dependencies.get(j), "rdd"));
+            }
+        }
+        return false;
+    }
+
+    private static boolean isLocal(Object rdd) {
+        return Reflect.isA(rdd, "ParallelCollectionRDD") || Reflect.isA(rdd, "EmptyRDD");
     }
 }

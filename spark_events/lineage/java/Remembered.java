@@ -64,18 +64,21 @@ public class Remembered {
         this.batch = batch;
     }
 
-    /** Gives a leaf without a source the columns that are known of it. */
-    public void restore(PlanFacts facts, LogicalPlan leaf) {
+    /** Gives a leaf without a source the columns that are known of it; tells whether any is. */
+    public boolean restore(PlanFacts facts, LogicalPlan leaf) {
         Attribute[] output = Trees.output(leaf);
         boolean isBatch = batch != null && Reflect.isA(leaf, "LogicalRDD") && Trees.names(output).equals(batch.names);
+        boolean isKnown = isBatch;
         IdentityHashMap numbers = new IdentityHashMap();
         for (int i = 0; i < output.length; i++) {
             Object origin = isBatch ? batch.origins.get(i) : originsById.get(output[i].exprId().id());
+            isKnown = isKnown || origin != null;
             facts.put(output[i], origin == null ? Inputs.NONE : restored(facts, (Origin) origin, numbers));
         }
         if (isBatch) {
             restoreSources(facts, numbers);
         }
+        return isKnown;
     }
 
     /** A batch depends on a source even if it uses none of its columns. */

@@ -52,6 +52,8 @@ class DriverBridge:
         max_bytes: how much the bridge may hold before it drops records, in bytes of JSON.
         drop_oldest: whether it drops its oldest records, or else the new ones.
         shutdown_wait_ms: how long the JVM waits for ``finish`` when it shuts down, in ms.
+        lagging: which task of a stage lags behind when most are done: one that runs for longer than so many
+            times their median, and for at least so many ms.
 
     Attributes:
         java: the compiled bridge.
@@ -60,15 +62,21 @@ class DriverBridge:
         queue_depth: how many records it held then.
     """
 
-    def __init__(self, spark_context: Any, max_bytes: int, drop_oldest: bool, shutdown_wait_ms: int) -> None:
+    def __init__(
+        self,
+        spark_context: Any,
+        max_bytes: int,
+        drop_oldest: bool,
+        shutdown_wait_ms: int,
+        lagging: tuple[int, int] = (3, 30_000),
+    ) -> None:
         self._gateway = spark_context._gateway
         jvm = spark_context._jvm
         names = self._strings(WANTED)
         self._bus = spark_context._jsc.sc().listenerBus()
         self._counters = self._bus.metrics().metricRegistry()
-        self.java = new(
-            self._gateway, JAVA.load(jvm, "DriverBridge"), max_bytes, drop_oldest, shutdown_wait_ms, names
-        )
+        java_class = JAVA.load(jvm, "DriverBridge")
+        self.java = new(self._gateway, java_class, max_bytes, drop_oldest, shutdown_wait_ms, names, *lagging)
         self.dropped = 0
         self.queue_bytes = 0
         self.queue_depth = 0

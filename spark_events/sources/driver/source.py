@@ -63,7 +63,11 @@ class DriverSource:
         self._conf = assembly.conf
         self._driver = DriverState(spark_context)
         self._bridge = DriverBridge(
-            spark_context, settings.bridge_queue_bytes, settings.bridge_drop_oldest, settings.close_timeout_ms
+            spark_context,
+            settings.bridge_queue_bytes,
+            settings.bridge_drop_oldest,
+            settings.close_timeout_ms,
+            (settings.thresholds.running_ratio, settings.thresholds.min_time_ms),
         )
         self._lineage: PlanReader | None = None
         if registry.has_reporters(JOB_LISTENERS):

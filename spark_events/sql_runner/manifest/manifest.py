@@ -41,9 +41,10 @@ class Trigger(BaseModel):
         if value is not None:
             try:
                 types.DURATION.parse(value)
-            except ValueError:
+            except ValueError as error:
+                detail = f" ({error})" if str(error) else ""
                 raise PydanticCustomError(
-                    "duration", "expected {allowed}", {"allowed": types.DURATION.allowed}
+                    "duration", "expected {allowed}", {"allowed": types.DURATION.allowed + detail}
                 ) from None
         return value
 

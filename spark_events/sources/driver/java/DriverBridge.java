@@ -43,6 +43,8 @@ public class DriverBridge extends SparkListener implements Consumer {
     private final RecordTexts texts;
     private final CountDownLatch delivered = new CountDownLatch(1);
     private final long shutdownWaitMs;
+    private final long laggingRatio;
+    private final long laggingMs;
     // The starts of jobs whose end nobody has handled: job id to JSON; and {job id, number of the record} of ends.
     private final LinkedHashMap jobs = new LinkedHashMap();
     private final ArrayDeque endedJobs = new ArrayDeque();
@@ -50,10 +52,13 @@ public class DriverBridge extends SparkListener implements Consumer {
     private long gatheredAt = 0;
     private long changedAt = 0;
 
-    public DriverBridge(long maxBytes, boolean dropOldest, long shutdownWaitMs, String[] wantedOtherEvents) {
+    public DriverBridge(long maxBytes, boolean dropOldest, long shutdownWaitMs, String[] wantedOtherEvents,
+            long laggingRatio, long laggingMs) {
         this.records = new RecordQueue(maxBytes, dropOldest);
         this.texts = new RecordTexts(maxBytes);
         this.shutdownWaitMs = shutdownWaitMs;
+        this.laggingRatio = laggingRatio;
+        this.laggingMs = laggingMs;
         wanted.addAll(Arrays.asList(wantedOtherEvents));
     }
 
@@ -257,7 +262,7 @@ public class DriverBridge extends SparkListener implements Consumer {
         synchronized (stages) {
             for (Iterator running = stages.values().iterator(); running.hasNext();) {
                 StageTasks tasks = (StageTasks) running.next();
-                TaskInfo lagging = tasks.lagging(now);
+                TaskInfo lagging = tasks.lagging(now, laggingRatio, laggingMs);
                 if (tasks.isChanged() || lagging != null) {
                     addMap(tasks.record(now, lagging), true);
                 }

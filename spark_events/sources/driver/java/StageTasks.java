@@ -19,8 +19,6 @@ public class StageTasks {
         "Executor Run Time", "Executor CPU Time", "JVM GC Time", "Input Bytes", "Output Bytes", "Shuffle Read Bytes",
         "Shuffle Write Bytes", "Memory Bytes Spilled", "Disk Bytes Spilled"
     };
-    /** When most tasks have finished, one that runs on is worth a word if it takes much longer than they did. */
-    private static final long LONG_RUNNING_MS = 5000;
     private static final int MOST_THROWN = 8;
     /** By this many first characters of what it says, a stage's failure is recognised as that of its task. */
     private static final int COMPARED = 1000;
@@ -134,8 +132,11 @@ public class StageTasks {
         sums[8] += metrics.diskBytesSpilled();
     }
 
-    /** Returns the task that runs on although most others have finished, in much less time; null if there is none. */
-    TaskInfo lagging(long now) {
+    /**
+     * Returns the task that runs on although most others have finished, for longer than so many times their median and
+     * for at least so many ms; null if there is none.
+     */
+    TaskInfo lagging(long now, long ratio, long leastMs) {
         if (runningNow == 0 || finished.cardinality() * 4L < total * 3L) {
             return null;
         }
@@ -146,10 +147,10 @@ public class StageTasks {
                 oldest = info;
             }
         }
-        if (oldest == null || now - oldest.launchTime() < LONG_RUNNING_MS) {
+        if (oldest == null || now - oldest.launchTime() < leastMs) {
             return null;
         }
-        return now - oldest.launchTime() > 2 * statistics.medianRunMs() ? oldest : null;
+        return now - oldest.launchTime() > ratio * statistics.medianRunMs() ? oldest : null;
     }
 
     /** Returns a record of how they stand, with the task that lags behind, if any. */
