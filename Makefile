@@ -72,12 +72,13 @@ connectors: setup41 ## Run the tests of Delta, Iceberg, Kafka and PostgreSQL on 
 	.venv-4.1/bin/python -m pytest tests/sql_runner/test_connectors.py tests/lineage/test_connectors.py \
 	  tests/ctas/test_connectors.py tests/ctas/test_crashes.py -k 'connectors or delta' $(PYTEST_ARGS)
 
-check: $(READY) ## Lint, types, direction of imports, spelling and prose
+check: $(READY) ## Lint, types, direction of imports, spelling, prose and the age of figures
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/codespell
 	$(BIN)/python -m docs.prose
+	$(BIN)/python -m bench.figures --check
 	$(BIN)/lint-imports --no-cache > $(VENV)/imports.log || { cat $(VENV)/imports.log; exit 1; }
 
 format: $(READY) ## Format the code

@@ -1,16 +1,15 @@
-"""Writes a bench's table between its markers in docs/benchmarks.md."""
+"""Keeps a bench's table in docs/benchmarks.json, with the commit and the date at which it was measured."""
 
 from __future__ import annotations
 
 import os
 import platform
-import re
 import sys
 from importlib.metadata import version
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-_PAGE = ROOT / "docs" / "benchmarks.md"
+from bench import figures
+
+ROOT = figures.ROOT
 
 
 def machine() -> str:
@@ -22,16 +21,12 @@ def machine() -> str:
 
 
 def write(name: str, lines: list[str]) -> None:
-    """Print a table, and put it between ``<!-- name -->`` and ``<!-- /name -->`` in docs/benchmarks.md.
+    """Print a table, keep it as measured now, and write it into docs/benchmarks.md and the README.
 
     Raises:
-        ValueError: the page has no such place.
+        KeyError: nobody says which code the bench measures.
+        ValueError: docs/benchmarks.md has no place for it.
     """
-    text = "\n".join(lines)
-    print(text)
-    page = _PAGE.read_text()
-    pattern = re.compile(f"<!-- {name} -->.*?<!-- /{name} -->", re.DOTALL)
-    if not pattern.search(page):
-        raise ValueError(f"{_PAGE} has no <!-- {name} --> … <!-- /{name} -->")
-    block = f"<!-- {name} -->\n{text}\n<!-- /{name} -->"
-    _PAGE.write_text(pattern.sub(lambda _: block, page))
+    print("\n".join(lines))
+    figures.keep(name, lines)
+    figures.write_pages()

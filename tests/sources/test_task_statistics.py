@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from spark_events.sources.event_log.distribution import Distribution
 from spark_events.sources.event_log.executor_states import ExecutorStates
 from spark_events.sources.event_log.records import MALFORMED, RecordReader
-from spark_events.sources.event_log.stage_tasks import TASK_END, AllStageTasks
+from spark_events.sources.event_log.stage_tasks import AllStageTasks
+from spark_events.sources.event_log.task_lines import TASK_END
 from tests.support.event_log_sample import SampleLog
 
 

@@ -31,14 +31,19 @@ class Distribution:
 
     def add(self, values: Sequence[int]) -> None:
         """Add values; negative ones are left out."""
-        if values and min(values) < 0:
+        lowest = min(values, default=-1)
+        if lowest < 0:
             values = [value for value in values if value >= 0]
         if not values:
             return
-        self._times.update(values)
+        highest = max(values)
+        if lowest == highest:  # often all are 0
+            self._times[highest] += len(values)
+        else:
+            self._times.update(values)
         self.count += len(values)
         self.total += sum(values)
-        self.highest = max(self.highest, max(values))
+        self.highest = max(self.highest, highest)
         if len(self._times) > _MOST_DISTINCT:
             steps: Counter[int] = Counter()
             for value, times in self._times.items():
@@ -48,7 +53,7 @@ class Distribution:
     def quantiles(self, *percents: int) -> list[int]:
         """Return for each percentage the value that so many percent of all do not exceed."""
         values = sorted(self._times)
-        passed = list(accumulate(self._times[value] for value in values))
+        passed = list(accumulate(map(self._times.__getitem__, values)))
         if not values:
             return [0] * len(percents)
         ranks = (max(1, (percent * self.count + 99) // 100) for percent in percents)

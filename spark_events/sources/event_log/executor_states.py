@@ -27,11 +27,16 @@ class _State:
 
 
 class ExecutorStates:
-    """Follows the executors of one log. Stages are known by the bytes with which a task record names them."""
+    """Follows the executors of one log. Stages are known by the bytes with which a task record names them.
+
+    Attributes:
+        zeros: how an executor that has measured nothing says so in a task's end, right before its metrics.
+    """
 
     def __init__(self) -> None:
         self._states: dict[bytes, _State] = {}
         self._peaks: dict[str, dict[str, int]] = {}
+        self.zeros = b"{"  # which never stands right before the metrics
 
     def started(self, executor: bytes, stage: bytes) -> None:
         """Called when an executor begins a task."""
@@ -57,7 +62,9 @@ class ExecutorStates:
     def measured_before(self, executor: bytes, line: bytes, end: int) -> None:
         """Called with a task's end, and where in its line the executor's measurements are over."""
         begin = line.rfind(b"{", 0, end)
-        if line.startswith(_HEAP, begin + 1) and not line.startswith(_NOTHING, begin + 1):
+        if line.startswith(_NOTHING, begin + 1):
+            self.zeros = line[begin:end]
+        elif line.startswith(_HEAP, begin + 1):
             metrics = orjson.loads(line[begin : line.index(b"}", begin) + 1])
             self.measured_by(executor.decode("utf-8", "replace"), metrics)
 

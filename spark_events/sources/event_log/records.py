@@ -15,7 +15,8 @@ from spark_events.sources.driver import bridge
 from spark_events.sources.event_log.execution_plans import ExecutionPlans
 from spark_events.sources.event_log.executor_states import ExecutorStates
 from spark_events.sources.event_log.lines import LONGEST
-from spark_events.sources.event_log.stage_tasks import TASK_END, TASK_START, AllStageTasks
+from spark_events.sources.event_log.stage_tasks import AllStageTasks
+from spark_events.sources.event_log.task_lines import TASK_END, TASK_START
 from spark_events.sources.record_json import NoRecordError, load
 
 Record = dict[str, Any]

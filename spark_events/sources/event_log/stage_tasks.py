@@ -2,47 +2,33 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from spark_events.listeners.spark_records import ALL_RUNNING, STAGE_TASKS, THROWN_BY_TASK, stage_attempt
 from spark_events.listeners.work import SUMS
 from spark_events.sources.event_log.executor_states import ExecutorStates
-from spark_events.sources.event_log.task_metrics import METRICS_KEY
+from spark_events.sources.event_log.task_lines import (
+    CLOSING,
+    METRICS_KEY,
+    SHUFFLE_KEY,
+    TASK_ID,
+    TaskLines,
+    match_info,
+)
 from spark_events.sources.event_log.task_statistics import TaskStatistics, UnexpectedForm
 from spark_events.sources.record_json import load
 
 Record = dict[str, Any]
 NOT_ALL_RUNNING = "NOT_ALL_RUNNING_OR_FINISHED"
 _MOST_TASKS = 16 << 20
-_MOST_LINES = 8_192
+_MOST_LINES = 4_096
 _MOST_THROWN = 8
 _COMPARED = 1_000
 """By this many first characters of what it says, a stage's failure is recognised as that of its task."""
 _STREAMING = "sql.streaming.queryId"
 _FINISHED = 0x80
 _RUNNING = 0x7F
-
-TASK_START = b'{"Event":"SparkListenerTaskStart",'
-TASK_END = b'{"Event":"SparkListenerTaskEnd",'
-# The form in which Spark has written them since 1.2, with later additions in parentheses. A record that looks
-# different, such as that of a failed task, is parsed as a whole.
-_ATTEMPT = rb'"Stage ID":(\d+,"Stage Attempt ID":\d+),'
-_INFO = (
-    rb'"Task Info":\{"Task ID":\d+,"Index":(\d+),"Attempt":\d+,(?:"Partition ID":\d+,)?'
-    rb'"Launch Time":\d+,"Executor ID":"([^"\\]*)"'
-)
-_match_start = re.compile(re.escape(TASK_START) + _ATTEMPT + _INFO).match
-_match_end = re.compile(
-    re.escape(TASK_END)
-    + _ATTEMPT
-    + rb'"Task Type":"(Shuffle)?\w+","Task End Reason":\{"Reason":"Success"\},'
-    + _INFO
-).match
-_LAUNCHED = re.compile(rb'"Launch Time":(\d+)')
-_CLOSING = ord("}")
-_SHUFFLE_KEY = b'"Shuffle Write Metrics":{"Shuffle Bytes Written":'
 
 
 class StageTasks:
@@ -178,6 +164,8 @@ class AllStageTasks:
 
     def __init__(self, executors: ExecutorStates) -> None:
         self._executors = executors
+        self._lines = TaskLines()
+        self._heads = self._lines.heads
         # Keyed by the bytes that name the attempt in task records, so that a lookup needs no parsing.
         self._stages: dict[bytes, StageTasks] = {}
         self.sum_metrics = True
@@ -221,15 +209,17 @@ class AllStageTasks:
         Raises:
             ValueError: it is not such a line.
         """
-        match = _match_start(line)
-        if match is None or line[-1] != _CLOSING:
+        at = line.find(TASK_ID)
+        head = self._heads.get(line[:at]) or self._lines.learn_head(line, at)
+        info = match_info(line, at)
+        if head is None or info is None or line[-1] != CLOSING:
             return self.on_start(load(line))
-        attempt, index, executor = match.groups()
+        attempt, _ = head
+        index, executor = info.group(1, 3)
         self._executors.started(executor, attempt)
         tasks = self._stages.get(attempt)
         if tasks is not None and tasks.start(int(index)):
-            launched = _LAUNCHED.search(line, match.end(2))
-            return self._record(tasks, ALL_RUNNING, int(launched.group(1)) if launched else 0)
+            return self._record(tasks, ALL_RUNNING, int(info[2]))
         return None
 
     def ended(self, line: bytes) -> Record | None:
@@ -238,31 +228,35 @@ class AllStageTasks:
         Raises:
             ValueError: it is not such a line.
         """
-        match = _match_end(line)
-        if match is None or line[-1] != _CLOSING:
+        at = line.find(TASK_ID)
+        head = self._heads.get(line[:at]) or self._lines.learn_head(line, at)
+        info = match_info(line, at)
+        if (metrics := line.find(METRICS_KEY, len(line) - self._lines.behind)) < 0:
+            metrics = self._lines.learn_metrics(line)
+        if head is None or info is None or line[-1] != CLOSING:
             return self.on_end(load(line))
-        attempt, writes_shuffle, index, executor = match.groups()
-        tasks = self._stages.get(attempt)
-        shuffled: int | None = 0
+        attempt, writes_shuffle = head
+        shuffled = b"0"
         if writes_shuffle:
-            key = line.rfind(_SHUFFLE_KEY)  # among the metrics, and nearer to the line's end
-            shuffled = _number_at(line, key + len(_SHUFFLE_KEY)) if key >= 0 else None
-            metrics = line.rfind(METRICS_KEY, 0, key)
-        else:
-            metrics = line.rfind(METRICS_KEY)
-        if shuffled is None:
-            return self.on_end(load(line))
+            key = line.rfind(SHUFFLE_KEY)
+            shuffled = line[key + len(SHUFFLE_KEY) : line.find(b",", key + len(SHUFFLE_KEY))]
+            if key < 0 or not shuffled.isdigit():
+                return self.on_end(load(line))
+        tasks = self._stages.get(attempt)
+        index, executor = info.group(1, 3)
         if tasks is not None:
             try:
-                tasks.statistics.keep(int(index), line, match.end(3), metrics)
+                tasks.statistics.keep(line, metrics)
             except UnexpectedForm:
                 return self.on_end(load(line))
             tasks.end(int(index), True)  # a task that succeeded stays covered
             self._waiting += 1
             if self._waiting >= _MOST_LINES:
                 self._read(*self._stages.values())
-        self._executors.measured_before(executor, line, metrics)
-        self._executors.ended(executor, attempt, shuffled)
+        executors, zeros = self._executors, self._executors.zeros
+        if not line.startswith(zeros, metrics - len(zeros)):
+            executors.measured_before(executor, line, metrics)
+        executors.ended(executor, attempt, int(shuffled))
         return None
 
     def on_start(self, record: Record) -> Record | None:
@@ -307,12 +301,6 @@ class AllStageTasks:
         shuffle_bytes = 0 if lost else int(written.get("Shuffle Bytes Written") or 0)
         self._executors.measured_by(executor, record.get("Task Executor Metrics") or {})
         self._executors.ended(executor.encode(), _attempt_of(record), shuffle_bytes, lost)
-
-
-def _number_at(line: bytes, begin: int) -> int | None:
-    """Return the number that begins there and ends at a comma; None if there is none."""
-    digits = line[begin : line.find(b",", begin)]
-    return int(digits) if digits.isdigit() else None
 
 
 def _attempt_of(record: Record) -> bytes:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from operator import itemgetter
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import orjson
 
-METRICS_KEY = b'"Task Metrics":{'
 _READ, _WRITE = "Shuffle Read Metrics", "Shuffle Write Metrics"
 WANTED = (
     ("", "Executor Deserialize Time"),
@@ -29,10 +27,24 @@ WANTED = (
 )
 """The group and the name of each metric that is used."""
 _DIGITS = b"0123456789"
-_NO_NUMBERS = bytes(set(range(256)) - set(_DIGITS + b","))
+_NO_NUMBERS = bytes(set(range(256)) - set(_DIGITS + b",\n"))
+_LINE_ENDS_AS_COMMAS = bytes.maketrans(b"\n", b",")
 _MOST_FORMS = 64
-_Pick = Callable[[Sequence[int]], tuple[int, ...]]
-_forms: dict[bytes, _Pick] = {}
+
+
+class _Form(NamedTuple):
+    """Where the numbers stand in lines that are the same but for their digits.
+
+    Attributes:
+        total: how many numbers there are.
+        places: which of them each of the ``WANTED`` is; -1 for metrics that are not there.
+    """
+
+    total: int
+    places: tuple[int, ...]
+
+
+_forms: dict[bytes, _Form] = {}
 
 
 def metrics_of(tail: bytes) -> tuple[int, ...] | None:
@@ -45,15 +57,38 @@ def metrics_of(tail: bytes) -> tuple[int, ...] | None:
         None if that is not JSON, or not of numbers.
     """
     # Without its digits, each line of a log is the same, but for some of old versions.
-    pick = _forms.get(tail.translate(None, _DIGITS))
+    form = _forms.get(tail.translate(None, _DIGITS))
     try:
-        if pick is not None:
-            return pick(_numbers(tail))
+        if form is not None:
+            numbers = [*_numbers(tail), 0]
+            return tuple(numbers[place] for place in form.places)
         metrics = orjson.loads(b"{" + tail)["Task Metrics"]
         _learn(tail, metrics)
         return wanted_metrics(metrics)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError):
         return None
+
+
+def metrics_of_many(tails: Sequence[bytes]) -> Sequence[Sequence[int]] | None:
+    """Return the ``WANTED`` metrics of many tasks, by columns.
+
+    Args:
+        tails: the ends of the lines of their TaskEnds.
+
+    Returns:
+        None if not all have the same form, or one that is not known: each has to be read by itself.
+    """
+    without_digits = tails[0].translate(None, _DIGITS)
+    form, joined = _forms.get(without_digits), b"\n".join(tails)
+    if form is None or joined.translate(None, _DIGITS) != b"\n".join([without_digits] * len(tails)):
+        return None
+    try:
+        numbers = _numbers(joined)
+    except ValueError:
+        return None
+    if len(numbers) != len(tails) * form.total:
+        return None
+    return [numbers[place :: form.total] if place >= 0 else [0] * len(tails) for place in form.places]
 
 
 def wanted_metrics(metrics: Mapping[str, Any]) -> tuple[int, ...]:
@@ -63,10 +98,10 @@ def wanted_metrics(metrics: Mapping[str, Any]) -> tuple[int, ...]:
     )
 
 
-def _numbers(tail: bytes) -> list[int]:
-    """Return all numbers, and at last a 0 for metrics that are not there."""
-    digits = tail.translate(None, _NO_NUMBERS).replace(b",,", b",").strip(b",")
-    numbers: list[int] = orjson.loads(b"[%b,0]" % digits)
+def _numbers(tails: bytes) -> list[int]:
+    """Return all numbers in the ends of one or more lines."""
+    digits = tails.translate(_LINE_ENDS_AS_COMMAS, _NO_NUMBERS).replace(b",,", b",").strip(b",")
+    numbers: list[int] = orjson.loads(b"[%b]" % digits)
     return numbers
 
 
@@ -74,12 +109,13 @@ def _learn(tail: bytes, metrics: Mapping[str, Any]) -> None:
     """Remember at which places lines of this form have the wanted metrics, if they have no other digits."""
     names = list(_names_of_numbers(metrics))
     try:
-        known = len(names) == len(_numbers(tail)) - 1
+        known = len(names) == len(_numbers(tail))
     except ValueError:  # digits in a text, with a 0 in front
         return
     if known and len(_forms) < _MOST_FORMS:
         places = {name: place for place, name in enumerate(names)}
-        _forms[tail.translate(None, _DIGITS)] = itemgetter(*(places.get(wanted, -1) for wanted in WANTED))
+        form = _Form(len(names), tuple(places.get(wanted, -1) for wanted in WANTED))
+        _forms[tail.translate(None, _DIGITS)] = form
 
 
 def _names_of_numbers(metrics: Mapping[str, Any], group: str = "") -> Iterator[tuple[str, str]]:

@@ -1,19 +1,19 @@
 """What the tasks of a stage attempt measured, from a log's lines; live, the driver bridge does it.
 
-Most of a log's lines are ends of tasks, and few stages last so long that anybody asks why. So the parts of a
-line that matter are kept as they are, and read only if they are needed, many at a time.
+Most of a log's lines are ends of tasks, and few stages last so long that anybody asks why. So the lines are
+kept as they are, and read only if they are needed, many at a time and by columns.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from operator import add, sub
 from typing import Any, NamedTuple
 
 from spark_events.listeners.work import SUMS
 from spark_events.sources.event_log.distribution import Distribution
-from spark_events.sources.event_log.task_metrics import metrics_of, wanted_metrics
+from spark_events.sources.event_log.task_lines import METRICS_KEY, TASK_ID, match_details
+from spark_events.sources.event_log.task_metrics import metrics_of, metrics_of_many, wanted_metrics
 
 Record = dict[str, Any]
 QUANTITIES = (
@@ -30,12 +30,13 @@ QUANTITIES = (
 )
 """What is measured of each task: times in ms, sizes in bytes. The order is that of ``_Tasks.quantities``."""
 _MOST_HOSTS = 100
-_DETAILS_LENGTH = 400
-_DETAILS = re.compile(
-    rb',"Attempt":\d+,(?:"Partition ID":\d+,)?"Launch Time":(\d+),"Executor ID":"([^"\\]*)",'
-    rb'"Host":"([^"\\]*)","Locality":"\w*","Speculative":(true|false),"Getting Result Time":(\d+),'
-    rb'"Finish Time":(\d+),'
-)
+_AT_ONCE = 512
+"""How many lines are read at once: their numbers fit a core's own cache."""
+_DIGITS_FEWER = 128
+"""By how much the metrics of two lines differ in length: in the number of digits."""
+_LONGEST_KEPT = 4_096
+_DETAILS_END = 1_024
+"""Of longer lines, what they begin with is kept, the details of their task, and their metrics."""
 _SUCCESS, _RESUBMITTED, _KILLED, _FETCH_FAILED = "Success", "Resubmitted", "TaskKilled", "FetchFailed"
 
 
@@ -73,6 +74,28 @@ class _Tasks(NamedTuple):
     def of(rows: Iterable[tuple[Any, ...]]) -> _Tasks:
         """Return tasks that are given by rows."""
         return _Tasks(*zip(*rows, strict=True))
+
+    @staticmethod
+    def of_lines(lines: Sequence[bytes]) -> _Tasks | None:
+        """Return the tasks of lines that all have one form that is known; else None."""
+        matches = [match_details(line, line.find(TASK_ID)) for line in lines]
+        if None in matches:
+            return None
+        metrics = metrics_of_many(_metrics_in(lines))
+        if metrics is None:
+            return None
+        details = zip(*(match.groups() for match in matches if match), strict=True)
+        index, launched, executor, host, copy, getting, finished = details
+        return _Tasks(
+            [*map(int, index)],
+            [*map(int, launched)],
+            executor,
+            host,
+            copy,
+            [*map(int, getting)],
+            [*map(int, finished)],
+            *metrics,
+        )
 
     def sums(self) -> tuple[int, ...]:
         """Return the sums of their metrics, in the order of ``work.SUMS``."""
@@ -139,25 +162,22 @@ class TaskStatistics:
         self._last_ms = 0
         self._longest_ms, self._longest = -1, Record()
         self._failed, self._killed, self._fetch_failures = [0, 0], [0, 0], 0
-        # For each line, the task's index, and the parts of the line with its details and its metrics.
-        self._lines: list[tuple[int, bytes, bytes]] = []
+        self._lines: list[bytes] = []
 
-    def keep(self, index: int, line: bytes, details: int, metrics: int) -> None:
+    def keep(self, line: bytes, metrics: int) -> None:
         """Keep the line of a task that succeeded, to be read later.
 
         Args:
-            index: the task's index.
             line: the line of its TaskEnd.
-            details: where its details begin, behind its index.
             metrics: where its metrics begin.
 
         Raises:
             UnexpectedForm: of the first line; those after it look the same.
         """
         lines = self._lines
-        if not lines and not (_DETAILS.match(line, details) and metrics_of(line[metrics:])):
+        if not lines and _row_of(line) is None:
             raise UnexpectedForm
-        lines.append((index, line[details : details + _DETAILS_LENGTH], line[metrics:]))
+        lines.append(line if len(line) <= _LONGEST_KEPT else line[:_DETAILS_END] + line[metrics:])
 
     def forget(self) -> int:
         """Forget the lines that wait, for nobody needs them, and return how many they are."""
@@ -167,25 +187,23 @@ class TaskStatistics:
 
     def read(self) -> tuple[int, int]:
         """Read the lines that wait, and return how many of them can be read, and how many cannot."""
-        rows = []
-        for index, details, metrics in self._lines:
-            match, measured = _DETAILS.match(details), metrics_of(metrics)
-            if match and measured:
-                launched, executor, host, copy, getting, finished = match.groups()
-                rows.append(
-                    (index, int(launched), executor, host, copy, int(getting), int(finished), *measured)
-                )
-        unread = len(self._lines) - len(rows)
-        self._lines.clear()
-        if rows:
-            self._add(rows)
-        return len(rows), unread
+        lines, self._lines, read = self._lines, [], 0
+        for begin in range(0, len(lines), _AT_ONCE):
+            some = lines[begin : begin + _AT_ONCE]
+            tasks = _Tasks.of_lines(some)
+            if tasks is None:
+                rows = [row for row in map(_row_of, some) if row]
+                tasks = _Tasks.of(rows) if rows else None
+            if tasks is not None:
+                self._add(tasks)
+                read += len(tasks.number)
+        return read, len(lines) - read
 
     def ended(self, record: Record, reason: str | None) -> None:
         """Called with a TaskEnd, and the reason that it gives."""
         row = _row(record) if record.get("Task Metrics") else None
         if row and reason == _SUCCESS:
-            self._add([row])
+            self._add(_Tasks.of([row]))
         elif row:
             self._add_to_sums(_Tasks.of([row]))
         if reason not in (_SUCCESS, _RESUBMITTED):
@@ -221,12 +239,11 @@ class TaskStatistics:
             statistics["Longest Task"] = self._longest
         return {**statistics, "Hosts": dict(sorted(self._hosts.items()))}
 
-    def _add(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        tasks = _Tasks.of(rows)
+    def _add(self, tasks: _Tasks) -> None:
         self._ran(min(tasks.launched), max(tasks.finished))
         self._add_to_sums(tasks)
         if b"true" in tasks.speculative:
-            rows = [row for row, copy in zip(rows, tasks.speculative, strict=True) if copy != b"true"]
+            rows = [row for row in zip(*tasks, strict=True) if row[4] != b"true"]
             if not rows:
                 return
             tasks = _Tasks.of(rows)
@@ -285,3 +302,18 @@ def _row(record: Mapping[str, Any]) -> tuple[Any, ...]:
         int(info.get("Finish Time") or 0),
         *wanted_metrics(record["Task Metrics"]),
     )
+
+
+def _row_of(line: bytes) -> tuple[Any, ...] | None:
+    """Return the task of a line as a row of ``_Tasks``; None if it does not have the form of Spark."""
+    match, metrics = match_details(line, line.find(TASK_ID)), metrics_of(line[line.rfind(METRICS_KEY) :])
+    if match is None or metrics is None:
+        return None
+    index, launched, executor, host, copy, getting, finished = match.groups()
+    return (int(index), int(launched), executor, host, copy, int(getting), int(finished), *metrics)
+
+
+def _metrics_in(lines: Sequence[bytes]) -> list[bytes]:
+    """Return the ends of lines, from their metrics on; the metrics of all have about the same length."""
+    about = len(lines[0]) - lines[0].rfind(METRICS_KEY) - _DIGITS_FEWER
+    return [line[line.rfind(METRICS_KEY, 0, len(line) - about) :] for line in lines]

@@ -1,0 +1,175 @@
+"""Where the figures of README and docs/benchmarks.md come from: docs/benchmarks.json, with commit and date.
+
+``python -m bench.figures`` writes both pages; ``--check`` says whether they are as they should be. It measures
+nothing. A figure whose code has changed since is marked, on both pages.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+STORE, PAGE, README = (ROOT / name for name in ("docs/benchmarks.json", "docs/benchmarks.md", "README.md"))
+TOLERATED = 0.1
+"""How much of the measured code may change before its figures are old: changed lines, as a share of all."""
+MEASURED = {
+    "overhead": ("spark_events/sources/driver", "spark_events/listeners", "spark_events/runtime"),
+    "attach": ("spark_events/sources/driver", "spark_events/submit"),
+    "latency": ("spark_events/sources/driver", "spark_events/runtime", "reporters/otlp"),
+    "delivery": ("spark_events/runtime", "reporters/otlp"),
+    "scrape": ("spark_events/runtime", "reporters/prometheus"),
+    "replay": ("spark_events/sources/event_log", "spark_events/listeners"),
+    "history": ("spark_events/history",),
+    "store": ("spark_events/history",),
+    "lineage": ("spark_events/lineage", "spark_events/sources/driver"),
+    "executors": ("spark_events/sources/driver", "spark_events/listeners"),
+    "task_metrics": ("spark_events/task", "spark_events/sources/driver"),
+    "ctas": ("spark_events/ctas",),
+}
+"""The code that each bench measures."""
+_COSTS = (
+    (
+        "CPU of a driver that runs 20,000 tasks, with three reporters",
+        "overhead",
+        r"\| all three .*\| (\+[\d.]+ %)",
+    ),
+    (
+        "Delay from Spark's timestamp of an event to its arrival at a collector, median",
+        "latency",
+        r"\| (\d+ ms) \|",
+    ),
+    (
+        "CPU for an event that is stored on disk, sent and acknowledged",
+        "delivery",
+        r"\| spark-events, .*?\| (\d+ µs)",
+    ),
+    ("A scrape of 100,000 series", "scrape", r"\| spark-events \| ([\d.]+ s) \|"),
+    ("Replaying an event log", "replay", r"\| \*\*spark-events replay.*?\| ([\d,]+) \|"),
+)
+"""What each row of the README's table says, the bench it comes from, and where in its table."""
+_UNITS = {"scrape": " of CPU", "replay": " MB/s"}
+
+
+def keep(name: str, lines: Sequence[str]) -> None:
+    """Keep a table as measured now, on the code that is checked out.
+
+    Raises:
+        KeyError: nobody says which code the bench measures.
+    """
+    commit = (_git("rev-parse", "--short=7", "HEAD") or "unknown").strip()
+    if _git("status", "--porcelain", "--", *MEASURED[name]):
+        commit += "+"  # with changes that are not in that commit
+    kept = json.loads(STORE.read_text())
+    kept[name] = {
+        "command": f"python -m bench.{name}",
+        "commit": commit,
+        "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
+        "measures": list(MEASURED[name]),
+        "table": list(lines),
+    }
+    STORE.write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_pages() -> None:
+    """Write all figures into both pages.
+
+    Raises:
+        ValueError: a page has no place for one.
+    """
+    for path, text in _pages(json.loads(STORE.read_text())):
+        path.write_text(text)
+
+
+def problems() -> Iterator[str]:
+    """Yield a sentence for each page that does not say what was measured, or when its code has changed since."""
+    for path, text in _pages(json.loads(STORE.read_text())):
+        if path.read_text() != text:
+            yield f"{path.relative_to(ROOT)} does not show docs/benchmarks.json: run python -m bench.figures"
+
+
+def is_old(kept: dict[str, Any]) -> bool | None:
+    """Return whether the code has changed too much since; None without the history that would say it."""
+    commit = kept["commit"].rstrip("+")
+    changes = _git("diff", "--numstat", commit, "--", *kept["measures"])
+    if changes is None:
+        return None
+    counts = (line.split("\t")[:2] for line in changes.splitlines())
+    changed = sum(int(count) for both in counts for count in both if count.isdigit())
+    return changed > TOLERATED * sum(_lines_below(path) for path in kept["measures"])
+
+
+# ----------------------------------------------------------------------------------------------------
+
+
+def _pages(kept: dict[str, dict[str, Any]]) -> Iterator[tuple[Path, str]]:
+    """Yield both pages and what they should say."""
+    page, readme = PAGE.read_text(), README.read_text()
+    olds = {name: _shown_as_old(name, of, page) for name, of in kept.items()}
+    for name, of in kept.items():
+        old = "; **the code has changed since**" if olds[name] else ""
+        source = f"Measured on {of['date']} at commit {of['commit']} with `{of['command']}`{old}."
+        page = _put(page, name, [*of["table"], "", source])
+    rows = ["| | | measured |", "| --- | --- | --- |"]
+    for title, name, where in _COSTS:
+        of = kept[name]
+        found = re.search(where, "\n".join(of["table"]))
+        if found is None:
+            raise ValueError(f"the table of {name} has no figure for the README")
+        mark = ", before changes" if olds[name] else ""
+        rows.append(f"| {title} | {found[1]}{_UNITS.get(name, '')} | {of['date']}{mark} |")
+    yield PAGE, page
+    yield README, _put(readme, "costs", rows)
+
+
+def _shown_as_old(name: str, kept: dict[str, Any], page: str) -> bool:
+    """Return whether a figure is old; without the history, what the page says now is left as it is."""
+    old = is_old(kept)
+    if old is not None:
+        return old
+    block = re.search(f"<!-- {name} -->.*?<!-- /{name} -->", page, re.DOTALL)
+    return block is not None and "the code has changed since" in block[0]
+
+
+def _put(page: str, name: str, lines: Sequence[str]) -> str:
+    pattern = re.compile(f"<!-- {name} -->.*?<!-- /{name} -->", re.DOTALL)
+    if not pattern.search(page):
+        raise ValueError(f"no <!-- {name} --> … <!-- /{name} --> on the page")
+    block = "\n".join([f"<!-- {name} -->", *lines, f"<!-- /{name} -->"])
+    return pattern.sub(lambda _: block, page)
+
+
+def _git(*arguments: str) -> str | None:
+    """Return what git says; None where there is no git, or not that commit."""
+    try:
+        done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def _lines_below(path: str) -> int:
+    listed = _git("ls-files", "--", path) or ""
+    files = (ROOT / name for name in listed.splitlines())
+    return sum(file.read_bytes().count(b"\n") for file in files if file.is_file())
+
+
+def main() -> int:
+    """Write the pages, or check them."""
+    if "--check" not in sys.argv[1:]:
+        write_pages()
+        return 0
+    found = list(problems())
+    for problem in found:
+        print(problem)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
