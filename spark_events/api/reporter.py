@@ -27,9 +27,11 @@ class Reporter(abc.ABC):
        that the reporter started, and returns soon: what has not ended within ``spark.events.close.timeout``
        is left behind.
 
-    All calls come from one thread, the reporter's own, so that nothing here needs a lock, nothing here can
-    hold up Spark or another reporter, and a call that blocks forever affects only this reporter. Whatever
-    is raised is logged once for each kind of error, counted, and not propagated.
+    All calls come one after the other, so that nothing here needs a lock; nothing here can hold up Spark or
+    another reporter, and a call that blocks forever affects only this reporter. In a driver they come from
+    one thread, the reporter's own. In ``spark-events follow``, where each application has reporters of its
+    own, those of one configuration share a few threads, and each call may come from another. Whatever is
+    raised is logged once for each kind of error, counted, and not propagated.
     """
 
     @property
@@ -49,6 +51,11 @@ class Reporter(abc.ABC):
 
         Raises:
             RetryLater: the destination is away, or the disk is full; the worker calls ``flush`` again.
+        """
+
+    def rest(self) -> None:
+        """Called where many reporters share a process and nothing came for a second, for one that sends by
+        the thread that calls ``send``: give back files and connections, which the next call opens again.
         """
 
     def close(self) -> None:

@@ -26,6 +26,7 @@ from spark_events.runtime.scope import Reading, ReporterGroupView, ScopeGroup, r
 from spark_events.runtime.series_limit import SeriesLimit
 from spark_events.runtime.setup import ReporterSetup, read_setups
 from spark_events.runtime.stats import LOSS_CAUSES
+from spark_events.runtime.turns import OWN_THREADS, Lanes
 from spark_events.runtime.worker import Worker
 
 SeriesChange = Callable[[SeriesLimit, Metric, str, MetricGroup], None]
@@ -58,6 +59,7 @@ class Registry:
         tap: receives all events, redacted, whether or not a reporter wants them.
         metrics: receives the metrics instead of this registry's own reporters.
         variables: added to all groups.
+        lanes: the threads that the reporters share with those of other registries; None if each has its own.
 
     Attributes:
         root: the group ``spark``, the ancestor of all others.
@@ -74,13 +76,17 @@ class Registry:
         tap: Callable[[Event], None] | None = None,
         metrics: Registry | None = None,
         variables: Mapping[str, str] | None = None,
+        lanes: Lanes | None = None,
     ) -> None:
         self.log = OnceLog()
         self.muted = False
         self._tap = tap
         self._metrics = metrics
         self._redactor = redactor or Redactor()
-        self.workers = [Worker(setup, self.log) for setup in setups]
+        self.workers = [
+            Worker(setup, self.log, lanes.of(setup.kind.name, setup.name) if lanes else OWN_THREADS)
+            for setup in setups
+        ]
         self._by_kind = {kind: [w for w in self.workers if w.setup.kind is kind] for kind in KINDS}
         self._limits = {worker: _limit(worker) for worker in self._by_kind[METRICS]}
         self._limits_lock = threading.Lock()
@@ -122,13 +128,17 @@ class Registry:
 
     def close(self, timeout_ms: int) -> None:
         """Deliver what is queued and close all reporters, within one time limit for all together."""
+        self.request_close(timeout_ms)
+        for worker in self.workers:
+            worker.join()
+        self.losses.report(at_the_end=True)
+
+    def request_close(self, timeout_ms: int) -> None:
+        """Begin to close all reporters; ``close`` with what is left of the time waits for them."""
         self.tick()
         deadline = time.monotonic() + timeout_ms / 1000
         for worker in self.workers:
             worker.request_close(deadline)
-        for worker in self.workers:
-            worker.join()
-        self.losses.report(at_the_end=True)
 
     def has_reporters(self, kind: Kind) -> bool:
         """Return whether any reporter of this kind takes what is added."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -72,13 +73,20 @@ class _FileLog(Reporter):
             path = error.filename or self._file.path
             raise RetryLater(f"{path} cannot be written: {error.strerror}") from error
 
+    def rest(self) -> None:
+        """Close the file until there is something to write."""
+        self._sync_and(self._file.rest)
+
     def close(self) -> None:
         """Close the file."""
+        self._sync_and(self._file.close)
+
+    def _sync_and(self, close: Callable[[], None]) -> None:
         try:
             if self._fsync != "never":
                 self._file.sync()
         finally:
-            self._file.close()
+            close()
 
 
 class FileLogEventReporter(_FileLog, EventReporter):
