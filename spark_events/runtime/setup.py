@@ -87,7 +87,7 @@ class ReporterSettings:
         "max.series",
         types.at_least(1, types.INT),
         20_000,
-        "For metric reporters: how many series there may be. Further counters and histograms of a metric "
+        "For metric reporters: how many series there may be, of each application. Further counters and histograms of a metric "
         'share one series with `otel.metric.overflow="true"`; further gauges are left out. Both are logged, '
         "and counted in `spark_reporter_series_above_limit`.",
     )

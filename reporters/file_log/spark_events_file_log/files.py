@@ -112,10 +112,10 @@ class RotatedFile:
     def rest(self) -> None:
         """Close the file until the next write; until then, nothing of this process removes it."""
         if self._fd >= 0:
+            _RESTING.add(self.path)
+            self._resting = True
             os.close(self._fd)
             self._fd = -1
-            self._resting = True
-            _RESTING.add(self.path)
 
     def close(self) -> None:
         """Close the file; safe to call twice, and before ``open``."""
@@ -225,14 +225,11 @@ def _locked(path: Path, flags: int) -> Iterator[int | None]:
     """Open and lock a file; yield None if it is gone, not ours, or being written by another application."""
     locked_fd = None
     with contextlib.ExitStack() as stack:
-        if path in _RESTING:
-            yield None
-            return
         with contextlib.suppress(FileNotFoundError, PermissionError, BlockingIOError):
             fd = os.open(path, flags | os.O_CLOEXEC)
             stack.callback(os.close, fd)
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            locked_fd = fd
+            locked_fd = None if path in _RESTING else fd
         yield locked_fd
 
 
