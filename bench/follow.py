@@ -1,6 +1,6 @@
 """What following many event logs takes: threads, open files and memory of one daemon.
 
-    python -m bench.follow 2000
+python -m bench.follow 2000
 """
 
 from __future__ import annotations

@@ -51,9 +51,7 @@ class Enrichers:
         keep_threads: whether the threads are kept from now on; otherwise each call has a new one.
     """
 
-    def __init__(
-        self, enrichers: Sequence[FailureEnricher], log: OnceLog, keep_threads: bool = True
-    ) -> None:
+    def __init__(self, enrichers: Sequence[FailureEnricher], log: OnceLog, keep_threads: bool = True) -> None:
         self._asked = [_AskedEnricher(enricher, log, keep_threads) for enricher in enrichers]
 
     def labels(self, failure: Failure, context: FailureContext) -> dict[str, str]:

@@ -258,4 +258,3 @@ class Worker:
             return False
         self._inbox.finish_batch()
         return True
-
