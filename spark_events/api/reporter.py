@@ -54,8 +54,8 @@ class Reporter(abc.ABC):
         """
 
     def rest(self) -> None:
-        """Called where many reporters share a process and nothing came for a second, for one that sends by
-        the thread that calls ``send``: give back files and connections, which the next call opens again.
+        """Called after each batch where many reporters share a process, and for one that sends, after a second
+        without anything to send: give back files and connections, which the next call opens again.
         """
 
     def close(self) -> None:

@@ -220,6 +220,7 @@ class Worker:
             elif batch and (yield from self._deliver(reporter, flusher, batch)):
                 at_rest, busy_at = False, time.monotonic()
                 if self._threads.shared:
+                    self._let_rest(reporter)
                     yield 0.0
             else:
                 break
@@ -234,11 +235,16 @@ class Worker:
         if not (yield from flusher.flush(0)):
             return False
         if self._threads.shared:
+            self._let_rest(reporter)
+        return True
+
+    def _let_rest(self, reporter: Reporter) -> None:
+        """Let it give back files, which are fewer than the applications; a sender does that by itself."""
+        if self._spool is None:
             try:
                 reporter.rest()
             except Exception as error:
                 self._account.count_raised("rest", error, 0)
-        return True
 
     def _deliver(
         self, reporter: Reporter, flusher: Flusher, batch: list[Item]

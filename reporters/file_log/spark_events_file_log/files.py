@@ -105,6 +105,8 @@ class RotatedFile:
         Raises:
             OSError: they cannot be written to disk.
         """
+        if not self._synced:
+            self._reopen()
         if self._fd >= 0 and not self._synced:
             os.fdatasync(self._fd)
             self._synced = True

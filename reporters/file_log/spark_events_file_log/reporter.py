@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -75,18 +74,15 @@ class _FileLog(Reporter):
 
     def rest(self) -> None:
         """Close the file until there is something to write."""
-        self._sync_and(self._file.rest)
+        self._file.rest()
 
     def close(self) -> None:
         """Close the file."""
-        self._sync_and(self._file.close)
-
-    def _sync_and(self, close: Callable[[], None]) -> None:
         try:
             if self._fsync != "never":
                 self._file.sync()
         finally:
-            close()
+            self._file.close()
 
 
 class FileLogEventReporter(_FileLog, EventReporter):

@@ -223,7 +223,7 @@ class Follower:
     def _remove_series(self) -> None:
         """Remove the series of those that ended long enough ago, or before many others."""
         time_ms = now_ms()
-        while self._lingering:
+        while self._lingering and not self._metrics.crowded:
             name, (since_ms, registry) = next(iter(self._lingering.items()))
             stays = time_ms < since_ms + self._settings.grace_ms and self._metrics.workers
             if stays and len(self._lingering) <= _MOST_LINGERING:
