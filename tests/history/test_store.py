@@ -330,9 +330,7 @@ def test_an_index_that_is_cut_off(
         HistoryStore(duckdb, str(store))
 
 
-def test_nothing_half_written_stays(
-    duckdb: DuckDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_half_written_stays(duckdb: DuckDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a full disk, whether it is the facts that find no room or the index."""
     store = _of_two_days(duckdb, tmp_path)
     before = sorted(store.iterdir())
