@@ -27,11 +27,10 @@ class Reporter(abc.ABC):
        that the reporter started, and returns soon: what has not ended within ``spark.events.close.timeout``
        is left behind.
 
-    All calls come one after the other, so that nothing here needs a lock; nothing here can hold up Spark or
-    another reporter, and a call that blocks forever affects only this reporter. In a driver they come from
-    one thread, the reporter's own. In ``spark-events follow``, where each application has reporters of its
-    own, those of one configuration share a few threads, and each call may come from another. Whatever is
-    raised is logged once for each kind of error, counted, and not propagated.
+    All calls come from one thread, the reporter's own, so that nothing here needs a lock, nothing here can
+    hold up Spark or another reporter, and a call that blocks forever affects only this reporter. Only if
+    its factory says that it ``shares_threads``, each call may come from another thread, one at a time still.
+    Whatever is raised is logged once for each kind of error, counted, and not propagated.
     """
 
     @property
@@ -54,8 +53,8 @@ class Reporter(abc.ABC):
         """
 
     def rest(self) -> None:
-        """Called after each batch where many reporters share a process, and for one that sends, after a second
-        without anything to send: give back files and connections, which the next call opens again.
+        """Called where reporters share threads, after each batch, or, if it sends, when there is nothing to send:
+        give back files and connections, which the next call opens again.
         """
 
     def close(self) -> None:
@@ -108,9 +107,12 @@ class ReporterFactory(abc.ABC):
     Attributes:
         options: the reporter's own options. They are what ``spark-events plugins`` lists and what
             ``spark-events check`` checks a configuration against; None allows any key.
+        shares_threads: whether its reporters may be called from several threads, one call at a time.
+            ``spark-events follow`` then needs a few threads for those of all applications, and not one each.
     """
 
     options: ClassVar[Sequence[Option[Any]] | None] = None
+    shares_threads: ClassVar[bool] = False
 
     @abc.abstractmethod
     def create(self, config: ReporterConfig) -> Reporter:

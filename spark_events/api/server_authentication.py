@@ -10,7 +10,7 @@ from spark_events.api.option_types import Secret
 
 
 def normal_header(authorization: str) -> str:
-    """Return a header ``Authorization`` with its scheme as we write it: its case does not matter (RFC 9110)."""
+    """Return a header ``Authorization`` with its scheme as we write it, because its case does not matter."""
     scheme, _, credentials = authorization.strip().partition(" ")
     return f"{scheme.capitalize()} {credentials.strip()}"
 

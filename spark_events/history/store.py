@@ -161,8 +161,8 @@ class HistoryStore:
     def _check_files(self, path: str, wanted: int) -> None:
         if wanted and (found := self._count_files(path)) < wanted:
             raise ConfigError(
-                f"{path}: has {found} of {wanted} file(s) that the store's index names; restore them, or make "
-                "a new store of the events"
+                f"{path}: has {found} of {wanted} file(s) that the store's index names; restore them, or "
+                "make a new store of the events"
             )
 
     def _commit(self, folder: str, contents: Contents) -> bool:

@@ -33,7 +33,7 @@ _MOST_SERIES = 10_000
 _MOST_SERIES_OF_NAME = 2_000
 _MOST_EVENT_NAMES = 1_000
 _MOST_NAMES_OF_ONE = 100
-"""How many new names a query, or a stage that belongs to none, may bring: they differ in each row, it seems."""
+"""How many names a query, or a stage that belongs to none, may bring: more seem to differ in each row."""
 _SHOWN = 100
 _MOST_WARNINGS = 20
 _MOST_STAGES = 1_000

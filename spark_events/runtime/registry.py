@@ -26,7 +26,7 @@ from spark_events.runtime.scope import Reading, ReporterGroupView, ScopeGroup, r
 from spark_events.runtime.series_limit import SeriesLimit
 from spark_events.runtime.setup import ReporterSetup, read_setups
 from spark_events.runtime.stats import LOSS_CAUSES
-from spark_events.runtime.turns import OWN_THREADS, Lanes
+from spark_events.runtime.turns import OWN_THREADS, Lanes, Threads
 from spark_events.runtime.worker import Worker
 
 SeriesChange = Callable[[SeriesLimit, Metric, str, MetricGroup], None]
@@ -86,10 +86,7 @@ class Registry:
         self._tap = tap
         self._metrics = metrics
         self._redactor = redactor or Redactor()
-        self.workers = [
-            Worker(setup, self.log, lanes.of(setup.kind.name, setup.name) if lanes else OWN_THREADS)
-            for setup in setups
-        ]
+        self.workers = [Worker(setup, self.log, _threads(setup, lanes)) for setup in setups]
         self._by_kind = {kind: [w for w in self.workers if w.setup.kind is kind] for kind in KINDS}
         receiving = (metrics or self)._by_kind[METRICS]
         self._limits = {worker: _limit(worker, variables or {}) for worker in receiving}
@@ -282,6 +279,11 @@ class Registry:
         with self._limits_lock:
             limits = [self._limits[worker], *(sharing._limits[worker] for sharing in self._sharing)]
         return sum(limit.count for limit in limits), sum(limit.above for limit in limits)
+
+
+def _threads(setup: ReporterSetup, lanes: Lanes | None) -> Threads:
+    shares = lanes is not None and getattr(setup.factory, "shares_threads", False)
+    return lanes.of(setup.kind.name, setup.name) if lanes is not None and shares else OWN_THREADS
 
 
 def _limit(worker: Worker, variables: Mapping[str, str]) -> SeriesLimit:

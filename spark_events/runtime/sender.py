@@ -19,7 +19,7 @@ from spark_events.runtime.turns import FOREVER, OWN_THREADS, Threads, Turns
 _TRIES_AFTER_BUG = 5
 _WARN_AGAIN_S = 60.0
 _LOOK_S = 0.005
-_QUIET_S = 1.0
+_QUIET_S = 0.1
 
 
 class Sender:

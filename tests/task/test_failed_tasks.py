@@ -305,6 +305,6 @@ def test_all_causes_are_in_one_counter() -> None:
     """What the receiver has refused counts as well as what nobody fetched in time."""
     reports = SimpleNamespace()
     reports._dropped_by_cause = lambda: {"queue_full": dropped.of_queue, "malformed": 3}
-    dropped = _Dropped(reports)  # type: ignore[arg-type]
+    dropped = _Dropped(reports, "{report}", "")  # type: ignore[arg-type]
     dropped.inc(2)
     assert dropped.count == 5

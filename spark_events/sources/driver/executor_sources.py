@@ -90,8 +90,8 @@ def open_executor_sources(
             problem = error
             if listened == address and address:
                 logger.warning(
-                    "cannot listen on %s for metrics of executors (%s): trying all addresses of this machine; set "
-                    "spark.driver.bindAddress to one that it has",
+                    "cannot listen on %s for metrics of executors (%s): trying all of this machine; "
+                    "set spark.driver.bindAddress to one that it has",
                     address,
                     error.strerror or error,
                 )
