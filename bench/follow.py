@@ -1,6 +1,7 @@
 """What following many event logs takes: threads, open files and memory of one daemon.
 
-python -m bench.follow 2000
+python -m bench.follow 2000        # with a file log and Prometheus
+python -m bench.follow 2000 all    # with a file log of spans and OTLP as well
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ server.serve_forever()
 _PAGE_KB = resource.getpagesize() // 1024
 
 
-def main(count: int) -> int:
+def main(count: int, with_all: bool) -> int:
     """Print a line for each state; return 1 if one of them takes more than it may."""
     with tempfile.TemporaryDirectory() as made, _collector() as collector:
         folder = Path(made)
@@ -47,7 +48,9 @@ def main(count: int) -> int:
         most = Most()
         threading.Thread(target=most.watch, daemon=True).start()
         # Here, because a database belongs to the thread that opens it.
-        follower = Follower(str(logs), _conf(folder, collector), LogPositions(folder / "state.sqlite"))
+        follower = Follower(
+            str(logs), _conf(folder, collector if with_all else ""), LogPositions(folder / "state.sqlite")
+        )
         play = threading.Thread(target=_play, args=(logs, count, follower, most))
         play.start()
         follower.run()
@@ -88,18 +91,21 @@ def _followed(follower: Follower) -> int:
 
 
 def _conf(folder: Path, collector: str) -> dict[str, str]:
-    return {
+    conf = {
         "spark.events.reporter.file.factory.class": "file_log",
         "spark.events.reporter.file.path": str(folder / "events"),
+        "spark.metrics.reporter.prom.factory.class": "prometheus",
+        "spark.metrics.reporter.prom.port": "9249-9299",
+        "spark.events.eventlog.poll.interval": "1s",
+    }
+    more = {
         "spark.traces.reporter.file.factory.class": "file_log",
         "spark.traces.reporter.file.path": str(folder / "spans"),
         "spark.events.reporter.collector.factory.class": "otlp",
         "spark.events.reporter.collector.exporter.protocol": "http",
         "spark.events.reporter.collector.exporter.endpoint": collector,
-        "spark.metrics.reporter.prom.factory.class": "prometheus",
-        "spark.metrics.reporter.prom.port": "9249-9299",
-        "spark.events.eventlog.poll.interval": "1s",
     }
+    return {**conf, **more} if collector else conf
 
 
 class Most:
@@ -138,4 +144,4 @@ class Most:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 2_000))
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 2_000, "all" in sys.argv))

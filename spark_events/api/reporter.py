@@ -53,8 +53,9 @@ class Reporter(abc.ABC):
         """
 
     def rest(self) -> None:
-        """Called where reporters share threads, after each batch, or, if it sends, when there is nothing to send:
-        give back files and connections, which the next call opens again.
+        """Called where reporters share threads, after each batch, or, if it sends, if there is nothing to send.
+
+        It gives back files and connections, which the next call opens again.
         """
 
     def close(self) -> None:

@@ -159,9 +159,9 @@ class HistoryStore:
         return path
 
     def _check_files(self, path: str, wanted: int) -> None:
-        if wanted and (found := self._count_files(path)) < wanted:
+        if wanted and (present := self._count_files(path)) < wanted:
             raise ConfigError(
-                f"{path}: has {found} of {wanted} file(s) that the store's index names; restore them, or "
+                f"{path}: has {present} of {wanted} file(s) that the store's index names; restore them, or "
                 "make a new store of the events"
             )
 

@@ -139,7 +139,7 @@ class SeriesLimit:
         self._overflow_variables = {**(variables or {}), **OVERFLOW}
         self._count_of: dict[tuple[tuple[str, ...], str], int] = {}
         self._overflows: dict[tuple[tuple[str, ...], str], _Sum[Any] | None] = {}
-        self._told: list[tuple[Metric, str, MetricGroup]] = []
+        self._shown: list[tuple[Metric, str, MetricGroup]] = []
         self._above: set[tuple[int, str]] = set()
         self.count = 0
 
@@ -176,9 +176,9 @@ class SeriesLimit:
 
     def close(self) -> None:
         """Remove the overflow series, which nothing else removes."""
-        for told in self._told:
-            self._tell(REMOVED, *told)
-        self._told.clear()
+        for series in self._shown:
+            self._tell(REMOVED, *series)
+        self._shown.clear()
 
     def _add_above(self, metric: Metric, name: str, group: MetricGroup) -> None:
         key = (group.logical_scope, name)
@@ -194,9 +194,9 @@ class SeriesLimit:
             )
             if isinstance(overflow, Metric):
                 overflow.shown_in = metric.shown_in
-                told = overflow, name, OverflowGroup(group, self._overflow_variables, ".")
-                self._told.append(told)
-                self._tell(ADDED, *told)
+                series = overflow, name, OverflowGroup(group, self._overflow_variables, ".")
+                self._shown.append(series)
+                self._tell(ADDED, *series)
         overflow = self._overflows[key]
         if overflow is not None:
             overflow.add(metric)
