@@ -1,7 +1,7 @@
 """Where the figures of README and docs/benchmarks.md come from: docs/benchmarks.json, with commit and date.
 
-``python -m bench.figures`` writes both pages; ``--check`` says whether they are as they should be. It measures
-nothing. A figure whose code has changed since is marked, on both pages.
+``python -m bench.figures`` writes both pages; ``--check`` says whether they are as they should be. It
+measures nothing. A figure whose code has changed since is marked, on both pages.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def write_pages() -> None:
 
 
 def problems() -> Iterator[str]:
-    """Yield a sentence for each page that does not say what was measured, or when its code has changed since."""
+    """Yield a sentence for each page that does not say what was measured, or that its code has changed."""
     for path, text in _pages(json.loads(STORE.read_text())):
         if path.read_text() != text:
             yield f"{path.relative_to(ROOT)} does not show docs/benchmarks.json: run python -m bench.figures"

@@ -143,7 +143,10 @@ class _Tools:
         Args:
             of: only what a table or path of this name (its end is enough) feeds or is fed by.
         """
-        flow = read_job_logs([Path(path) for path in self._sources.lineage])
+        try:
+            flow = read_job_logs([Path(path) for path in self._sources.lineage])
+        except ConfigError as error:
+            raise ToolError(str(error)) from error
         edges = [
             {
                 "source": flow.title(source),

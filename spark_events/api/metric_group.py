@@ -21,6 +21,8 @@ class MetricGroup(abc.ABC):
     (``("spark", "query")``) and ``variables`` (``{"app_name": "orders-app", "query_name": "orders"}``).
     """
 
+    __slots__ = ()
+
     # -- children --------------------------------------------------------------------------------------
 
     @abc.abstractmethod

@@ -28,8 +28,9 @@ class Reporter(abc.ABC):
        is left behind.
 
     All calls come from one thread, the reporter's own, so that nothing here needs a lock, nothing here can
-    hold up Spark or another reporter, and a call that blocks forever affects only this reporter. Whatever
-    is raised is logged once for each kind of error, counted, and not propagated.
+    hold up Spark or another reporter, and a call that blocks forever affects only this reporter. Only if
+    its factory says that it ``shares_threads``, each call may come from another thread, one at a time still.
+    Whatever is raised is logged once for each kind of error, counted, and not propagated.
     """
 
     @property
@@ -49,6 +50,12 @@ class Reporter(abc.ABC):
 
         Raises:
             RetryLater: the destination is away, or the disk is full; the worker calls ``flush`` again.
+        """
+
+    def rest(self) -> None:
+        """Called where reporters share threads, after each batch; if it sends, once there is nothing to send.
+
+        It gives back files and connections, which the next call opens again.
         """
 
     def close(self) -> None:
@@ -101,9 +108,12 @@ class ReporterFactory(abc.ABC):
     Attributes:
         options: the reporter's own options. They are what ``spark-events plugins`` lists and what
             ``spark-events check`` checks a configuration against; None allows any key.
+        shares_threads: whether its reporters may be called from several threads, one call at a time.
+            ``spark-events follow`` then needs a few threads for those of all applications, and not one each.
     """
 
     options: ClassVar[Sequence[Option[Any]] | None] = None
+    shares_threads: ClassVar[bool] = False
 
     @abc.abstractmethod
     def create(self, config: ReporterConfig) -> Reporter:

@@ -9,6 +9,12 @@ from collections.abc import Mapping
 from spark_events.api.option_types import Secret
 
 
+def normal_header(authorization: str) -> str:
+    """Return a header ``Authorization`` with its scheme as we write it, because its case does not matter."""
+    scheme, _, credentials = authorization.strip().partition(" ")
+    return f"{scheme.capitalize()} {credentials.strip()}"
+
+
 class ServerAuthentication:
     """The credentials of which a request needs one; if there are none, it needs none.
 
@@ -36,7 +42,7 @@ class ServerAuthentication:
     def admits(self, authorization: str) -> bool:
         """Return whether a request's header ``Authorization`` has them."""
         expected = self._headers()
-        given = authorization.encode("utf-8", "replace")
+        given = normal_header(authorization).encode("utf-8", "replace")
         # In constant time, so that its duration says nothing of how much was right.
         return not expected or any(hmac.compare_digest(given, header) for header in expected)
 

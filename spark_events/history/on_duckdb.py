@@ -37,6 +37,7 @@ _ROWS_AT_ONCE = 10_000
 _LINE = 16 << 20
 """The longest line, in bytes, that is read within this memory."""
 _LONG_LINE, _MEMORY_FOR_LONG_LINES = 256 << 20, "3GB"
+_TOO_LONG = "maximum_object_size"
 _PATTERN = re.compile(r"([*?[])")
 _ATTRIBUTES = "MAP(VARCHAR, VARCHAR)"
 _VALUE = "STRUCT(stringValue VARCHAR, intValue VARCHAR, doubleValue VARCHAR, boolValue VARCHAR)"
@@ -55,6 +56,10 @@ _JSON = {
     "resourceMetrics": "VARCHAR",
     "traceId": "VARCHAR",
 }
+
+
+class _StorageError(ConfigError):
+    """The error of a file that cannot be read or written."""
 
 
 class DuckDb:
@@ -104,11 +109,11 @@ class DuckDb:
             try:
                 facts, seen = self._read(self._events(files, _LINE), times)
             except duckdb.InvalidInputException as error:
-                if "maximum_object_size" not in str(error):
+                if _TOO_LONG not in str(error):
                     raise
                 self._run(f"SET memory_limit = '{_MEMORY_FOR_LONG_LINES}'")
                 facts, seen = self._read(self._events(files, _LONG_LINE), times)
-        except duckdb.Error as error:
+        except (duckdb.Error, _StorageError) as error:
             raise ConfigError(f"{', '.join(paths)}: cannot be read: {error}") from error
         reading = self._reading(facts, seen, times)
         once = self.each_once([f"(SELECT {', '.join(COLUMNS)} FROM {facts} WHERE problem IS NULL)"])
@@ -136,7 +141,7 @@ class DuckDb:
                 f"WHERE event_name = {_text(name)} AND event_id IS NOT NULL AND time_ms IS NOT NULL "
                 "ORDER BY time_ms, event_id"
             )
-        except duckdb.Error as error:
+        except (duckdb.Error, _StorageError) as error:
             raise ConfigError(f"{', '.join(paths)}: cannot be read: {error}") from error
 
     def each_once(self, relations: Sequence[str]) -> str:
@@ -287,6 +292,11 @@ def _interruptible() -> Iterator[None]:
     """Raise KeyboardInterrupt for DuckDB's own error after Ctrl-C."""
     try:
         yield
+    except (duckdb.IOException, duckdb.InvalidInputException) as error:
+        if _TOO_LONG in str(error):
+            raise
+        # A file that is cut off or damaged, or a disk that is full; its first line has the file's name.
+        raise _StorageError(str(error).partition("\n")[0]) from error
     except RuntimeError as error:
         if str(error) == "Query interrupted":
             raise KeyboardInterrupt from None

@@ -8,7 +8,8 @@ was. If another process has written an index meanwhile, its days are merged with
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 
 from spark_events.api import ConfigError
@@ -74,10 +75,14 @@ class HistoryStore:
             old = self._facts([day for day in touched_days if day in contents.days])
             merged = self._database.each_once([new, old])
             reading.duplicates = reading.facts + self._count(old) - self._count(merged)
-            folder = self._write(merged, days, sla)
-            changed = {day: {"folder": folder, "sla": asdict(sla)} for day in touched_days}
-            if self._commit(folder, replace(contents, days={**contents.days, **changed})):
-                return reading
+            with self._new_folder() as folder:
+                self._write(merged, days, sla, folder)
+                changed = {
+                    day: {"folder": folder, "sla": asdict(sla), "files": self._files_of(folder, day)}
+                    for day in touched_days
+                }
+                if self._commit(folder, replace(contents, days={**contents.days, **changed})):
+                    return reading
         raise ConfigError(f"{self._path}: other processes add to it all the time; run it again later")
 
     def _without_dropped(self, facts: str, reading: Reading) -> str:
@@ -109,14 +114,56 @@ class HistoryStore:
             dropped = [day for day in days if day_number(day) < first]
             if not dropped:
                 return []
-            folder = new_folder()
             facts = together([self._facts(dropped), *self._before()])
-            self._database.to_parquet(kept_of_dropped(f"({facts})"), f"{self._path}/{folder}")
-            left = {day: entry for day, entry in contents.days.items() if day not in dropped}
-            before = {"folder": folder, "until": iso_date(first)}
-            if self._commit(folder, replace(contents, days=left, before=before)):
-                return dropped
+            with self._new_folder() as folder:
+                self._database.to_parquet(kept_of_dropped(f"({facts})"), f"{self._path}/{folder}")
+                left = {day: entry for day, entry in contents.days.items() if day not in dropped}
+                before = {"folder": folder, "until": iso_date(first)}
+                if self._commit(folder, replace(contents, days=left, before=before)):
+                    return dropped
         raise ConfigError(f"{self._path}: other processes add to it all the time; run it again later")
+
+    @contextmanager
+    def _new_folder(self) -> Iterator[str]:
+        """Yield the name of a new folder, of which nothing is left if it cannot be written or committed."""
+        folder = new_folder()
+        try:
+            yield folder
+        except BaseException as error:
+            with suppress(Exception):
+                self._index.reload()
+                if folder not in self._index.contents.folders():
+                    self._database.files(self._path).remove(folder)
+            if isinstance(error, OSError):
+                raise ConfigError(f"{self._path}: cannot be written ({error.strerror or error})") from error
+            raise
+
+    def _files_of(self, folder: str, day: str) -> dict[str, int]:
+        """Return how many files there are of a day, by their folders in the new one."""
+        names = (*(f"facts/part={part}/date={day}" for part in PARTS), f"sums/date={day}")
+        counts = {name: self._count_files(f"{self._path}/{folder}/{name}") for name in names}
+        return {name: count for name, count in counts.items() if count}
+
+    def _count_files(self, folder: str) -> int:
+        return sum(name.endswith(".parquet") for name in self._database.files(folder).names())
+
+    def _whole(self, day: str, name: str) -> str:
+        """Return the path of a folder of a day, which has all files that the index knows of, maybe none.
+
+        Raises:
+            ConfigError: some are missing.
+        """
+        entry = self._index.contents.days[day]
+        path = f"{self._path}/{entry['folder']}/{name}"
+        self._check_files(path, entry.get("files", {}).get(name, 0))
+        return path
+
+    def _check_files(self, path: str, wanted: int) -> None:
+        if wanted and (present := self._count_files(path)) < wanted:
+            raise ConfigError(
+                f"{path}: has {present} of {wanted} file(s) that the store's index names; restore them, or "
+                "make a new store of the events"
+            )
 
     def _commit(self, folder: str, contents: Contents) -> bool:
         """Write the index, or remove the new folder and read what another process has written."""
@@ -126,15 +173,13 @@ class HistoryStore:
         self._index.reload()
         return False
 
-    def _write(self, facts: str, days: Sequence[int], sla: Sla) -> str:
-        """Write facts and their sums into a new folder, and return its name."""
-        folder = new_folder()
+    def _write(self, facts: str, days: Sequence[int], sla: Sla, folder: str) -> None:
+        """Write facts and their sums into a new folder."""
         part = f"CASE WHEN fact = '{CHECKPOINT}' THEN 'checkpoints' ELSE 'others' END AS part"
         parts = f"SELECT {', '.join(COLUMNS)}, {part}, {_date_sql(day_of('time_ms'), days)} FROM {facts}"
         self._database.to_parquet(parts, f"{self._path}/{folder}/facts", ("part", "date"))
         sums = f"SELECT {', '.join(SUMS)}, {_date_sql('day', days)} FROM ({day_sums(facts, sla)})"
         self._database.to_parquet(sums, f"{self._path}/{folder}/sums", ("date",))
-        return folder
 
     def history(self, sla: Sla | None = None, span_ms: int | None = None, until_now: bool = False) -> History:
         """Return the history of everything that was added.
@@ -174,22 +219,24 @@ class HistoryStore:
         sums = day_sums(f"({checkpoints})", sla, since_ms)
         if not written:
             return sums
-        folders = [f"{self._path}/{entries[day]['folder']}/sums/date={day}" for day in written]
+        folders = [self._whole(day, f"sums/date={day}") for day in written]
         stored = self._database.from_parquet(folders, SUMS)
         counted = f"day >= {since_ms // DAY_MS} AS counted"
         columns = ", ".join(SUMS)
         return f"SELECT {columns}, counted FROM ({sums}) UNION ALL SELECT {columns}, {counted} FROM {stored}"
 
     def _facts(self, days: Sequence[str], parts: Sequence[str] = PARTS) -> str:
-        entries = self._index.contents.days
-        folders = {day: f"{self._path}/{entries[day]['folder']}/facts" for day in days}
-        paths = [f"{folders[day]}/part={part}/date={day}" for day in days for part in parts]
+        paths = [self._whole(day, f"facts/part={part}/date={day}") for day in days for part in parts]
         return self._database.from_parquet(paths, COLUMNS)
 
     def _before(self) -> list[str]:
         """Return the relation of what is left of dropped days; none if there are none."""
         before = self._index.contents.before
-        return [self._database.from_parquet([f"{self._path}/{before['folder']}"], COLUMNS)] if before else []
+        if not before:
+            return []
+        folder = f"{self._path}/{before['folder']}"
+        self._check_files(folder, 1)
+        return [self._database.from_parquet([folder], COLUMNS)]
 
     def _count(self, facts: str) -> int:
         ((count,),) = self._database.rows(f"SELECT count(*) FROM {facts} WHERE NOT {COLLAPSED}")

@@ -13,6 +13,7 @@ import orjson
 
 from spark_events.api import ConfigError
 from spark_events.history.database import Files
+from spark_events.runtime.log_once import logger
 
 VERSION = 4
 READERS_MS = 600_000
@@ -31,7 +32,8 @@ class Contents:
     """What a store has.
 
     Attributes:
-        days: by the day, as ``2026-11-21``: its ``folder``, and the ``sla`` that its sums were made with.
+        days: by the day, as ``2026-11-21``: its ``folder``, the ``sla`` that its sums were made with, and how
+            many ``files`` each folder of it in there has (unknown for days of earlier versions).
         before: the folder with what is left of days that were dropped, and ``until``, the first day after
             them; None if there are none.
         replaced: a ``folder`` and the ``day`` in it that nobody needs any more, since ``at_ms``.
@@ -45,6 +47,10 @@ class Contents:
         """Return the folders in use, or lately."""
         used = {str(entry["folder"]) for entry in (*self.days.values(), *self.replaced)}
         return used | {self.before["folder"]} if self.before else used
+
+
+class _DamagedIndexError(ConfigError):
+    """The error of an index that is not whole."""
 
 
 class StoreIndex:
@@ -72,7 +78,7 @@ class StoreIndex:
         names = self._files.names()
         self._number = _newest(names)
         if self._number:
-            self.contents = self._read(_name(self._number), VERSION)
+            self.contents = self._newest_readable(names)
         elif _OLD_INDEX in names:
             self.contents = self._read(_OLD_INDEX, _OLD_VERSION)
         elif strange := [name for name in names if not _FOLDER.fullmatch(name) and name[0] not in "_."]:
@@ -132,8 +138,32 @@ class StoreIndex:
             if name in removed or left or old:
                 self._files.remove(name)
 
+    def _newest_readable(self, names: Iterable[str]) -> Contents:
+        """Return the contents of the newest index that is whole; say so if that is not the newest of all."""
+        damaged = ""
+        for name in sorted((name for name in names if _INDEX.fullmatch(name)), reverse=True):
+            try:
+                contents = self._read(name, VERSION)
+            except _DamagedIndexError as error:
+                damaged = damaged or str(error)
+                continue
+            if damaged:
+                logger.warning(
+                    "%s; %s is used instead, so what was added since then is missing: add it again",
+                    damaged,
+                    name,
+                )
+            return contents
+        raise ConfigError(f"{damaged}; there is no older index: restore the folder, or begin a new one")
+
     def _read(self, name: str, version: int) -> Contents:
-        content = orjson.loads(self._files.read(name))
+        try:
+            content = orjson.loads(self._files.read(name))
+            whole = isinstance(content, dict) and (content.get("version") != version or "days" in content)
+        except (ValueError, OSError) as error:
+            raise _DamagedIndexError(f"{self._path}/{name}: cannot be read ({error})") from error
+        if not whole:
+            raise _DamagedIndexError(f"{self._path}/{name}: is no index of a store")
         if content.get("version") != version:
             raise ConfigError(f"{self._path}/{name}: version {content.get('version')!r}; {version} is known")
         return Contents(content["days"], content.get("before"), tuple(content.get("replaced") or ()))

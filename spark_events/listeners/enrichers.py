@@ -44,10 +44,15 @@ def load_enrichers(listed: Sequence[str] | None) -> tuple[list[FailureEnricher],
 
 
 class Enrichers:
-    """Asks each enricher on a thread of its own; one that takes too long is not asked again."""
+    """Asks each enricher on a thread of its own; one that takes too long is not asked again.
 
-    def __init__(self, enrichers: Sequence[FailureEnricher], log: OnceLog) -> None:
-        self._asked = [_AskedEnricher(enricher, log) for enricher in enrichers]
+    Args:
+        log: takes what they raise.
+        keep_threads: whether the threads are kept from now on; otherwise each call has a new one.
+    """
+
+    def __init__(self, enrichers: Sequence[FailureEnricher], log: OnceLog, keep_threads: bool = True) -> None:
+        self._asked = [_AskedEnricher(enricher, log, keep_threads) for enricher in enrichers]
 
     def labels(self, failure: Failure, context: FailureContext) -> dict[str, str]:
         """Return the labels of all enrichers; as in Flink, None becomes ``<null>`` and "" ``<empty>``."""
@@ -75,12 +80,14 @@ class Enrichers:
 class _AskedEnricher:
     """One enricher and its thread."""
 
-    def __init__(self, enricher: FailureEnricher, log: OnceLog) -> None:
+    def __init__(self, enricher: FailureEnricher, log: OnceLog, keep_thread: bool) -> None:
         self.name = type(enricher).__qualname__
         self._enricher = enricher
         self._log = log
-        self._executor = DaemonExecutor(1, f"spark-events-{self.name}")
-        self._executor.submit(lambda: None)  # starts the thread now: none can be started at interpreter exit
+        self._executor: DaemonExecutor | None = None
+        if keep_thread:
+            self._executor = DaemonExecutor(1, f"spark-events-{self.name}")
+            self._executor.submit(lambda: None)  # starts it now: no thread can be started at interpreter exit
 
     def labels(self, failure: Failure, context: FailureContext) -> Mapping[str, str | None]:
         """Return the enricher's labels; none if it raises.
@@ -101,4 +108,5 @@ class _AskedEnricher:
 
     def close(self) -> None:
         """End the thread."""
-        self._executor.shutdown(wait=False)
+        if self._executor is not None:
+            self._executor.shutdown(wait=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -29,7 +30,12 @@ DROPPED = ("series", "values", "events", "spans")
 OF_FAILED = "_failed_attempts"
 """What the names of metrics of failed attempts end with."""
 _MOST_SERIES = 10_000
-_MOST_EVENT_NAMES = 100
+_MOST_SERIES_OF_NAME = 2_000
+_MOST_EVENT_NAMES = 1_000
+_MOST_NAMES_OF_ONE = 100
+"""How many names a query, or a stage that belongs to none, may bring: more seem to differ in each row."""
+_SHOWN = 100
+_MOST_WARNINGS = 20
 _MOST_STAGES = 1_000
 _MOST_JOBS = 10_000
 _MOST_EARLY = 1_000
@@ -54,6 +60,24 @@ class _LastLowestHighest:
         self.highest = highest if self.highest is None else max(self.highest, highest)
 
 
+class _Names:
+    """The names that came so far, and how many of them whose code has brought."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+        self._brought: collections.Counter[str] = collections.Counter()
+
+    def take(self, name: str, whose: str, most: int) -> bool:
+        """Return whether a name may be used: it is known, or there may be one more."""
+        if name in self._known:
+            return True
+        if len(self._known) >= most or self._brought[whose] >= _MOST_NAMES_OF_ONE:
+            return False
+        self._known.add(name)
+        self._brought[whose] += 1
+        return True
+
+
 class TaskReportListener:
     """Adds up what tasks report: each partition of a stage counts once, however often it was computed.
 
@@ -73,7 +97,9 @@ class TaskReportListener:
         self._counted: OrderedDict[int, dict[int, tuple[int, int]]] = OrderedDict()
         self._jobs: dict[int, list[int]] = {}
         self._series: dict[_Key, Any] = {}
-        self._event_names: set[str] = set()
+        self._series_of: collections.Counter[str] = collections.Counter()
+        self._warned: set[tuple[str, str]] = set()
+        self._names_of = {kind: _Names() for kind in ("series", "events")}
         self._early: list[dict[str, Any]] = []
         self.counters = TaskCounters(context)
         group = context.scopes.task("")
@@ -135,11 +161,12 @@ class TaskReportListener:
         for kind, name, pairs, value in record["metrics"]:
             counted = f"{name}{OF_FAILED}" if failed or record.get("raised") else name
             labels = tuple((label, text) for label, text in pairs)
-            kept = self._add_metric(kind, counted, labels, value, of_query.get("query_name", ""))
+            kept = self._add_metric(kind, counted, labels, value, of_query.get("query_name", ""), stage)
             if kept and kind == "counter":
                 self.counters.grow(counted, labels, int(value), run_id, of_query)
         for number, event in enumerate(record["events"]):
-            self._emit(event, (*occasion, str(number)), entity, group)
+            whose = of_query.get("query_name") or str(stage)
+            self._emit(event, (*occasion, str(number)), entity, group, whose)
         self._report_traces(record, occasion, entity, group)
         for kind, number in record["dropped"].items():
             if kind in self._dropped:
@@ -161,21 +188,47 @@ class TaskReportListener:
         self._counted[stage][partition] = attempt, reports + 1
         return reports
 
-    def _drop(self, kind: str, number: int = 1) -> None:
-        if not self._dropped[kind].count:
-            logger.warning("tasks report too many %s; what is beyond the limits is dropped and counted", kind)
+    def _drop(self, kind: str, number: int = 1, name: str = "", whose: str = "") -> None:
+        """Count what is dropped, and say so once for each kind, and for whatever is at a limit.
+
+        Args:
+            kind: one of ``DROPPED``.
+            number: how much.
+            name: an example, if that says something.
+            whose: which query or stage brings names like that; empty if it is that name alone.
+        """
+        if number <= 0:
+            return
+        about = (kind, whose or name)
+        if about not in self._warned and len(self._warned) < _MOST_WARNINGS:
+            self._warned.add(about)
+            named = f"{' with other names, such as' if whose else ' named'} {name[:_SHOWN]!r}" if name else ""
+            logger.warning(
+                "tasks report too many %s%s; what is beyond the limits is dropped and counted", kind, named
+            )
         self._dropped[kind].inc(number)
 
     def _add_metric(
-        self, kind: str, name: str, labels: tuple[tuple[str, str], ...], value: Any, query_name: str
+        self,
+        kind: str,
+        name: str,
+        labels: tuple[tuple[str, str], ...],
+        value: Any,
+        query_name: str,
+        stage: int,
     ) -> bool:
         """Add to a metric, and return whether there is one: not beyond the limit."""
         key = kind, name, labels, query_name
         metric = self._series.get(key)
         if metric is None:
-            if len(self._series) >= _MOST_SERIES:
-                self._drop("series")
+            whose = query_name or str(stage)
+            if len(self._series) >= _MOST_SERIES or self._series_of[name] >= _MOST_SERIES_OF_NAME:
+                self._drop("series", name=name)
                 return False
+            if not self._names_of["series"].take(name, whose, _MOST_SERIES):
+                self._drop("series", name=name, whose=whose)
+                return False
+            self._series_of[name] += 1
             metric = self._series[key] = _registered(kind, name, self._group(labels, query_name))
         if isinstance(metric, Counter):
             metric.inc(int(value))
@@ -192,13 +245,17 @@ class TaskReportListener:
         return self._context.scopes.task(query_name).child(components=components, variables=variables)
 
     def _emit(
-        self, event: Mapping[str, Any], number: tuple[str, ...], entity: Entity, group: MetricGroup
+        self,
+        event: Mapping[str, Any],
+        number: tuple[str, ...],
+        entity: Entity,
+        group: MetricGroup,
+        whose: str,
     ) -> None:
         name = str(event["name"])
-        if name not in self._event_names and len(self._event_names) >= _MOST_EVENT_NAMES:
-            self._drop("events")
+        if not self._names_of["events"].take(name, whose, _MOST_EVENT_NAMES):
+            self._drop("events", name=name, whose=whose)
             return
-        self._event_names.add(name)
         builder = (
             Event.builder(CLASS_SCOPE, name)
             .set_severity(Severity[event["severity"]])

@@ -80,7 +80,7 @@ class SparkListeners:
     ) -> None:
         self._registry = registry
         self._settings = settings
-        self._enrichers = Enrichers(enrichers, registry.log)
+        self._enrichers = Enrichers(enrichers, registry.log, not registry.shares_threads)
         self._spark_version = spark_version
         self._extension = extension
         self._handlers: Mapping[str, Sequence[Handler]] = {}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-import threading
 import time
+from collections.abc import Generator
 
 _FIRST_S = 0.2
 _LONGEST_S = 10.0
@@ -15,7 +15,7 @@ GIVE_UP_BEFORE_S = 0.2
 
 
 class Backoff:
-    """The pauses of one thread that retries something.
+    """The pauses of one piece of work that retries something; whoever closes it wakes that work.
 
     Attributes:
         tries: how many tries in a row have failed.
@@ -23,14 +23,14 @@ class Backoff:
 
     def __init__(self) -> None:
         self.tries = 0
-        self._closing = threading.Event()
+        self._closing = False
         self._deadline = float("inf")
         self._since = 0.0
 
     @property
     def closing(self) -> bool:
         """Whether shutdown has begun."""
-        return self._closing.is_set()
+        return self._closing
 
     @property
     def elapsed_s(self) -> float:
@@ -40,7 +40,7 @@ class Backoff:
     def close(self, deadline: float) -> None:
         """Begin shutdown: from now on, no pause extends past ``deadline``, a time of ``time.monotonic``."""
         self._deadline = deadline
-        self._closing.set()
+        self._closing = True
 
     def failed(self) -> int:
         """Count a failed try, and return how many in a row have failed."""
@@ -53,8 +53,8 @@ class Backoff:
         """Go back to short pauses."""
         self.tries = 0
 
-    def pause(self, asked_ms: int | None) -> bool:
-        """Wait before the next try, and return whether there is time for it.
+    def pause(self, asked_ms: int | None) -> Generator[float, None, bool]:
+        """Wait before the next try, in turns, and return whether there is time for it.
 
         Args:
             asked_ms: the pause that the destination asked for, in ms.
@@ -63,8 +63,13 @@ class Backoff:
         seconds = min(doubled, _LONGEST_S) * random.uniform(0.8, 1.2)
         if asked_ms is not None:
             seconds = min(asked_ms / 1000, _LONGEST_ASKED_S) * random.uniform(1.0, 1.1)
-        if not self._closing.wait(seconds):
+        until = time.monotonic() + seconds
+        while not self._closing and (left := until - time.monotonic()) > 0:
+            yield left
+        if not self._closing:
             return True
         give_up_at = self._deadline - GIVE_UP_BEFORE_S
-        time.sleep(max(0.0, min(seconds, _LAST_TRIES_S, give_up_at - time.monotonic())))
+        until = min(time.monotonic() + min(seconds, _LAST_TRIES_S), give_up_at)
+        while (left := until - time.monotonic()) > 0:
+            yield left
         return time.monotonic() < give_up_at

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
+
 from spark_events.api import SendingReporter
 from spark_events.api.sending import JOURNAL_DIR
 from spark_events.runtime.dead_letters import DeadLetters
@@ -12,6 +14,7 @@ from spark_events.runtime.sender import Sender
 from spark_events.runtime.setup import ReporterSetup
 from spark_events.runtime.spool import MemoryRecords, Spool
 from spark_events.runtime.stats import ReporterAccount
+from spark_events.runtime.turns import Threads
 
 _DEAD_LETTERS = "refused.jsonl"
 _DEAD_LETTERS_SHARE = 8
@@ -21,9 +24,20 @@ class Delivery:
     """Everything between a sending reporter's ``notify`` and its ``send``.
 
     If a journal cannot be opened, only durability is lost: records then wait in memory.
+
+    Args:
+        threads: run the turns of sending.
+        on_end: called when sending has ended.
     """
 
-    def __init__(self, reporter: SendingReporter, setup: ReporterSetup, account: ReporterAccount) -> None:
+    def __init__(
+        self,
+        reporter: SendingReporter,
+        setup: ReporterSetup,
+        account: ReporterAccount,
+        threads: Threads,
+        on_end: Callable[[], None],
+    ) -> None:
         self._title = account.title
         self._stats = account.stats
         self._setup = setup
@@ -37,7 +51,7 @@ class Delivery:
             share = setup.journal.max_bytes // _DEAD_LETTERS_SHARE
             path = journals[-1].folder / _DEAD_LETTERS
             letters = DeadLetters(path, share, reporter.readable, account.stats.drop)
-        self._sender = Sender(reporter, self.spool, letters, account)
+        self._sender = Sender(reporter, self.spool, letters, account, threads, on_end)
 
     def start(self) -> None:
         """Start sending."""
@@ -45,13 +59,13 @@ class Delivery:
             logger.info("%s first sends %d item(s) that an earlier run left behind", self._title, left)
         self._sender.start()
 
-    def finish(self, deadline: float) -> bool:
+    def finish(self, deadline: float) -> Generator[float, None, bool]:
         """Send what is left until ``deadline``, a time of ``time.monotonic``, and log what stays unsent.
 
         Returns:
-            Whether the sending thread has ended, so that the reporter may be closed.
+            Whether sending has ended, so that the reporter may be closed.
         """
-        ended = self._sender.finish(deadline)
+        ended = yield from self._sender.finish(deadline)
         self.spool.close()
         for lock in self._locks:
             lock.release()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from spark_events.api import Reporter, RetryLater
 from spark_events.runtime.backoff import Backoff
 from spark_events.runtime.inbox import Inbox
@@ -10,7 +12,7 @@ from spark_events.runtime.stats import ReporterAccount
 
 
 class Flusher:
-    """Flushes one reporter. Only its thread uses this, except that others may close the backoff."""
+    """Flushes one reporter. Only its turns use this, except that others may close the backoff."""
 
     def __init__(self, reporter: Reporter, inbox: Inbox, backoff: Backoff, account: ReporterAccount) -> None:
         self._reporter = reporter
@@ -18,8 +20,8 @@ class Flusher:
         self._backoff = backoff
         self._account = account
 
-    def flush(self, items: int) -> bool:
-        """Flush until the reporter has no reason to try again. Never raises.
+    def flush(self, items: int) -> Generator[float, None, bool]:
+        """Flush, in turns, until the reporter has no reason to try again. Never raises.
 
         Args:
             items: how many it was given since the last flush; they count as reported, failed or dropped.
@@ -34,7 +36,7 @@ class Flusher:
                 if self._backoff.failed() == 1:
                     title = self._account.title
                     logger.warning("%s holds back %d item(s) and tries again: %s", title, items, later)
-                if not self._backoff.pause(later.after_ms):
+                if not (yield from self._backoff.pause(later.after_ms)):
                     self._give_up(items, later)
                     return False
             except Exception as error:

@@ -110,15 +110,19 @@ class _LogFilter(logging.Filter):
         if record.exc_info and not record.exc_text:
             # If this text is set, handlers write it.
             shown = self.redactor.text(logging.Formatter().formatException(record.exc_info))
-            record.exc_text = printable(shown, but="\n\t")
+            # What an error says may be another process's answer, and look like a line of the driver's log:
+            # none of its lines begins where those do.
+            record.exc_text = _INDENT + printable(shown, but="\n\t").replace("\n", f"\n{_INDENT}")
         return True
 
 
+_INDENT = "    "
 _LOG_FILTER = _LogFilter()
+# From the beginning, whatever is configured. A filter of a logger does not hold for those below it.
+for _name in ("", ".file_log", ".otlp", ".prometheus", ".openlineage", ".spark.class_archive"):
+    logging.getLogger(f"spark_events{_name}").addFilter(_LOG_FILTER)
 
 
 def redact_logs(redactor: Redactor) -> None:
     """Redact everything that the framework and its built-in reporters log."""
     _LOG_FILTER.redactor = redactor
-    for name in ("spark_events", "spark_events.file_log", "spark_events.otlp", "spark_events.prometheus"):
-        logging.getLogger(name).addFilter(_LOG_FILTER)

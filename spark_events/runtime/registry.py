@@ -26,6 +26,7 @@ from spark_events.runtime.scope import Reading, ReporterGroupView, ScopeGroup, r
 from spark_events.runtime.series_limit import SeriesLimit
 from spark_events.runtime.setup import ReporterSetup, read_setups
 from spark_events.runtime.stats import LOSS_CAUSES
+from spark_events.runtime.turns import OWN_THREADS, Lanes, Threads
 from spark_events.runtime.worker import Worker
 
 SeriesChange = Callable[[SeriesLimit, Metric, str, MetricGroup], None]
@@ -56,12 +57,15 @@ class Registry:
         redactor: keeps secrets out of events and spans.
         driver_scope: the prefix of the dotted names of the framework's own metrics.
         tap: receives all events, redacted, whether or not a reporter wants them.
-        metrics: receives the metrics instead of this registry's own reporters.
+        metrics: has the metric reporters that receive the metrics instead of reporters of its own; this
+            registry may have as many series as if they were its own.
         variables: added to all groups.
         application: whose events and spans these are; they name it, also those of the root.
+        lanes: the threads that the reporters share with those of other registries; None if each has its own.
 
     Attributes:
         root: the group ``spark``, the ancestor of all others.
+        shares_threads: whether its reporters have their turns on threads that other registries use as well.
         muted: while it is set, events and spans are ignored: an earlier process has reported them.
         driver: the group of the framework's own metrics.
         log: takes errors of plugins, once for each kind of error.
@@ -76,18 +80,25 @@ class Registry:
         metrics: Registry | None = None,
         variables: Mapping[str, str] | None = None,
         application: ApplicationInfo | None = None,
+        lanes: Lanes | None = None,
     ) -> None:
         self.log = OnceLog()
         self.muted = False
+        self.shares_threads = lanes is not None
         self._tap = tap
         self._metrics = metrics
         self._redactor = redactor or Redactor()
-        self.workers = [Worker(setup, self.log) for setup in setups]
+        self.workers = [Worker(setup, self.log, _threads(setup, lanes)) for setup in setups]
         self._by_kind = {kind: [w for w in self.workers if w.setup.kind is kind] for kind in KINDS}
-        self._limits = {worker: _limit(worker) for worker in self._by_kind[METRICS]}
+        receiving = (metrics or self)._by_kind[METRICS]
+        self._limits = {worker: _limit(worker, variables or {}) for worker in receiving}
         self._limits_lock = threading.Lock()
         named = {} if application is None else {"app_name": application.name, "app_id": application.id}
         instance = {name: value for name, value in named.items() if value}
+        self._sharing: set[Registry] = set()
+        if metrics is not None:
+            with metrics._limits_lock:
+                metrics._sharing.add(self)
         self.root = ScopeGroup(self, ("spark",), (), variables or {}, instance)
         self.driver = self.root.child(components=driver_scope) if driver_scope else self.root
         self.losses = Losses(self.add_event)
@@ -126,13 +137,27 @@ class Registry:
 
     def close(self, timeout_ms: int) -> None:
         """Deliver what is queued and close all reporters, within one time limit for all together."""
+        self.request_close(timeout_ms)
+        for worker in self.workers:
+            worker.join()
+        self.losses.report(at_the_end=True)
+
+    def request_close(self, timeout_ms: int) -> None:
+        """Begin to close all reporters; ``close`` with what is left of the time waits for them."""
         self.tick()
         deadline = time.monotonic() + timeout_ms / 1000
         for worker in self.workers:
             worker.request_close(deadline)
-        for worker in self.workers:
-            worker.join()
-        self.losses.report(at_the_end=True)
+
+    def remove_series(self) -> None:
+        """Remove all series from the metric reporters that it shares with other registries."""
+        self.root.close()
+        with self._limits_lock:
+            for limit in self._limits.values():
+                limit.close()
+        if self._metrics is not None:
+            with self._metrics._limits_lock:
+                self._metrics._sharing.discard(self)
 
     def has_reporters(self, kind: Kind) -> bool:
         """Return whether any reporter of this kind takes what is added."""
@@ -142,7 +167,8 @@ class Registry:
     @property
     def crowded(self) -> bool:
         """Whether a reporter is so busy that callers who can wait should do so."""
-        return any(worker.crowded for worker in self.workers if worker.error is None)
+        shared = self._metrics is not None and self._metrics.crowded
+        return shared or any(worker.crowded for worker in self.workers if worker.error is None)
 
     @property
     def at_risk(self) -> int:
@@ -216,9 +242,6 @@ class Registry:
             worker.offer(Item(method, (handed,), size, routine))
 
     def _change_series(self, change: SeriesChange, metric: Metric, name: str, group: MetricGroup) -> None:
-        if self._metrics is not None:
-            self._metrics._change_series(change, metric, name, group)
-            return
         for worker, limit in self._limits.items():
             if worker.setup.filter.passes(group.logical_scope, name, metric.type.value):
                 with self._limits_lock:
@@ -248,15 +271,26 @@ class Registry:
             "journalBytes": (lambda: worker.journal_bytes, "By", "Size of the journal."),
             "journalAge": (lambda: worker.oldest_age_ms, "ms", age),
         }
-        if limit := self._limits.get(worker):
+        if worker in self._limits:
             above = "Series left out because of max.series and max.series.per.metric."
-            readings["series"] = (lambda: limit.count, "{series}", "Series that it reports.")
-            readings["seriesAboveLimit"] = (lambda: limit.above, "{series}", above)
+            readings["series"] = (lambda: self._series_of(worker)[0], "{series}", "Series that it reports.")
+            readings["seriesAboveLimit"] = (lambda: self._series_of(worker)[1], "{series}", above)
         register_gauges(group, readings)
         self.losses.watch(worker.title, group, stats.dropped_here, LOSS_CAUSES)
 
+    def _series_of(self, worker: Worker) -> tuple[int, int]:
+        """Return how many series a metric reporter has, and how many it does not get."""
+        with self._limits_lock:
+            limits = [self._limits[worker], *(sharing._limits[worker] for sharing in self._sharing)]
+        return sum(limit.count for limit in limits), sum(limit.above for limit in limits)
 
-def _limit(worker: Worker) -> SeriesLimit:
+
+def _threads(setup: ReporterSetup, lanes: Lanes | None) -> Threads:
+    shares = lanes is not None and getattr(setup.factory, "shares_threads", False)
+    return lanes.of(setup.kind.name, setup.name) if lanes is not None and shares else OWN_THREADS
+
+
+def _limit(worker: Worker, variables: Mapping[str, str]) -> SeriesLimit:
     """Return the filter that hands a metric reporter the series it is allowed to have."""
     setup = worker.setup
 
@@ -264,4 +298,5 @@ def _limit(worker: Worker) -> SeriesLimit:
         view = ReporterGroupView(group, setup.variables_for(group.variables), setup.settings.delimiter)
         worker.offer(Item(method, (metric, name, view)))
 
-    return SeriesLimit(worker.title, setup.settings.max_series, setup.settings.max_series_of_metric, tell)
+    settings = setup.settings
+    return SeriesLimit(worker.title, settings.max_series, settings.max_series_of_metric, tell, variables)

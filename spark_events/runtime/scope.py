@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from spark_events.api import EventBuilder, Gauge, Metric, MetricGroup, SpanBuilder
 from spark_events.api.metric_group import M, ReadOnlyGroup
@@ -13,6 +13,8 @@ from spark_events.runtime.log_once import logger
 
 Reading = tuple[Callable[[], float | int | None], str, str]
 """What a gauge reads, its unit, and its description."""
+
+_NO_NAMES: frozenset[str] = frozenset()
 
 
 class Sink(Protocol):
@@ -40,7 +42,23 @@ class ScopeGroup(MetricGroup):
         components: the scope with the variables' values.
         variables: those that are the same in every run; they become labels of metrics.
         instance: those that change with each run; they become attributes of events and spans only.
+        lock: of the whole tree; None makes one.
     """
+
+    __slots__ = (
+        "_all_variables",
+        "_children",
+        "_clashed",
+        "_closed",
+        "_components",
+        "_instance",
+        "_lock",
+        "_logical",
+        "_metrics",
+        "_place",
+        "_sink",
+        "_variables",
+    )
 
     def __init__(
         self,
@@ -49,19 +67,21 @@ class ScopeGroup(MetricGroup):
         components: tuple[str, ...],
         variables: Mapping[str, str],
         instance: Mapping[str, str],
+        lock: Any = None,
     ) -> None:
         self._sink = sink
         self._logical = logical
         self._components = components
-        self._variables = dict(variables)
-        self._instance = dict(instance)
-        self._all_variables = {**self._variables, **self._instance}
+        # Nobody changes these: of thousands of groups, most have the same as their parents.
+        self._variables = variables
+        self._instance = instance
+        self._all_variables = {**variables, **instance} if instance else variables
         self._children: dict[tuple[object, ...], ScopeGroup] = {}
         self._metrics: dict[str, Metric] = {}
-        self._clashed: set[str] = set()
+        self._clashed = _NO_NAMES
         self._closed = False
-        self._lock = threading.RLock()
-        self._leave_parent: Callable[[], object] = lambda: None
+        self._lock = lock or threading.RLock()
+        self._place: tuple[ScopeGroup, tuple[object, ...]] | None = None
 
     def add_group(self, key: str, value: str | None = None) -> ScopeGroup:
         """Return the child group of this name; see ``MetricGroup``."""
@@ -91,7 +111,7 @@ class ScopeGroup(MetricGroup):
             child = self._children.get(identity)
             if child is None:
                 child = self._children[identity] = self.detached(name, components, more, changing)
-                child._leave_parent = lambda: self._children.pop(identity, None)
+                child._place = self, identity
             return child
 
     def detached(
@@ -106,8 +126,9 @@ class ScopeGroup(MetricGroup):
             self._sink,
             (*self._logical, name) if name else self._logical,
             (*self._components, *components),
-            {**self._variables, **variables},
-            {**self._instance, **instance},
+            {**self._variables, **variables} if variables else self._variables,
+            {**self._instance, **instance} if instance else self._instance,
+            self._lock,
         )
 
     def register(self, name: str, metric: M) -> M:
@@ -128,7 +149,7 @@ class ScopeGroup(MetricGroup):
 
     def _warn_of_clash(self, name: str) -> None:
         if name not in self._clashed:
-            self._clashed.add(name)
+            self._clashed |= {name}
             scope = ".".join(self._components or self._logical)
             logger.warning("metric %r is not reported: %s already has a metric of that name", name, scope)
 
@@ -156,7 +177,9 @@ class ScopeGroup(MetricGroup):
             self._closed = True
             children, self._children = list(self._children.values()), {}
             metrics, self._metrics = dict(self._metrics), {}
-        self._leave_parent()
+        if self._place is not None:
+            parent, identity = self._place
+            parent._children.pop(identity, None)
         for group in children:
             group.close()
         for name, metric in metrics.items():

@@ -1,10 +1,10 @@
-"""The thread that sends stored records, in order, until they are acknowledged or refused for good."""
+"""Sends stored records, in order and in turns, until they are acknowledged or refused for good."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 from spark_events.api import PartlyRefused, Refused, RetryLater, SendingReporter
@@ -14,16 +14,23 @@ from spark_events.runtime.journal import Batch
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.spool import Spool
 from spark_events.runtime.stats import ReporterAccount
+from spark_events.runtime.turns import FOREVER, OWN_THREADS, Threads, Turns
 
 _TRIES_AFTER_BUG = 5
 _WARN_AGAIN_S = 60.0
+_LOOK_S = 0.005
+_QUIET_S = 0.1
 
 
 class Sender:
-    """Sends the records of one spool through one reporter, on a daemon thread.
+    """Sends the records of one spool through one reporter, on other threads than the rest of it.
 
     Records that are refused for good go to the dead letters. Without a journal there are no dead letters:
     such records are only counted.
+
+    Args:
+        threads: run its turns.
+        on_end: called when it has ended.
     """
 
     def __init__(
@@ -32,6 +39,8 @@ class Sender:
         spool: Spool,
         dead_letters: DeadLetters | None,
         account: ReporterAccount,
+        threads: Threads = OWN_THREADS,
+        on_end: Callable[[], None] = lambda: None,
     ) -> None:
         self._reporter = reporter
         self._spool = spool
@@ -45,32 +54,48 @@ class Sender:
         self._warned_at = 0.0
         self._lock = threading.Lock()
         self._abandoned = False
-        self._thread = threading.Thread(
-            target=self._run, name=f"spark-events-send-{account.title}", daemon=True
-        )
+        self._over = False
+        self._on_end = on_end
+        self._rests = threads.shared
+        self._runner = threads.sending(f"spark-events-send-{account.title}", self._run())
+        spool.wake = self._runner.wake
 
     def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
+        """Start sending."""
+        self._runner.start()
 
-    def finish(self, deadline: float) -> bool:
-        """Send what is left until ``deadline`` (``time.monotonic``), and return whether the thread has ended.
+    def finish(self, deadline: float) -> Generator[float, None, bool]:
+        """Send what is left until ``deadline`` (``time.monotonic``), and return whether sending has ended.
 
         If it did not, it is stuck in a call that does not return. It is abandoned, and counts nothing more.
         """
         self._backoff.close(deadline)
         self._spool.end()
-        if self._thread.ident is not None:  # it was started
-            self._thread.join(max(0.0, deadline - time.monotonic()))
+        while not self._runner.ended and (left := deadline - time.monotonic()) > 0:
+            yield left if not self._over else min(left, _LOOK_S)
         with self._lock:
-            self._abandoned = self._thread.is_alive()
+            self._abandoned = not self._runner.ended
         return not self._abandoned
 
-    # -- on the thread -----------------------------------------------------------------------------------
+    # -- in its turns ------------------------------------------------------------------------------------
 
-    def _run(self) -> None:
+    def _run(self) -> Turns:
+        try:
+            yield from self._send()
+        finally:
+            self._over = True
+            self._on_end()
+
+    def _send(self) -> Turns:
         max_bytes = self._reporter.max_request_bytes
-        while (batch := self._spool.wait(self._limit, max_bytes)) is not None:
+        while True:
+            ended = self._spool.ended  # first: what came before the end is sent
+            batch = self._spool.next_batch(self._limit, max_bytes)
+            if batch is None and ended:
+                return
+            if batch is None:
+                yield from self._wait()
+                continue
             try:
                 later = self._deliver(batch)
             except Exception as error:  # a bug of ours; nothing that was not delivered is acknowledged
@@ -80,8 +105,23 @@ class Sender:
                 if self._abandoned:
                     return
                 self._spool.release(batch)
-            if later is not None and not self._try_again(later):
+            if later is not None and not (yield from self._try_again(later)):
                 return
+            yield 0.0
+
+    def _wait(self) -> Turns:
+        """Wait for something to send; after a while without, the reporter rests if it shares its threads."""
+        if self._rests:
+            yield _QUIET_S
+            if not (self._spool.pending or self._spool.ended):
+                try:
+                    self._reporter.rest()
+                except Exception as error:
+                    message = f"{self._title} raised in rest: {type(error).__name__}: {error}"
+                    self._log.error((self._title, "rest", type(error).__name__), message, error)
+                yield FOREVER
+        else:
+            yield FOREVER
 
     def _deliver(self, batch: Batch) -> RetryLater | None:
         """Send one batch; return why the rest of it has to wait, or None if nothing has to.
@@ -167,13 +207,13 @@ class Sender:
             f"{self._title}: the destination refused {count} item(s) for good ({place}): {answer.reason}",
         )
 
-    def _try_again(self, later: RetryLater) -> bool:
+    def _try_again(self, later: RetryLater) -> Generator[float, None, bool]:
         """Wait before the next try, and return whether there will be one."""
         self._warn(later)
         durable = not self._spool.in_memory
         if self._backoff.closing and durable:
             return False  # the journal keeps the batch, so nobody has to wait
-        return self._backoff.pause(later.after_ms)
+        return (yield from self._backoff.pause(later.after_ms))
 
     def _warn(self, later: RetryLater) -> None:
         now, reason = time.monotonic(), str(later)

@@ -121,15 +121,25 @@ class SeriesLimit:
         most: the most series there may be.
         most_of_metric: the most series of a single metric.
         tell: passes a call to the reporter, given its method, the metric, its name and its group.
+        variables: of overflow series, besides the one that marks them: what all of the series have.
     """
 
-    def __init__(self, title: str, most: int, most_of_metric: int, tell: Tell) -> None:
+    def __init__(
+        self,
+        title: str,
+        most: int,
+        most_of_metric: int,
+        tell: Tell,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         self._title = title
         self._most = most
         self._most_of_metric = most_of_metric
         self._tell = tell
+        self._overflow_variables = {**(variables or {}), **OVERFLOW}
         self._count_of: dict[tuple[tuple[str, ...], str], int] = {}
         self._overflows: dict[tuple[tuple[str, ...], str], _Sum[Any] | None] = {}
+        self._shown: list[tuple[Metric, str, MetricGroup]] = []
         self._above: set[tuple[int, str]] = set()
         self.count = 0
 
@@ -164,6 +174,12 @@ class SeriesLimit:
             del self._count_of[key]
         self._tell(REMOVED, metric, name, group)
 
+    def close(self) -> None:
+        """Remove the overflow series, which nothing else removes."""
+        for series in self._shown:
+            self._tell(REMOVED, *series)
+        self._shown.clear()
+
     def _add_above(self, metric: Metric, name: str, group: MetricGroup) -> None:
         key = (group.logical_scope, name)
         self._above.add((id(group), name))
@@ -178,7 +194,9 @@ class SeriesLimit:
             )
             if isinstance(overflow, Metric):
                 overflow.shown_in = metric.shown_in
-                self._tell(ADDED, overflow, name, OverflowGroup(group, OVERFLOW, "."))
+                series = overflow, name, OverflowGroup(group, self._overflow_variables, ".")
+                self._shown.append(series)
+                self._tell(ADDED, *series)
         overflow = self._overflows[key]
         if overflow is not None:
             overflow.add(metric)

@@ -87,9 +87,9 @@ class ReporterSettings:
         "max.series",
         types.at_least(1, types.INT),
         20_000,
-        "For metric reporters: how many series there may be. Further counters and histograms of a metric "
-        'share one series with `otel.metric.overflow="true"`; further gauges are left out. Both are logged, '
-        "and counted in `spark_reporter_series_above_limit`.",
+        "For metric reporters: how many series there may be, of each application. Further counters and "
+        'histograms of a metric share one series with `otel.metric.overflow="true"`; further gauges are left '
+        "out. Both are logged, and counted in `spark_reporter_series_above_limit`.",
     )
     max_series_of_metric: int = setting(
         "max.series.per.metric", types.at_least(1, types.INT), 2_000, "The same for each metric."

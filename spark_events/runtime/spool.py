@@ -107,7 +107,7 @@ class MemoryRecords:
 
 
 class Spool:
-    """The outbox of one reporter, from the thread that fills it to the thread that sends.
+    """The outbox of one reporter, from the turns that fill it to the turns that send. Nobody waits on it.
 
     Records go to the journal. While its disk refuses writes, they wait in memory, queued after those in the
     journal, and move there once the disk accepts writes again. Without a journal they always wait in memory.
@@ -117,26 +117,31 @@ class Spool:
         memory: holds records that no journal takes.
         context: what all records put here have in common.
         warn: called with a sentence about the disk.
+
+    Attributes:
+        wake: called when there may be something to send, or nothing more to come.
+        ended: whether nothing more will come.
     """
 
     def __init__(
         self, journals: list[DeliveryJournal], memory: MemoryRecords, context: bytes, warn: Warn
     ) -> None:
+        self.wake: Callable[[], None] = lambda: None
+        self.ended = False
         self._journals = journals
         self._own = journals[-1] if journals else None
         self._memory = memory
         self._context = context
         self._warn = warn
         self._new: list[bytes] = []
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
         self._in_flight: DeliveryJournal | MemoryRecords | None = None
         self._disk_again = 0.0
         self._synced = 0.0
         self._troubles: dict[str, str] = {}
-        self._ended = False
         self._waiting_since: int | None = None
 
-    # -- the thread that fills ---------------------------------------------------------------------------
+    # -- the turns that fill -----------------------------------------------------------------------------
 
     def put(self, record: bytes) -> None:
         """Take one record; ``commit`` stores it."""
@@ -145,34 +150,33 @@ class Spool:
     def commit(self) -> None:
         """Store what was put since the last commit, on disk if possible, else in memory. Never raises."""
         new, self._new = self._new, []
-        with self._changed:
+        with self._lock:
             self._try_disk_again()
             stored = 0 if self._own is None or self._memory.pending else self._append(new)
             for record in new[stored:]:
                 self._memory.put(record)
             self._sync_in_time()
-            self._changed.notify()
+        self.wake()
 
     def keep(self) -> None:
         """Do periodic work: sync what is not synced yet, and retry a disk that refused writes."""
-        with self._changed:
+        with self._lock:
             self._try_disk_again()
             self._sync_in_time()
 
-    # -- the thread that sends ---------------------------------------------------------------------------
+    # -- the turns that send -----------------------------------------------------------------------------
 
-    def wait(self, max_records: int, max_bytes: int) -> Batch | None:
-        """Wait for the next batch and return it; return None if there is none and ``end`` was called."""
-        with self._changed:
-            while (batch := self._peek(max_records, max_bytes)) is None and not self._ended:
-                self._changed.wait()
+    def next_batch(self, max_records: int, max_bytes: int) -> Batch | None:
+        """Return the next batch, which is in flight until ``release``; None if there is none yet."""
+        with self._lock:
+            batch = self._peek(max_records, max_bytes)
             if batch is not None:
                 self._waiting_since = batch.time_ms or self._waiting_since or now_ms()
             return batch
 
     def acknowledge(self, batch: Batch, count: int) -> None:
         """Acknowledge the first ``count`` records of the batch, which were delivered or given up for good."""
-        with self._changed:
+        with self._lock:
             self._waiting_since = None
             try:
                 if self._in_flight is not None and count:
@@ -182,7 +186,7 @@ class Spool:
 
     def release(self, batch: Batch) -> None:
         """Declare a batch no longer in flight."""
-        with self._changed:
+        with self._lock:
             if self._in_flight is not None:
                 self._in_flight.release(batch)
             self._in_flight = None
@@ -218,19 +222,24 @@ class Spool:
         return on_disk or self._memory.crowded
 
     @property
+    def restless(self) -> bool:
+        """Whether ``keep`` should be called again soon: the disk does not have everything yet."""
+        own = self._own
+        return own is not None and bool(self._memory.pending or (own.dirty and own.bounds.fsync != "never"))
+
+    @property
     def journal_bytes(self) -> int:
         """What the journals hold, in bytes."""
         return sum(journal.size_bytes for journal in list(self._journals))
 
     def end(self) -> None:
-        """Make ``wait`` return None once nothing is left."""
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
+        """Let sending end once nothing is left."""
+        self.ended = True
+        self.wake()
 
     def close(self) -> None:
         """Close the journals; unacknowledged records stay in them."""
-        with self._changed:
+        with self._lock:
             self._disk_again = 0.0
             self._try_disk_again()
             for journal in self._journals:

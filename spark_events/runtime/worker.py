@@ -1,9 +1,10 @@
-"""The thread of one reporter, on which everything the reporter does happens."""
+"""The turns of one reporter, in which everything the reporter does happens."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Generator
 
 from spark_events.api import ConfigError, Reporter, Scheduled, SendingReporter
 from spark_events.runtime.backoff import GIVE_UP_BEFORE_S, Backoff
@@ -16,6 +17,7 @@ from spark_events.runtime.periodic_reports import PeriodicReports
 from spark_events.runtime.setup import ReporterSetup
 from spark_events.runtime.spool import Spool
 from spark_events.runtime.stats import ReporterAccount, ReporterStats, describe
+from spark_events.runtime.turns import FOREVER, OWN_THREADS, Threads, Turns
 
 _BATCH = 512
 _LOOK_S = 0.005
@@ -24,16 +26,21 @@ _QUIET_S = 1.0
 
 
 class Worker:
-    """Creates, opens, feeds and closes one reporter, on a daemon thread.
+    """Creates, opens, feeds and closes one reporter, in turns.
 
-    It is a daemon thread so that a reporter that blocks forever cannot keep the user's process alive.
+    They are turns of daemon threads so that a reporter that blocks forever cannot keep the user's process
+    alive; usually of a thread of its own, but applications that are followed share a few.
 
     The rules of its threads:
 
     * Any thread may offer items, and read the figures, which may be slightly out of date.
     * The thread that owns the worker starts, closes and joins it.
-    * Only the reporter's own thread calls the reporter. What it shares with the others is in ``Inbox``,
-      under its lock. A sending reporter has a second thread, ``Sender``; the two share ``Spool``.
+    * Only the reporter's turns call the reporter, one at a time. What they share with the others is in
+      ``Inbox``, under its lock. A sending reporter has turns of a second kind, ``Sender``; the two share
+      ``Spool``.
+
+    Args:
+        threads: run the turns.
 
     Attributes:
         title: the reporter's name in messages.
@@ -42,7 +49,7 @@ class Worker:
         delivery: the parts around a sending reporter; None for others, and before ``open``.
     """
 
-    def __init__(self, setup: ReporterSetup, log: OnceLog) -> None:
+    def __init__(self, setup: ReporterSetup, log: OnceLog, threads: Threads = OWN_THREADS) -> None:
         self.setup = setup
         self.title = f"{setup.kind.title} {setup.name!r}"
         self.stats = ReporterStats()
@@ -50,12 +57,13 @@ class Worker:
         self.destination = ""
         self.delivery: Delivery | None = None
         self._account = ReporterAccount(self.title, log, self.stats)
-        self._inbox = Inbox(setup.queue, self.stats)
+        self._threads = threads
         self._backoff = Backoff()
         self._opened = threading.Event()
         self._deadline = float("inf")
         name = f"spark-events-{setup.kind.name}-{setup.name}"
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._runner = threads.reporter(name, self._run())
+        self._inbox = Inbox(setup.queue, self.stats, self._runner.wake)
 
     # -- figures, on any thread ----------------------------------------------------------------------
 
@@ -106,6 +114,11 @@ class Worker:
         return self.delivery.spool if self.delivery else None
 
     @property
+    def ended(self) -> bool:
+        """Whether it has ended, so that nothing of it runs any more."""
+        return self._runner.ended
+
+    @property
     def keeps_history(self) -> bool:
         """Whether what it reports is read later."""
         return bool(getattr(self.setup.factory, "keeps_history", False))
@@ -117,8 +130,8 @@ class Worker:
         self._inbox.put(item)
 
     def start(self) -> None:
-        """Start the thread; the reporter is created and opened there."""
-        self._thread.start()
+        """Let its turns begin; the reporter is created and opened there."""
+        self._runner.start()
 
     def wait_opened(self, timeout_s: float) -> bool:
         """Wait until ``open`` has returned or failed, and return whether it did so in time."""
@@ -131,29 +144,28 @@ class Worker:
             time.sleep(_LOOK_S)
 
     def request_close(self, deadline: float) -> None:
-        """Tell the thread to hand over what is queued and close by ``deadline`` (``time.monotonic``)."""
+        """Make it hand over what is queued and close by ``deadline`` (``time.monotonic``)."""
         self._deadline = deadline
-        self._inbox.close()
         self._backoff.close(deadline)
+        self._inbox.close()
 
     def join(self) -> None:
-        """Wait until the thread has ended or the deadline has passed, and log what was left behind."""
-        self._thread.join(max(0.0, self._deadline - time.monotonic()))
-        if self._thread.is_alive():
+        """Wait until it has ended or the deadline has passed, and log what was left behind."""
+        if not self._runner.join(self._deadline - time.monotonic()):
             left = self._inbox.abandon()
             logger.error(
                 "%s did not close in time and is left behind; not delivered: %d item(s)", self.title, left
             )
 
-    # -- on the reporter's thread --------------------------------------------------------------------
+    # -- in the reporter's turns ---------------------------------------------------------------------
 
-    def _run(self) -> None:
+    def _run(self) -> Turns:
         reporter = self._open()
         if reporter is not None and self.error is None:
-            self._serve(reporter)
+            yield from self._serve(reporter)
         may_close = True
         if self.delivery is not None:
-            may_close = self.delivery.finish(self._deadline - GIVE_UP_BEFORE_S)
+            may_close = yield from self.delivery.finish(self._deadline - GIVE_UP_BEFORE_S)
         if reporter is not None and may_close:
             try:
                 reporter.close()
@@ -171,7 +183,8 @@ class Worker:
                     f"its factory created {type(reporter).__name__}; expected {wanted.__name__}"
                 )
             if isinstance(reporter, SendingReporter):
-                self.delivery = Delivery(reporter, self.setup, self._account)
+                wake = self._runner.wake
+                self.delivery = Delivery(reporter, self.setup, self._account, self._threads, wake)
             reporter.open()
             if self.delivery is not None:
                 self.delivery.start()
@@ -186,29 +199,56 @@ class Worker:
             self._opened.set()
         return reporter
 
-    def _serve(self, reporter: Reporter) -> None:
+    def _serve(self, reporter: Reporter) -> Turns:
         """Hand over and flush what is queued, and report periodically, until shutdown."""
         flusher = Flusher(reporter, self._inbox, self._backoff, self._account)
         reports = None
         if isinstance(reporter, Scheduled):
             reports = PeriodicReports(reporter, self.setup.settings.interval_ms, self._account)
-        at_rest = False
+        at_rest, busy_at = False, time.monotonic()
         while True:
             if reports is not None:
                 reports.report_if_due()
-            batch = self._inbox.take(_BATCH, _longest_wait(at_rest, reports))
-            if batch is None and self._spool is not None:
-                self._spool.keep()
-            elif batch is None:
-                at_rest = at_rest or flusher.flush(0)
-            elif batch and self._deliver(reporter, flusher, batch):
-                at_rest = False
+            batch = self._inbox.take(_BATCH)
+            if batch is None:
+                quiet_in_s = busy_at + _QUIET_S - time.monotonic()
+                if quiet_in_s <= 0 and not at_rest:
+                    at_rest = yield from self._rest(reporter, flusher)
+                    busy_at = time.monotonic()
+                    continue
+                yield min(FOREVER if at_rest else quiet_in_s, reports.due_in_s if reports else FOREVER)
+            elif batch and (yield from self._deliver(reporter, flusher, batch)):
+                at_rest, busy_at = False, time.monotonic()
+                if self._threads.shared:
+                    self._let_rest(reporter)
+                    yield 0.0
             else:
                 break
         if reports is not None:
             reports.report()  # the last values, including those of a run shorter than an interval
 
-    def _deliver(self, reporter: Reporter, flusher: Flusher, batch: list[Item]) -> bool:
+    def _rest(self, reporter: Reporter, flusher: Flusher) -> Generator[float, None, bool]:
+        """Do what was put off, because nothing came for a while; return whether that was all."""
+        if self._spool is not None:
+            self._spool.keep()
+            return not self._spool.restless
+        if not (yield from flusher.flush(0)):
+            return False
+        if self._threads.shared:
+            self._let_rest(reporter)
+        return True
+
+    def _let_rest(self, reporter: Reporter) -> None:
+        """Let it give back files, which are fewer than the applications; a sender does that by itself."""
+        if self._spool is None:
+            try:
+                reporter.rest()
+            except Exception as error:
+                self._account.count_raised("rest", error, 0)
+
+    def _deliver(
+        self, reporter: Reporter, flusher: Flusher, batch: list[Item]
+    ) -> Generator[float, None, bool]:
         """Hand over a batch and flush it; return whether there is time for more."""
         taken = 0
         for item in batch:
@@ -220,15 +260,7 @@ class Worker:
         if self._spool is not None:
             self._spool.commit()
             taken = 0  # the sender counts what it delivers
-        if not flusher.flush(taken):
+        if not (yield from flusher.flush(taken)):
             return False
         self._inbox.finish_batch()
         return True
-
-
-def _longest_wait(at_rest: bool, reports: PeriodicReports | None) -> float | None:
-    """Return after how many seconds there is something to do even if no item comes; None for never."""
-    waits = [] if at_rest else [_QUIET_S]
-    if reports is not None:
-        waits.append(reports.due_in_s)
-    return min(waits, default=None)

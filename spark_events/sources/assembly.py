@@ -14,6 +14,7 @@ from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.kinds import METRICS
 from spark_events.runtime.redaction import redact_logs
 from spark_events.runtime.registry import Registry
+from spark_events.runtime.turns import Lanes
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class StartUp:
         spark_version: of the application; empty if its records give it.
         tap: receives all events, whether or not a reporter wants them.
         shared_metrics: holds the metric reporters that applications share; None if each has its own.
+        lanes: the threads that reporters of all applications share; None if each has its own.
     """
 
     open_within_ms: int | None = None
@@ -35,6 +37,7 @@ class StartUp:
     spark_version: str = ""
     tap: Callable[[Event], None] | None = None
     shared_metrics: Registry | None = None
+    lanes: Lanes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,7 @@ def assemble(
         # Applications that share metric reporters may have the same name, so add the id.
         {"app_id": application.id} if start_up.shared_metrics is not None else None,
         application,
+        start_up.lanes,
     )
     start_reporters(registry, start_up.open_within_ms, start_up.close_within_ms)
     listeners = SparkListeners(

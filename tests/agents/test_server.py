@@ -113,6 +113,12 @@ def test_what_is_wrong(folder: Path) -> None:
     assert fine["rows"] == 0
 
 
+def test_lineage_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    _, answer = ask(tmp_path, ("--lineage", "empty"), ("lineage", {}))
+    assert "empty: no file log of jobs in this folder" in answer
+
+
 def test_nothing_to_read(folder: Path) -> None:
     done = subprocess.run(cli("mcp"), cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 2

@@ -280,3 +280,68 @@ def test_where_there_are_no_links(duckdb: DuckDb, tmp_path: Path, monkeypatch: p
     assert files.create("a", b"first")
     assert not files.create("a", b"second")
     assert (files.read("a"), files.names()) == (b"first", ["a"])
+
+
+def _of_two_days(duckdb: DuckDb, tmp_path: Path) -> Path:
+    store = tmp_path / "store"
+    for number in (0, 1):
+        HistoryStore(duckdb, str(store)).add([str(write(tmp_path / str(number), day(number)))])
+    return store
+
+
+@pytest.mark.parametrize("what", ["part=others", "part=checkpoints", "sums"])
+def test_a_file_that_is_missing(duckdb: DuckDb, tmp_path: Path, what: str) -> None:
+    """It is named: without it, the report would be too good."""
+    store = _of_two_days(duckdb, tmp_path)
+    # Sums of the first day are made anew; only that day has facts of other kinds.
+    date = "2026-11-20" if what == "part=others" else "2026-11-21"
+    gone = next(path for path in store.rglob("*.parquet") if what in str(path) and date in str(path))
+    gone.unlink()
+    sla = Sla(1) if what == "part=checkpoints" else Sla()
+    with pytest.raises(ConfigError, match="has 0 of 1 file") as raised:
+        HistoryStore(duckdb, str(store)).history(sla).tables()
+    assert str(gone.parent) in str(raised.value)
+
+
+def test_a_file_that_is_cut_off(duckdb: DuckDb, tmp_path: Path) -> None:
+    store = _of_two_days(duckdb, tmp_path)
+    cut = next(path for path in sorted(store.rglob("*.parquet")) if "part=checkpoints" in str(path))
+    cut.write_bytes(cut.read_bytes()[:50])
+    with pytest.raises(ConfigError, match=cut.name):
+        HistoryStore(duckdb, str(store)).history(Sla(1)).tables()
+
+
+@pytest.mark.parametrize("left", [0, 50])
+def test_an_index_that_is_cut_off(
+    duckdb: DuckDb, tmp_path: Path, left: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The one before serves, which is said; adding goes on, and without any there is a sentence."""
+    store = _of_two_days(duckdb, tmp_path)
+    newest = store / "store-00000002.json"
+    newest.write_bytes(newest.read_bytes()[:left])
+    again = HistoryStore(duckdb, str(store))
+    assert again.days == ["2026-11-20"]
+    assert f"{newest}: cannot be read" in caplog.text
+    again.add([str(tmp_path / "1")])
+    assert HistoryStore(duckdb, str(store)).days == ["2026-11-20", "2026-11-21"]
+    for path in store.glob("store-*.json"):
+        path.write_bytes(b"{")
+    with pytest.raises(ConfigError, match="there is no older index"):
+        HistoryStore(duckdb, str(store))
+
+
+def test_nothing_half_written_stays(duckdb: DuckDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a full disk, whether it is the facts that find no room or the index."""
+    store = _of_two_days(duckdb, tmp_path)
+    before = sorted(store.iterdir())
+    third = str(write(tmp_path / "2", day(2)))
+
+    def full(*arguments: object, **options: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for method in ("spark_events.history.local_files.LocalFiles.create", "pathlib.Path.mkdir"):
+        with monkeypatch.context() as patch:
+            patch.setattr(method, full)
+            with pytest.raises(ConfigError, match="No space left on device"):
+                HistoryStore(duckdb, str(store)).add([third])
+        assert sorted(store.iterdir()) == before

@@ -59,6 +59,8 @@ def test_password_and_token(
     assert code_of(url, Authorization="t0ken") == 401
     assert code_of(url, Authorization=basic("me:päss")) == 200
     assert code_of(url, Authorization="Bearer t0ken") == 200
+    assert code_of(url, Authorization="bearer t0ken") == 200
+    assert code_of(url, Authorization="bearer T0KEN") == 401
     assert code_of(url.replace("/metrics", "/healthz")) == 200
 
 

@@ -24,16 +24,16 @@ class Made:
 def test_what_waits_can_be_taken_after_the_close() -> None:
     """Nothing new comes in, and when all is taken the end is told from a wait in vain."""
     made = Made()
-    assert Made(0).inbox.take(2, 0) is None
+    assert Made(0).inbox.take(2) is None
     made.inbox.close()
     made.inbox.put(Item("late", ()))
 
-    assert [item.arguments[0] for item in made.inbox.take(2, None) or ()] == [0, 1]
+    assert [item.arguments[0] for item in made.inbox.take(2) or ()] == [0, 1]
     assert made.inbox.pending == 3
     made.inbox.finish_batch()
-    assert [item.arguments[0] for item in made.inbox.take(2, None) or ()] == [2]
+    assert [item.arguments[0] for item in made.inbox.take(2) or ()] == [2]
     made.inbox.finish_batch()
-    assert made.inbox.take(2, None) == []
+    assert made.inbox.take(2) == []
     assert made.dropped == {"close": 1}
 
 
@@ -51,12 +51,12 @@ def test_a_reporter_that_is_not_open_drops_all() -> None:
 def test_items_are_given_up_once() -> None:
     """By the reporter's thread, or by the one that leaves it behind, and never by both."""
     given_up = Made()
-    given_up.inbox.take(2, None)
+    given_up.inbox.take(2)
     assert given_up.inbox.give_up(in_hand=2) == 3
     assert given_up.inbox.abandon() == 0
 
     left_behind = Made()
-    left_behind.inbox.take(2, None)
+    left_behind.inbox.take(2)
     assert left_behind.inbox.abandon() == 3
     assert left_behind.inbox.give_up(in_hand=2) is None
     assert given_up.dropped == left_behind.dropped == {"close": 3}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import re
 from collections.abc import Iterator
@@ -150,3 +151,24 @@ def test_no_secret_on_disk(tmp_path: Path) -> None:
 
     assert any(b"no access with ******" in data for data in files.values())
     assert not any(SECRET.encode() in data for data in files.values())
+
+
+@pytest.mark.parametrize("name", ["", ".otlp", ".file_log", ".prometheus"])
+def test_no_line_is_forged(name: str) -> None:
+    """By a message or an error that says what another process has answered, whether or not any is configured."""
+    answer = "refused\n26/11/24 ERROR SparkContext: forged\r\x1b[31mRED"
+    stream = io.StringIO()
+    handler, tried = logging.StreamHandler(stream), logging.getLogger(f"spark_events{name}")
+    tried.addHandler(handler)
+    try:
+        tried.error("%s", answer)
+        try:
+            raise RuntimeError(answer)
+        except RuntimeError as error:
+            tried.error("x", exc_info=error)
+    finally:
+        tried.removeHandler(handler)
+    lines = stream.getvalue().splitlines()
+    assert [line[:8] for line in lines if not line.startswith("    ")] == ["refused\\", "x"]
+    assert "\x1b" not in stream.getvalue()
+    assert "\r" not in stream.getvalue()

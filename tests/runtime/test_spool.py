@@ -37,7 +37,7 @@ class Made:
     def drain(self) -> list[bytes]:
         self.spool.end()
         found: list[bytes] = []
-        while batch := self.spool.wait(100, 1_000_000):
+        while batch := self.spool.next_batch(100, 1_000_000):
             found += batch.records
             self.spool.acknowledge(batch, len(batch.records))
             self.spool.release(batch)
@@ -61,7 +61,7 @@ def test_dropped_from_memory_while_being_sent(delivered: int) -> None:
     """A record in flight counts once, as delivered or as dropped."""
     made = Made(None)
     made.put(*(b"%020d" % number for number in range(5)))
-    batch = made.spool.wait(100, 1_000)
+    batch = made.spool.next_batch(100, 1_000)
     assert batch is not None
     made.put(*(b"%020d" % number for number in range(5, 12)))
     if delivered:
@@ -145,7 +145,7 @@ def test_what_is_new_does_not_overtake_what_is_sent_from_memory(
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", fail)
         made.put(b"a", b"b")
-    batch = made.spool.wait(1, 1_000)
+    batch = made.spool.next_batch(1, 1_000)
     assert batch is not None
     assert batch.records == [b"a"]
     now = [1e9]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -361,3 +363,77 @@ def test_the_cursor_is_behind_what_is_delivered(following: Following) -> None:
 
 def _series(metrics: Any) -> list[tuple[str, Any]]:
     return [(name.rpartition(".")[2], labels) for name, (_, labels) in list(metrics.metrics.items())]
+
+
+def test_a_last_line_without_a_line_feed(following: Following, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counts once nothing comes after it; should its line feed come late, nothing comes twice."""
+    path = following.write("app-1.inprogress", *LINES[:-1], LINES[-1].rstrip(b"\n"))
+    following.poll()
+    assert following.state_of("app-1") == FOLLOWED
+    later = now_ms() + 60_000
+    monkeypatch.setattr(follow, "now_ms", lambda: later)
+    following.poll()
+    assert new_statuses(following.events, "application")[-1] == "FINISHED"
+    assert following.state_of("app-1") == ENDED
+    ids = following.ids
+    with path.open("ab") as file:
+        file.write(b"\n")
+    following.poll()
+    assert following.ids == ids
+
+
+def test_half_a_line_waits_for_its_rest(following: Following, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long that takes."""
+    half = len(LINES[8]) // 2
+    following.write("app-1.inprogress", *LINES[:8], LINES[8][:half])
+    monkeypatch.setattr(follow, "now_ms", lambda: now_ms() + 60_000)
+    following.poll()
+    following.write("app-1.inprogress", LINES[8][half:], *LINES[9:])
+    following.poll()
+    assert len(following.ids) == 15
+
+
+def test_many_applications_share_a_few_threads(tmp_path: Path) -> None:
+    """Whatever their number; files are closed between writes, and what has ended is let go at once."""
+    events = tmp_path / "events"
+    following = Following(tmp_path, reporter__f__factory__class="file_log", reporter__f__path=str(events))
+    threads_before, names = threading.active_count(), [f"app-{number}" for number in range(60)]
+    for name in names:
+        following.write(f"{name}.inprogress", *SampleLog(name).begin())
+    following.poll()
+    assert threading.active_count() - threads_before < 30
+    wait_until(lambda: not _open_files(events), "no file is open while nothing is written")
+    for name in names:
+        following.write(f"{name}.inprogress", *SampleLog(name).end())
+    following.poll()
+    assert following.follower._followed == {}
+    following.stop()
+    ended = [event for event in file_events(events) if event["attributes"].get("newJobStatus") == "FINISHED"]
+    assert {event["attributes"]["app_id"] for event in ended} >= set(names)
+    assert len(list(events.glob("*.jsonl"))) == 60  # none was removed while its application was running
+
+
+def _open_files(folder: Path) -> list[str]:
+    links = [os.path.realpath(fd) for fd in Path("/proc/self/fd").iterdir()]
+    return [link for link in links if link.startswith(str(folder))]
+
+
+def test_series_of_many_applications(tmp_path: Path) -> None:
+    """Each may have as many as if it had a driver of its own: those that come late, too."""
+    following = Following(tmp_path)
+    prefix = "spark.metrics.reporter.m."
+    following.conf[prefix + "factory.class"] = "tests.support.plugins:CollectingMetricsFactory"
+    following.conf[prefix + "max.series.per.metric"] = "2"
+    following.conf["spark.metrics.scope.application"] = "<app_name>.<app_id>"
+    following.stop()
+    following.start()
+    following.follower._metrics.start()
+    following.follower._metrics.wait_opened(5_000)
+    names = {f"app-{number}" for number in range(5)}
+    for name in names:
+        following.write(f"{name}.inprogress", *SampleLog(name).begin())
+    following.poll()
+    metrics = CollectingMetricsFactory.last
+    wait_until(
+        lambda: {labels["app_id"] for name, labels in _series(metrics) if name == "uptime"} == names, "all"
+    )

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import resource
 import socket
 from collections.abc import Iterator
 
 import pytest
 
+from spark_events.runtime.registry import Registry
+from spark_events.sources.driver.executor_sources import open_executor_sources
 from spark_events.sources.driver.metrics_receiver import MetricsReceiver
+from spark_events.spark.metrics_sink import DRIVER_SINK
 from tests.support.waiting import wait_until
 
 PREFIX = "token.app-1"
@@ -150,3 +154,42 @@ def test_it_goes_on_for_a_while(receiver: MetricsReceiver) -> None:
     """Spark sends once more while it stops."""
     receiver.close(linger_s=30)
     assert still_works(receiver)
+
+
+def test_an_address_of_ipv6() -> None:
+    """It listens there, and not on all of IPv4."""
+    if not socket.has_ipv6:
+        pytest.skip("no IPv6")
+    receiver = MetricsReceiver("::1", 0, PREFIX)
+    receiver.start()
+    with socket.create_connection(("::1", receiver.port), timeout=10) as sender:
+        sender.sendall(f"{PREFIX}.1.x 7 0\n".encode())
+    assert received(receiver, "1", "x") == 7
+    with pytest.raises(OSError, match="refused"):
+        connect(receiver)
+    receiver.close()
+
+
+def test_all_addresses_are_a_last_resort(caplog: pytest.LogCaptureFixture) -> None:
+    """Executors may know this driver by another machine's address, but then it is said."""
+    with socket.create_server((LOCALHOST, 0)) as free:
+        port = free.getsockname()[1]
+    conf = {f"{DRIVER_SINK}port": str(port), "spark.driver.bindAddress": "192.0.2.1"}
+    sources = open_executor_sources(conf, "app-1", "app", Registry(()))
+    assert sources is not None
+    assert "cannot listen on 192.0.2.1 for metrics of executors" in caplog.text
+    sources._receiver.close()
+
+
+def test_no_more_files_is_no_busy_loop(receiver: MetricsReceiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("spark_events.sources.driver.metrics_receiver.time.sleep", pauses.append)
+
+    class Full:
+        def accept(self) -> None:
+            raise OSError(errno.EMFILE, "Too many open files")
+
+    server, receiver._server = receiver._server, Full()  # type: ignore[assignment]
+    receiver._accept()
+    receiver._server = server
+    assert pauses == [0.05]

@@ -14,7 +14,7 @@ import pytest
 
 from spark_events.api import ConfigError
 from spark_events.sql_runner.store.lease import Lease, LeaseLost
-from spark_events.sql_runner.store.store import Store
+from spark_events.sql_runner.store.store import Store, StoreError
 
 
 class Clock:
@@ -125,3 +125,11 @@ def test_a_holder_that_was_killed_is_not_waited_for(tmp_path: Path) -> None:
     assert killed.returncode == -signal.SIGKILL
 
     Lease(Store(str(tmp_path)), "x", "x", 600_000).take()
+
+
+def test_a_file_that_is_empty_is_named(tmp_path: Path) -> None:
+    """As a crash of the machine may leave it."""
+    store = Store(str(tmp_path))
+    store.create("x/000000001.json", b"")
+    with pytest.raises(StoreError, match=r"x/000000001\.json: a lease is not what .* remove this file"):
+        Lease(store, "x", "x", 300).take()

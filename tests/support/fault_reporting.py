@@ -73,8 +73,7 @@ class Reporting:
 
     def gone(self) -> None:
         """Wait until nothing of it runs any more."""
-        thread = self.worker._thread
-        wait_until(lambda: not thread.is_alive(), "its thread has ended")
+        wait_until(lambda: self.worker.ended, "it has ended")
 
     def balance(self) -> dict[str, int]:
         """Return what became of all events; the sum is what was reported."""

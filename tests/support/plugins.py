@@ -52,6 +52,7 @@ class Collecting(EventReporter):
 
 
 class CollectingFactory(EventReporterFactory):
+    shares_threads = True
     keeps_history = True
 
     def create(self, config: ReporterConfig) -> EventReporter:
@@ -148,6 +149,8 @@ class _Blocking(_Raising):
 
 class Blocking(EventReporterFactory):
     """Blocks forever in the method that its option ``in`` names."""
+
+    shares_threads = True
 
     def create(self, config: ReporterConfig) -> EventReporter:
         if config.get_string("in", "") == "create":

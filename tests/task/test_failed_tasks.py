@@ -11,12 +11,14 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from spark_events import task
 from spark_events.sources.driver.failed_tasks import FailedTaskReceiver
+from spark_events.sources.driver.task_reports import _Dropped
 from spark_events.task import failed_tasks
 from spark_events.task.driver_link import VARIABLE, DriverLink
 from spark_events.task.report import TaskReport
@@ -323,3 +325,12 @@ def test_local_variables(
     assert len(shown["rows"]) < 200
     assert shown["counts"] == "<Counter of 1000>"
     assert "hush" not in json.dumps(received)
+
+
+def test_all_causes_are_in_one_counter() -> None:
+    """What the receiver has refused counts as well as what nobody fetched in time."""
+    reports = SimpleNamespace()
+    reports._dropped_by_cause = lambda: {"queue_full": dropped.of_queue, "malformed": 3}
+    dropped = _Dropped(reports, "{report}", "")  # type: ignore[arg-type]
+    dropped.inc(2)
+    assert dropped.count == 5

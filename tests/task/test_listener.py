@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -65,12 +66,12 @@ def test_the_same_events_of_two_workers_are_two() -> None:
     assert first.class_scope == "spark_events.task"
 
 
-def test_too_many_names_of_events_are_counted() -> None:
-    def event(number: int) -> dict[str, Any]:
-        name = f"E{number}"
-        return {"name": name, "body": "b", "severity": "INFO", "attributes": {}, "time_ns": r.T0 * 1_000_000}
+def _event(name: str) -> dict[str, Any]:
+    return {"name": name, "body": "b", "severity": "INFO", "attributes": {}, "time_ns": r.T0 * 1_000_000}
 
-    feed = Feed()(r.application_start(), report(0, 0, events=[event(number) for number in range(103)]))
+
+def test_too_many_names_of_events_are_counted() -> None:
+    feed = Feed()(r.application_start(), report(0, 0, events=[_event(f"E{n}") for n in range(103)]))
     assert feed.gauge("app.task.dropped.events.dropped") == 3
 
 
@@ -150,3 +151,29 @@ def test_whatever_is_tried_again_a_plain_loop_counts_the_same(
     names = feed.names()
     for name, rows in (("app.task.rows", succeeded), ("app.task.rows_failed_attempts", in_vain)):
         assert (feed.gauge(name) if name in names else 0) == rows
+
+
+def test_one_name_does_not_silence_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    """A label that differs in each row, names that do: later metrics and events of others are there."""
+    feed = Feed()(r.application_start())
+    for stage in range(30):
+        labels = [["counter", "rows", [["id", f"{stage}-{number}"]], 1] for number in range(500)]
+        names = [["counter", f"row_{stage}_{number}", [], 1] for number in range(500)]
+        events = [_event(f"Row{stage}-{number}") for number in range(100)]
+        feed(report(stage % 3, stage, metrics=labels, events=events))
+        feed(report(stage % 3, 100 + stage, metrics=names))
+    feed(report(77, 0, metrics=[["counter", "still", [], 1]], events=[_event("Still")]))
+
+    assert feed.gauge("app.task.still") == 1
+    assert seen(feed.end(), "Still")
+    said = [line for line in caplog.messages if line.startswith("tasks report too many")]
+    assert any("series named 'rows'" in line for line in said)
+    assert any("events with other names, such as 'Row" in line for line in said)
+    assert len(said) <= 20
+
+
+def test_nothing_is_said_of_what_was_not_dropped(caplog: pytest.LogCaptureFixture) -> None:
+    feed = Feed()(r.application_start())
+    feed(report(0, 0, dropped={"series": 3, "spans": 0}))
+    assert "too many series" in caplog.text
+    assert "too many spans" not in caplog.text

@@ -13,6 +13,7 @@ STREAM = Option(
 class ConsoleEventReporterFactory(EventReporterFactory):
     """Creates the console reporter."""
 
+    shares_threads = True
     options = (STREAM,)
 
     def create(self, config: ReporterConfig) -> ConsoleEventReporter:

@@ -37,6 +37,7 @@ FSYNC = Option(
 class _FileLogFactory(ReporterFactory):
     """Reads the options that all file logs have."""
 
+    shares_threads = True
     options = (PATH, SIZE, AGE, KEEP, FSYNC)
 
     def probe(self, config: ReporterConfig) -> str:

@@ -55,6 +55,7 @@ class RotatedFile:
         self._size = 0
         self._opened_at = 0.0
         self._synced = True
+        self._resting = False
         self.path = folder
 
     def open(self) -> list[str]:
@@ -77,6 +78,8 @@ class RotatedFile:
             OSError: the disk is full, say; the lines still in the list are in no file.
         """
         while lines:
+            if self._fd < 0:
+                self._reopen()
             if self._fd < 0 or self._removed() or (self._size and self._full(len(lines[0]))):
                 self._begin()
             count, size = 1, self._size + len(lines[0])
@@ -102,15 +105,50 @@ class RotatedFile:
         Raises:
             OSError: they cannot be written to disk.
         """
+        if not self._synced:
+            self._reopen()
         if self._fd >= 0 and not self._synced:
             os.fdatasync(self._fd)
             self._synced = True
+
+    def rest(self) -> None:
+        """Close the file until the next write; until then, nothing of this process removes it."""
+        if self._fd >= 0:
+            _RESTING.add(self.path)
+            self._resting = True
+            os.close(self._fd)
+            self._fd = -1
 
     def close(self) -> None:
         """Close the file; safe to call twice, and before ``open``."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+        self._wake()
+
+    def _wake(self) -> None:
+        self._resting = False
+        _RESTING.discard(self.path)
+
+    def _reopen(self) -> None:
+        """Open the file that rests, unless somebody has removed, changed or locked it meanwhile."""
+        if not self._resting:
+            return
+        try:
+            fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        except FileNotFoundError:
+            self._wake()
+            return
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            same = os.fstat(fd).st_size == self._size
+        except OSError:
+            same = False
+        if same:
+            self._fd = fd
+        else:
+            os.close(fd)
+        self._wake()
 
     def _removed(self) -> bool:
         """Return whether somebody deleted the file, so that lines written to it would be silently lost."""
@@ -180,16 +218,20 @@ def _start_of_last_line(fd: int, size: int) -> int:
     return 0
 
 
+_RESTING: set[Path] = set()
+"""Files of this process that are not open, because many applications are followed, but still written to."""
+
+
 @contextlib.contextmanager
 def _locked(path: Path, flags: int) -> Iterator[int | None]:
-    """Open and lock a file; yield None if it is gone, not ours, or being written by another driver."""
+    """Open and lock a file; yield None if it is gone, not ours, or being written by another application."""
     locked_fd = None
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(FileNotFoundError, PermissionError, BlockingIOError):
             fd = os.open(path, flags | os.O_CLOEXEC)
             stack.callback(os.close, fd)
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            locked_fd = fd
+            locked_fd = None if path in _RESTING else fd
         yield locked_fd
 
 

@@ -72,6 +72,10 @@ class _FileLog(Reporter):
             path = error.filename or self._file.path
             raise RetryLater(f"{path} cannot be written: {error.strerror}") from error
 
+    def rest(self) -> None:
+        """Close the file until there is something to write."""
+        self._file.rest()
+
     def close(self) -> None:
         """Close the file."""
         try:

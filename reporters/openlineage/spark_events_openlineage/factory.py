@@ -87,6 +87,7 @@ ROOT_PARENT = Option.optional(
 class OpenLineageListenerFactory(JobStatusChangedListenerFactory):
     """Creates the OpenLineage listener."""
 
+    shares_threads = True
     options = (
         NAMESPACE,
         TRANSPORT,

@@ -23,6 +23,7 @@ _EXTRA = ("otlp", "opentelemetry-exporter-otlp")
 class OtlpEventReporterFactory(EventReporterFactory):
     """Creates the reporter that sends events as log records."""
 
+    shares_threads = True
     options = RECORD_OPTIONS
     keeps_history = True
 
@@ -41,6 +42,7 @@ class OtlpEventReporterFactory(EventReporterFactory):
 class OtlpSpanReporterFactory(SpanReporterFactory):
     """Creates the reporter that sends spans."""
 
+    shares_threads = True
     options = RECORD_OPTIONS
 
     def create(self, config: ReporterConfig) -> OtlpSpanReporter:

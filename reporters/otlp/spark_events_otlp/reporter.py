@@ -58,6 +58,10 @@ class _OtlpRecordReporter(OtlpReporter, SendingReporter):
         """Send one request, and read its answer."""
         self._transport.deliver(self._signal.build(records, context or self._resource))
 
+    def rest(self) -> None:
+        """Close the connection until there is something to send."""
+        self._transport.close()
+
     def readable(self, record: bytes) -> Any:
         """Return a record as OTLP's JSON."""
         return self._signal.readable(record)

@@ -112,7 +112,8 @@ class Page:
             name, _, value = header.partition(b":")
             if name.strip().lower() == b"authorization":
                 # Just as ``http.server`` reads it, and ServerAuthentication sees it.
-                given = value.strip().decode("latin-1").encode()
+                scheme, _, credentials = value.strip().decode("latin-1").partition(" ")
+                given = f"{scheme.capitalize()} {credentials.strip()}".encode()
         digest = hmac.new(bytes.fromhex(self._salt), given, "sha256").hexdigest()
         return any(hmac.compare_digest(digest, admitted) for admitted in self._admitted)
 

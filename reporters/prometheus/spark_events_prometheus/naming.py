@@ -33,4 +33,6 @@ def _label(name: str) -> str:
 
 def bounded_text(value: str) -> str:
     """Return a text for a scrape: a lone surrogate would cost all of it."""
+    if len(value) <= _LONGEST and value.isascii():
+        return value  # of thousands of series, the same text, and not a copy for each
     return value[:_LONGEST].encode("utf-8", "replace").decode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from functools import lru_cache
 
 from spark_events.api import ConfigError, Counter, Metric, MetricGroup, MetricReporter, ReporterConfig
 from spark_events_prometheus import naming
@@ -73,7 +74,9 @@ class SeriesReporter(MetricReporter):
 
 
 def _name_and_labels(metric: Metric, name: str, group: MetricGroup) -> tuple[str, Labels]:
-    return naming.metric_name(group, name, metric), tuple(sorted(naming.labels(group.variables).items()))
+    return naming.metric_name(group, name, metric), tuple(
+        sorted(map(_pair, naming.labels(group.variables).items()))
+    )
 
 
 class PrometheusReporter(SeriesReporter):
@@ -139,3 +142,9 @@ class PrometheusReporter(SeriesReporter):
                 if time.monotonic() > until_s:
                     raise
                 time.sleep(_PAUSE_S)
+
+
+@lru_cache(4_096)
+def _pair(label: tuple[str, str]) -> tuple[str, str]:
+    """Return the same object for the same label, of which many series have the same."""
+    return label

@@ -79,14 +79,22 @@ def open_executor_sources(
         )
         return None
     prefix = ".".join(filter(None, (conf.get(f"{DRIVER_SINK}prefix"), _namespace(conf) or app_id)))
-    address = conf.get("spark.driver.bindAddress") or conf.get(f"{DRIVER_SINK}host", "")
+    address = (conf.get("spark.driver.bindAddress") or conf.get(f"{DRIVER_SINK}host", "")).strip("[]")
     receiver = None
-    for listened in (address, ""):  # the address that executors know may be another machine's, which forwards
+    # The address that executors know may be another machine's, which forwards.
+    for listened in (address, "::" if ":" in address else ""):
         try:
             receiver = MetricsReceiver(listened, int(port), prefix)
             break
         except OSError as error:
             problem = error
+            if listened == address and address:
+                logger.warning(
+                    "cannot listen on %s for metrics of executors (%s): trying all of this machine; "
+                    "set spark.driver.bindAddress to one that it has",
+                    address,
+                    error.strerror or error,
+                )
     if receiver is None:
         logger.error("cannot receive metrics of executors on port %s: %s", port, problem)
         return None

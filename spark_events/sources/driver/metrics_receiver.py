@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import selectors
 import socket
@@ -26,6 +27,8 @@ _MOST_CONNECTIONS = 256
 _MOST_NAMES = 200_000
 _RECEIVED = 65_536
 _LOOK_S = 0.5
+_PAUSE_S = 0.05
+_NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class MetricsReceiver:
@@ -57,7 +60,8 @@ class MetricsReceiver:
         self._lock = threading.Lock()
         self._rests: dict[socket.socket, bytes] = {}  # of each connection, the beginning of its next line
         self._close_at = math.inf
-        self._server = socket.create_server((address, port), backlog=_MOST_CONNECTIONS)
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        self._server = socket.create_server((address, port), family=family, backlog=_MOST_CONNECTIONS)
         self._server.setblocking(False)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._server, selectors.EVENT_READ)
@@ -133,8 +137,10 @@ class MetricsReceiver:
     def _accept(self) -> None:
         try:
             connection, _ = self._server.accept()
-        except OSError:  # it is gone again
-            return
+        except OSError as error:
+            if error.errno in _NO_ROOM:
+                time.sleep(_PAUSE_S)  # it would be the same again at once
+            return  # else it is gone again
         if len(self._rests) >= _MOST_CONNECTIONS:
             self.dropped["too_many_connections"] += 1
             self._close(next(iter(self._rests)))

@@ -50,6 +50,24 @@ class _IntoQueue:
         return None
 
 
+class _Dropped(Counter):
+    """Counts the reports that were dropped, of all causes."""
+
+    def __init__(self, reports: TaskReports, unit: str, description: str) -> None:
+        super().__init__(unit, description)
+        self._reports = reports
+
+    @property
+    def of_queue(self) -> int:
+        """Those that came when too many were waiting."""
+        return self._count
+
+    @property
+    def count(self) -> int:
+        """All of them."""
+        return sum(self._reports._dropped_by_cause().values())
+
+
 class TaskReports:
     """What tasks have reported and nobody has fetched yet.
 
@@ -76,11 +94,11 @@ class TaskReports:
         self._waiting: deque[Record] = deque()
         self._lock = threading.Lock()
         self._closed = False
+        self._receiver: FailedTaskReceiver | None = None
         name = {"app_name": str(spark_context.appName)}
         group = registry.driver.child("task_reports", ("task_reports",), name)
-        described = "Reports of tasks that were dropped, because too many came at once."
-        self._dropped = group.register("dropped", Counter("{report}", described))
-        self._receiver: FailedTaskReceiver | None = None
+        described = "Reports of tasks that were dropped: too many came at once, or the receiver refused them."
+        self._dropped = group.register("dropped", _Dropped(self, "{report}", described))
         registry.losses.watch("reports of tasks", group, self._dropped_by_cause, CAUSES)
         # PySpark's registry keeps it, also after the end: a task that ends late must find it.
         self._accumulator = spark_context.accumulator(None, _IntoQueue(self))
@@ -135,7 +153,7 @@ class TaskReports:
 
     def _dropped_by_cause(self) -> dict[str, int]:
         of_receiver = self._receiver.dropped if self._receiver is not None else {}
-        return {"queue_full": self._dropped.count, **of_receiver}
+        return {"queue_full": self._dropped.of_queue, **of_receiver}
 
     def _take(self, report: Record) -> None:
         with self._lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Set
 
 from spark_events.api import ApplicationInfo, ConfigError, Counter, Gauge
@@ -11,6 +12,7 @@ from spark_events.listeners.configuration import read_configuration
 from spark_events.runtime.kinds import METRICS
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
+from spark_events.runtime.turns import Lanes
 from spark_events.sources.assembly import (
     Assembly,
     StartUp,
@@ -33,6 +35,8 @@ from spark_events.sources.event_log.tail import LogRewrittenError
 
 _OPEN_WAIT_MS = 10_000
 _OPEN_AGAIN_MS = 30_000
+_MOST_LINGERING = 500
+"""Of how many applications that have ended the series stay at most."""
 _LATE_MS = 1_000
 """How long Spark may take to bring a record to its log."""
 
@@ -68,6 +72,9 @@ class Follower:
         self._positions = positions
         self._complete_too = complete_too
         self._followed: dict[str, FollowedApplication] = {}
+        self._lanes = Lanes()
+        # By log, the registries of applications that have ended but whose series stay, and since when.
+        self._lingering: OrderedDict[str, tuple[int, Registry]] = OrderedDict()
         self._last_warnings: dict[str, str] = {}
         self._open_again_at_ms: dict[str, int] = {}
         self._stopping = threading.Event()
@@ -115,6 +122,7 @@ class Follower:
                 )
             self._stop_following(name, None)
         self._positions.keep_only(folders | logs.keys())
+        self._remove_series()
         self._metrics.tick()
         self._polled_ms = now_ms()
         return more
@@ -183,6 +191,8 @@ class Follower:
         over = saved is not None and saved.state != FOLLOWED and saved.size == log.size
         if over or now_ms() < self._open_again_at_ms.get(log.name, 0):
             return None
+        if log.name in self._lingering:
+            self._lingering.pop(log.name)[1].remove_series()
         late_ms = _LATE_MS + self.interval_ms
         followed = FollowedApplication(self.files, log, saved, self._start_application, late_ms)
         self._followed[log.name] = followed
@@ -191,29 +201,35 @@ class Follower:
     def _start_application(self, application: ApplicationInfo) -> Assembly:
         """Start the reporters of an application; its metrics go to the shared metric reporters."""
         configuration = for_event_logs(read_configuration(self._conf, application))
-        start_up = StartUp(open_within_ms=_OPEN_WAIT_MS, shared_metrics=self._metrics)
+        start_up = StartUp(open_within_ms=_OPEN_WAIT_MS, shared_metrics=self._metrics, lanes=self._lanes)
         assembly = assemble(self._conf, application, configuration, start_up)
         logger.info("following application %r (%s)", application.name, application.id)
         return assembly
 
     def _finish_if_ended(self, followed: FollowedApplication) -> None:
-        """End an application whose log is complete or dead, and drop it once everything is delivered."""
+        """End an application whose log is complete or dead, and let it go once everything is delivered."""
         time_ms = now_ms()
         followed.tick(time_ms)
         self._save_position(followed)
         if not followed.end_state and followed.logged.ended:
-            followed.mark_ended(time_ms)
+            followed.mark_ended()
             self._ended.inc()
         elif not followed.end_state and time_ms - followed.last_write_ms >= self._settings.dead_after_ms:
             followed.mark_dead(time_ms)
             self._dead.inc()
-        if followed.end_state and not followed.undelivered and self._grace_is_over(followed, time_ms):
+        if followed.end_state and not followed.undelivered:
             self._stop_following(followed.log.name, followed.end_state)
 
-    def _grace_is_over(self, followed: FollowedApplication, time_ms: int) -> bool:
-        """Return whether its last metrics were visible for long enough; at once if nobody reads them."""
-        grace_ms = self._settings.grace_ms if self._metrics.workers else 0
-        return time_ms - followed.end_state_since_ms >= grace_ms
+    def _remove_series(self) -> None:
+        """Remove the series of those that ended long enough ago, or before many others."""
+        time_ms = now_ms()
+        while self._lingering and not self._metrics.crowded:
+            name, (since_ms, registry) = next(iter(self._lingering.items()))
+            stays = time_ms < since_ms + self._settings.grace_ms and self._metrics.workers
+            if stays and len(self._lingering) <= _MOST_LINGERING:
+                break
+            del self._lingering[name]
+            registry.remove_series()
 
     def _save_position(self, followed: FollowedApplication) -> None:
         """Save how far a log was read, unless some of that is not delivered yet."""
@@ -221,11 +237,19 @@ class Follower:
             self._positions.put(followed.log.name, followed.position(FOLLOWED))
 
     def _stop_following(self, name: str, state: str | None) -> None:
-        """Stop following a log; save its position with a state, or, with None, let it be read anew."""
+        """Stop following a log; save its position with a state, or, with None, let it be read anew.
+
+        With a state, its last metrics stay for a while if anybody reads them.
+        """
         followed = self._followed.pop(name)
         position = followed.position(state) if state else None
         followed.close(self._settings.close_timeout_ms)
         self._skipped.inc(sum(followed.logged.tail.reader.counts.lost().values()))
+        if followed.registry is not None:
+            if state:
+                self._lingering[name] = now_ms(), followed.registry
+            else:
+                followed.registry.remove_series()
         if position is None:
             self._positions.forget(name)
         else:
@@ -235,11 +259,14 @@ class Follower:
 
     def _close(self) -> None:
         deadline = now_ms() + self._settings.close_timeout_ms
+        dropped = {name: followed.dropped for name, followed in self._followed.items()}
+        for followed in self._followed.values():
+            followed.request_close(self._settings.close_timeout_ms)
         for name, followed in self._followed.items():
-            position, dropped = followed.position(followed.end_state or FOLLOWED), followed.dropped
+            position = followed.position(followed.end_state or FOLLOWED)
             followed.close(max(0, deadline - now_ms()))
             # The next start reads again what could not be delivered.
-            if followed.caught_up and followed.dropped == dropped:
+            if followed.caught_up and followed.dropped == dropped[name]:
                 self._positions.put(name, position)
         self._metrics.close(self._settings.close_timeout_ms)
         self._positions.close()

@@ -35,7 +35,6 @@ class FollowedApplication:
         registry: its reporters; None until the log names the application.
         last_write_ms: when the log was last written to, in ms since the epoch.
         end_state: ENDED or DEAD; None while it goes on.
-        end_state_since_ms: since when, in ms since the epoch.
     """
 
     def __init__(
@@ -56,7 +55,6 @@ class FollowedApplication:
         self.logged = LoggedApplication(files, log, self._make_listeners, resume, self._unmute)
         self.last_write_ms = log.modified_ms or now_ms()
         self.end_state: str | None = None
-        self.end_state_since_ms = 0
 
     @property
     def caught_up(self) -> bool:
@@ -97,6 +95,8 @@ class FollowedApplication:
 
     def tick(self, time_ms: int) -> None:
         """Let time pass while there are no new records."""
+        if time_ms - self.last_write_ms >= self._late_ms:
+            self.logged.tail.take_unfinished_line()
         listeners = self.logged.listeners
         if listeners is not None and self.registry is not None and not self.logged.ended:
             self.logged.tail.take_rest_as_new()
@@ -104,14 +104,14 @@ class FollowedApplication:
             listeners.tick(time_ms - self._late_ms)
             self.registry.tick()
 
-    def mark_ended(self, time_ms: int) -> None:
+    def mark_ended(self) -> None:
         """Remember that the end of its application was read."""
-        self.end_state, self.end_state_since_ms = ENDED, time_ms
+        self.end_state = ENDED
         logger.info("%s has ended", self.title)
 
     def mark_dead(self, time_ms: int) -> None:
         """Report it FAILED because its log is no longer written; this may be revoked later."""
-        self.end_state, self.end_state_since_ms = DEAD, time_ms
+        self.end_state = DEAD
         if self.logged.listeners is None:
             logger.warning(
                 "%s: it has no SparkListenerApplicationStart record, and is no longer followed", self.title
@@ -131,12 +131,16 @@ class FollowedApplication:
         """Return how far it has been read, to be saved with a state."""
         return LogPosition(state, self.logged.tail.position, self.log.size, self.log.folder_modified_ms)
 
+    def request_close(self, timeout_ms: int) -> None:
+        """Begin to deliver what is pending within a time limit in ms; ``close`` waits for it."""
+        if self.registry is not None:
+            self.registry.request_close(timeout_ms)
+
     def close(self, timeout_ms: int) -> None:
-        """Deliver what is pending within a time limit in ms, and remove its series."""
+        """Deliver what is pending within a time limit in ms; its series stay."""
         self.logged.close()
         if self.registry is not None:
             self.registry.close(timeout_ms)
-            self.registry.root.close()
 
     def _make_listeners(self, application: ApplicationInfo) -> SparkListeners:
         assembly = self._start(application)

@@ -48,6 +48,14 @@ class LineSplitter:
         self._skipping = False
         return unfinished
 
+    def take_unfinished(self, is_whole: Callable[[bytes], bool]) -> None:
+        """Pass on the beginning of an unfinished line if it is whole by itself; its line end is skipped."""
+        line = b"".join(self._pieces)
+        if line and is_whole(line):
+            self._reset()
+            self._skipping = True
+            self._take([line])
+
     def _complete(self, tail: bytes) -> bytes:
         if self._long is not None:
             self._long.feed(tail)

@@ -65,6 +65,16 @@ MALFORMED = "a record that lacks required fields"
 CUT = "cut off at the end of the log"
 
 
+def is_whole_record(line: bytes) -> bool:
+    """Return whether a line is a record that lacks nothing but, maybe, its line feed."""
+    if not line.endswith(b"}"):
+        return False
+    try:
+        return "Event" in orjson.loads(line)
+    except ValueError:
+        return False
+
+
 @dataclass(slots=True)
 class RecordCounts:
     """What became of the lines of one or more logs.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from spark_events.sources.event_log.codecs import FIRST_BYTES, Codec, CorruptLogError, codec_for
 from spark_events.sources.event_log.files import EventLog, LogFiles, LogPart
 from spark_events.sources.event_log.lines import Lines, LineSplitter
-from spark_events.sources.event_log.records import TOO_LONG, RecordReader
+from spark_events.sources.event_log.records import TOO_LONG, RecordReader, is_whole_record
 
 
 class LogRewrittenError(Exception):
@@ -100,6 +100,11 @@ class LogTail:
             self._end_part()
             self._finished = True
 
+    def take_unfinished_line(self) -> None:
+        """Take what follows the last line feed as a line, if it is a whole record: nothing follows it."""
+        if self._part is not None:
+            self._part.take_unfinished_line()
+
     def take_rest_as_new(self) -> None:
         """Treat all further records as new, even if an earlier process has read further than this."""
         if self._resume is not None:
@@ -177,6 +182,11 @@ class _PartReader:
             block, self._first_bytes = self._first_bytes, b""
             self._codec = codec_for(block, self._splitter.feed)
         self._codec.feed(block)
+
+    def take_unfinished_line(self) -> None:
+        """Take the unfinished line at the end, if it is whole; should its line feed come, it is skipped."""
+        if not self.corrupt:
+            self._splitter.take_unfinished(is_whole_record)
 
     def end(self) -> None:
         """Take the unfinished line at the end as the last one."""

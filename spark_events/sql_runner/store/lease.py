@@ -181,7 +181,13 @@ class Lease:
         while numbers := self._numbers():
             data = self._store.read(self._file(max(numbers)))
             if data is not None:
-                return max(numbers), LeaseHolder.parse(data)
+                try:
+                    return max(numbers), LeaseHolder.parse(data)
+                except StoreError as error:
+                    file = f"{self._store.url}/{self._file(max(numbers))}"
+                    raise StoreError(
+                        f"{file}: {error}; if no deployment is running, remove this file"
+                    ) from error
             # The file was removed after it was listed, by a successor, which is now the newest.
         return 0, None
 
