@@ -115,6 +115,10 @@ class Applications:
             self._changed.notify_all()
 
     def _take(self, message: dict[str, Any]) -> None:
+        if said := message.get("said"):
+            sys.stderr.write(f"spark-events: INFO: {said}\n")
+            sys.stderr.flush()
+            return
         if message.get("ended"):
             self._testaments.pop(message["application"], None)
             return
@@ -123,6 +127,19 @@ class Applications:
             testament.pop(place, None)
             if text is not None:
                 testament[place] = text
+
+
+def say(text: str) -> bool:
+    """Let the supervisor of this application, if there is one, say something on its standard error.
+
+    The application's own is no place for it: spark-submit writes that to standard output, among its results.
+    """
+    with contextlib.suppress(OSError, KeyError), socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(os.environ[SOCKET])
+        body = json.dumps({"said": text}).encode()
+        connection.sendall(_LENGTH.pack(len(body)) + body)
+        return True
+    return False
 
 
 def _receive(connection: socket.socket) -> dict[str, Any] | None:
