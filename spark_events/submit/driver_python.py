@@ -16,6 +16,7 @@ from spark_events.runtime.driver_log import tell
 from spark_events.runtime.log_once import logger
 from spark_events.sources.attach import Attachment, attach
 from spark_events.sources.driver.process_exit import PROCESS_EXIT
+from spark_events.submit import supervisor
 from spark_events.submit.spark_submit import USERS_PYTHON
 
 _OPEN_WAIT_MS = 10_000
@@ -89,7 +90,8 @@ def _say_that_it_reports(attachment: Attachment) -> None:
 
     def say() -> None:
         attachment.registry.wait_opened(_OPEN_WAIT_MS)
-        tell("%r", attachment)
+        if not supervisor.say(repr(attachment)):
+            tell("%r", attachment)
 
     if attachment.active:
         threading.Thread(target=say, name="spark-events-say", daemon=True).start()

@@ -18,7 +18,7 @@ import threading
 import time
 from typing import Any, NoReturn
 
-from spark_events.sources.driver.supervisor_link import SOCKET, receive
+from spark_events.sources.driver.supervisor_link import SOCKET, receive, send
 from spark_events.spark.temporary_folders import temporary_folder
 
 _PASSED_ON = frozenset(
@@ -112,6 +112,10 @@ class Applications:
             self._changed.notify_all()
 
     def _take(self, message: dict[str, Any]) -> None:
+        if said := message.get("said"):
+            sys.stderr.write(f"spark-events: INFO: {said}\n")
+            sys.stderr.flush()
+            return
         if message.get("ended"):
             self._testaments.pop(message["application"], None)
             return
@@ -120,6 +124,18 @@ class Applications:
             testament.pop(place, None)
             if text is not None:
                 testament[place] = text
+
+
+def say(text: str) -> bool:
+    """Let the supervisor of this application, if there is one, say something on its standard error.
+
+    The application's own is no place for it: spark-submit writes that to standard output, among its results.
+    """
+    with contextlib.suppress(OSError, KeyError), socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(os.environ[SOCKET])
+        send(connection, {"said": text})
+        return True
+    return False
 
 
 def _run(command: list[str], path: str, mask: Any) -> tuple[int, signal.Signals | None]:

@@ -36,10 +36,11 @@ def test_it_says_where_it_reports_to_or_is_off(tmp_path: Path, monkeypatch: pyte
         "spark.metrics.reporter.prom.port": str(port),
     }
     run = App(cli("run", "--master", "local[1]", str(app)), conf, tmp_path).end()
-    said = [line for line in run.err.splitlines() + run.out.splitlines() if line.startswith("spark-events: ")]
+    said = [line for line in run.err.splitlines() if line.startswith("spark-events: ")]
 
     assert run.code == 0, run.err[-3000:]
     assert len(said) == 1
+    assert "spark-events: " not in run.out  # spark-submit writes the driver's standard error there
     assert re.fullmatch(
         rf"spark-events: INFO: <Attachment to local-\d+: event reporter 'file' to .*{tmp_path.name}.*, "
         rf"metric reporter 'prom' to http://.*:{port}\S*; active>",
