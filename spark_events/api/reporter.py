@@ -53,7 +53,7 @@ class Reporter(abc.ABC):
         """
 
     def rest(self) -> None:
-        """Called where reporters share threads, after each batch, or, if it sends, if there is nothing to send.
+        """Called where reporters share threads: after each batch, or, if it sends, once nothing is left.
 
         It gives back files and connections, which the next call opens again.
         """
