@@ -53,11 +53,7 @@ class Reporter(abc.ABC):
         """
 
     def rest(self) -> None:
-<<<<<<< HEAD
-        """Called where reporters share threads, after each batch; if it sends, once there is nothing to send.
-=======
         """Called where reporters share threads: after each batch, or, if it sends, once nothing is left.
->>>>>>> harm2
 
         It gives back files and connections, which the next call opens again.
         """
