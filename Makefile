@@ -78,7 +78,7 @@ check: $(READY) ## Lint, types, direction of imports, spelling, prose and the ag
 	$(BIN)/mypy
 	$(BIN)/codespell
 	$(BIN)/python -m docs.prose
-	$(BIN)/python -m bench.figures --check
+	$(BIN)/python -m docs.figures --check
 	$(BIN)/lint-imports --no-cache > $(VENV)/imports.log || { cat $(VENV)/imports.log; exit 1; }
 
 format: $(READY) ## Format the code

@@ -7,16 +7,16 @@ import platform
 import sys
 from importlib.metadata import version
 
-from bench import figures
+from docs import figures
 
 ROOT = figures.ROOT
 
 
 def machine() -> str:
-    """Return where a figure was measured."""
+    """Return where a figure was measured, and beside how much other work: the load of the last 15 minutes."""
     return (
         f"{os.cpu_count()} cores, Python {sys.version.split()[0]}, PySpark {version('pyspark')}, "
-        f"{platform.system()}"
+        f"{platform.system()}, load {os.getloadavg()[2]:.1f}"
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import figures
+from docs import figures
 
 PAGE = "<!-- replay -->\n<!-- /replay -->\n"
 

@@ -13,7 +13,9 @@ from spark_events.sources.event_log.distribution import Distribution
 from spark_events.sources.event_log.executor_states import ExecutorStates
 from spark_events.sources.event_log.records import MALFORMED, RecordReader
 from spark_events.sources.event_log.stage_tasks import AllStageTasks
-from spark_events.sources.event_log.task_lines import TASK_END
+from spark_events.sources.event_log.task_lines import METRICS_KEY, TASK_END
+from spark_events.sources.event_log.task_metrics import metrics_of, metrics_of_many
+from spark_events.sources.event_log.task_statistics import TaskStatistics
 from tests.support.event_log_sample import SampleLog
 
 
@@ -107,6 +109,31 @@ def test_a_line_whose_metrics_are_damaged_is_counted() -> None:
     reader.take_lines(log)
 
     assert reader.counts.skipped == {MALFORMED: 1}
+
+
+def test_lines_of_one_form_are_read_by_columns_and_others_one_by_one() -> None:
+    """Both give the same; what is not as long or not in the form of the others is found."""
+    ends = [line for line in lines() if line.startswith(TASK_END)]
+    tails = [line[line.rfind(METRICS_KEY) :] for line in ends]
+    one_by_one = [metrics_of(tail) for tail in tails]
+    columns = metrics_of_many(tails)
+
+    assert columns is not None
+    assert list(zip(*columns, strict=True)) == one_by_one
+    assert metrics_of_many([*tails, tails[0].replace(b'"JVM GC Time":1', b'"JVM GC Time":-1')]) is None
+    assert metrics_of_many([*tails, tails[0].replace(b'"JVM GC Time":1', b'"JVM GC Time":01')]) is None
+
+
+def test_a_long_line_is_kept_without_its_middle() -> None:
+    """Texts of accumulators do not fill the memory; nothing that is wanted stands there."""
+    log = lines()
+    many = b'"Accumulables":[{"ID":1,"Value":"%b"},' % (b"x" * 10_000)
+    long = [line.replace(b'"Accumulables":[', many) if line.startswith(TASK_END) else line for line in log]
+    assert last_record(long, sums=True) == last_record(log, sums=True)
+    statistics = TaskStatistics()
+    end = next(line for line in long if line.startswith(TASK_END))
+    statistics.keep(end, end.rfind(METRICS_KEY))
+    assert len(statistics._lines[0]) < 4_096
 
 
 @pytest.mark.parametrize("others", [0, 9_000])

@@ -1,6 +1,6 @@
 """Where the figures of README and docs/benchmarks.md come from: docs/benchmarks.json, with commit and date.
 
-``python -m bench.figures`` writes both pages; ``--check`` says whether they are as they should be. It
+``python -m docs.figures`` writes both pages; ``--check`` says whether they are as they should be. It
 measures nothing. A figure whose code has changed since is marked, on both pages.
 """
 
@@ -88,10 +88,10 @@ def write_pages() -> None:
 
 
 def problems() -> Iterator[str]:
-    """Yield a sentence for each page that does not say what was measured, or that its code has changed."""
+    """Yield a sentence for each page that does not show what was measured, or that its code has changed."""
     for path, text in _pages(json.loads(STORE.read_text())):
         if path.read_text() != text:
-            yield f"{path.relative_to(ROOT)} does not show docs/benchmarks.json: run python -m bench.figures"
+            yield f"{path.relative_to(ROOT)} does not show docs/benchmarks.json: run python -m docs.figures"
 
 
 def is_old(kept: dict[str, Any]) -> bool | None:
@@ -160,16 +160,13 @@ def _lines_below(path: str) -> int:
     return sum(file.read_bytes().count(b"\n") for file in files if file.is_file())
 
 
-def main() -> int:
+def main() -> None:
     """Write the pages, or check them."""
     if "--check" not in sys.argv[1:]:
         write_pages()
-        return 0
-    found = list(problems())
-    for problem in found:
-        print(problem)
-    return 1 if found else 0
+    elif found := list(problems()):
+        sys.exit("\n".join(found))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
