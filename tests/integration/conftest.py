@@ -44,7 +44,17 @@ def live(java: str, tmp_path_factory: pytest.TempPathFactory) -> Live:
     app = App(command, conf, folder)
     url = f"http://127.0.0.1:{port}/metrics"
     ended = 'query_name="bounded",status="FINISHED"'
-    app.wait_for(lambda: ended in http_get(url), "the bounded query has ended")
+    of_progress = "spark_query_phase_duration_seconds{"
+    while_running = ""
+
+    def scraped() -> str:
+        """Return the page, and keep it while a query runs, whose figures go when it is stopped."""
+        nonlocal while_running
+        page = http_get(url)
+        while_running = page if of_progress in page else while_running
+        return page
+
+    app.wait_for(lambda: ended in scraped(), "the bounded query has ended")
     for name in ("spark_executor_status_jvm_memory_heap_used", "spark_executor_status_jvm_cpu_time"):
         app.wait_for(lambda name=name: name in http_get(url), "the executor has measured itself")  # type: ignore[misc]
     metrics = http_get(url)
@@ -52,4 +62,4 @@ def live(java: str, tmp_path_factory: pytest.TempPathFactory) -> Live:
     (folder / "go").touch()
     run = app.end()
     spans = [json.loads(x) for f in (folder / "events").glob("*.spans.*") for x in f.read_text().splitlines()]
-    return Live(run, file_events(folder / "events"), metrics, folder, spans, openmetrics)
+    return Live(run, file_events(folder / "events"), metrics, folder, spans, openmetrics, while_running)

@@ -27,7 +27,8 @@ def names(section: str) -> list[str]:
 
 def test_metrics(live: Live) -> None:
     """Each is served, under Prometheus' form of its name."""
-    served = set(re.findall(r"^(\w+?)[{ ]", live.metrics, re.MULTILINE))
+    pages = live.metrics_while_running + live.metrics
+    served = set(re.findall(r"^(\w+?)[{ ]", pages, re.MULTILINE))
     unit = "(_seconds|_bytes|_per_second)?(_total|_bucket)?"
 
     def is_served(name: str) -> bool:

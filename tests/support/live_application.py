@@ -15,7 +15,12 @@ ADDED = "team:payments,env:prod"
 
 @dataclass
 class Live:
-    """The application, and what came out of it."""
+    """The application, and what came out of it.
+
+    Attributes:
+        metrics: when its queries have ended.
+        metrics_while_running: when one of them ran.
+    """
 
     run: AppRun
     events: list[Event]
@@ -23,3 +28,4 @@ class Live:
     folder: Path
     spans: list[dict[str, Any]]
     openmetrics: str
+    metrics_while_running: str
