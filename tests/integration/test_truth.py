@@ -38,9 +38,8 @@ def check(folder: Path, seed: int) -> str:
     sequence = Sequence(folder / f"sequence-{seed}", seed)
     sequence.run()
     await_lost(sequence)
-    before_s = time.time()
-    told = report(sequence)["query"]
-    truth = expected(sequence, before_s)
+    rows, until_s = report(sequence)
+    told, truth = rows["query"], expected(sequence, until_s)
     tolerance_s = sum(life.tolerance_s + SLACK_S for life in sequence.lived)
     said = {
         "up": told["up_ms"] / 1000,

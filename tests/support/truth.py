@@ -170,14 +170,18 @@ def _command(pid: int) -> str:
     return Path(f"/proc/{pid}/cmdline").read_bytes().decode()
 
 
-def report(sequence: Sequence) -> dict[str, Any]:
-    """Return what the report says now of a sequence that is over: its rows of uptime by kind."""
+def report(sequence: Sequence) -> tuple[dict[str, Any], float]:
+    """Return what the report says now of a sequence that is over.
+
+    Returns:
+        Its rows of uptime by kind, and its "now", in s since the epoch: a command takes a while to start.
+    """
     out = sequence.folder / "report.json"
     command = cli("report", str(sequence.folder / "events"), "--now", "--json", str(out), "--sla", "1h")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     whole = json.loads(out.read_text())
-    return {row["kind"]: row for row in whole["uptime"]}
+    return {row["kind"]: row for row in whole["uptime"]}, whole["until_ms"] / 1000
 
 
 def await_lost(sequence: Sequence) -> None:
