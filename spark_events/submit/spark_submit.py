@@ -68,9 +68,9 @@ def submit(arguments: Sequence[str]) -> None:
             "no application; expected: spark-events run [spark-submit options] app.py [arguments]"
         )
     options, application = _split(arguments)
-    _refuse_missing_file(application)
     off = turned_off(_configuration(options))
     command, environment = plain_command(arguments) if off else submit_command(arguments)
+    _refuse_missing_file(application)
     if off:
         driver_log.install()
         logger.warning("nothing is reported: %s turns spark-events off", off)

@@ -173,7 +173,10 @@ def test_what_may_be_asked_for(serve: Callable[..., Served]) -> None:
     served = serve()
     assert served.get("?since=1h")[0] == 200
     assert served.get("?app=%3Cscript%3E")[1].count("<script") == 0
-    assert served.get("?since=soon") == (400, "since: expected a duration such as 500ms, 60s or 5min")
+    assert served.get("?since=soon") == (
+        400,
+        "since: 'soon' is not allowed; expected a duration such as 500ms, 60s or 5min",
+    )
     assert served.get("other") == (404, "the report is at /")
 
 

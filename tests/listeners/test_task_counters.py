@@ -10,7 +10,9 @@ from tests.support import spark_records as r
 from tests.support.spark_records import Feed, seen
 
 
-def counted(partition: int, by: int, name: str = "rows", run: str = "run-1") -> dict[str, Any]:
+def counted(
+    partition: int, by: int, name: str = "rows", run: str = "run-1", shop: str = "a"
+) -> dict[str, Any]:
     """Return the report of a task that has counted."""
     return {
         "Event": "SparkEventsTaskReport",
@@ -19,7 +21,7 @@ def counted(partition: int, by: int, name: str = "rows", run: str = "run-1") -> 
         "attempt": 0,
         "task": partition,
         "properties": {"spark.jobGroup.id": run},
-        "metrics": [("counter", name, (("shop", "a"), ("reason", "b")), by)],
+        "metrics": [("counter", name, (("shop", shop), ("reason", "b")), by)],
         "events": [],
         "spans": [],
         "dropped": {},
@@ -99,6 +101,6 @@ def test_what_failed_attempts_counted() -> None:
 
 def test_too_many_counters() -> None:
     """Those that have grown most are reported."""
-    feed = Feed()(r.application_start(), *(counted(n, n + 1, name=f"c{n}") for n in range(103)))
+    feed = Feed()(r.application_start(), *(counted(n, n + 1, shop=f"s{n}") for n in range(103)))
     events = seen(feed(r.application_end(9_000)).end(), "TaskCounterEvent")
     assert [event.attributes["count"] for event in events] == list(range(103, 3, -1))
