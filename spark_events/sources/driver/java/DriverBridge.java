@@ -32,6 +32,7 @@ public class DriverBridge extends SparkListener implements Consumer {
     private static final long WORK_NS = 1000000;
     private static final long CHANGES_EVERY_MS = 1000;
     private static final long LOOK_EVERY_MS = 100;
+    private static final int MOST_JOBS = 2000;
     private static final long LAST_WORD_MS = 10000;
 
     private final RecordQueue records;
@@ -99,6 +100,10 @@ public class DriverBridge extends SparkListener implements Consumer {
     /** Says that Python has delivered everything: nothing has to wait for it any longer. */
     public void finish() {
         delivered.countDown();
+        synchronized (jobs) {
+            jobs.clear();
+            endedJobs.clear();
+        }
         if (lastWord != null) {
             lastWord.close();
         }
@@ -130,9 +135,12 @@ public class DriverBridge extends SparkListener implements Consumer {
         try {
             String json = texts.bounded(JsonProtocol.sparkEventToJsonString(event));
             synchronized (jobs) {
-                jobs.put(Integer.valueOf(event.jobId()), json);
+                // Once all is told, nobody asks for them, and nobody says that they are handled.
+                if (delivered.getCount() > 0 && jobs.size() < MOST_JOBS) {
+                    jobs.put(Integer.valueOf(event.jobId()), json);
+                }
             }
-            addJson(json, true);
+            records.add(System.currentTimeMillis() + " " + json, true);
         } catch (Throwable error) {
             records.countFailed();
         }
@@ -141,7 +149,9 @@ public class DriverBridge extends SparkListener implements Consumer {
     public void onJobEnd(SparkListenerJobEnd event) {
         long number = addEvent(event);
         synchronized (jobs) {
-            endedJobs.addLast(new long[] {event.jobId(), number});
+            if (jobs.containsKey(Integer.valueOf(event.jobId()))) {
+                endedJobs.addLast(new long[] {event.jobId(), number});
+            }
         }
     }
 
