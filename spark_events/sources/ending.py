@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spark_events.listeners.spark_records import APPLICATION_END, EXIT_SIGNAL, OUTCOME_ASSUMED
+from spark_events.listeners.spark_records import (
+    APPLICATION_END,
+    APPLICATION_EXIT,
+    EXIT_SIGNAL,
+    OUTCOME_ASSUMED,
+    QUERY_TERMINATED,
+)
 
 _SIGNALLED = 128
 OUT_OF_MEMORY = 52
@@ -101,3 +108,41 @@ def of_lost_jvm(status: int | None, frames: str = "", said: str = "") -> Ending:
         ending.exit_signal,
         f"the driver's JVM is gone ({how}){frames}",
     )
+
+
+class ExitMark:
+    """The mark of an application's end among its records, once it is read.
+
+    Attributes:
+        record: the last mark; empty before there is one.
+    """
+
+    def __init__(self) -> None:
+        self.record: Mapping[str, Any] = {}
+
+    def withholds(self, record: Mapping[str, Any]) -> bool:
+        """Take a record, and return whether no listener is to hear it: it is a mark, or a mere result of one.
+
+        A query that fails after a signal fails of Spark's shutdown, with a NullPointerException, say. It
+        ends with its application. After other marks its failure may be its own, which came to its end late.
+        """
+        name = record.get("Event")
+        if name == APPLICATION_EXIT:
+            self.record = record
+            return True
+        return name == QUERY_TERMINATED and bool(record.get("exception") and self.record.get("exitSignal"))
+
+    def complete(self, end: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an ApplicationEnd with what the last mark adds to it.
+
+        Spark's own exit code is 0 whatever Python did; if it is not 0, Spark knows better.
+        """
+        if end.get("ExitCode"):
+            return {**end, **by_exit_code(end["ExitCode"]).fields}
+        exit_code, signal = self.record.get("exitCode"), self.record.get("exitSignal")
+        exception = self.record.get("exception")
+        unknown = exit_code is None and not signal and not exception
+        ending = Ending(exit_code, signal, exception, bool(self.record.get("assumed", unknown)))
+        if signal and not exit_code:
+            ending = by_signal(signal, exception)
+        return {**end, **ending.fields}

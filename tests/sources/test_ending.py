@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from spark_events.listeners.application_outcome import outcome_of
+from spark_events.listeners.spark_records import APPLICATION_EXIT
 from spark_events.sources.driver.last_word import ending_of
-from spark_events.sources.ending import Ending, by_exit_code, by_signal, by_status, of_lost_jvm
+from spark_events.sources.ending import Ending, ExitMark, by_exit_code, by_signal, by_status, of_lost_jvm
+from tests.support.spark_records import terminated
 
 
 @pytest.mark.parametrize(
@@ -73,3 +77,25 @@ def test_a_signal_that_is_meant_is_no_failure() -> None:
     assert outcome_of(by_signal("SIGTERM").record(1), ("SIGTERM",)).status.value == "CANCELED"
     assert outcome_of(by_signal("SIGKILL").record(1), ("SIGTERM",)).status.value == "FAILED"
     assert outcome_of(by_signal("SIGTERM").record(1)).status.value == "FAILED"
+
+
+@pytest.mark.parametrize(
+    ("mark", "withheld"),
+    [
+        ({"exitCode": 130, "exitSignal": "SIGINT"}, True),
+        ({"exitSignal": "SIGTERM"}, True),
+        ({"exitCode": 0}, False),
+        ({"exitCode": 1, "exception": "KeyError: 'customer'"}, False),
+        (None, False),
+    ],
+)
+def test_what_fails_after_a_signal(mark: dict[str, Any] | None, withheld: bool) -> None:
+    """A query that fails of Spark's shutdown after a signal ends with its application, and not by itself."""
+    exit_mark = ExitMark()
+    failed = terminated(exception="java.lang.NullPointerException: session() is null")
+    assert not exit_mark.withholds(failed)
+    if mark is not None:
+        assert exit_mark.withholds({"Event": APPLICATION_EXIT, **mark})
+
+    assert exit_mark.withholds(failed) is withheld
+    assert not exit_mark.withholds(terminated())

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,6 +64,7 @@ class Way:
         signals: what the test sends, and to which process.
         told: by how the application was started: what is to be told live.
         logged: the same, of what the event log tells; None where it has no end.
+        log_may_lack_its_end: whether Spark may be unable to end its log, with or without spark-events.
         sample: how the application is started in each run of the tests; the others are for those with time.
     """
 
@@ -70,6 +73,7 @@ class Way:
     told: dict[str, Told]
     logged: dict[str, Told | None]
     signals: tuple[tuple[str, signal.Signals], ...] = ()
+    log_may_lack_its_end: bool = False
     sample: str = ""
 
 
@@ -150,6 +154,7 @@ WAYS = (
         "metaspace",
         _alike(Told("FAILED", 1, says="Metaspace")),
         _alike(Told("FAILED", 1, says="Metaspace")),
+        log_may_lack_its_end=True,  # the classes that end it cannot be loaded any more
     ),
     Way("`System.exit(n)` in the JVM", "System.exit:3", _alike(_EXITED), _alike(_ENDED_INSIDE)),
     Way("a fatal error of the JVM", "crash", _alike(_CRASHED), _NOBODY),
@@ -216,9 +221,25 @@ class Ends:
                 pids = {PYTHON: self.python, JVM: self.jvm, LAUNCHED: self.app.process.pid}
                 os.kill(pids[whom], number)
 
+    @property
+    def jvm_lives(self) -> bool:
+        """Whether its JVM still runs."""
+        return Path(f"/proc/{self.jvm}").exists()
+
+    def wait_for(self, condition: Callable[[], bool], what: str) -> None:
+        """Wait until its JVM has brought something about; a failure says what that does instead."""
+        try:
+            wait_until(condition, what)
+        except AssertionError as late:
+            stacks = "it is gone"
+            if self.jvm_lives:
+                stacks = subprocess.run(["jstack", str(self.jvm)], capture_output=True, text=True).stdout
+            err = (self.folder / "stderr.txt").read_text()[-3000:]
+            raise AssertionError(f"{late}; of the JVM: {stacks}\n{err}") from None
+
     def end(self) -> AppRun:
         """Wait until it has ended, and its end is told."""
-        run = self.app.end(60)
+        run = self.app.end(180)
         wait_until(lambda: ended(self.events), f"its end is told\n{run.err[-3000:]}", 30)
         return run
 

@@ -40,6 +40,7 @@ WANTED = (
     spark_records.SQL_DRIVER_METRICS,
     spark_records.SQL_EXECUTION_END,
     spark_records.TABLE_TRANSITION,
+    spark_records.APPLICATION_EXIT,
 )
 """The events that are taken, besides those of the application, its executors, jobs, stages and tasks."""
 
@@ -117,7 +118,6 @@ class DriverBridge:
 
     def prepare_last_word(
         self,
-        spark_context: Any,
         python: int,
         command: list[str] | None,
         python_path: str,
@@ -125,11 +125,10 @@ class DriverBridge:
         rest: str | None,
     ) -> None:
         """Let the JVM tell the end where Python cannot; see ``LastWord.java`` for the arguments."""
-        marks = spark_context.getConf().get("spark.eventLog.enabled", "false").strip().lower() == "true"
         array = None
         if command is not None:
             array = self._strings(command)
-        self.java.prepareLastWord(self._bus, marks, python, array, python_path, words, rest)
+        self.java.prepareLastWord(self._bus, python, array, python_path, words, rest)
 
     def wake(self) -> None:
         """End a drain that is waiting in another thread."""

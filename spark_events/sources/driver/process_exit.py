@@ -121,8 +121,8 @@ class ProcessExit:
         return current is not None
 
 
-class ExitMark:
-    """The marks of one application; without an event log there are none.
+class ExitMarks:
+    """The marks of one application, for its event log and for ourselves.
 
     A mark is an event of our own. Spark's event log stores it like any other, and its History Server ignores
     it.
@@ -133,9 +133,7 @@ class ExitMark:
 
     def __init__(self, spark_context: Any) -> None:
         self._context = spark_context
-        self._class: Any = None
-        if spark_context.getConf().get("spark.eventLog.enabled", "false").strip().lower() == "true":
-            self._class = JAVA.load(spark_context._jvm, "ApplicationExit")
+        self._class: Any = JAVA.load(spark_context._jvm, "ApplicationExit")
 
     def leave_at_stop(self) -> bool:
         """Mark a ``SparkContext.stop``, and return whether the main thread is raising an exception."""
@@ -151,7 +149,7 @@ class ExitMark:
 
     def leave(self, ending: Ending) -> None:
         """Leave a mark; the last one before the application's end counts."""
-        if self._class is None or self._context._jsc is None:
+        if self._context._jsc is None:
             return
         try:
             mark = new(

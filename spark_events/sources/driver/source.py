@@ -28,13 +28,14 @@ from spark_events.sources.driver.bridge_metrics import BridgeMetrics
 from spark_events.sources.driver.call_places import with_python_call
 from spark_events.sources.driver.executor_sources import ExecutorSources, open_executor_sources
 from spark_events.sources.driver.measured_udfs import MeasuredUdfs
-from spark_events.sources.driver.process_exit import PROCESS_EXIT, ExitMark
+from spark_events.sources.driver.process_exit import PROCESS_EXIT, ExitMarks
 from spark_events.sources.driver.replaced_method import Method, ReplacedMethod
 from spark_events.sources.driver.spark_status import SparkStatus, open_spark_status
 from spark_events.sources.driver.state import DriverState, Record, environment_of
 from spark_events.sources.driver.task_reports import TaskReports
 from spark_events.sources.driver.testament import Testament
 from spark_events.sources.driver.witness import open_witness
+from spark_events.sources.ending import ExitMark
 from spark_events.sources.failed_starts import FailedStarts
 from spark_events.sources.heartbeats import Heartbeats
 
@@ -98,7 +99,8 @@ class DriverSource:
         self._release_at_s = 0.0
         self._metrics = BridgeMetrics(self._bridge, registry, str(spark_context.appName))
         self._stopping = threading.Event()
-        self._mark = ExitMark(spark_context)
+        self._marks = ExitMarks(spark_context)
+        self._exit_mark = ExitMark()
         self._heartbeats = Heartbeats(settings.heartbeat_interval_ms)
         witness = open_witness(spark_context, self._bridge)
         self._end = ApplicationEnd(self._driver, self._bridge, witness, self._stopping)
@@ -138,7 +140,7 @@ class DriverSource:
     def about_to_stop(self, context: Any) -> None:
         """Called when the program stops a SparkContext: whether it raises just then is not seen later."""
         if context is self._context and context._jsc is not None:
-            PROCESS_EXIT.raising_at_stop = self._mark.leave_at_stop()
+            PROCESS_EXIT.raising_at_stop = self._marks.leave_at_stop()
 
     def stop(self, *, at_exit: bool = False) -> None:
         """End for good; return when everything is delivered or the time is over.
@@ -148,7 +150,7 @@ class DriverSource:
         """
         if self._thread.is_alive():
             if at_exit:
-                self._mark.leave(PROCESS_EXIT.ending)
+                self._marks.leave(PROCESS_EXIT.ending)
             self._stopping.set()
             try:
                 self._bridge.wake()
@@ -230,6 +232,8 @@ class DriverSource:
     def _hand_over(self, records: list[tuple[int, Record]]) -> None:
         for received_ms, record in records:
             name = record.get("Event")
+            if self._exit_mark.withholds(record):
+                continue
             if name == QUERY_STARTED:
                 record = self._driver.complete_query(record)
             elif name == JOB_START:

@@ -58,7 +58,7 @@ class JvmWitness:
         try:
             command = [sys.executable, "-m", LAST_WORD]
             python_path = os.pathsep.join(sys.path)
-            bridge.prepare_last_word(spark_context, os.getpid(), command, python_path, path, None)
+            bridge.prepare_last_word(os.getpid(), command, python_path, path, None)
         finally:
             os.unlink(path)  # the JVM has opened it
         PROCESS_EXIT.leave_word_in(descriptor)
@@ -139,7 +139,7 @@ def open_witness(spark_context: Any, bridge: DriverBridge) -> Witness | None:
         try:
             witness = SupervisorWitness(path, str(spark_context.applicationId))
             rest = str(Path(path).with_name(f"{spark_context.applicationId}.rest"))
-            bridge.prepare_last_word(spark_context, os.getpid(), None, "", None, rest)
+            bridge.prepare_last_word(os.getpid(), None, "", None, rest)
             return witness
         except Exception as error:
             logger.debug("spark-events run does not listen at %s: %r", path, error)

@@ -9,7 +9,7 @@ from spark_events.api import ApplicationInfo
 from spark_events.listeners import spark_records
 from spark_events.listeners.application import application_info
 from spark_events.listeners.translator import SparkListeners
-from spark_events.sources.ending import Ending, by_exit_code, by_signal
+from spark_events.sources.ending import ExitMark
 from spark_events.sources.event_log.files import EventLog, LogFiles
 from spark_events.sources.event_log.tail import LinePosition, LogTail
 
@@ -53,7 +53,7 @@ class LoggedApplication:
         self.spark_version = log.spark_version
         self.tail = LogTail(files, self._on_record, resume, on_resumed)
         self.listeners: SparkListeners | None = None
-        self._exit_mark: dict[str, Any] = {}
+        self._exit_mark = ExitMark()
         # What Spark logs before the application's start: its environment, and a local executor.
         self._before_start: list[dict[str, Any]] = []
         self._ticked_ms = 0
@@ -107,30 +107,13 @@ class LoggedApplication:
 
     def _feed(self, listeners: SparkListeners, record: dict[str, Any]) -> None:
         name = record["Event"]
-        if name == spark_records.APPLICATION_EXIT:
-            self._exit_mark = record
+        if self._exit_mark.withholds(record):
             return
         if name == spark_records.APPLICATION_END:
             if listeners.ended:
                 return
-            record = _with_exit(record, self._exit_mark)
+            record = self._exit_mark.complete(record)
         listeners.on_record(record)
         if listeners.clock_ms >= self._ticked_ms + _TICK_MS:
             self._ticked_ms = listeners.clock_ms
             listeners.tick(self._ticked_ms)
-
-
-def _with_exit(end: dict[str, Any], exit_mark: dict[str, Any]) -> dict[str, Any]:
-    """Return an ApplicationEnd with what the last mark adds to it.
-
-    Spark's own exit code is 0 whatever Python did; if it is not 0, Spark knows better.
-    """
-    if end.get("ExitCode"):
-        return {**end, **by_exit_code(end["ExitCode"]).fields}
-    exit_code, signal = exit_mark.get("exitCode"), exit_mark.get("exitSignal")
-    exception = exit_mark.get("exception")
-    unknown = exit_code is None and not signal and not exception
-    ending = Ending(exit_code, signal, exception, bool(exit_mark.get("assumed", unknown)))
-    if signal and not exit_code:
-        ending = by_signal(signal, exception)
-    return {**end, **ending.fields}

@@ -87,9 +87,9 @@ public class DriverBridge extends SparkListener implements Consumer {
     }
 
     /** Lets the end be told where Python cannot: see {@code LastWord}, whose arguments these are. */
-    public void prepareLastWord(LiveListenerBus bus, boolean leavesMark, long python, String[] command,
+    public void prepareLastWord(LiveListenerBus bus, long python, String[] command,
             String pythonPath, String words, String rest) throws IOException {
-        lastWord = new LastWord(bus, leavesMark, python, command, pythonPath, words, rest, delivered);
+        lastWord = new LastWord(bus, python, command, pythonPath, words, rest, delivered);
     }
 
     /** Takes changes of what has to be known to tell the end: see {@code LastWord}. */

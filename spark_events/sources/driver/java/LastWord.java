@@ -28,7 +28,6 @@ public class LastWord implements Runnable {
         = "the driver's Python ended without a word: it was killed (SIGKILL), or crashed";
 
     private final LiveListenerBus bus;
-    private final boolean leavesMark;
     private final long python;
     private final String[] command;
     private final String pythonPath;
@@ -41,16 +40,14 @@ public class LastWord implements Runnable {
     private String said = null;
 
     /**
-     * @param leavesMark whether Spark writes an event log, which then gets a mark of the end.
      * @param python the process id of the driver's Python.
      * @param command starts the Python that tells the end; null where somebody else sees to that.
      * @param words a file in which the driver's Python leaves a word when it ends abruptly; null for none.
      * @param rest a file for what Python did not handle any more, for whoever tells the end; null for none.
      */
-    public LastWord(LiveListenerBus bus, boolean leavesMark, long python, String[] command, String pythonPath,
+    public LastWord(LiveListenerBus bus, long python, String[] command, String pythonPath,
             String words, String rest, CountDownLatch delivered) throws IOException {
         this.bus = bus;
-        this.leavesMark = leavesMark;
         this.python = python;
         this.command = command;
         this.pythonPath = pythonPath;
@@ -93,15 +90,13 @@ public class LastWord implements Runnable {
             return;
         }
         cause = EndCause.of(true);
-        if (leavesMark) {
-            try {
-                ApplicationExit mark = mark();
-                if (mark != null) {
-                    bus.post(mark);
-                }
-            } catch (Throwable error) {
-                // The log then cannot say how it ended.
+        try {
+            ApplicationExit mark = mark();
+            if (mark != null) {
+                bus.post(mark);
             }
+        } catch (Throwable error) {
+            // The event log then cannot say how it ended.
         }
     }
 
