@@ -11,10 +11,9 @@ from typing import Any
 from spark_events.api import ConfigError
 from spark_events.api.errors import needs_extra
 from spark_events.api.option_types import DURATION
-from spark_events.history.engine import Engine
+from spark_events.history.options import Engine, ReportOptions, Sla
 from spark_events.history.report import Report
-from spark_events.history.run import ReportOptions, make_report, open_database
-from spark_events.history.sla import Sla
+from spark_events.history.run import make_report, open_database
 from spark_events.lineage.job_logs import read_job_logs
 from spark_events.why.explanation import Explanation
 from spark_events.why.read_events import explain_events

@@ -20,13 +20,12 @@ from spark_events.api.option_types import DURATION, SECRET
 from spark_events.cli.console import INTERRUPTED, err, out, plain, print_warnings, say
 from spark_events.cli.options import Conf, SlaOption
 from spark_events.cli.reading_bar import reading_bar
-from spark_events.history.engine import Engine
+from spark_events.history.options import Engine, Sla
 from spark_events.history.plausible import PossibleTimes
-from spark_events.history.sla import Sla
 from spark_events.spark.conf import read_conf
 
 if TYPE_CHECKING:
-    from spark_events.history.run import ReportOptions
+    from spark_events.history.options import ReportOptions
 
 _LAST_PORT = 65_535
 
@@ -109,7 +108,7 @@ def report(
 
     Exits 2 for a wrong configuration, or if there is nothing to read.
     """
-    from spark_events.history.run import ReportOptions
+    from spark_events.history.options import ReportOptions
 
     if not paths and store is None:
         raise ConfigError("report needs the PATHs of stored events, or --store with a folder that has some")

@@ -13,8 +13,7 @@ from pathlib import Path
 from spark_events.api import ConfigError
 from spark_events.api.option_types import DURATION
 from spark_events.demo.jobs import run_batch_job, run_skewed_join, run_streaming_query
-from spark_events.history.run import ReportOptions
-from spark_events.history.sla import Sla
+from spark_events.history.options import ReportOptions, Sla
 from spark_events.spark.java_runtime import ensure_java
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
 from spark_events.spark.temporary_folders import temporary_folder

@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import re
-from enum import Enum
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import needs_extra
-
-if TYPE_CHECKING:
-    from spark_events.history.run import ReportOptions
+from spark_events.history.options import Engine, ReportOptions
 
 MOST_LOCAL_BYTES = 20 << 30
 """Beyond this size of the stored events, Spark reads them by default."""
 _LOCAL = re.compile(r"^(file:|/|(?![a-zA-Z][\w+.-]*:))")
-
-
-class Engine(str, Enum):
-    """Where a report is computed."""
-
-    AUTO = "auto"
-    LOCAL = "local"
-    SPARK = "spark"
 
 
 def choose(options: ReportOptions, told_of_spark: bool) -> tuple[Engine, str]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from spark_events.history.day_sums import DaySums
 from spark_events.history.facts import HEARTBEAT, Fact
-
-if TYPE_CHECKING:
-    from spark_events.history.checkpoints import DaySums
 
 ApplicationRun = tuple[str, str]
 """The id of an application and of its attempt, both empty where the events said none."""

@@ -11,15 +11,15 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from spark_events.api import SparkEventsError
-from spark_events.history.engine import Engine
 from spark_events.history.facts import Reading
 from spark_events.history.history import history_of
 from spark_events.history.job_runs import LOST
 from spark_events.history.local_files import LocalFiles
+from spark_events.history.options import Engine, ReportOptions
 from spark_events.history.page import environment, page
 from spark_events.history.plausible import PossibleTimes
 from spark_events.history.report import Report, collect, job_name
-from spark_events.history.run import ReportOptions, add_to_store, make_report, open_database
+from spark_events.history.run import add_to_store, make_report, open_database
 from spark_events.history.store import HistoryStore
 from spark_events.history.tables import Row
 from spark_events.history.timeline import DOWN, LAST_FAILED, NOT_HEARD

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
+from spark_events.history.day_sums import DaySums
 from spark_events.history.facts import OVERDUE, Fact
 from spark_events.history.heard import ApplicationRun, application_run
 from spark_events.history.job_runs import RunOfJob
 from spark_events.history.timeline import DOWN, STOPPED, STOPS, Interval, outages
-
-if TYPE_CHECKING:
-    from spark_events.history.checkpoints import DaySums
 
 AT_WORK_MS = 10_000
 """How long after its last checkpoint a query that went down was at work. Spark says that an idle one is idle

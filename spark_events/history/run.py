@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orjson
 
 from spark_events.api import ConfigError
-from spark_events.history.engine import Engine
-from spark_events.history.plausible import PossibleTimes
-from spark_events.history.sla import Sla
+from spark_events.history.options import Engine, ReportOptions
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
 
 if TYPE_CHECKING:
@@ -27,38 +24,6 @@ if TYPE_CHECKING:
     from spark_events.history.store import HistoryStore
 
 _SPARK = {**QUIET, "spark.master": "local[*]"}
-
-
-@dataclass(frozen=True, slots=True)
-class ReportOptions:
-    """The sources, the limits and the outputs of a report.
-
-    Attributes:
-        paths: of stored events.
-        sla: of the checkpoints.
-        span_ms: the length of the history up to its end, in ms; None for all.
-        html, json: files to write.
-        parquet: the folder of the tables.
-        store: the folder that keeps the facts.
-        retain_ms: how much time before the last event the store keeps, in ms; None for all.
-        until_now: whether the last known statuses hold until now.
-        times: the possible ones; from 2009 to a day from now by default.
-        engine: where it is computed.
-        conf: Spark's configuration.
-    """
-
-    paths: tuple[str, ...]
-    sla: Sla = field(default_factory=Sla)
-    span_ms: int | None = None
-    html: Path | None = None
-    json: Path | None = None
-    parquet: str | None = None
-    store: str | None = None
-    retain_ms: int | None = None
-    until_now: bool = False
-    times: PossibleTimes | None = None
-    engine: Engine = Engine.AUTO
-    conf: Mapping[str, str] = field(default_factory=dict)
 
 
 def check_outputs(options: ReportOptions) -> None:

@@ -15,14 +15,15 @@ from spark_events.history import (
     task_counters,
     uptime,
 )
-from spark_events.history.checkpoints import DaySums, by_day, sums_of_query
+from spark_events.history.checkpoints import by_day, sums_of_query
+from spark_events.history.day_sums import DaySums
 from spark_events.history.facts import FAILURE, STATUS, Fact
 from spark_events.history.failures import COLUMNS as FAILURES
 from spark_events.history.failures import OWNERS, LostRun, failures
 from spark_events.history.heard import HeardOf, application_run
 from spark_events.history.job_runs import LOST, RunOfJob, Transition, runs_of
+from spark_events.history.options import Sla
 from spark_events.history.plausible import DAY_MS, iso_date
-from spark_events.history.sla import Sla
 from spark_events.history.timeline import Interval, status_intervals
 
 Row = dict[str, Any]

@@ -82,6 +82,21 @@ END_CAUSE = "SparkEventsCause"
 HEARTBEAT = "SparkEventsHeartbeat"
 """The application's driver lives: made by live sources alone, each ``spark.events.heartbeat.interval``."""
 
+OTHER_EVENTS = (
+    QUERY_STARTED,
+    QUERY_PROGRESS,
+    QUERY_IDLE,
+    QUERY_TERMINATED,
+    SQL_EXECUTION_START,
+    SQL_EXECUTION_REPLANNED,
+    SQL_DRIVER_METRICS,
+    SQL_EXECUTION_END,
+    TABLE_TRANSITION,
+    APPLICATION_EXIT,
+)
+"""What is taken from Spark's listener bus and from event logs, besides the records of the
+application itself, its executors, jobs, stages and tasks."""
+
 
 def stage_attempt(info: Mapping[str, Any]) -> tuple[int, int]:
     """Return the stage, and the number of its attempt, of a ``Stage Info`` or a record about tasks."""

@@ -23,7 +23,7 @@ class TaskRegistry(dict[int, Any]):
         """Begin a task."""
         super().clear()
         try:
-            from spark_events.task.report import current_report
+            from spark_events.task.current import current_report
 
             current_report()
         except Exception as error:  # the task runs without it

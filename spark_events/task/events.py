@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from spark_events.task.current import current_report
 from spark_events.task.mistakes import drop_value, say_once
-from spark_events.task.report import MOST_EVENTS, attributes_of, current_report, name_of, text_of
+from spark_events.task.report import MOST_EVENTS
+from spark_events.task.values import attributes_of, name_of, text_of
 
 SEVERITIES = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 

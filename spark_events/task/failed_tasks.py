@@ -16,7 +16,8 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from spark_events.task.driver_link import DriverLink, driver_link
-from spark_events.task.report import TaskReport, accumulators, name_of, text_of
+from spark_events.task.report import TaskReport, accumulators
+from spark_events.task.values import name_of, text_of
 
 MOST_BYTES = 1 << 20
 """The longest report that the driver reads."""

@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 
+from spark_events.task.current import current_report
 from spark_events.task.driver_link import VARIABLE
 from spark_events.task.mistakes import drop_value, finite_of, say_once
-from spark_events.task.report import MOST_SERIES, Key, current_report, name_of
+from spark_events.task.report import MOST_SERIES, Key
+from spark_events.task.values import name_of
 
 MOST_VALUES = 5_000
 _LARGEST = 2**63 - 1

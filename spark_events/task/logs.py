@@ -7,9 +7,10 @@ import traceback
 from contextlib import suppress
 from typing import Any
 
+from spark_events.task.current import current_report
 from spark_events.task.events import event
 from spark_events.task.mistakes import say_once
-from spark_events.task.report import LONGEST_TEXT, current_report, text_of
+from spark_events.task.values import LONGEST_TEXT, text_of
 
 LOG_EVENT = "LogRecord"
 

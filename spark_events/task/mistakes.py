@@ -7,7 +7,8 @@ import math
 from contextlib import suppress
 from typing import Any
 
-from spark_events.task.report import current_report, number_of
+from spark_events.task.current import current_report
+from spark_events.task.values import number_of
 
 _MOST_SAID = 100
 _LOG = logging.getLogger("spark_events.task")

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable
-from contextvars import ContextVar
 from typing import Any, Protocol
 
-from spark_events.task.driver_link import DriverLink, driver_link
+from spark_events.task.driver_link import DriverLink
+from spark_events.task.trace_context import leave_trace
 from spark_events.task.trace_ids import TracePlace, digest, is_sampled, new_span_id
+from spark_events.task.values import error_of
 
 MOST_SERIES = 500
 MOST_EVENTS = 100
 MOST_SPANS = 200
 MOST_TASK_SPANS = 200
 """How many partitions of a stage have spans, the first ones."""
-LONGEST_NAME = 200
-LONGEST_TEXT = 4_096
-_MOST_ATTRIBUTES = 50
-_LARGEST = 2**63 - 1
-"""The largest whole number of OTLP, and of most JSON; larger ones are sent as texts."""
 _RUN, _BATCH = "spark.jobGroup.id", "streaming.sql.batchId"
 _PROPERTIES = (_RUN, _BATCH, "spark.sql.execution.id")
 
 Key = tuple[str, str, tuple[tuple[str, str], ...]]
-Value = bool | int | float | str
 
 
 class Measured(Protocol):
@@ -90,8 +83,6 @@ class TaskReport:
     def _delivered(self) -> dict[str, Any] | None:
         self.delivered = True
         if self.entered is not None:
-            from spark_events.task.spans import leave_trace
-
             leave_trace(self.entered)
         used = self.span_id or self.metrics or self.events or self.spans or self.dropped
         return self.values() if used else None
@@ -150,93 +141,9 @@ class TaskReport:
         return TracePlace(trace_id, span_id, is_sampled(trace_id, link.sampling_ratio))
 
 
-in_batch: ContextVar[Callable[[], TaskReport | None] | None] = ContextVar("in_batch", default=None)
-"""In the driver, returns the report of the ``foreachBatch`` function that runs in this thread."""
-
-
 def accumulators() -> dict[int, Any]:
     """Return PySpark's registry: it is empty when a task begins, and sent when the task has succeeded."""
     from pyspark.accumulators import _accumulatorRegistry
 
     registry: dict[int, Any] = _accumulatorRegistry
     return registry
-
-
-def current_report() -> TaskReport | None:
-    """Return the report of the task that runs now; None outside a task, or if nothing is attached.
-
-    It never raises: what calls it stands in the user's code.
-    """
-    try:
-        return _current_report()
-    except Exception:  # of PySpark's, or of what somebody has put into the environment
-        return None
-
-
-def _current_report() -> TaskReport | None:
-    link = driver_link()
-    if link is None:
-        of_batch = in_batch.get()
-        return of_batch() if of_batch else None
-    registry = accumulators()
-    report = registry.get(link.accumulator)
-    if isinstance(report, TaskReport):
-        return report
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    if context is None:
-        return None
-    report = registry[link.accumulator] = TaskReport(link, context)
-    if link.port:
-        from spark_events.task.failed_tasks import report_failures
-
-        report_failures()
-    if "opentelemetry.context" in sys.modules:
-        from spark_events.task.spans import enter_trace
-
-        report.entered = enter_trace(report)
-    return report
-
-
-def error_of(error: BaseException) -> tuple[str, str]:
-    """Return what a span says of an error: its type and message."""
-    return type(error).__name__, text_of(error)
-
-
-def text_of(value: Any) -> str:
-    """Return the text of whatever the user's code has given, cut to its longest length."""
-    try:
-        # Half a character, as in a file name of another encoding, is no text that can be sent.
-        return str(value)[:LONGEST_TEXT].encode("utf-8", "replace").decode()
-    except Exception as error:  # it is the user's own method
-        return f"<its str raised {type(error).__name__}>"
-
-
-def attributes_of(given: dict[str, Any]) -> dict[str, Value]:
-    """Return attributes that the driver can take as they are, no more than the limit."""
-    return {name_of(key): plain(value) for key, value in list(given.items())[:_MOST_ATTRIBUTES]}
-
-
-def name_of(value: Any) -> str:
-    """Return a name, cut to its longest length."""
-    return text_of(value)[:LONGEST_NAME]
-
-
-def plain(value: Any) -> Value:
-    """Return a value that the driver can take as it is; numpy's numbers, say, become Python's."""
-    number = number_of(value)
-    if number is None or (type(number) is int and abs(number) > _LARGEST):
-        return text_of(value)
-    return number
-
-
-def number_of(value: Any) -> float | None:
-    """Return a number as Python's own, whichever library it is of; None if it is none."""
-    try:
-        plain_value = value.item() if callable(getattr(value, "item", None)) else value
-        if type(plain_value) in (bool, int, float):
-            return plain_value  # type: ignore[no-any-return]
-        return float(plain_value) if isinstance(plain_value, int | float) else None
-    except Exception:  # a library may raise anything, if it has many values, say
-        return None

@@ -1,24 +1,18 @@
-"""Spans of a task, and its place in the application's trace for all that it calls."""
+"""Spans of a task, and its place in the application's trace."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from spark_events.task.current import current_report
 from spark_events.task.mistakes import say_once
-from spark_events.task.report import (
-    MOST_SPANS,
-    TaskReport,
-    Value,
-    attributes_of,
-    current_report,
-    error_of,
-    name_of,
-)
-from spark_events.task.trace_ids import TracePlace, new_span_id
+from spark_events.task.report import MOST_SPANS, TaskReport
+from spark_events.task.trace_context import enter_trace, leave_trace
+from spark_events.task.trace_ids import new_span_id
+from spark_events.task.values import Value, attributes_of, error_of, name_of
 
 
 class TaskSpan:
@@ -83,7 +77,7 @@ def _open(name: str, attributes: dict[str, Any]) -> tuple[TaskReport, dict[str, 
         }
         report.spans.append(taken)
         report.open.append(taken["id"])
-        return report, taken, enter_trace(report)
+        return report, taken, enter_trace(report.place)
     except Exception as error:
         say_once("task.span", f"it failed with {type(error).__name__}")
         return None
@@ -102,36 +96,3 @@ def traceparent() -> str | None:
     except Exception as error:
         say_once("task.traceparent", f"it failed with {type(error).__name__}")
         return None
-
-
-def enter_trace(report: TaskReport) -> Any:
-    """Let OpenTelemetry begin new spans below the task's place, if the task uses OpenTelemetry.
-
-    Returns:
-        A token to leave it by; None if there is no OpenTelemetry.
-    """
-    if "opentelemetry.context" not in sys.modules:
-        return None
-    try:
-        place = report.place()
-        return _attach(place) if place is not None else None
-    except Exception:  # a part of it is not installed, or broken
-        return None
-
-
-def _attach(place: TracePlace) -> Any:
-    from opentelemetry import context, trace
-
-    of_place = trace.SpanContext(
-        int(place.trace_id, 16), int(place.span_id, 16), True, trace.TraceFlags(int(place.sampled))
-    )
-    return context.attach(trace.set_span_in_context(trace.NonRecordingSpan(of_place)))
-
-
-def leave_trace(token: Any) -> None:
-    """Leave the place that a token of ``enter_trace`` is for."""
-    if token is not None:
-        with suppress(Exception):  # it may have been left already, or by another thread
-            from opentelemetry import context
-
-            context.detach(token)

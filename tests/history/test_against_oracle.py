@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from spark_events.history.history import read_history
 from spark_events.history.on_duckdb import DuckDb
+from spark_events.history.options import Sla
 from spark_events.history.plausible import day_number
-from spark_events.history.sla import Sla
 from spark_events.history.store import HistoryStore
 from spark_events.history.tables import COLUMNS, Tables
 from tests.support.history_oracle import Oracle, time, whose

@@ -14,8 +14,8 @@ from spark_events.history.history import read_history
 from spark_events.history.live_page import LivePage, View
 from spark_events.history.local_files import state_of_files
 from spark_events.history.on_duckdb import DuckDb
+from spark_events.history.options import ReportOptions
 from spark_events.history.report import Report, collect
-from spark_events.history.run import ReportOptions
 from spark_events.history.tables import Tables
 from spark_events.history.uptime import FIGURES
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write

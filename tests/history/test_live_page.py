@@ -25,8 +25,8 @@ from spark_events.api import ConfigError, Secret, ServerAuthentication
 from spark_events.history.live_page import LivePage, View, filtered
 from spark_events.history.local_files import state_of_files
 from spark_events.history.on_duckdb import DuckDb
+from spark_events.history.options import ReportOptions
 from spark_events.history.report_server import ReportServer
-from spark_events.history.run import ReportOptions
 from spark_events.history.store import HistoryStore
 from tests.support.applications import cli
 from tests.support.browser import browser

@@ -12,8 +12,8 @@ from spark_events.api import ConfigError
 from spark_events.history.database import Database
 from spark_events.history.history import MOST_DAYS, read_history
 from spark_events.history.on_duckdb import DuckDb
+from spark_events.history.options import Sla
 from spark_events.history.plausible import EARLIEST_MS
-from spark_events.history.sla import Sla
 from spark_events.history.tables import COLUMNS
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write, write_otlp
 from tests.support.hostile_texts import TIMES_MS

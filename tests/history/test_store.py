@@ -15,7 +15,7 @@ from spark_events.api import ConfigError
 from spark_events.history import store_index
 from spark_events.history.local_files import LocalFiles, stored_files
 from spark_events.history.on_duckdb import DuckDb
-from spark_events.history.sla import Sla
+from spark_events.history.options import Sla
 from spark_events.history.store import HistoryStore
 from spark_events.history.store_index import new_folder
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write

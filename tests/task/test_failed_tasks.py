@@ -117,7 +117,7 @@ def a_report(monkeypatch: pytest.MonkeyPatch, link: DriverLink) -> TaskReport:
     report = TaskReport(link, TaskContextOfOneTask())
     registry: dict[int, Any] = {link.accumulator: report}
     monkeypatch.setenv(VARIABLE, link.text())
-    monkeypatch.setattr("spark_events.task.report.accumulators", lambda: registry)
+    monkeypatch.setattr("spark_events.task.current.accumulators", lambda: registry)
     monkeypatch.setattr(failed_tasks, "accumulators", lambda: registry)
     monkeypatch.setattr(failed_tasks, "_watching", False)
     monkeypatch.setattr(sys, "exit", sys.exit)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from spark_events import task
-from spark_events.task import report
+from spark_events.task import current, report
 from spark_events.task.driver_link import VARIABLE, DriverLink
 from spark_events.task.instruments import MOST_VALUES
 from tests.support.task_context import TaskContextOfOneTask
@@ -28,7 +28,7 @@ class Worker:
             5, ("app-1", ""), "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331", sampled=True
         )
         monkeypatch.setenv(VARIABLE, link.text())
-        monkeypatch.setattr(report, "accumulators", lambda: self._registry)
+        monkeypatch.setattr(current, "accumulators", lambda: self._registry)
         monkeypatch.setattr(pyspark.TaskContext, "get", lambda: TaskContextOfOneTask())
 
     def deliver(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from spark_events import task
-from spark_events.task import failed_tasks, mistakes, report
+from spark_events.task import current, failed_tasks, mistakes
 from spark_events.task.driver_link import VARIABLE, DriverLink
 from tests.support.applications import App
 from tests.support.file_log import events_and_spans, file_events, of_name
@@ -40,7 +40,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
     pyspark = pytest.importorskip("pyspark")
     of_task: Registry = {}
     monkeypatch.setenv(VARIABLE, DriverLink(5, ("app-1", ""), TRACE, "b7ad6b7169203331", True).text())
-    monkeypatch.setattr(report, "accumulators", lambda: of_task)
+    monkeypatch.setattr(current, "accumulators", lambda: of_task)
     monkeypatch.setattr(pyspark.TaskContext, "get", lambda: TaskContextOfOneTask())
     return of_task
 

@@ -30,19 +30,6 @@ JAVA = JavaUnit(
     ),
 )
 _QUEUE = "sparkEvents"
-WANTED = (
-    spark_records.QUERY_STARTED,
-    spark_records.QUERY_PROGRESS,
-    spark_records.QUERY_IDLE,
-    spark_records.QUERY_TERMINATED,
-    spark_records.SQL_EXECUTION_START,
-    spark_records.SQL_EXECUTION_REPLANNED,
-    spark_records.SQL_DRIVER_METRICS,
-    spark_records.SQL_EXECUTION_END,
-    spark_records.TABLE_TRANSITION,
-    spark_records.APPLICATION_EXIT,
-)
-"""The events that are taken, besides those of the application, its executors, jobs, stages and tasks."""
 
 
 class DriverBridge:
@@ -73,7 +60,7 @@ class DriverBridge:
     ) -> None:
         self._gateway = spark_context._gateway
         jvm = spark_context._jvm
-        names = self._strings(WANTED)
+        names = self._strings(spark_records.OTHER_EVENTS)
         self._bus = spark_context._jsc.sc().listenerBus()
         self._counters = self._bus.metrics().metricRegistry()
         java_class = JAVA.load(jvm, "DriverBridge")

@@ -9,10 +9,11 @@ from typing import Any
 
 from spark_events.runtime.log_once import logger
 from spark_events.sources.driver.replaced_method import ReplacedMethod
+from spark_events.task.current import in_batch
 from spark_events.task.driver_link import DriverLink
 from spark_events.task.instruments import count_in_driver
-from spark_events.task.report import TaskReport, in_batch
-from spark_events.task.spans import enter_trace
+from spark_events.task.report import TaskReport
+from spark_events.task.trace_context import enter_trace
 
 Record = dict[str, Any]
 _NO_STAGE = -1
@@ -67,7 +68,7 @@ class ForeachBatches:
                     logger.warning("a foreachBatch function cannot report: %r", error)
                     return None
                 in_batch.set(report)
-                enter_trace(reports[0])
+                enter_trace(reports[0].place)
             return reports[0]
 
         def run() -> Any:

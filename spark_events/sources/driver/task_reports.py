@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import spark_events
 from spark_events.api import Counter
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.spark_records import TASK_REPORT
@@ -171,7 +170,7 @@ def _archive() -> str:
     It stays until this process ends, for executors that start late: Spark's driver hands out this file.
     """
     archived = TemporaryFolder("task").path / "spark_events_task.zip"
-    package = Path(spark_events.__file__).parent
+    package = Path(__file__).parents[2]
     with zipfile.ZipFile(archived, "w") as archive:
         for path in (package / "__init__.py", *sorted((package / "task").glob("*.py"))):
             archive.write(path, f"spark_events/{path.relative_to(package)}")

@@ -11,7 +11,6 @@ from typing import Any
 import orjson
 
 from spark_events.listeners import long_texts, spark_records
-from spark_events.sources.driver import bridge
 from spark_events.sources.event_log.execution_plans import ExecutionPlans
 from spark_events.sources.event_log.executor_states import ExecutorStates
 from spark_events.sources.event_log.lines import LONGEST
@@ -27,7 +26,6 @@ _WANTED = frozenset(
         spark_records.LOG_START,
         spark_records.APPLICATION_START,
         spark_records.APPLICATION_END,
-        spark_records.APPLICATION_EXIT,
         spark_records.ENVIRONMENT_UPDATE,
         spark_records.EXECUTOR_ADDED,
         spark_records.RESOURCE_PROFILE_ADDED,
@@ -39,7 +37,7 @@ _WANTED = frozenset(
         _TASK_STARTED,
         _TASK_ENDED,
         _STAGE_METRICS,
-        *bridge.WANTED,
+        *spark_records.OTHER_EVENTS,
     )
 )
 # Spark's own records that no event is made of; those with a package in their name are recognised by that.

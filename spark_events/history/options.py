@@ -1,0 +1,63 @@
+"""What a report is made of, and where: the choices of whoever asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from spark_events.history.plausible import PossibleTimes
+
+
+class Engine(str, Enum):
+    """Where a report is computed."""
+
+    AUTO = "auto"
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+@dataclass(frozen=True)
+class Sla:
+    """The longest time allowed between two checkpoints, and for a single one.
+
+    Attributes:
+        default_ms: for all queries except those in ``by_query``, in ms.
+        by_query: for some queries, by name, in ms.
+    """
+
+    default_ms: int = 60_000
+    by_query: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """The sources, the limits and the outputs of a report.
+
+    Attributes:
+        paths: of stored events.
+        sla: of the checkpoints.
+        span_ms: the length of the history up to its end, in ms; None for all.
+        html, json: files to write.
+        parquet: the folder of the tables.
+        store: the folder that keeps the facts.
+        retain_ms: how much time before the last event the store keeps, in ms; None for all.
+        until_now: whether the last known statuses hold until now.
+        times: the possible ones; from 2009 to a day from now by default.
+        engine: where it is computed.
+        conf: Spark's configuration.
+    """
+
+    paths: tuple[str, ...]
+    sla: Sla = field(default_factory=Sla)
+    span_ms: int | None = None
+    html: Path | None = None
+    json: Path | None = None
+    parquet: str | None = None
+    store: str | None = None
+    retain_ms: int | None = None
+    until_now: bool = False
+    times: PossibleTimes | None = None
+    engine: Engine = Engine.AUTO
+    conf: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,56 @@
+"""Whatever the user's code gives, as plain values that the driver can take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+LONGEST_NAME = 200
+LONGEST_TEXT = 4_096
+_MOST_ATTRIBUTES = 50
+_LARGEST = 2**63 - 1
+"""The largest whole number of OTLP, and of most JSON; larger ones are sent as texts."""
+
+Value = bool | int | float | str
+
+
+def error_of(error: BaseException) -> tuple[str, str]:
+    """Return what a span says of an error: its type and message."""
+    return type(error).__name__, text_of(error)
+
+
+def text_of(value: Any) -> str:
+    """Return the text of whatever the user's code has given, cut to its longest length."""
+    try:
+        # Half a character, as in a file name of another encoding, is no text that can be sent.
+        return str(value)[:LONGEST_TEXT].encode("utf-8", "replace").decode()
+    except Exception as error:  # it is the user's own method
+        return f"<its str raised {type(error).__name__}>"
+
+
+def attributes_of(given: dict[str, Any]) -> dict[str, Value]:
+    """Return attributes that the driver can take as they are, no more than the limit."""
+    return {name_of(key): plain(value) for key, value in list(given.items())[:_MOST_ATTRIBUTES]}
+
+
+def name_of(value: Any) -> str:
+    """Return a name, cut to its longest length."""
+    return text_of(value)[:LONGEST_NAME]
+
+
+def plain(value: Any) -> Value:
+    """Return a value that the driver can take as it is; numpy's numbers, say, become Python's."""
+    number = number_of(value)
+    if number is None or (type(number) is int and abs(number) > _LARGEST):
+        return text_of(value)
+    return number
+
+
+def number_of(value: Any) -> float | None:
+    """Return a number as Python's own, whichever library it is of; None if it is none."""
+    try:
+        plain_value = value.item() if callable(getattr(value, "item", None)) else value
+        if type(plain_value) in (bool, int, float):
+            return plain_value  # type: ignore[no-any-return]
+        return float(plain_value) if isinstance(plain_value, int | float) else None
+    except Exception:  # a library may raise anything, if it has many values, say
+        return None

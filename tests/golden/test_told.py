@@ -1,0 +1,33 @@
+"""Each stored event log gives what was written down: every event with its id, in order, every span and metric.
+
+What is to change on purpose is written down anew, by ``python -m tests.golden``, and looked at as a diff.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.sample_logs import NAMES
+from tests.support.stored_logs import recorded_logs
+from tests.support.told_by_log import told_by
+
+TOLD = Path(__file__).parent / "told"
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in TOLD.iterdir() if path.stem not in NAMES))
+def test_recorded_log(tmp_path: Path, name: str) -> None:
+    """The logs of this project's own applications."""
+    assert told_by(recorded_logs(tmp_path)[name]) == (TOLD / f"{name}.txt").read_text().splitlines()
+
+
+def test_sample_logs(event_logs: Path, tmp_path: Path) -> None:
+    """Spark's own samples."""
+    for name in NAMES:
+        assert told_by(event_logs / name) == (TOLD / f"{name}.txt").read_text().splitlines(), name
+
+
+def test_each_log_is_written_down(tmp_path: Path) -> None:
+    """No log is left out."""
+    assert {path.stem for path in TOLD.iterdir()} == {*recorded_logs(tmp_path), *NAMES}
