@@ -8,7 +8,8 @@ from spark_events.jobs.job_events import JobEvents
 from spark_events.jobs.logged_plans import LoggedPlans
 from spark_events.lineage.datasets import catalogs_of
 from spark_events.listeners.context import ListenerContext
-from spark_events.listeners.translator import Extension, ExtensionHandlers
+from spark_events.listeners.listener import Listener
+from spark_events.listeners.spark_listeners import Extension
 from spark_events.runtime.kinds import JOB_LISTENERS
 from spark_events.runtime.registry import Registry
 
@@ -25,7 +26,7 @@ def job_handlers(conf: Mapping[str, str], registry: Registry, with_plans: bool) 
         return None
     catalogs = catalogs_of(conf)
 
-    def make_handlers(context: ListenerContext, events: Registry, spark_version: str) -> ExtensionHandlers:
+    def make_handlers(context: ListenerContext, events: Registry, spark_version: str) -> Listener:
         job_events = JobEvents(context, events, spark_version, catalogs, with_plans)
         return job_events if with_plans else LoggedPlans(job_events)
 

@@ -31,8 +31,8 @@ from spark_events.lineage.graph import GraphBuilder, merged
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure, was_cancelled
+from spark_events.listeners.listener import Handler, early
 from spark_events.listeners.spark_records import APPLICATION_END
-from spark_events.listeners.translator import Handler
 from spark_events.runtime.registry import Registry
 
 _PATIENCE_MS = 10_000
@@ -72,14 +72,14 @@ class JobEvents:
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
-        """The handlers, by name of the record."""
+        """What it hears."""
         return {
-            STATEMENT_CREATED: self._on_statement_created,
-            STATEMENT_LINEAGE: self._on_statement_lineage,
-            STATEMENT_ENDED: self._on_statement_ended,
-            QUERY_LINEAGE: self._on_query_lineage,
-            QUERY_TAGS: self._on_query_tags,
-            APPLICATION_END: self._on_application_end,
+            STATEMENT_CREATED: early(self._on_statement_created),
+            STATEMENT_LINEAGE: early(self._on_statement_lineage),
+            STATEMENT_ENDED: early(self._on_statement_ended),
+            QUERY_LINEAGE: early(self._on_query_lineage),
+            QUERY_TAGS: early(self._on_query_tags),
+            APPLICATION_END: early(self._on_application_end),
         }
 
     def tick(self, now_ms: int) -> None:

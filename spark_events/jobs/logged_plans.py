@@ -15,13 +15,13 @@ from spark_events.jobs.plan_records import (
     STATEMENT_LINEAGE,
 )
 from spark_events.lineage.plan_info import read_plan_info, read_progress
+from spark_events.listeners.listener import Handler, early
 from spark_events.listeners.spark_records import (
     NESTED_EXECUTION,
     QUERY_PROGRESS,
     SQL_EXECUTION_END,
     SQL_EXECUTION_START,
 )
-from spark_events.listeners.translator import Handler
 
 _RUN_OF_BATCH = re.compile(r"\nrunId = (?P<run>\S+)")
 
@@ -122,13 +122,13 @@ class LoggedPlans:
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
-        """The handlers, by name of the record, including those of the job events."""
+        """What it hears, including what the job events do."""
         return {
             **self._job_events.handlers,
-            SQL_EXECUTION_START: self._on_start,
-            NESTED_EXECUTION: self._on_start,
-            SQL_EXECUTION_END: self._on_end,
-            QUERY_PROGRESS: self._on_progress,
+            SQL_EXECUTION_START: early(self._on_start),
+            NESTED_EXECUTION: early(self._on_start),
+            SQL_EXECUTION_END: early(self._on_end),
+            QUERY_PROGRESS: early(self._on_progress),
         }
 
     def tick(self, now_ms: int) -> None:
@@ -166,4 +166,4 @@ class LoggedPlans:
 
     def _send(self, records: list[PlanRecord]) -> None:
         for record in records:
-            self._job_events.handlers[record.name](record.fields, record.time_ms)
+            self._job_events.handlers[record.name].handle(record.fields, record.time_ms)

@@ -6,18 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_events.api import ApplicationInfo, Failure, Gauge, JobStatus
+from spark_events.listeners import spark_records
 from spark_events.listeners.application_outcome import outcome_of
 from spark_events.listeners.application_timeline import ApplicationTimeline
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.job_status import JobStatusTracker
+from spark_events.listeners.listener import Handlers, Timeless, early
 from spark_events.listeners.long_texts import LONGEST_NAME, cut
 from spark_events.listeners.spark_records import INTERACTIVE
 from spark_events.listeners.status_metrics import StatusMetrics
 from spark_events.listeners.traces import ended_span
 
 
-class ApplicationListener:
+class ApplicationListener(Timeless):
     """Follows one application from its start record to its end record.
 
     Args:
@@ -49,6 +51,16 @@ class ApplicationListener:
         series.child(components=("info",), variables=ids).register(
             "info", Gauge(lambda: 1, description="Always 1; its labels identify the run of the application.")
         )
+
+    @property
+    def handlers(self) -> Handlers:
+        """What it hears."""
+        return {
+            spark_records.APPLICATION_START: early(self.on_start),
+            spark_records.APPLICATION_END: self.on_end,
+            spark_records.APPLICATION_DEAD: self.on_dead,
+            spark_records.APPLICATION_ALIVE: early(self.on_alive),
+        }
 
     def on_start(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ApplicationStart: a started driver counts as up, even while it waits for executors."""

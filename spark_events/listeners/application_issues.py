@@ -10,10 +10,12 @@ from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.slow_hosts import SlowHosts
 from spark_events.diagnosis.stage_rules import EndedStage
 from spark_events.diagnosis.unused_memory import unused_memory
+from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.executors import DRIVER
 from spark_events.listeners.issue_events import IssueEvents, Subject
+from spark_events.listeners.listener import Handlers, Timeless, early
 from spark_events.listeners.memory_limits import MASTER, memory_limits
 
 _HEAP = "JVMHeapMemory"
@@ -23,7 +25,7 @@ _LOCAL_ONCE = re.compile(r"local(?:\[[^,\]]*\])?")
 """Only with a second number in the brackets, such as ``local[2,4]``, a local mode tries a task again."""
 
 
-class ApplicationIssues:
+class ApplicationIssues(Timeless):
     """Reports each issue of an application when it has become clear, or at its end.
 
     Attributes:
@@ -47,6 +49,20 @@ class ApplicationIssues:
     def cores(self) -> int:
         """The cores of all executors that live."""
         return self._idle.cores
+
+    @property
+    def handlers(self) -> Handlers:
+        """What it hears."""
+        return {
+            spark_records.APPLICATION_START: self.on_application_start,
+            spark_records.APPLICATION_END: early(self.on_application_end),
+            spark_records.ENVIRONMENT_UPDATE: self.on_environment,
+            spark_records.EXECUTOR_ADDED: self.on_executor_added,
+            spark_records.EXECUTOR_REMOVED: self.on_executor_removed,
+            spark_records.EXECUTOR_METRICS: self.on_executor_metrics,
+            spark_records.QUERY_STARTED: self.on_query_started,
+            spark_records.QUERY_TERMINATED: early(self.on_query_terminated),
+        }
 
     def on_application_start(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ApplicationStart."""

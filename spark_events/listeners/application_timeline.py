@@ -11,6 +11,7 @@ from spark_events.diagnosis.measured import TasksMeasured, python_ms, read_tasks
 from spark_events.diagnosis.run_timeline import JobRun, RunStages, StageRun, TaskTimes
 from spark_events.diagnosis.time_use import KEYS, TimeUse
 from spark_events.listeners import spark_records
+from spark_events.listeners.listener import Handlers, Record, Timeless, early
 from spark_events.listeners.micro_batch import MicroBatch, parse_micro_batch
 from spark_events.listeners.timestamps import record_time_ms
 
@@ -36,7 +37,7 @@ TIMELINE_RECORDS = (
 """What ``ApplicationTimeline.take`` has to be called with."""
 
 
-class ApplicationTimeline:
+class ApplicationTimeline(Timeless):
     """What happened in an application and when, from its records.
 
     Args:
@@ -65,7 +66,12 @@ class ApplicationTimeline:
         # The number of the micro-batch that each run of a query is in.
         self._batches: dict[str, int] = {}
 
-    def take(self, record: dict[str, Any]) -> None:
+    @property
+    def handlers(self) -> Handlers:
+        """What it hears, before those that ask it."""
+        return dict.fromkeys(TIMELINE_RECORDS, early(lambda record, time_ms: self.take(record)))
+
+    def take(self, record: Record) -> None:
         """Called with each record, in order."""
         name = record["Event"]
         if name == spark_records.STAGE_TASKS:

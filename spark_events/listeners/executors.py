@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_events.api import Counter, Gauge
+from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.executor_ends import APPLICATION_ENDED, REASONS, reason_class
 from spark_events.listeners.executor_losses import ExecutorLosses, LostExecutor
@@ -19,6 +20,7 @@ from spark_events.listeners.executor_metrics import (
     read_totals,
 )
 from spark_events.listeners.executor_sources import AS_HEARTBEAT
+from spark_events.listeners.listener import Handlers
 from spark_events.listeners.memory_limits import KEYS, MemoryLimits, memory_limits, settings_of_profile
 from spark_events.listeners.passing_series import PassingSeries
 from spark_events.runtime.log_once import logger
@@ -80,6 +82,20 @@ class ExecutorListener:
         self._all = AllExecutorSeries(self._group, self._last_gauges)
         self._removed = {reason: self._register_removed(reason) for reason in REASONS}
         self._added = self._register_counts(self._group)
+
+    @property
+    def handlers(self) -> Handlers:
+        """What it hears."""
+        return {
+            spark_records.ENVIRONMENT_UPDATE: self.on_environment,
+            spark_records.RESOURCE_PROFILE_ADDED: self.on_profile_added,
+            spark_records.EXECUTOR_ADDED: self.on_added,
+            spark_records.EXECUTOR_METRICS: self.on_metrics,
+            spark_records.EXECUTOR_SOURCES: self.on_sources,
+            spark_records.EXECUTOR_TASKS: self.on_tasks,
+            spark_records.EXECUTOR_REMOVED: self.on_removed,
+            spark_records.APPLICATION_END: self.on_application_end,
+        }
 
     def on_environment(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle EnvironmentUpdate, of which there may be several; the memory of executors is the first's."""

@@ -6,15 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from spark_events.api import Event, Gauge
+from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
+from spark_events.listeners.listener import Handlers, Timeless
 from spark_events.listeners.query_run import QueryRun
 
 CLASS_SCOPE = "spark_events.listeners.Heartbeat"
 _MOST_QUERIES = 20
 
 
-class HeartbeatListener:
+class HeartbeatListener(Timeless):
     """Turns a live source's heartbeats into events for those who keep history.
 
     Args:
@@ -42,6 +44,13 @@ class HeartbeatListener:
         context.scopes.application().register(
             "lastHeartbeatTimestamp", Gauge(lambda: self._last_ms, "ms", described)
         )
+
+    @property
+    def handlers(self) -> Handlers:
+        """What it hears."""
+        return {
+            spark_records.HEARTBEAT: self.on_heartbeat,
+        }
 
     def on_heartbeat(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle a heartbeat."""

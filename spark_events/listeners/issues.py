@@ -16,10 +16,12 @@ from spark_events.diagnosis.measured import (
 )
 from spark_events.diagnosis.small_files import small_files
 from spark_events.diagnosis.stage_rules import EndedStage, lagging_task, stage_issues
+from spark_events.listeners import spark_records
 from spark_events.listeners.application_issues import ApplicationIssues
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.issue_events import IssueEvents, Subject
+from spark_events.listeners.listener import Handlers, Timeless, early
 from spark_events.listeners.micro_batch import parse_micro_batch
 from spark_events.listeners.spark_records import stage_attempt
 
@@ -83,7 +85,7 @@ class _Execution:
     description: str | None
 
 
-class IssueListener:
+class IssueListener(Timeless):
     """Follows the stages of one application, and reports what makes them slow.
 
     What a job loses is reported at its end. A micro-batch is short, so what a streaming query loses is added
@@ -107,6 +109,21 @@ class IssueListener:
     def application(self) -> ApplicationIssues:
         """What is about the application as a whole."""
         return self._application
+
+    @property
+    def handlers(self) -> Handlers:
+        """What it hears."""
+        return {
+            spark_records.QUERY_STARTED: self.on_query_started,
+            spark_records.QUERY_TERMINATED: early(self.on_query_terminated),
+            spark_records.SQL_EXECUTION_START: self.on_execution_start,
+            spark_records.SQL_EXECUTION_END: self.on_execution_end,
+            spark_records.JOB_START: early(self.on_job_start),
+            spark_records.JOB_END: early(self.on_job_end),
+            spark_records.STAGE_SUBMITTED: self.on_stage_submitted,
+            spark_records.STAGE_TASKS: self.on_stage_tasks,
+            spark_records.STAGE_COMPLETED: self.on_stage_completed,
+        }
 
     def on_query_started(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle QueryStarted."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from spark_events.api import CodePlace, Failure, Gauge, JobStatus, MetricGroup
 from spark_events.api.event import now_ms
+from spark_events.listeners import spark_records
 from spark_events.listeners.application_outcome import outcome_of
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
@@ -19,6 +20,7 @@ from spark_events.listeners.failures import (
     was_cancelled,
 )
 from spark_events.listeners.job_status import JobStatusTracker
+from spark_events.listeners.listener import Handlers
 from spark_events.listeners.passing_series import PassingSeries
 from spark_events.listeners.spark_records import PYTHON_CALL
 from spark_events.listeners.traces import Place, ended_span
@@ -80,6 +82,15 @@ class SparkJobListener:
         """Return the job that a stage belongs to; if there are several, the one that began first."""
         jobs = self._jobs_of_stage.get(stage)
         return self._running.get(jobs[0]) if jobs else None
+
+    @property
+    def handlers(self) -> Handlers:
+        """What it hears."""
+        return {
+            spark_records.JOB_START: self.on_start,
+            spark_records.JOB_END: self.on_end,
+            spark_records.APPLICATION_END: self.on_application_end,
+        }
 
     def on_start(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle JobStart; a job that is already known was found running when attaching."""

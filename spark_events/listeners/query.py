@@ -6,11 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from spark_events.api import CodePlace, Failure, JobStatus
+from spark_events.listeners import spark_records
 from spark_events.listeners.application_outcome import outcome_of
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.failures import parse_failure
 from spark_events.listeners.idle_interval import IdleInterval
 from spark_events.listeners.issue_events import IssueEvents
+from spark_events.listeners.listener import Handlers
 from spark_events.listeners.micro_batch import parse_micro_batch
 from spark_events.listeners.query_run import QueryRun, query_name
 from spark_events.listeners.query_series import AllQuerySeries
@@ -35,6 +37,22 @@ class QueryListener:
         self._restarts = RestartCounts(context.settings.state_dir, context.emitter.application.name)
         self._queries: dict[str, StreamingQuery] = {}
         self._running: dict[str, tuple[StreamingQuery, QueryRun]] = {}
+
+    @property
+    def handlers(self) -> Handlers:
+        """What it hears."""
+        return {
+            spark_records.ENVIRONMENT_UPDATE: self.idle_interval.on_environment,
+            spark_records.QUERY_STARTED: self.on_started,
+            spark_records.QUERY_NOT_STARTED: self.on_not_started,
+            spark_records.SQL_EXECUTION_START: self.on_sql_execution_start,
+            spark_records.QUERY_PROGRESS: self.on_progress,
+            spark_records.QUERY_IDLE: self.on_idle,
+            spark_records.QUERY_TERMINATED: self.on_terminated,
+            spark_records.APPLICATION_END: self.on_application_end,
+            spark_records.APPLICATION_DEAD: self.on_application_dead,
+            spark_records.APPLICATION_ALIVE: self.on_application_alive,
+        }
 
     def on_started(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle QueryStarted; a known id means that the query has been restarted."""

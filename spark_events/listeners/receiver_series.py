@@ -6,7 +6,9 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from spark_events.api import Counter, Gauge, Metric, MetricGroup, own_unit
+from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.listener import Handlers
 from spark_events.listeners.passing_series import PassingSeries
 from spark_events.listeners.receiver_names import (
     FREE_STORAGE,
@@ -181,6 +183,13 @@ class ReceiverListener:
         self._executors = _Passing("executors", OF_EXECUTORS, at_once)
         self._stages = _Passing("stages", OF_STAGES, PassingSeries(after_ms, grace_ms, MOST_STAGES))
         self._jobs = _Passing("jobs", OF_JOBS, PassingSeries(after_ms, grace_ms, MOST_JOBS))
+
+    @property
+    def handlers(self) -> Handlers:
+        """What it hears."""
+        return {
+            spark_records.SPARK_STATUS: self.on_status,
+        }
 
     def on_status(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle a reading of all that runs, and of what has ended since the reading before."""

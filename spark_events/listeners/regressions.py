@@ -8,16 +8,19 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_events.api import SparkEventsError
+from spark_events.api import JobStatus, SparkEventsError
 from spark_events.api.daemon_executor import DaemonExecutor, call_within
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import misses_reads
 from spark_events.diagnosis.past_runs import PastRun, Work, digests, usual
 from spark_events.diagnosis.regression import is_regression, late_run, work_regression
 from spark_events.diagnosis.run_folder import RunFolder
+from spark_events.listeners import spark_records
+from spark_events.listeners.application import ApplicationListener
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.issue_events import IssueEvents, Subject
+from spark_events.listeners.listener import Handlers, Record, early, late
 from spark_events.listeners.micro_batch import parse_micro_batch
 from spark_events.listeners.spark_records import stage_attempt
 from spark_events.listeners.work import SUMS
@@ -53,19 +56,26 @@ class RegressionListener:
     Args:
         context: what the listeners share.
         events: reports issues.
+        application: tells how it ended.
         cores: the cores of all executors that live.
         spark_version: of this run.
     """
 
     def __init__(
-        self, context: ListenerContext, events: IssueEvents, cores: Callable[[], int], spark_version: str
+        self,
+        context: ListenerContext,
+        events: IssueEvents,
+        application: ApplicationListener,
+        cores: Callable[[], int],
+        spark_version: str,
     ) -> None:
         self._context = context
+        self._application = application
         self._events = events
         self._cores = cores
         self._thresholds = context.settings.thresholds
-        application = context.emitter.application
-        self._run = PastRun(f"{application.id}{application.attempt_id}", 0, spark_version)
+        of_run = context.emitter.application
+        self._run = PastRun(f"{of_run.id}{of_run.attempt_id}", 0, spark_version)
         self._past: Future[list[PastRun]] = Future()
         self._executions: dict[int, _Running] = {}
         self._jobs: dict[int, _Running] = {}
@@ -75,6 +85,22 @@ class RegressionListener:
         self._told: set[tuple[str, str]] = set()
         self._told_ms = 0
         self._warned = self._has_queries = False
+
+    @property
+    def handlers(self) -> Handlers:
+        """What it hears."""
+        return {
+            spark_records.APPLICATION_START: late(self.on_application_start),
+            spark_records.ENVIRONMENT_UPDATE: late(self.on_environment),
+            spark_records.QUERY_STARTED: late(self.on_query_started),
+            spark_records.SQL_EXECUTION_START: late(self.on_execution_start),
+            spark_records.SQL_EXECUTION_END: late(self.on_execution_end),
+            spark_records.JOB_START: late(self.on_job_start),
+            spark_records.JOB_END: late(self.on_job_end),
+            spark_records.STAGE_TASKS: late(self.on_stage_tasks),
+            spark_records.STAGE_COMPLETED: late(self.on_stage_completed),
+            spark_records.APPLICATION_END: (early(self.on_application_end), late(self.keep)),
+        }
 
     def on_application_start(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ApplicationStart: read the earlier runs, on a thread of its own."""
@@ -166,9 +192,9 @@ class RegressionListener:
         if issue is not None and 2 * self._told_ms < (issue.lost_ms or 0):
             self._events.report(issue, self._of_application(time_ms), time_ms)
 
-    def keep(self) -> None:
-        """Called after the end of an application that finished: keep this run for those after it."""
-        if self._has_queries:
+    def keep(self, record: Record, time_ms: int) -> None:
+        """Handle ApplicationEnd, once it is told: keep a run that finished for those after it."""
+        if self._has_queries or self._application.tracker.status is not JobStatus.FINISHED:
             return
         self._run.works = sorted(self._works.values(), key=lambda work: -work.duration_ms)[:_MOST_WORKS]
         try:

@@ -5,22 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 from spark_events.api import Failure
+from spark_events.listeners import spark_records
 from spark_events.listeners.application_outcome import outcome_of
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure
+from spark_events.listeners.listener import Handlers, Timeless
 from spark_events.listeners.micro_batch import parse_micro_batch
 from spark_events.listeners.traces import Place, ended_span
 
 _LONGEST = 200
 
 
-class SqlExecutionListener:
+class SqlExecutionListener(Timeless):
     """Follows SQL executions, except those of streaming queries, whose spans are the checkpoints."""
 
     def __init__(self, context: ListenerContext) -> None:
         self._context = context
         self._running: dict[int, tuple[int, str]] = {}
+
+    @property
+    def handlers(self) -> Handlers:
+        """What it hears."""
+        return {
+            spark_records.SQL_EXECUTION_START: self.on_start,
+            spark_records.SQL_EXECUTION_END: self.on_end,
+            spark_records.APPLICATION_END: self.on_application_end,
+        }
 
     def on_start(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle SQLExecutionStart; a nested execution, such as a subquery's, is part of the outer one."""

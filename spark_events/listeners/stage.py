@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from spark_events.api import Event, Failure, MetricGroup
+from spark_events.listeners import spark_records
 from spark_events.listeners.application_outcome import outcome_of
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.executor_ends import FailedStage
 from spark_events.listeners.failures import parse_failure
 from spark_events.listeners.job import RunningJob, SparkJobListener
+from spark_events.listeners.listener import Handlers, late
 from spark_events.listeners.passing_series import PassingSeries
 from spark_events.listeners.python_work import PythonWork
 from spark_events.listeners.settings import AND_STAGES
@@ -56,6 +58,17 @@ class StageListener:
         self._thrown: dict[tuple[int, int], Mapping[str, str]] = {}
         self._python = PythonWork(context)
         self._series = PassingSeries(context.settings.job_after_ms, context.settings.grace_ms)
+
+    @property
+    def handlers(self) -> Handlers:
+        """What it hears."""
+        return {
+            spark_records.STAGE_SUBMITTED: self.on_submitted,
+            spark_records.STAGE_TASKS: self.on_tasks,
+            spark_records.STAGE_COMPLETED: self.on_completed,
+            spark_records.JOB_END: late(self.on_job_end),
+            spark_records.APPLICATION_END: self.on_application_end,
+        }
 
     def on_submitted(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle StageSubmitted; after a failed attempt, it shows that Spark is retrying."""

@@ -5,19 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 from spark_events.api import Event, Severity
+from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
+from spark_events.listeners.listener import Handlers, Timeless
 
 CLASS_SCOPE = "spark_events.listeners.TableTransaction"
 _ABORTED = "ABORTED"
 _REPORTED = ("level", "purpose", "reason", "durationMs", "rows", "bytes", "files")
 
 
-class TableTransactionListener:
+class TableTransactionListener(Timeless):
     """Reports how far each table transaction has come."""
 
     def __init__(self, context: ListenerContext) -> None:
         self._context = context
+
+    @property
+    def handlers(self) -> Handlers:
+        """What it hears."""
+        return {
+            spark_records.TABLE_TRANSITION: self.on_transition,
+        }
 
     def on_transition(self, record: dict[str, Any], time_ms: int) -> None:
         """Called when a transaction has come to another state."""

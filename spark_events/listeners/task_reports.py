@@ -18,9 +18,11 @@ from spark_events.api import (
     Severity,
     Span,
 )
+from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failed_tasks import code_of, details_of
+from spark_events.listeners.listener import Handlers, Timeless, early
 from spark_events.listeners.task_counters import TaskCounters
 from spark_events.listeners.traces import Place
 from spark_events.runtime.log_once import logger
@@ -78,7 +80,7 @@ class _Names:
         return True
 
 
-class TaskReportListener:
+class TaskReportListener(Timeless):
     """Adds up what tasks report: each partition of a stage counts once, however often it was computed.
 
     Args:
@@ -109,6 +111,17 @@ class TaskReportListener:
                 "dropped", Counter(description=described)
             )
             for kind in DROPPED
+        }
+
+    @property
+    def handlers(self) -> Handlers:
+        """What it hears."""
+        return {
+            spark_records.JOB_START: self.on_job_start,
+            spark_records.JOB_END: self.on_job_end,
+            spark_records.QUERY_STARTED: self.on_query_started,
+            spark_records.TASK_REPORT: self.on_report,
+            spark_records.APPLICATION_END: early(self.on_application_end),
         }
 
     def on_job_start(self, record: dict[str, Any], time_ms: int) -> None:

@@ -7,6 +7,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from spark_events.api import Counter, MetricGroup
+from spark_events.listeners import spark_records
+from spark_events.listeners.listener import Handlers, Timeless
 from spark_events.runtime.scope import Reading, register_gauges
 
 
@@ -163,7 +165,7 @@ _ENDED = {
 }
 
 
-class ApplicationWork:
+class ApplicationWork(Timeless):
     """What all jobs of an application have done so far."""
 
     def __init__(self) -> None:
@@ -180,6 +182,13 @@ class ApplicationWork:
             "activeTasks": (self._active_tasks, "{task}", "Running tasks."),
         }
         register_gauges(group, readings)
+
+    @property
+    def handlers(self) -> Handlers:
+        """What it hears."""
+        return {
+            spark_records.SQL_EXECUTION_END: self.on_execution_end,
+        }
 
     def on_execution_end(self, record: Mapping[str, Any], time_ms: int) -> None:
         """Handle SQLExecutionEnd, which has the size of the files that the execution read."""

@@ -10,7 +10,7 @@ from spark_events.jobs.handlers import job_handlers
 from spark_events.listeners.configuration import Configuration, read_configuration
 from spark_events.listeners.scopes import variables_of
 from spark_events.listeners.settings import ListenerSettings
-from spark_events.listeners.translator import SparkListeners
+from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.runtime.kinds import METRICS
 from spark_events.runtime.redaction import redact_logs
 from spark_events.runtime.registry import Registry

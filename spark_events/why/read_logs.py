@@ -3,43 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 from spark_events.api import ApplicationInfo, ConfigError, Event
-from spark_events.listeners.application_timeline import ApplicationTimeline
+from spark_events.listeners.application_timeline import TIMELINE_RECORDS, ApplicationTimeline
 from spark_events.listeners.configuration import read_configuration
+from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.listener import Handle, Handlers, Listener, Record, Timeless, late
 from spark_events.listeners.settings import read_settings
-from spark_events.listeners.translator import SparkListeners
+from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.runtime.registry import Registry
 from spark_events.sources.assembly import read_checked
 from spark_events.sources.event_log.files import EventLog, LogFiles
 from spark_events.sources.event_log.replay import LogReplay, Tap
 from spark_events.why.explanation import Explanation, explain
-from spark_events.why.run_figures import RunFigures
+from spark_events.why.run_figures import FIGURES_RECORDS, RunFigures
 
 ISSUE_EVENT = "PerformanceIssueEvent"
 
 
-class _FollowedListeners(SparkListeners):
-    """Listeners whose records others take, too."""
+class _Followed(Timeless):
+    """Hears what an explanation is made of, after the listeners.
 
-    followers: Sequence[Callable[[dict[str, Any]], None]]
+    Args:
+        takers: called with each record.
+    """
+
+    def __init__(self, takers: Sequence[Callable[[Record], None]]) -> None:
+        self._takers = takers
 
     @property
-    def wants_sums(self) -> bool:
-        """Each stage counts, however short it is."""
-        return True
+    def handlers(self) -> Handlers:
+        """Everything that figures are made of."""
+        names = (*TIMELINE_RECORDS, *FIGURES_RECORDS)
+        return {name: tuple(late(self._handing(take)) for take in self._takers) for name in names}
 
-    def on_record(self, record: dict[str, Any], received_ms: int | None = None) -> None:
-        """Handle one record; one that a follower cannot process is counted, as of the listeners."""
-        stumbled = self.stumbled
-        super().on_record(record, received_ms)
-        for take in self.followers:
-            try:
-                take(record)
-            except Exception as error:
-                self._stumble(str(record.get("Event")), error)
-        self.stumbled = min(self.stumbled, stumbled + 1)
+    @staticmethod
+    def _handing(take: Callable[[Record], None]) -> Handle:
+        return lambda record, time_ms: take(record)
 
 
 def explain_logs(
@@ -109,9 +109,18 @@ class _Reading:
     def _listeners(self, application: ApplicationInfo, tap: Tap) -> SparkListeners:
         configuration = read_configuration(self._conf, application)
         registry = Registry([], configuration.redactor, tap=tap)
-        listeners = _FollowedListeners(registry, configuration.settings, [])
-        listeners.followers = (self._timeline.take, self._figures.take)
-        return listeners
+
+        def follow(context: ListenerContext, registry: Registry, spark_version: str) -> Listener:
+            self._figures.spark_version = spark_version
+            return _Followed((self._timeline.take, self._figures.take))
+
+        return SparkListeners(
+            registry,
+            configuration.settings,
+            [],
+            extension=follow,
+            with_all_sums=True,
+        )
 
     def _take_event(self, event: Event) -> None:
         if event.name == ISSUE_EVENT:

@@ -19,6 +19,13 @@ _OF_EACH_RUN = frozenset(
         "spark.driver.host",
     )
 )
+FIGURES_RECORDS = (
+    spark_records.STAGE_TASKS,
+    spark_records.STAGE_COMPLETED,
+    spark_records.SQL_EXECUTION_END,
+    spark_records.ENVIRONMENT_UPDATE,
+)
+"""What ``RunFigures.take`` has to be called with."""
 
 
 @dataclass(slots=True)
@@ -50,8 +57,6 @@ class RunFigures:
             self._add(self._of_attempts.pop(spark_records.stage_attempt(record["Stage Info"]), {}))
         elif name == spark_records.SQL_EXECUTION_END:
             self.scanned_files_bytes += scanned_files_bytes(record)
-        elif name == spark_records.LOG_START:
-            self.spark_version = str(record.get("Spark Version") or "")
         elif name == spark_records.ENVIRONMENT_UPDATE and not self.conf:
             properties = record.get("Spark Properties") or {}
             self.conf = {str(key): str(value) for key, value in properties.items() if key not in _OF_EACH_RUN}

@@ -17,8 +17,8 @@ import pytest
 
 from spark_events.api import ApplicationInfo
 from spark_events.listeners.configuration import read_configuration
+from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.listeners.spark_records import APPLICATION_START
-from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.registry import Registry
 from tests.support.applications import App
 from tests.support.collector import Collector

@@ -175,7 +175,7 @@ def test_what_ends_is_forgotten() -> None:
     for number in range(50):
         feed(*job(number * 200 * S, TAIL, job=0, stage_id=number))
     feed(r.terminated())
-    handlers = feed.listeners._handlers["SparkListenerJobEnd"]
+    handlers = feed.listeners._dispatcher._handlers["SparkListenerJobEnd"]
     bound = [getattr(handler, "__self__", None) for handler in handlers]
     (listener,) = [each for each in bound if isinstance(each, IssueListener)]
 

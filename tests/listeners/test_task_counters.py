@@ -63,7 +63,7 @@ def test_from_time_to_time() -> None:
 def test_a_tick_that_fails() -> None:
     """The others go on, and so does the application's report."""
     feed = Feed(task__counters__interval="10s")(r.application_start(), counted(0, 5, run="nobody"))
-    feed.listeners._tickers = (lambda now_ms: 1 // 0, *feed.listeners._tickers[1:])
+    feed.listeners._dispatcher._tickers[0] = lambda now_ms: 1 // 0
     feed.tick(1_000).tick(12_000)
     assert feed.listeners.stumbled == 2
     assert len(seen(feed(r.application_end(20_000)).end(), "TaskCounterEvent")) == 1

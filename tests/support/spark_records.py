@@ -8,7 +8,7 @@ from typing import Any
 from spark_events.api import Counter, Event, FailureEnricher, Gauge, Metric, Span
 from spark_events.listeners.failure_type import FailureTypeEnricher
 from spark_events.listeners.settings import read_settings
-from spark_events.listeners.translator import SparkListeners
+from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.runtime.registry import Registry, read_all_setups
 from tests.support.plugins import Collecting, CollectingMetricsFactory, CollectingSpansFactory
 from tests.support.waiting import wait_until

@@ -11,7 +11,7 @@ from spark_events.jobs.job_events import JobEvents
 from spark_events.jobs.plan_records import STATEMENT_CREATED, STATEMENT_ENDED
 from spark_events.lineage.datasets import Catalogs
 from spark_events.listeners.settings import ListenerSettings
-from spark_events.listeners.translator import SparkListeners
+from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.runtime.redaction import Redactor
 from spark_events.runtime.registry import Registry, read_all_setups
 from tests.support.job_listeners import Collecting, OlderForm

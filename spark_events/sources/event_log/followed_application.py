@@ -7,8 +7,8 @@ from collections.abc import Callable
 from spark_events.api import ApplicationInfo
 from spark_events.api.event import now_ms
 from spark_events.listeners.settings import ListenerSettings
+from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.listeners.spark_records import APPLICATION_ALIVE, APPLICATION_DEAD
-from spark_events.listeners.translator import SparkListeners
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.settings import key_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from spark_events.api import ApplicationInfo, ConfigError, Event
 from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.settings import declared_settings
-from spark_events.listeners.translator import SparkListeners
+from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.sources.assembly import StartUp, assemble, for_event_logs, read_checked
 from spark_events.sources.event_log.files import EventLog, LogFiles
 from spark_events.sources.event_log.replay import LogReplay, Tap

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from spark_events.api import ApplicationInfo, Event
 from spark_events.listeners.configuration import Configuration, read_configuration
-from spark_events.listeners.translator import SparkListeners
+from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.runtime.kinds import METRICS
 from spark_events.runtime.registry import Registry
 from spark_events.sources.assembly import StartUp, assemble, for_event_logs, read_checked

@@ -1,0 +1,71 @@
+"""What hears the records of an application: the one interface of all listeners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Protocol
+
+Record = dict[str, Any]
+"""A record as Spark's ``JsonProtocol`` writes it, or one of our own; ``spark_records`` names them."""
+Handle = Callable[[Record, int], None]
+"""Called with a record and its time, in ms since the epoch."""
+
+
+class Phase(IntEnum):
+    """When a listener hears a record, of all that hear it."""
+
+    EARLY = 0
+    """Before the others: it tells of parts of what the record is about, or the others ask it."""
+    NORMAL = 1
+    LATE = 2
+    """After the others: it tells of what theirs are parts of, or asks them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """How a listener hears records of one name.
+
+    Attributes:
+        handle: called with each of them.
+        phase: when, of all listeners.
+    """
+
+    handle: Handle
+    phase: Phase = Phase.NORMAL
+
+
+Handlers = Mapping[str, "Handle | Handler | tuple[Handler, ...]"]
+"""By name of the record; a plain function is one of the phase ``NORMAL``."""
+
+
+def early(handle: Handle) -> Handler:
+    """Return the handler that hears a record before the others."""
+    return Handler(handle, Phase.EARLY)
+
+
+def late(handle: Handle) -> Handler:
+    """Return the handler that hears a record after the others."""
+    return Handler(handle, Phase.LATE)
+
+
+class Listener(Protocol):
+    """Hears the records of one application, all on one thread.
+
+    Two handlers of one record and phase are called in the order of ``assembly``, which means nothing.
+    """
+
+    @property
+    def handlers(self) -> Handlers:
+        """Return its handlers; asked once, before the first record."""
+
+    def tick(self, now_ms: int) -> None:
+        """Called as time passes, once a second or so: some events are due because nothing happened."""
+
+
+class Timeless:
+    """The base of listeners to which it makes no difference that time passes."""
+
+    def tick(self, now_ms: int) -> None:
+        """Nothing is due."""
