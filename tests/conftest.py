@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from spark_events.spark.java_runtime import ensure_java
 from tests.support import quick_java, time_limit, workers
@@ -19,6 +20,9 @@ from tests.support.sample_logs import history_server_answer, unpack_sample_logs
 from tests.support.warm_commands import WarmCommands
 
 quick_java.use()
+# How long an example takes is the machine's affair.
+settings.register_profile("whatever the machine does", deadline=None)
+settings.load_profile("whatever the machine does")
 
 
 def pytest_report_header() -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from spark_events.listeners.application import ApplicationListener
 from spark_events.listeners.application_timeline import ApplicationTimeline
@@ -17,6 +17,7 @@ from spark_events.listeners.listener import Listener
 from spark_events.listeners.query import QueryListener
 from spark_events.listeners.receiver_series import ReceiverListener
 from spark_events.listeners.regressions import RegressionListener
+from spark_events.listeners.run import Job
 from spark_events.listeners.sql_execution import SqlExecutionListener
 from spark_events.listeners.stage import StageListener
 from spark_events.listeners.table_transaction import TableTransactionListener
@@ -38,7 +39,7 @@ class Wanted(NamedTuple):
 def listeners_of_queries(context: ListenerContext) -> list[Listener]:
     """Return the listeners of a process that runs streaming queries alone, as with Spark Connect."""
     queries = QueryListener(context, IssueEvents(context))
-    return [queries, HeartbeatListener(context, lambda: 0, queries.running)]
+    return [context.run, queries, HeartbeatListener(context, lambda: 0, queries.running)]
 
 
 def listeners_of_application(
@@ -63,6 +64,7 @@ def listeners_of_application(
     issues, tasks = IssueListener(context, issue_events), TaskReportListener(context, places.of_tasks)
     of_application = issues.application
     listeners: list[Listener] = [
+        context.run,
         ExecutorListener(context, wanted.metrics),
         stages,
         jobs,
@@ -112,14 +114,14 @@ class _Places:
         self._executions = executions
         self._wanted = wanted
 
-    def of_job(self, properties: dict[str, Any]) -> Place | None:
-        """Return the parent of a job's span, by the properties of its JobStart; None if it has none."""
+    def of_job(self, job: Job) -> Place | None:
+        """Return the parent of a job's span; None if it has none."""
         if not self._wanted:
             return None
-        of_query, place = self._queries.place_of_job(properties)
+        of_query, place = self._queries.place_of_job(job)
         if of_query:
             return place
-        return self._executions.place_of_job(properties) or self._context.traces.application
+        return self._executions.place_of_job(job) or self._context.traces.application
 
     def of_tasks(self, stage: int, properties: Mapping[str, str | None]) -> Place:
         """Return the parent of a task's spans, by its stage and its local properties."""

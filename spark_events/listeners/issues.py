@@ -22,13 +22,12 @@ from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.issue_events import IssueEvents, Subject
 from spark_events.listeners.listener import Handlers, Timeless, early
-from spark_events.listeners.micro_batch import parse_micro_batch
+from spark_events.listeners.run import Job
 from spark_events.listeners.spark_records import stage_attempt
 
 _LONGEST_NAME = 200
 _MOST_OF_ONE = 100
 """How many issues one job may have, the costliest, and how many one run of a query."""
-_EXECUTION = "spark.sql.execution.id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +41,9 @@ class _StageIssue:
 
 @dataclass(slots=True)
 class _Job:
-    """A job that runs; ``warned`` has the stages of which a warning was given."""
+    """What was found about a job that runs; ``warned`` has the stages of which a warning was given."""
 
-    id: int
-    begun_ms: int
-    run_id: str
-    of_query: Mapping[str, str]
-    execution: int | None
-    description: str | None
-    stages: tuple[int, ...]
+    run: Job
     issues: list[_StageIssue] = field(default_factory=list)
     warned: set[tuple[int, int]] = field(default_factory=set)
 
@@ -77,14 +70,6 @@ class _Query:
     reported: set[tuple[str, str]] = field(default_factory=set)
 
 
-@dataclass(frozen=True, slots=True)
-class _Execution:
-    """An SQL execution that runs, of no micro-batch; its description is None if it must not be told."""
-
-    begun_ms: int
-    description: str | None
-
-
 class IssueListener(Timeless):
     """Follows the stages of one application, and reports what makes them slow.
 
@@ -100,10 +85,8 @@ class IssueListener(Timeless):
         self._events = events
         self._application = ApplicationIssues(context, events)
         self._jobs: dict[int, _Job] = {}
-        self._jobs_of_stage: dict[int, list[_Job]] = {}
         self._stages: dict[tuple[int, int], _Stage] = {}
         self._queries: dict[str, _Query] = {}
-        self._executions: dict[int, _Execution] = {}
 
     @property
     def application(self) -> ApplicationIssues:
@@ -116,7 +99,6 @@ class IssueListener(Timeless):
         return {
             spark_records.QUERY_STARTED: self.on_query_started,
             spark_records.QUERY_TERMINATED: early(self.on_query_terminated),
-            spark_records.SQL_EXECUTION_START: self.on_execution_start,
             spark_records.SQL_EXECUTION_END: self.on_execution_end,
             spark_records.JOB_START: early(self.on_job_start),
             spark_records.JOB_END: early(self.on_job_end),
@@ -128,25 +110,18 @@ class IssueListener(Timeless):
     def on_query_started(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle QueryStarted."""
         run_id = str(record["runId"])
-        name = self._context.queries_by_run.get(run_id, {}).get("query_name", "")
+        name = self._context.run.query_of(run_id).get("query_name", "")
         self._queries.setdefault(run_id, _Query(str(record["id"]), name))
 
     def on_query_terminated(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle QueryTerminated."""
         self._queries.pop(str(record["runId"]), None)
 
-    def on_execution_start(self, record: dict[str, Any], time_ms: int) -> None:
-        """Handle SQLExecutionStart; its description may be a statement's text, and need not be reported."""
-        described = str(record.get("description") or "")
-        if parse_micro_batch(described) is None:
-            description = described[:_LONGEST_NAME] if self._thresholds.tell_sql else None
-            self._executions[int(record["executionId"])] = _Execution(time_ms, description)
-
     def on_execution_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle SQLExecutionEnd, which comes after the ends of its jobs."""
         number = int(record["executionId"])
-        execution = self._executions.pop(number, None)
-        if execution is None:
+        execution = self._context.run.executions.get(number)
+        if execution is None or execution.of_batch:
             return
         lasted_ms = max(0, time_ms - execution.begun_ms)
         for issue in small_files(record.get("Files") or {}, self._thresholds):
@@ -156,34 +131,21 @@ class IssueListener(Timeless):
                     self._context.scopes.sql_execution(number),
                     "its time",
                     lasted_ms,
-                    {"sqlExecutionId": number, "description": execution.description},
+                    {"sqlExecutionId": number, "description": self._told(execution.description)},
                 )
                 self._events.report(issue, subject, time_ms)
 
     def on_job_start(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle JobStart."""
-        properties = record.get("Properties") or {}
-        execution = properties.get(_EXECUTION)
-        described = properties.get("spark.job.description") if self._thresholds.tell_sql else None
-        job = _Job(
-            int(record["Job ID"]),
-            time_ms,
-            str(properties.get("spark.jobGroup.id") or ""),
-            self._context.query_of_job(record),
-            int(execution) if execution is not None else None,
-            str(described)[:_LONGEST_NAME] if described else None,
-            tuple(int(stage) for stage in record.get("Stage IDs") or ()),
-        )
-        self._jobs[job.id] = job
-        for stage in job.stages:
-            self._jobs_of_stage.setdefault(stage, []).append(job)
+        job = self._context.run.jobs[int(record["Job ID"])]
+        self._jobs[job.id] = _Job(job)
 
     def on_stage_submitted(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle StageSubmitted."""
         info = record["Stage Info"]
-        jobs = self._jobs_of_stage.get(int(info["Stage ID"]))
+        job = self._context.run.job_of(int(info["Stage ID"]))
         name = str(info.get("Stage Name") or "")[:_LONGEST_NAME]
-        self._stages[stage_attempt(info)] = _Stage(jobs[0] if jobs else None, name, time_ms)
+        self._stages[stage_attempt(info)] = _Stage(self._jobs.get(job.id) if job else None, name, time_ms)
         self._application.stage_submitted(stage_attempt(info), int(info.get("Number of Tasks") or 0), time_ms)
 
     def on_stage_tasks(self, record: dict[str, Any], time_ms: int) -> None:
@@ -206,7 +168,7 @@ class IssueListener(Timeless):
         if stage is None or stage.measured is None:
             return
         lasted_ms = time_ms - int(info.get("Submission Time") or stage.begun_ms)
-        of_query = bool(stage.job and stage.job.of_query)
+        of_query = bool(stage.job and stage.job.run.query)
         if lasted_ms < self._thresholds.min_time_ms and not of_query:
             return  # it cannot have lost so much
         in_python_ms = python_ms(info.get("Accumulables") or ())
@@ -227,13 +189,8 @@ class IssueListener(Timeless):
         job = self._jobs.pop(int(record["Job ID"]), None)
         if job is None:
             return
-        for stage in job.stages:
-            jobs = self._jobs_of_stage[stage]
-            jobs.remove(job)
-            if not jobs:
-                del self._jobs_of_stage[stage]
-        lasted_ms = max(0, time_ms - job.begun_ms)
-        query = self._queries.get(job.run_id)
+        lasted_ms = max(0, time_ms - job.run.begun_ms)
+        query = self._queries.get(job.run.group)
         if query is not None:
             self._add_to_query(query, job, lasted_ms, time_ms)
             return
@@ -259,7 +216,7 @@ class IssueListener(Timeless):
         )
         if issue is None or key in job.warned:
             return
-        lasted_ms = max(0, time_ms - job.begun_ms)
+        lasted_ms = max(0, time_ms - job.run.begun_ms)
         if self._events.matters(issue, lasted_ms):
             job.warned.add(key)
             subject = self._stage_subject(_StageIssue(issue, key, stage.name), job, lasted_ms)
@@ -272,26 +229,36 @@ class IssueListener(Timeless):
 
     def _stage_subject(self, pending: _StageIssue, job: _Job | None, whole_ms: int) -> Subject:
         stage, attempt = pending.key
-        of_query, execution = (job.of_query, job.execution) if job else ({}, None)
-        described = job.description if job else None
-        if described is None and execution is not None:
-            of_execution = self._executions.get(execution)
-            described = of_execution.description if of_execution else None
+        run = job.run if job else None
+        of_query = run.query if run else {}
+        described = self._described(run) if run else None
         title = f"stage {stage}.{attempt}" + (f" ({pending.name})" if pending.name else "")
         return Subject(
             Entity("stage", f"{stage}.{attempt}", title, of_query.get("query_name", "")),
             self._context.scopes.stage(stage, attempt, of_query),
-            f"job {job.id}" if job else "the stage",
+            f"job {run.id}" if run else "the stage",
             whole_ms,
             {
                 "stageId": stage,
                 "stageAttempt": attempt,
                 "stageName": pending.name or None,
-                "jobId": job.id if job else None,
-                "sqlExecutionId": execution,
+                "jobId": run.id if run else None,
+                "sqlExecutionId": run.execution if run else None,
                 "description": described,
             },
         )
+
+    def _described(self, job: Job) -> str | None:
+        """Return what a job is, by its description or that of its execution."""
+        described = self._told(job.properties.get("spark.job.description"))
+        execution = self._context.run.execution_of(job)
+        if described is None and execution is not None and not execution.of_batch:
+            return self._told(execution.description)
+        return described
+
+    def _told(self, description: object) -> str | None:
+        """Return a description as it is told; it may be a statement's text, which need not be."""
+        return str(description)[:_LONGEST_NAME] if description and self._thresholds.tell_sql else None
 
     def _add_to_query(self, query: _Query, job: _Job, lasted_ms: int, time_ms: int) -> None:
         query.busy_ms += lasted_ms
@@ -306,7 +273,7 @@ class IssueListener(Timeless):
             issue = query.lost.get(at)
             if issue is not None and self._events.matters(issue, query.busy_ms):
                 query.reported.add(at)
-                self._report_of_query(query, job.run_id, issue, at[1], query.times[at], time_ms)
+                self._report_of_query(query, job.run.group, issue, at[1], query.times[at], time_ms)
 
     def _report_of_query(
         self, query: _Query, run_id: str, issue: Issue, stage_name: str, times: int, time_ms: int

@@ -22,12 +22,13 @@ from spark_events.listeners.failures import (
 from spark_events.listeners.job_status import JobStatusTracker
 from spark_events.listeners.listener import Handlers
 from spark_events.listeners.passing_series import PassingSeries
+from spark_events.listeners.run import Job
 from spark_events.listeners.spark_records import PYTHON_CALL
 from spark_events.listeners.traces import Place, ended_span
 from spark_events.listeners.work import JobWork
 
 _SURE_MS = 1
-PlaceOfJob = Callable[[dict[str, Any]], Place | None]
+PlaceOfJob = Callable[[Job], Place | None]
 
 
 @dataclass(slots=True)
@@ -37,7 +38,6 @@ class RunningJob:
     Attributes:
         of_query: names the streaming query that it belongs to; empty if none.
         place: of its span; None if it is to have none.
-        stages: the ids of its stages.
         action: the place in the user's Python code that began it; None if that is not known.
         seen_ms: when that place was seen in the driver, in ms since the epoch; None if Spark itself names it.
         failed_stage: the one that failed last, if any.
@@ -47,7 +47,6 @@ class RunningJob:
     of_query: Mapping[str, str]
     place: Place | None
     start_ms: int
-    stages: tuple[int, ...]
     work: JobWork
     action: CodePlace | None
     seen_ms: int | None
@@ -66,22 +65,21 @@ class SparkJobListener:
 
     Args:
         context: what the listeners share.
-        parent_of: returns the parent of a job's span, given the properties of its JobStart, or None.
+        parent_of: returns the parent of a job's span, or None.
     """
 
     def __init__(self, context: ListenerContext, parent_of: PlaceOfJob) -> None:
         self._context = context
         self._parent_of = parent_of
         self._running: dict[int, RunningJob] = {}
-        self._jobs_of_stage: dict[int, list[int]] = {}
         self._series = PassingSeries(context.settings.job_after_ms, context.settings.grace_ms)
         active = Gauge(lambda: len(self._running), "{job}", "Running Spark jobs.")
         context.scopes.application().register("activeJobs", active)
 
     def of_stage(self, stage: int) -> RunningJob | None:
         """Return the job that a stage belongs to; if there are several, the one that began first."""
-        jobs = self._jobs_of_stage.get(stage)
-        return self._running.get(jobs[0]) if jobs else None
+        job = self._context.run.job_of(stage)
+        return self._running.get(job.id) if job is not None else None
 
     @property
     def handlers(self) -> Handlers:
@@ -97,26 +95,22 @@ class SparkJobListener:
         job_id = int(record["Job ID"])
         if job_id in self._running:
             return
-        of_query = self._context.query_of_job(record)
-        group = self._context.scopes.job(job_id, of_query)
-        entity = Entity("job", str(job_id), f"job {job_id}", of_query.get("query_name", ""))
+        begun = self._context.run.jobs[job_id]
+        group = self._context.scopes.job(job_id, begun.query)
+        entity = Entity("job", str(job_id), f"job {job_id}", begun.query.get("query_name", ""))
         tracker = JobStatusTracker(self._context.emitter, entity, group)
-        parent = self._parent_of(record.get("Properties") or {})
+        parent = self._parent_of(begun)
         place = self._context.traces.below(parent, "Job", entity) if parent else None
-        stages = tuple(int(stage) for stage in record.get("Stage IDs") or ())
-        tasks = sum(int(info.get("Number of Tasks") or 0) for info in record.get("Stage Infos") or ())
-        work, action = JobWork(len(stages), tasks), _action(record)
-        job = RunningJob(tracker, of_query, place, time_ms, stages, work, *action)
+        work = JobWork(len(begun.stages), begun.tasks)
+        job = RunningJob(tracker, begun.query, place, time_ms, work, *_action(record))
         self._running[job_id] = job
-        for stage in stages:
-            self._jobs_of_stage.setdefault(stage, []).append(job_id)
         self._series.begun(job_id, time_ms, lambda: self._show(job_id, job))
         tracker.change(JobStatus.RUNNING, time_ms)
 
     def stage_failed(self, stage: int, failed: FailedStage) -> None:
         """Called when an attempt of a stage has failed, which may fail its jobs."""
-        for job in self._jobs_of_stage.get(stage, ()):
-            self._running[job].failed_stage = failed
+        for job in self._context.run.jobs_of(stage):
+            self._running[job.id].failed_stage = failed
 
     def on_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle JobEnd."""
@@ -124,7 +118,6 @@ class SparkJobListener:
         job = self._running.pop(job_id, None)
         if job is None:
             return
-        self._forget_stages(job_id, job.stages)
         self._series.ended(job_id, time_ms)
         result = record.get("Job Result") or {}
         failure = None
@@ -143,7 +136,6 @@ class SparkJobListener:
         outcome = outcome_of(record, self._context.settings.stop_signals)
         for job_id, job in list(self._running.items()):
             del self._running[job_id]
-            self._forget_stages(job_id, job.stages)
             self._series.ended(job_id, time_ms)
             self._context.work.count(f"{outcome.of_what_ran.value.lower()}Jobs")
             job.tracker.change(outcome.of_what_ran, time_ms)
@@ -187,12 +179,6 @@ class SparkJobListener:
         group.register("uptime", Gauge(uptime_ms, "ms", described))
         job.work.register(group)
         return group
-
-    def _forget_stages(self, job_id: int, stages: tuple[int, ...]) -> None:
-        for stage in stages:
-            self._jobs_of_stage[stage].remove(job_id)
-            if not self._jobs_of_stage[stage]:
-                del self._jobs_of_stage[stage]
 
 
 def _action(record: dict[str, Any]) -> tuple[CodePlace | None, int | None]:

@@ -16,11 +16,15 @@ Handle = Callable[[Record, int], None]
 class Phase(IntEnum):
     """When a listener hears a record, of all that hear it."""
 
-    EARLY = 0
+    FIRST = 0
+    """The model of the run learns of a beginning: see ``run``."""
+    EARLY = 1
     """Before the others: it tells of parts of what the record is about, or the others ask it."""
-    NORMAL = 1
-    LATE = 2
+    NORMAL = 2
+    LATE = 3
     """After the others: it tells of what theirs are parts of, or asks them."""
+    LAST = 4
+    """The model of the run learns of an end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,16 @@ class Handler:
 
 Handlers = Mapping[str, "Handle | Handler | tuple[Handler, ...]"]
 """By name of the record; a plain function is one of the phase ``NORMAL``."""
+
+
+def first(handle: Handle) -> Handler:
+    """Return the handler by which the model of the run learns of a beginning."""
+    return Handler(handle, Phase.FIRST)
+
+
+def last(handle: Handle) -> Handler:
+    """Return the handler by which the model of the run learns of an end."""
+    return Handler(handle, Phase.LAST)
 
 
 def early(handle: Handle) -> Handler:

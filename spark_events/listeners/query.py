@@ -14,9 +14,10 @@ from spark_events.listeners.idle_interval import IdleInterval
 from spark_events.listeners.issue_events import IssueEvents
 from spark_events.listeners.listener import Handlers
 from spark_events.listeners.micro_batch import parse_micro_batch
-from spark_events.listeners.query_run import QueryRun, query_name
+from spark_events.listeners.query_run import QueryRun
 from spark_events.listeners.query_series import AllQuerySeries
 from spark_events.listeners.restart_counts import RestartCounts
+from spark_events.listeners.run import Job, query_name
 from spark_events.listeners.settings import PHASES_AND_JOBS
 from spark_events.listeners.streaming_query import EndAttributes, StreamingQuery
 from spark_events.listeners.traces import Place
@@ -66,7 +67,6 @@ class QueryListener:
             self._queries[query_id] = query
         run = query.begin_run(record, series, time_ms)
         self._running[run_id] = (query, run)
-        self._context.queries_by_run[run_id] = {"query_name": run.name}
 
     def on_not_started(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle a query that could not start: its only run begins and ends at once.
@@ -112,7 +112,6 @@ class QueryListener:
         if run_id not in self._running:
             return
         query, run = self._running.pop(run_id)
-        self._context.queries_by_run.pop(run_id, None)
         query.series.checkpoints.metrics.in_progress = 0
         if query.series.status.follows(run.tracker):  # else a newer run uses the name
             query.series.metrics.stop()
@@ -160,14 +159,14 @@ class QueryListener:
             else:
                 query.tick(now_ms)
 
-    def place_of_job(self, properties: dict[str, Any]) -> tuple[bool, Place | None]:
+    def place_of_job(self, job: Job) -> tuple[bool, Place | None]:
         """Return whether a job belongs to a query, and the parent of its span, or None if it has none."""
-        run_id = str(properties.get("spark.jobGroup.id"))
+        run_id = job.group
         if run_id not in self._running:
             return False, None
         if not self._context.settings.detailed(PHASES_AND_JOBS):
             return True, None
-        return True, self.place_of_batch(run_id, properties.get("streaming.sql.batchId"))
+        return True, self.place_of_batch(run_id, job.properties.get("streaming.sql.batchId"))
 
     def place_of_batch(self, run_id: str, batch: str | None) -> Place | None:
         """Return the place of a micro-batch's checkpoint, or of its query; None if the query does not run."""

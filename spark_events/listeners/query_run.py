@@ -8,8 +8,8 @@ from spark_events.api import Failure, MetricGroup
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.job_status import JobStatusTracker
-from spark_events.listeners.long_texts import LONGEST_NAME, cut
 from spark_events.listeners.query_spans import QuerySpans
+from spark_events.listeners.run import query_name
 from spark_events.listeners.spark_records import FOUND_RUNNING
 
 
@@ -58,8 +58,3 @@ class QueryRun:
             self._initialized = True
             restored = self.first_batch - 1 if self.first_batch else None
             self.spans.initialized(self.start_ms, end_ms, restored, full_size, failure)
-
-
-def query_name(started: dict[str, Any]) -> str:
-    """Return a query's name from its QueryStarted, or its id if it has no name."""
-    return cut(str(started.get("name") or started["id"]), LONGEST_NAME)

@@ -138,20 +138,18 @@ class RegressionListener:
 
     def on_job_start(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle JobStart."""
-        if self._context.query_of_job(record):
+        job = self._context.run.jobs[int(record["Job ID"])]
+        if job.query:
             return
-        properties, job = record.get("Properties") or {}, int(record["Job ID"])
-        execution = properties.get("spark.sql.execution.root.id") or properties.get("spark.sql.execution.id")
-        running = self._executions.get(int(execution)) if execution is not None else None
+        running = self._executions.get(job.execution) if job.execution is not None else None
         if running is None:
-            infos = record.get("Stage Infos") or [{}]
-            name = _name(str(properties.get("spark.job.description") or infos[-1].get("Stage Name") or ""))
-            entity = Entity("job", str(job), f"job {job} ({name})")
-            running = self._jobs[job] = _Running(entity, {"jobId": job}, time_ms, Work(name))
-        for stage in record.get("Stage IDs") or ():
+            name = _name(str(job.properties.get("spark.job.description") or job.final_stage))
+            entity = Entity("job", str(job.id), f"job {job.id} ({name})")
+            running = self._jobs[job.id] = _Running(entity, {"jobId": job.id}, time_ms, Work(name))
+        for stage in job.stages:
             if len(self._stages) < _MOST_STAGES:
-                self._stages.setdefault(int(stage), running)
-                running.stages.append(int(stage))
+                self._stages.setdefault(stage, running)
+                running.stages.append(stage)
 
     def on_job_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle JobEnd."""

@@ -17,6 +17,7 @@ from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.enrichers import Enrichers
 from spark_events.listeners.failure_events import FailureEvents
 from spark_events.listeners.listener import Listener, Record
+from spark_events.listeners.run import Run
 from spark_events.listeners.scopes import Scopes
 from spark_events.listeners.settings import AND_STAGES, TASKS, ListenerSettings
 from spark_events.listeners.timestamps import record_time_ms
@@ -182,5 +183,5 @@ class SparkListeners:
             traces=Traces(emitter, self._settings),
             work=ApplicationWork(),
             all_subtasks=AllSubtasks(),
-            queries_by_run={},
+            run=Run(),
         )

@@ -11,7 +11,7 @@ from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure
 from spark_events.listeners.listener import Handlers, Timeless
-from spark_events.listeners.micro_batch import parse_micro_batch
+from spark_events.listeners.run import Execution, Job
 from spark_events.listeners.traces import Place, ended_span
 
 _LONGEST = 200
@@ -22,53 +22,44 @@ class SqlExecutionListener(Timeless):
 
     def __init__(self, context: ListenerContext) -> None:
         self._context = context
-        self._running: dict[int, tuple[int, str]] = {}
 
     @property
     def handlers(self) -> Handlers:
         """What it hears."""
         return {
-            spark_records.SQL_EXECUTION_START: self.on_start,
             spark_records.SQL_EXECUTION_END: self.on_end,
             spark_records.APPLICATION_END: self.on_application_end,
         }
 
-    def on_start(self, record: dict[str, Any], time_ms: int) -> None:
-        """Handle SQLExecutionStart; a nested execution, such as a subquery's, is part of the outer one."""
-        execution, root = int(record["executionId"]), record.get("rootExecutionId")
-        description = str(record.get("description") or "")
-        if root in (None, execution) and parse_micro_batch(description) is None:
-            self._running[execution] = (time_ms, description[:_LONGEST])
-
     def on_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle SQLExecutionEnd, which contains what was thrown."""
         error = record.get("errorMessage")
-        self._end(int(record["executionId"]), time_ms, parse_failure(error) if error else None)
+        execution = self._context.run.executions.get(int(record["executionId"]))
+        if execution is not None:
+            self._end(execution, time_ms, parse_failure(error) if error else None)
 
     def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
         """End the executions that still ran when the application ended."""
         failure = outcome_of(record, self._context.settings.stop_signals).failure
-        for execution in list(self._running):
+        for execution in self._context.run.executions.values():
             self._end(execution, time_ms, failure)
 
-    def place_of_job(self, properties: dict[str, Any]) -> Place | None:
+    def place_of_job(self, job: Job) -> Place | None:
         """Return the place of the execution that a job belongs to; None if there is none."""
-        given = properties.get("spark.sql.execution.root.id") or properties.get("spark.sql.execution.id")
-        execution = int(given) if given is not None else -1
-        return self._place(execution) if execution in self._running else None
+        execution = self._context.run.execution_of(job)
+        return self._place(execution.id) if execution is not None and not execution.of_batch else None
 
-    def _end(self, execution: int, time_ms: int, failure: Failure | None) -> None:
-        begun = self._running.pop(execution, None)
-        if begun is None:
+    def _end(self, execution: Execution, time_ms: int, failure: Failure | None) -> None:
+        if execution.of_batch:
             return
-        start_ms, description = begun
+        number = execution.id
         span = (
-            ended_span("SQL execution", start_ms, time_ms, failure)
-            .set_attribute("executionId", execution)
-            .set_attribute("description", description)
+            ended_span("SQL execution", execution.begun_ms, time_ms, failure)
+            .set_attribute("executionId", number)
+            .set_attribute("description", execution.description[:_LONGEST])
         )
-        group = self._context.scopes.sql_execution(execution)
-        self._context.traces.report(span, self._place(execution), _entity(execution), group)
+        group = self._context.scopes.sql_execution(number)
+        self._context.traces.report(span, self._place(number), _entity(number), group)
 
     def _place(self, execution: int) -> Place:
         traces = self._context.traces

@@ -14,7 +14,7 @@ from spark_events.listeners.emitter import Entity
 from spark_events.listeners.executor_ends import FailedStage
 from spark_events.listeners.failures import parse_failure
 from spark_events.listeners.job import RunningJob, SparkJobListener
-from spark_events.listeners.listener import Handlers, late
+from spark_events.listeners.listener import Handlers
 from spark_events.listeners.passing_series import PassingSeries
 from spark_events.listeners.python_work import PythonWork
 from spark_events.listeners.settings import AND_STAGES
@@ -66,7 +66,7 @@ class StageListener:
             spark_records.STAGE_SUBMITTED: self.on_submitted,
             spark_records.STAGE_TASKS: self.on_tasks,
             spark_records.STAGE_COMPLETED: self.on_completed,
-            spark_records.JOB_END: late(self.on_job_end),
+            spark_records.JOB_END: self.on_job_end,
             spark_records.APPLICATION_END: self.on_application_end,
         }
 
@@ -115,8 +115,10 @@ class StageListener:
 
     def on_job_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle JobEnd: failed stages that belong to no other job will not be retried."""
-        for stage in [stage for stage in self._failed if self._jobs.of_stage(stage) is None]:
-            del self._failed[stage]
+        ended = int(record["Job ID"])
+        for stage in list(self._failed):
+            if all(job.id == ended for job in self._context.run.jobs_of(stage)):
+                del self._failed[stage]
 
     def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
         """End the attempts that still ran when the application ended."""

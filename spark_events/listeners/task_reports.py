@@ -39,7 +39,6 @@ _MOST_NAMES_OF_ONE = 100
 _SHOWN = 100
 _MOST_WARNINGS = 20
 _MOST_STAGES = 1_000
-_MOST_JOBS = 10_000
 _MOST_EARLY = 1_000
 _TAKEN_LABELS = frozenset(("app_name", "query_name", "le", "quantile", "job", "instance"))
 _BOUNDS = tuple(sign * 10.0**power for power in range(-3, 7) for sign in (1, 2.5, 5))
@@ -97,7 +96,6 @@ class TaskReportListener(Timeless):
         self._place_of_stage = place_of_stage
         # By stage and partition: the task attempt that counts, and how many reports of it have come.
         self._counted: OrderedDict[int, dict[int, tuple[int, int]]] = OrderedDict()
-        self._jobs: dict[int, list[int]] = {}
         self._series: dict[_Key, Any] = {}
         self._series_of: collections.Counter[str] = collections.Counter()
         self._warned: set[tuple[str, str]] = set()
@@ -117,21 +115,16 @@ class TaskReportListener(Timeless):
     def handlers(self) -> Handlers:
         """What it hears."""
         return {
-            spark_records.JOB_START: self.on_job_start,
             spark_records.JOB_END: self.on_job_end,
             spark_records.QUERY_STARTED: self.on_query_started,
             spark_records.TASK_REPORT: self.on_report,
             spark_records.APPLICATION_END: early(self.on_application_end),
         }
 
-    def on_job_start(self, record: dict[str, Any], time_ms: int) -> None:
-        """Handle JobStart."""
-        if len(self._jobs) < _MOST_JOBS:
-            self._jobs[int(record["Job ID"])] = [int(stage) for stage in record.get("Stage IDs") or ()]
-
     def on_job_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle JobEnd: none of its partitions is computed again."""
-        for stage in self._jobs.pop(int(record["Job ID"]), ()):
+        job = self._context.run.jobs.get(int(record["Job ID"]))
+        for stage in job.stages if job is not None else ():
             self._counted.pop(stage, None)
 
     def on_query_started(self, record: dict[str, Any], time_ms: int) -> None:
@@ -148,7 +141,7 @@ class TaskReportListener(Timeless):
     def on_report(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle the report of a task that has succeeded or failed, or of a ``foreachBatch`` function."""
         run_id = str(record["properties"].get("spark.jobGroup.id"))
-        is_early = record.get("batch") is not None and run_id not in self._context.queries_by_run
+        is_early = record.get("batch") is not None and run_id not in self._context.run.queries
         if is_early and len(self._early) < _MOST_EARLY:
             self._early.append(record)
         else:
@@ -158,7 +151,7 @@ class TaskReportListener(Timeless):
         stage, partition = int(record["stage"]), int(record["partition"])
         failed, batch = record.get("failed"), record.get("batch")
         run_id = str(record["properties"].get("spark.jobGroup.id"))
-        of_query = self._context.queries_by_run.get(run_id, {})
+        of_query = self._context.run.query_of(run_id)
         if batch is not None:
             occasion: tuple[str, ...] = ("batch", str(batch))
             entity, group = self.counters.subject(run_id, of_query)

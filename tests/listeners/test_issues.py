@@ -180,6 +180,5 @@ def test_what_ends_is_forgotten() -> None:
     (listener,) = [each for each in bound if isinstance(each, IssueListener)]
 
     assert not listener._jobs
-    assert not listener._jobs_of_stage
     assert not listener._stages
     assert not listener._queries

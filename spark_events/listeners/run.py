@@ -1,0 +1,158 @@
+"""What runs in an application now, and what belongs to what: the one model that all listeners ask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spark_events.listeners import spark_records
+from spark_events.listeners.listener import Handlers, Record, Timeless, first, last
+from spark_events.listeners.long_texts import LONGEST_NAME, cut
+from spark_events.listeners.micro_batch import parse_micro_batch
+
+_GROUP = "spark.jobGroup.id"
+_ROOT, _EXECUTION = "spark.sql.execution.root.id", "spark.sql.execution.id"
+_NO_QUERY: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Execution:
+    """An SQL execution that runs.
+
+    Attributes:
+        id: its number.
+        begun_ms: in ms since the epoch.
+        description: as Spark has it, often a statement's text.
+        of_batch: whether it is a micro-batch of a streaming query.
+    """
+
+    id: int
+    begun_ms: int
+    description: str
+    of_batch: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """A job that runs.
+
+    Attributes:
+        id: its number.
+        begun_ms: in ms since the epoch.
+        stages: the ids of all of them, those included that are skipped.
+        tasks: how many there are in all stages.
+        properties: Spark's local properties of the thread that submitted it.
+        query: the variables of the streaming query that it works for; empty for none.
+        execution: the number of the SQL execution that it is of, the outermost one; None for none.
+        final_stage: the name of its last stage.
+    """
+
+    id: int
+    begun_ms: int
+    stages: tuple[int, ...]
+    tasks: int
+    properties: Mapping[str, Any]
+    query: Mapping[str, str]
+    execution: int | None
+    final_stage: str
+
+    @property
+    def group(self) -> str:
+        """Its job group, which is the run id of the query that it works for; empty for none."""
+        return str(self.properties.get(_GROUP) or "")
+
+
+class Run(Timeless):
+    """Knows what runs: it is told of a beginning before all listeners, and of an end after them.
+
+    It holds no more than what runs at once.
+
+    Attributes:
+        jobs: by number.
+        executions: by number; one that is a part of another is not among them.
+        queries: by run id, the variables of the streaming query, for what works for it.
+    """
+
+    def __init__(self) -> None:
+        self.jobs: dict[int, Job] = {}
+        self.executions: dict[int, Execution] = {}
+        self.queries: dict[str, Mapping[str, str]] = {}
+        self._jobs_of_stage: dict[int, list[Job]] = {}
+
+    @property
+    def handlers(self) -> Handlers:
+        """Beginnings first, and ends last."""
+        return {
+            spark_records.QUERY_STARTED: first(self._begin_query),
+            spark_records.QUERY_TERMINATED: last(self._end_query),
+            spark_records.SQL_EXECUTION_START: first(self._begin_execution),
+            spark_records.SQL_EXECUTION_END: last(self._end_execution),
+            spark_records.JOB_START: first(self._begin_job),
+            spark_records.JOB_END: last(self._end_job),
+        }
+
+    def jobs_of(self, stage: int) -> Sequence[Job]:
+        """Return the jobs that a stage belongs to, in the order in which they began."""
+        return self._jobs_of_stage.get(stage, ())
+
+    def job_of(self, stage: int) -> Job | None:
+        """Return the job that a stage works for: of several, the one that began first; None if unknown."""
+        jobs = self._jobs_of_stage.get(stage)
+        return jobs[0] if jobs else None
+
+    def execution_of(self, job: Job) -> Execution | None:
+        """Return the SQL execution that a job is of; None if there is none, or it is not known to run."""
+        return self.executions.get(job.execution) if job.execution is not None else None
+
+    def query_of(self, group: object) -> Mapping[str, str]:
+        """Return the variables of the streaming query whose run id a job group is; empty for none."""
+        return self.queries.get(str(group), _NO_QUERY)
+
+    def _begin_query(self, record: Record, time_ms: int) -> None:
+        self.queries.setdefault(str(record["runId"]), {"query_name": query_name(record)})
+
+    def _end_query(self, record: Record, time_ms: int) -> None:
+        self.queries.pop(str(record["runId"]), None)
+
+    def _begin_execution(self, record: Record, time_ms: int) -> None:
+        number, root = int(record["executionId"]), record.get("rootExecutionId")
+        if root is None or int(root) == number:
+            described = str(record.get("description") or "")
+            of_batch = parse_micro_batch(described) is not None
+            self.executions[number] = Execution(number, time_ms, described, of_batch)
+
+    def _end_execution(self, record: Record, time_ms: int) -> None:
+        self.executions.pop(int(record["executionId"]), None)
+
+    def _begin_job(self, record: Record, time_ms: int) -> None:
+        number = int(record["Job ID"])
+        if number in self.jobs:  # it was found running
+            return
+        properties, infos = record.get("Properties") or {}, record.get("Stage Infos") or ()
+        execution = properties.get(_ROOT) or properties.get(_EXECUTION)
+        job = self.jobs[number] = Job(
+            number,
+            time_ms,
+            tuple(int(stage) for stage in record.get("Stage IDs") or ()),
+            sum(int(info.get("Number of Tasks") or 0) for info in infos),
+            properties,
+            self.query_of(properties.get(_GROUP)),
+            int(execution) if execution is not None else None,
+            str(infos[-1].get("Stage Name") or "") if infos else "",
+        )
+        for stage in job.stages:
+            self._jobs_of_stage.setdefault(stage, []).append(job)
+
+    def _end_job(self, record: Record, time_ms: int) -> None:
+        job = self.jobs.pop(int(record["Job ID"]), None)
+        for stage in job.stages if job is not None else ():
+            jobs = self._jobs_of_stage[stage]
+            jobs.remove(job)  # type: ignore[arg-type]
+            if not jobs:
+                del self._jobs_of_stage[stage]
+
+
+def query_name(started: Mapping[str, Any]) -> str:
+    """Return a query's name from its QueryStarted, or its id if it has no name."""
+    return cut(str(started.get("name") or started["id"]), LONGEST_NAME)

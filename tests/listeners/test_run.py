@@ -1,0 +1,89 @@
+"""What belongs to what in a run: one rule each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spark_events.listeners.dispatch import Dispatcher
+from spark_events.listeners.run import Run
+from tests.support import spark_records as r
+
+
+def handed(*records: dict[str, Any], run: Run | None = None) -> Run:
+    """Return a run that was told of some records."""
+    run = run or Run()
+
+    def fail(name: str, error: Exception) -> None:
+        raise error
+
+    dispatcher = Dispatcher([run], fail)
+    for record in records:
+        dispatcher.hand(record["Event"], record, 1_000)
+    return run
+
+
+def job(number: int, *stages: int, **properties: str) -> dict[str, Any]:
+    named = {key.replace("_", "."): value for key, value in properties.items()}
+    return {"Event": "SparkListenerJobStart", "Job ID": number, "Stage IDs": stages, "Properties": named}
+
+
+def execution(number: int, root: int | None = None, description: str = "collect") -> dict[str, Any]:
+    name = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart"
+    return {"Event": name, "executionId": number, "rootExecutionId": root, "description": description}
+
+
+def test_a_stage_works_for_the_job_that_began_first() -> None:
+    """A later job that needs its shuffle data waits for it, and gets it when the first one has ended."""
+    run = handed(job(0, 1, 2), job(1, 2, 3))
+    first, second = run.jobs[0], run.jobs[1]
+    assert run.job_of(2) is first
+    assert list(run.jobs_of(2)) == [first, second]
+
+    handed({"Event": "SparkListenerJobEnd", "Job ID": 0}, run=run)
+    assert run.job_of(2) is second
+    assert run.job_of(1) is None
+
+
+def test_a_job_is_of_the_outermost_execution() -> None:
+    """Spark names both: the one it runs in, and the root of it. What is within another has none of its own."""
+    run = handed(
+        execution(4),
+        execution(5, root=4),
+        job(0, 1, spark_sql_execution_id="5", spark_sql_execution_root_id="4"),
+    )
+    of_job = run.execution_of(run.jobs[0])
+    assert of_job is not None
+    assert of_job.id == 4
+    assert list(run.executions) == [4]
+
+
+def test_a_job_without_an_execution() -> None:
+    """A plain RDD's has none; one of an execution that began before anybody listened has none that is known."""
+    run = handed(job(0, 1), job(1, 2, spark_sql_execution_id="7"))
+    assert run.execution_of(run.jobs[0]) is None
+    assert run.execution_of(run.jobs[1]) is None
+    assert run.jobs[1].execution == 7
+
+
+def test_a_job_works_for_the_query_of_its_group() -> None:
+    """As long as that run of the query goes on."""
+    run = handed(
+        r.query_started(0), job(0, 1, spark_jobGroup_id="run-1"), job(1, 2, spark_jobGroup_id="mine")
+    )
+    assert run.jobs[0].query == {"query_name": "orders"}
+    assert run.jobs[1].query == {}
+    handed(r.terminated(), run=run)
+    assert run.query_of("run-1") == {}
+
+
+def test_nothing_stays() -> None:
+    """What has ended is forgotten; what ends twice, or was never seen to begin, does no harm."""
+    ended = {"Event": "SparkListenerJobEnd", "Job ID": 0}
+    end = {"Event": execution(1)["Event"].replace("Start", "End"), "executionId": 1}
+    run = handed(
+        r.query_started(0), execution(1), job(0, 1), job(0, 1), ended, ended, end, end, r.terminated()
+    )
+    assert not run.jobs
+    assert not run.executions
+    assert not run.queries
+    assert not run.jobs_of(1)
