@@ -131,7 +131,7 @@ class IssueListener(Timeless):
                     self._context.scopes.sql_execution(number),
                     "its time",
                     lasted_ms,
-                    {"sqlExecutionId": number, "description": self._told(execution.description)},
+                    {"sqlExecutionId": number, "description": self._tellable(execution.description)},
                 )
                 self._events.report(issue, subject, time_ms)
 
@@ -250,13 +250,13 @@ class IssueListener(Timeless):
 
     def _described(self, job: Job) -> str | None:
         """Return what a job is, by its description or that of its execution."""
-        described = self._told(job.properties.get("spark.job.description"))
+        described = self._tellable(job.properties.get("spark.job.description"))
         execution = self._context.run.execution_of(job)
         if described is None and execution is not None and not execution.of_batch:
-            return self._told(execution.description)
+            return self._tellable(execution.description)
         return described
 
-    def _told(self, description: object) -> str | None:
+    def _tellable(self, description: object) -> str | None:
         """Return a description as it is told; it may be a statement's text, which need not be."""
         return str(description)[:_LONGEST_NAME] if description and self._thresholds.tell_sql else None
 
