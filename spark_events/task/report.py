@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from typing import Any, Protocol
 
 from spark_events.task.driver_link import DriverLink, driver_link
+from spark_events.task.fitting import cut_to_fit
 from spark_events.task.trace_ids import TracePlace, digest, is_sampled, new_span_id
 
 MOST_SERIES = 500
@@ -93,8 +94,11 @@ class TaskReport:
             from spark_events.task.spans import leave_trace
 
             leave_trace(self.entered)
-        used = self.span_id or self.metrics or self.events or self.spans or self.dropped
-        return self.values() if used else None
+        if not (self.span_id or self.metrics or self.events or self.spans or self.dropped):
+            return None
+        values = self.values()
+        cut_to_fit(values)
+        return values
 
     def values(self, failed_by: BaseException | None = None) -> dict[str, Any]:
         """Return all of it in plain values, and take the metrics'.
