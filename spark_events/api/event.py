@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from spark_events.api.wrong_values import attributes_of, drop, finite_of, plain_of, text_of
+from spark_events.api.wrong_values import attributes_of, drop, finite_of, is_a, plain_of, text_of
 
 Scalar = str | int | float | bool
 AttributeValue = Scalar | tuple[Scalar, ...]
@@ -113,7 +113,7 @@ class EventBuilder:
 
     def set_severity(self, severity: Severity) -> EventBuilder:
         """Set the severity; the default is INFO."""
-        if isinstance(severity, Severity):
+        if is_a(severity, Severity):
             self._severity = severity
         else:
             drop("event", "EventBuilder.set_severity", severity, "is no Severity")

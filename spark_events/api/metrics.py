@@ -198,7 +198,7 @@ class Meter(Metric):
     """A count and how fast it grows (Flink's ``MeterView``); safe to use from any thread.
 
     Args:
-        span_s: over how many seconds the rate is taken.
+        span_s: over how many seconds the rate is taken; a whole number from 1 on.
         unit: as in ``Metric``; of the count. The rate is in that unit a second.
         description: as in ``Metric``.
         clock: a time in s that only grows.
@@ -214,7 +214,11 @@ class Meter(Metric):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(unit, description)
-        self._span_s = span_s
+        span = finite_of(span_s)
+        if span is None or span < 1:
+            drop("metric", "Meter", span_s, "is no time of a second or more; the rate is taken over a minute")
+            span = 60
+        self._span_s = int(span)
         self._clock = clock
         self._began = clock()
         self._count = 0

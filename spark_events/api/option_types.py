@@ -30,6 +30,9 @@ _MS_OF_UNIT = {
     "d": 86_400_000,
     "day": 86_400_000,
 }
+_LONGEST_MS = 36_525 * 86_400_000
+"""A hundred years: with more, some clocks, databases and waiting functions fail."""
+_LARGEST, _MOST_DIGITS = 2**63 - 1, 100
 _POWER_OF_UNIT = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
@@ -50,8 +53,9 @@ class Secret:
     def reveal(self) -> str:
         """Return the value; if its file cannot be read right now, the last value."""
         if self._file is not None:
-            with contextlib.suppress(OSError):
-                self._value = self._file.read_text().strip()
+            with contextlib.suppress(OSError, ValueError):  # no text, say
+                # It is empty while somebody writes it anew.
+                self._value = self._file.read_text().strip() or self._value
         return self._value
 
     def __repr__(self) -> str:
@@ -101,6 +105,8 @@ def _parse_bool(text: str) -> bool:
 def _parse_int(text: str) -> int:
     if not re.fullmatch(r"[+-]?\d+", text):
         raise ValueError
+    if len(text) > _MOST_DIGITS or abs(int(text)) > _LARGEST:
+        raise ValueError("more than 2^63")
     return int(text)
 
 
@@ -122,12 +128,15 @@ def _parse_duration_ms(text: str) -> int:
     number, unit = match.groups()
     if not unit:
         # Spark and Flink mean ms, most people s: who writes 60 shall say which.
-        if int(number):
-            raise ValueError(f"a number needs a unit; did you mean {_with_unit(int(number))}?")
+        if number.strip("0"):
+            meant = f"; did you mean {_with_unit(int(number))}?" if len(number) <= _MOST_DIGITS else ""
+            raise ValueError(f"a number needs a unit{meant}")
         return 0
     factor = _MS_OF_UNIT.get(unit) or _MS_OF_UNIT.get(unit.removesuffix("s"))
     if factor is None:
         raise ValueError(f"unknown unit {unit!r}")
+    if len(number) > _MOST_DIGITS or int(number) * factor > _LONGEST_MS:
+        raise ValueError("more than 36525d")
     return int(number) * factor
 
 
@@ -137,6 +146,8 @@ def _parse_size(text: str) -> int:
         raise ValueError
     number, unit, _ = match.groups()
     factor: int = 1024 ** _POWER_OF_UNIT[unit]
+    if len(number) > _MOST_DIGITS or int(number) * factor > _LARGEST:
+        raise ValueError("more than 8388607t")
     return int(number) * factor
 
 

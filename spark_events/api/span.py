@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from spark_events.api.event import Attributes, AttributeValue
-from spark_events.api.failure import Failure
-from spark_events.api.wrong_values import attributes_of, drop, finite_of, plain_of, text_of
+from spark_events.api.failure import CodePlace, Failure
+from spark_events.api.wrong_values import attributes_of, drop, finite_of, is_a, plain_of, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +148,17 @@ class SpanBuilder:
         """Mark the span as failed, with the event ``exception`` and the code's place; None marks nothing."""
         if failure is None:
             return self
+        if not is_a(failure, Failure):
+            drop("span", "SpanBuilder.set_failure", failure, "is no Failure")
+            return self
         attributes = {
             "exception.type": failure.exception_type,
             "exception.message": failure.message,
             "exception.stacktrace": failure.stacktrace,
         }
         known = {key: value for key, value in attributes.items() if value is not None}
-        if failure.code is not None:
+        if is_a(failure.code, CodePlace):
+            assert failure.code is not None
             self.set_attributes(failure.code.attributes)
         return self.set_error(failure.message).add_event("exception", time_ms, known)
 
@@ -189,7 +193,7 @@ class SpanBuilder:
 
     def add_child(self, child: SpanBuilder) -> SpanBuilder:
         """Add a child span; it takes its ids from this one, and its times stay within it."""
-        if isinstance(child, SpanBuilder):
+        if is_a(child, SpanBuilder):
             self._children.append(child)
         else:
             drop("span", "SpanBuilder.add_child", child, "is no SpanBuilder")

@@ -19,6 +19,7 @@ KINDS = {
 }
 LARGEST = 2**63 - 1
 """The largest whole number of OTLP, and of most JSON."""
+_DEEPEST = 2
 _PLAIN = frozenset((str, int, float, bool))
 _LOG = logging.getLogger("spark_events")
 _lock = threading.Lock()
@@ -84,23 +85,41 @@ def attributes_of(given: Any, kind: str, where: str) -> dict[str, Any]:
     }
 
 
+def is_a(value: Any, kind: type | tuple[type, ...]) -> bool:
+    """Return whether a value is of a type; never raises, as asking a proxy for its class may."""
+    try:
+        return isinstance(value, kind)
+    except Exception:
+        return False
+
+
 def plain_of(value: Any) -> Any:
-    """Return a value as a type that can be reported: Python's own numbers and texts, or a tuple."""
+    """Return a value as a type that can be reported: Python's own numbers and texts, or a tuple.
+
+    A tuple may have tuples; what is in those, and no number or text, becomes text: it may contain itself.
+    """
+    return _plain_of(value, _DEEPEST)
+
+
+def _plain_of(value: Any, deeper: int) -> Any:
     if type(value) in _PLAIN:
         return text_of(value) if type(value) is int and not -LARGEST <= value <= LARGEST else value
-    if isinstance(value, tuple | list):
-        return tuple(plain_of(each) for each in value)
-    if isinstance(value, str):
-        return str.__str__(value)
+    if deeper and is_a(value, (tuple, list)):
+        try:
+            return tuple(_plain_of(each, deeper - 1) for each in value)
+        except Exception:  # of the user's own iterator
+            return text_of(value)
+    if is_a(value, str):
+        return text_of(value)
     number = finite_of(value)
     return text_of(value) if number is None else number
 
 
 def text_of(value: Any) -> str:
     """Return a text of whatever was given."""
-    if isinstance(value, str):
-        return str.__str__(value)
     try:
+        if isinstance(value, str):
+            return str.__str__(value)
         return str(value).encode("utf-8", "replace").decode()
     except Exception as error:  # it is the user's own method
         return f"<its str raised {type(error).__name__}>"

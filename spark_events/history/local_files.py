@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 from spark_events.api import ConfigError
 from spark_events.api.errors import needs_extra
 from spark_events.history.stored_forms import NOTHING, SPANS
+from spark_events.runtime.log_once import logger
 
 with needs_extra("report", "fsspec", "reading stored events without Spark"):
     import fsspec
+    from fsspec.implementations.local import LocalFileSystem
 
     from spark_events.spark.file_systems import open_file_system
 
@@ -98,6 +100,7 @@ def state_of_files(paths: Sequence[str]) -> list[tuple[str, int, str]]:
 
 
 def _files_at(file_system: Any, root: str, path: str) -> Iterator[dict[str, Any]]:
+    is_local = "file" in file_system.protocol
     try:
         if fsspec.core.has_magic(root) and not file_system.exists(root):
             matches = file_system.glob(root, detail=True).values()
@@ -107,15 +110,39 @@ def _files_at(file_system: Any, root: str, path: str) -> Iterator[dict[str, Any]
             below = [info]
             if info["type"] == "directory":
                 below = list(file_system.find(info["name"], detail=True).values())
+            seen = {Path(info["name"]).resolve()} if is_local else set()
             for file in below:
                 # As Spark does: what is hidden, or not finished.
                 inside = file["name"].removeprefix(info["name"])
                 if not any(part.startswith((".", "_")) for part in inside.split("/")):
-                    yield file
+                    yield from _readable(file, seen) if is_local else (file,)
     except FileNotFoundError:
         return
     except Exception as error:  # each file system has errors of its own
         raise ConfigError(f"{path}: cannot be read: {type(error).__name__}: {error}") from error
+
+
+def _readable(file: dict[str, Any], seen: set[Path]) -> Iterator[dict[str, Any]]:
+    """Yield what can be read of something below a folder of this machine: a file, or those behind a link.
+
+    A pipe, say, would never end.
+
+    Args:
+        file: as fsspec has it.
+        seen: the folders behind links so far, which may lead in a circle.
+    """
+    path = Path(file["name"])
+    if file["type"] == "file":
+        yield file
+    elif path.is_file():
+        yield {**file, "size": path.stat().st_size}
+    elif path.is_dir():
+        if (folder := path.resolve()) not in seen:
+            seen.add(folder)
+            for inside in LocalFileSystem().find(f"{path}/", detail=True).values():
+                yield from _readable(inside, seen)
+    else:
+        logger.warning("%s is left out: it is no file, or a link to none", path)
 
 
 def local_path(url: str) -> str:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import socket
+import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -16,11 +19,16 @@ from spark_events.runtime.log_once import logger
 
 _CLIENT_TIMEOUT_S = 10
 _LONGEST_PATH = 4_096
+_MOST_WAITED = 1_024
+_PAUSE_S = 0.05
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
 
 
 class ReportServer(ThreadingHTTPServer):
     """Answers GET / with the page; its query string says what is shown: app, query, since.
+
+    Each connection has a thread. Of those that have asked nothing yet, the oldest is closed if there are too
+    many, or no more files: clients that send a byte now and then hold up nobody.
 
     Args:
         address: to listen on, of IPv4 or IPv6.
@@ -47,6 +55,9 @@ class ReportServer(ThreadingHTTPServer):
     ) -> None:
         if ":" in address:
             self.address_family = socket.AF_INET6
+        self._waited: dict[Any, socket.socket] = {}
+        """The connections that have sent no whole request yet, by their clients, the oldest first."""
+        self._lock = threading.Lock()
         super().__init__((address, port), _Handler)
         self.html = html
         self.authentication = authentication
@@ -57,14 +68,51 @@ class ReportServer(ThreadingHTTPServer):
         """The port that was taken."""
         return int(self.server_address[1])
 
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """Accept a connection; if there is no room for it, a client that has asked nothing yet makes some."""
+        if len(self._waited) >= _MOST_WAITED:
+            self._close_oldest()
+        try:
+            return super().get_request()
+        except OSError:
+            self._close_oldest()
+            time.sleep(_PAUSE_S)  # with too many open files, it would be the same again at once
+            raise
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Give a connection its thread."""
+        with self._lock:
+            self._waited[client_address] = request
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve a connection, in its thread."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.asked(client_address)
+
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """Do the TLS handshake, if TLS is on, and answer; each connection has a thread."""
+        """Do the TLS handshake, if TLS is on, and answer."""
         if self._tls is None:
             super().finish_request(request, client_address)
             return
         request.settimeout(_CLIENT_TIMEOUT_S)
-        with self._tls.context.wrap_socket(request, server_side=True) as secured:
+        context = self._tls.context
+        with context.wrap_socket(request, server_side=True, do_handshake_on_connect=False) as secured:
+            with self._lock:
+                self._waited[client_address] = secured
+            secured.do_handshake()
             super().finish_request(secured, client_address)
+
+    def asked(self, client_address: Any) -> None:
+        """Called when a client has sent its request: it is no longer waited for."""
+        with self._lock:
+            self._waited.pop(client_address, None)
+
+    def _close_oldest(self) -> None:
+        with self._lock, suppress(StopIteration, OSError):
+            self._waited.pop(next(iter(self._waited))).shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Do not write to stderr: a client that left is not worth a word."""
@@ -79,7 +127,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer with the page."""
-        url = urlsplit(self.path)
+        self.server.asked(self.client_address)
+        try:
+            url = urlsplit(self.path)
+        except ValueError:  # of IPv6, say
+            url = urlsplit("/no/url")
         authentication = self.server.authentication
         if not authentication.admits(self.headers.get("Authorization", "")):
             challenge = {"WWW-Authenticate": authentication.challenge}

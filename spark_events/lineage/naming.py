@@ -16,7 +16,11 @@ _GLOB = re.compile(r"[*?\[\]{}]")
 _SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "wasb": "wasbs", "gcs": "gs"}
 _ON_LOCAL_DISK = ("", "file")
 _JDBC = re.compile(r"jdbc:(?P<scheme>[a-z0-9]+):(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
-_HOST = re.compile(r"//(?:[^@/]*@)?(?P<hosts>[^/;?]*)(?:/(?P<database>[^;?]*))?")
+# What comes before the last @ is a user and a password, which may itself have any of these characters.
+_HOST = re.compile(r"//(?:[^;?]*@)?(?P<hosts>[^/;?]*)(?:/(?P<database>[^;?]*))?")
+_HOST_AS_PAIR = re.compile(r"\bhost=([^,()]+)", re.IGNORECASE)
+_OPTIONS = re.compile(r"[:,&]")
+"""What options begin with behind the database, in URLs of DB2 and Teradata."""
 _PORTS = {"postgres": 5432, "mysql": 3306, "sqlserver": 1433, "oracle": 1521, "redshift": 5439, "db2": 50000}
 _NAMED_OTHERWISE = {"postgresql": "postgres", "sqlserver": "mssql", "mariadb": "mysql"}
 _MOST_PATHS = 10
@@ -39,7 +43,9 @@ def of_path(uri: str) -> Name:
     name = path.strip("/")
     if scheme in ("hdfs", "viewfs", "abfss", "wasbs"):
         name = path or "/"
-    return f"{scheme}://{parts.netloc}", name or "/"
+    user, _, host = parts.netloc.rpartition("@")
+    # A bucket's container may stand there; but with a colon, it is a user and a password.
+    return f"{scheme}://{host if ':' in user else parts.netloc}", name or "/"
 
 
 def of_paths(uris: Iterable[str]) -> list[Name]:
@@ -88,11 +94,16 @@ def of_jdbc(url: str, table: str) -> Name:
         return _without_host(scheme, rest, table)
     shown = _NAMED_OTHERWISE.get(scheme, scheme)
     server = host["hosts"].split(",")[0]
+    if "=" in host["hosts"]:  # MySQL's pairs, among which the user and the password may be
+        of_host = _HOST_AS_PAIR.search(host["hosts"])
+        server = of_host[1] if of_host else ""
     port = _PORTS.get(shown) or _PORTS.get(scheme)
     if port and not re.search(r":\d+$", server):
         server = f"{server}:{port}"
-    named = re.search(r"(?:databaseName|database)=([^;&]+)", rest, re.IGNORECASE)
-    database = host["database"] or (named[1] if named else "")
+    named = re.search(r"(?:databaseName|database)=([^;&,]+)", rest, re.IGNORECASE)
+    database = _OPTIONS.split(host["database"] or "")[0]
+    if not database or "=" in database:
+        database = named[1] if named else ""
     return f"{shown}://{server}", _qualified(shown, database, table)
 
 
@@ -100,7 +111,7 @@ def _without_host(scheme: str, rest: str, table: str) -> Name:
     """Return the name for a database in the process or in a file: Derby's and SQLite's."""
     database = rest.split(";")[0].split("?")[0].lstrip("/")
     if scheme == "oracle" and "@" in rest:
-        server, _, service = rest.split("@", 1)[1].lstrip("/").replace("/", ":").rpartition(":")
+        server, _, service = rest.rpartition("@")[2].lstrip("/").replace("/", ":").rpartition(":")
         return f"oracle://{server}", f"{service}.{_unquoted(table)}"
     return f"{scheme}:{database}", _unquoted(table)
 

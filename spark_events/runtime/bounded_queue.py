@@ -11,6 +11,8 @@ from spark_events.api.event import Attributes
 
 _ITEM_BYTES = 600
 """What an item takes beside its texts, roughly."""
+_PART_BYTES = 32
+"""What each part of an attribute with many takes beside its text, roughly."""
 _ROUTINE_SHARE = 0.75
 """Where new items are dropped, routine ones may fill this much: the rest is for what tells of an end."""
 
@@ -116,4 +118,10 @@ def estimate_bytes(item: Event | Span) -> int:
 
 
 def _text_bytes(attributes: Attributes) -> int:
-    return sum(len(value) for value in attributes.values() if type(value) is str)
+    return sum(_bytes_of(value) for value in attributes.values() if type(value) in (str, tuple))
+
+
+def _bytes_of(value: Any) -> int:
+    if type(value) is tuple:
+        return sum(_PART_BYTES + _bytes_of(part) for part in value)
+    return len(value) if type(value) is str else 0

@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from spark_events.api import AttributeValue, ConfigError, Event, Span, printable
 
@@ -61,9 +61,9 @@ class Redactor:
         changed = {key: clean for key, value in attributes.items() if (clean := self._value(value)) != value}
         return {**attributes, **changed} if changed else attributes
 
-    def _value(self, value: AttributeValue) -> AttributeValue:
+    def _value(self, value: Any) -> Any:
         if isinstance(value, tuple):
-            return tuple(self.text(part) if isinstance(part, str) else part for part in value)
+            return tuple(self._value(part) for part in value)
         return self.text(value) if isinstance(value, str) else value
 
 

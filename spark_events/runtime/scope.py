@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from spark_events.api import EventBuilder, Gauge, Metric, MetricGroup, SpanBuilder
 from spark_events.api.metric_group import M, ReadOnlyGroup
-from spark_events.api.wrong_values import drop, text_of
+from spark_events.api.wrong_values import drop, is_a, text_of
 from spark_events.runtime.log_once import logger
 
 Reading = tuple[Callable[[], float | int | None], str, str]
@@ -133,7 +133,7 @@ class ScopeGroup(MetricGroup):
 
     def register(self, name: str, metric: M) -> M:
         """Add a metric; see ``MetricGroup``."""
-        if not isinstance(metric, Metric):
+        if not is_a(metric, Metric):
             drop("metric", "MetricGroup.register", metric, "is no metric")
             return metric
         name = text_of(name)

@@ -13,6 +13,8 @@ from spark_events.runtime.scope import ReporterGroupView
 
 OVERFLOW = {"otel.metric.overflow": "true"}
 """The only variable of an overflow series, by OpenTelemetry's name."""
+_MOST_OVERFLOWS = 100
+"""How many names have an overflow series: more differ in whatever should be a variable."""
 T = TypeVar("T", bound=Metric)
 Tell = Callable[[str, Metric, str, MetricGroup], None]
 ADDED, REMOVED = "notify_of_added_metric", "notify_of_removed_metric"
@@ -141,6 +143,7 @@ class SeriesLimit:
         self._overflows: dict[tuple[tuple[str, ...], str], _Sum[Any] | None] = {}
         self._shown: list[tuple[Metric, str, MetricGroup]] = []
         self._above: set[tuple[int, str]] = set()
+        self._has_many_names = False
         self.count = 0
 
     @property
@@ -183,6 +186,16 @@ class SeriesLimit:
     def _add_above(self, metric: Metric, name: str, group: MetricGroup) -> None:
         key = (group.logical_scope, name)
         self._above.add((id(group), name))
+        if key not in self._overflows and len(self._overflows) >= _MOST_OVERFLOWS:
+            if not self._has_many_names:
+                self._has_many_names = True
+                logger.warning(
+                    "%s has reached max.series with ever new names, such as %s: all further names are left "
+                    "out; what differs should be a variable",
+                    self._title,
+                    ".".join((*group.logical_scope, name)),
+                )
+            return
         if key not in self._overflows:
             make = _OVERFLOWS.get(metric.type)  # none for gauges, whose values have no sum
             self._overflows[key] = overflow = make(metric) if make else None

@@ -89,7 +89,8 @@ class ReporterSettings:
         20_000,
         "For metric reporters: how many series there may be, of each application. Further counters and "
         'histograms of a metric share one series with `otel.metric.overflow="true"`; further gauges are left '
-        "out. Both are logged, and counted in `spark_reporter_series_above_limit`.",
+        "out, and so are those of more than 100 metrics. All are counted in "
+        "`spark_reporter_series_above_limit`.",
     )
     max_series_of_metric: int = setting(
         "max.series.per.metric", types.at_least(1, types.INT), 2_000, "The same for each metric."

@@ -16,6 +16,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from spark_events.task.driver_link import DriverLink, driver_link
+from spark_events.task.fitting import cut_to_fit
 from spark_events.task.report import TaskReport, accumulators
 from spark_events.task.values import name_of, text_of
 
@@ -107,6 +108,7 @@ def _written(report: TaskReport, error: BaseException) -> bytes:
     """Return the report as JSON; if it is longer than the driver reads, without metrics, spans or events."""
     now_ns = time.time_ns()
     values = report.values(failed_by=error)
+    cut_to_fit(values)
     values["failed"] = {"time_ns": now_ns, "begun_ns": report.begun_ns, **_failure(error, report.link)}
     written = json.dumps(values).encode()
     for what, kind in (("metrics", "series"), ("spans", "spans"), ("events", "events")):

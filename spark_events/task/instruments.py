@@ -189,11 +189,8 @@ def _metric(of_type: type[M], name: str, labels: dict[str, Any]) -> M:
     """Return the metric of a type, a name and labels: in a process the same one each time."""
     if type(name) is not str:
         name = name_of(name)
-    given = labels.get("labels")
-    if isinstance(given, Mapping):  # as other libraries have it: labels={"reason": "old"}
-        labels = {**labels, **{str(key): value for key, value in given.items()}}
-        if labels["labels"] is given:
-            del labels["labels"]
+    if "labels" in labels:  # as other libraries have it: labels={"reason": "old"}
+        labels = _unpacked(labels)
     pairs = tuple((key, name_of(value)) for key, value in labels.items())
     asked = (of_type, name, pairs)
     made = _made.get(asked)
@@ -203,6 +200,18 @@ def _metric(of_type: type[M], name: str, labels: dict[str, Any]) -> M:
         if len(_made) < _MOST_KEPT:
             _made[asked] = made
     return made  # type: ignore[return-value]
+
+
+def _unpacked(labels: dict[str, Any]) -> dict[str, Any]:
+    """Return labels with those that are in a mapping of that name, if it is one that can be read."""
+    given = labels["labels"]
+    try:
+        if not isinstance(given, Mapping):
+            return labels
+        others = {key: value for key, value in labels.items() if key != "labels"}
+        return others | {name_of(key): value for key, value in given.items()}
+    except Exception:  # of the user's own type
+        return labels
 
 
 class Metrics:
@@ -236,8 +245,8 @@ def measured(function: Callable[P, R]) -> Callable[P, R]:
     the function's name as the label ``udf``. It may stand below ``@udf`` or above it. As in FLIP-485, most
     calls are not timed, because that would cost more than many functions.
     """
-    udf = getattr(function, "_unwrapped", function)
-    if hasattr(udf, "evalType") and callable(getattr(udf, "func", None)):
+    udf = _udf_of(function)
+    if udf is not None:
         return _measured_udf(udf)  # type: ignore[no-any-return]
     name = _name_of_function(function)
     calls, times = metrics.counter("udf_calls", udf=name), metrics.histogram("udf_processing_time", udf=name)
@@ -274,6 +283,15 @@ def _name_of_function(function: Callable[..., Any]) -> str:
         return name_of(function.__name__)
     except Exception:  # a partial has none
         return type(function).__name__
+
+
+def _udf_of(function: Any) -> Any:
+    """Return the UDF of Spark's that this is, with its wrapper or without; None if it is none."""
+    try:
+        udf = getattr(function, "_unwrapped", function)
+        return udf if hasattr(udf, "evalType") and callable(getattr(udf, "func", None)) else None
+    except Exception:  # of the user's own type
+        return None
 
 
 def _measured_udf(udf: Any) -> Any:

@@ -6,6 +6,7 @@ import time
 from typing import Any, Protocol
 
 from spark_events.task.driver_link import DriverLink
+from spark_events.task.fitting import cut_to_fit
 from spark_events.task.trace_context import leave_trace
 from spark_events.task.trace_ids import TracePlace, digest, is_sampled, new_span_id
 from spark_events.task.values import error_of
@@ -84,8 +85,11 @@ class TaskReport:
         self.delivered = True
         if self.entered is not None:
             leave_trace(self.entered)
-        used = self.span_id or self.metrics or self.events or self.spans or self.dropped
-        return self.values() if used else None
+        if not (self.span_id or self.metrics or self.events or self.spans or self.dropped):
+            return None
+        values = self.values()
+        cut_to_fit(values)
+        return values
 
     def values(self, failed_by: BaseException | None = None) -> dict[str, Any]:
         """Return all of it in plain values, and take the metrics'.

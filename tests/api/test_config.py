@@ -62,6 +62,11 @@ def test_absent_key_is_the_default() -> None:
     [
         (option_types.DURATION, "10 parsecs", "a duration such as"),
         (option_types.DURATION, "-1s", "a duration such as"),
+        (option_types.DURATION, "36526d", "more than 36525d"),
+        (option_types.DURATION, f"{'9' * 5_000}d", "more than 36525d"),
+        (option_types.DURATION, "9" * 5_000, "a number needs a unit"),
+        (option_types.SIZE, "8388608t", "more than 8388607t"),
+        (option_types.INT, str(2**63), "more than 2^63"),
         (option_types.DURATION, "", "a duration such as"),
         (option_types.DURATION, "60", "a number needs a unit; did you mean 60s?"),
         (option_types.DURATION, "5000", "a number needs a unit; did you mean 5000ms or 5000s?"),
@@ -83,6 +88,16 @@ def test_wrong_value(option_type: option_types.OptionType[object], text: str, al
 
     assert str(caught.value).startswith(f"spark.events.reporter.x.key: {text!r} is not allowed; expected ")
     assert allowed in str(caught.value)
+
+
+def test_a_secret_whose_file_is_being_renewed_is_the_last_one(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("first")
+    secret = config(a=f"file:{file}").get_secret("a")
+    assert secret is not None
+    for content, value in ((b"", "first"), (b"\xff", "first"), (b"second\n", "second")):
+        file.write_bytes(content)
+        assert secret.reveal() == value
 
 
 def test_secret_is_never_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

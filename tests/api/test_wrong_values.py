@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from spark_events.api import Counter, Event, Gauge, Histogram, Meter, Span
+from spark_events.api import Counter, Event, Failure, Gauge, Histogram, Meter, Span
 from spark_events.api.wrong_values import counts
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.wrong_values import watch
@@ -30,7 +30,11 @@ def test_nothing_raises(value: Any, other: Any) -> None:
     registry = Registry((), tap=taken.append)
     root = registry.root
     group = root.add_group(value, other).add_group("key", value).add_group(other)
-    counter, histogram, meter = Counter(value, other), Histogram(value, other, value), Meter(unit=value)
+    counter, histogram, meter = (
+        Counter(value, other),
+        Histogram(value, other, value),
+        Meter(value, unit=value),
+    )
     for metric in (counter, histogram, meter, Gauge(lambda: value, value), Histogram([1, value]), value):
         group.register(other, metric)
     for each in (value, other, 1):
@@ -47,6 +51,7 @@ def test_nothing_raises(value: Any, other: Any) -> None:
         group.add_event(added)
         group.add_span(added)
     span = Span.builder(value, other).set_times_ms(value, other).set_ids(value, other, value).set_error(other)
+    span.set_failure(value, other).set_failure(Failure(value, other, value), 1)
     span.set_attribute(other, value).set_attributes(other).add_event(value, other, value).add_link(
         value, other
     )
@@ -65,6 +70,22 @@ def value_key(value: Any) -> Any:
         return {value: value} and value
     except Exception:
         return "key"
+
+
+def test_what_contains_itself_is_reported_as_far_as_it_goes() -> None:
+    itself: list[Any] = ["a"]
+    itself.append(itself)
+    event = Event.builder("scope", "E").set_attribute("key", itself).build({})
+    assert event.attributes == {"key": ("a", ("a", "['a', [...]]"))}
+
+
+@pytest.mark.parametrize("span_s", ["a minute", 0, -5, None])
+def test_a_meter_without_a_time_has_a_rate(span_s: Any) -> None:
+    seconds = [0.0]
+    meter = Meter(span_s, clock=lambda: seconds[0])
+    for seconds[0] in (0.0, 30.0):
+        meter.mark(30)
+    assert meter.rate == 2
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import os
 import re
 import resource
@@ -15,7 +16,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from tests.support.applications import cli
 from tests.support.browser import browser
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, fleet, write
 from tests.support.pki import Pki
+from tests.support.waiting import wait_until
 from tests.support.warm_commands import run_command
 
 
@@ -383,3 +385,46 @@ def test_a_thousand_clients_at_once() -> None:
     server.server_close()
     assert len(answers) == len(clients)
     assert {line.split()[1] for line in answers} == {b"200", b"401"}
+
+
+def test_slow_clients_hold_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each sends a byte now and then, and never a whole request."""
+    monkeypatch.setattr("spark_events.history.report_server._MOST_WAITED", 20)
+    server = ReportServer("127.0.0.1", 0, lambda _: "page", ServerAuthentication("report", None, {}))
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    with ExitStack() as opened:
+
+        def connected() -> socket.socket:
+            address = ("127.0.0.1", server.port)
+            return opened.enter_context(socket.create_connection(address, timeout=30))
+
+        slow = [connected() for _ in range(60)]
+        for client in slow:
+            with suppress(OSError):
+                client.sendall(b"GET / HTTP/1.0\r\nX")
+        last = connected()
+        last.sendall(b"GET http://[::1 HTTP/1.0\r\n\r\n")
+        assert b"404" in last.makefile("rb").readline()
+        wait_until(lambda: len(server._waited) <= 20, "the oldest are closed")
+        assert slow[0].recv(1) == b""
+    server.shutdown()
+    server.server_close()
+
+
+def test_too_many_open_files_keep_no_core_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that has asked nothing makes room."""
+    server = ReportServer("127.0.0.1", 0, lambda _: "page", ServerAuthentication("report", None, {}))
+    paused: list[float] = []
+    monkeypatch.setattr("spark_events.history.report_server.time.sleep", paused.append)
+    closed, _client = socket.socketpair()
+    server._waited["client"] = closed
+
+    def no_room() -> tuple[socket.socket, object]:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("socketserver.TCPServer.get_request", lambda _: no_room())
+    with pytest.raises(OSError, match="Too many"):
+        server.get_request()
+    assert len(paused) == 1
+    assert not server._waited
+    server.server_close()

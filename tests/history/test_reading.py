@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,21 @@ def test_names_that_look_like_patterns(duckdb: DuckDb, facts: list[str], tmp_pat
     """A folder may be called ``[prod]``, a file ``a*b``."""
     folder = write(tmp_path / "[prod]", told(), name="a*b?.events.000001.jsonl")
     assert read(duckdb, folder) == (facts, 0, {})
+
+
+def test_links_and_pipes(
+    duckdb: DuckDb, facts: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is behind a link is read once; nobody waits for a pipe."""
+    write(tmp_path / "elsewhere" / "log", told())
+    folder = tmp_path / "log"
+    folder.mkdir()
+    (folder / "log").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "circle").symlink_to(folder)
+    (folder / "gone.jsonl").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(folder / "pipe.jsonl")
+    assert read(duckdb, folder)[0] == facts
+    assert caplog.text.count("is left out") >= 2
 
 
 @pytest.mark.parametrize("what", ["missing", "empty", "spans alone", "no events"])

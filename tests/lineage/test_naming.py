@@ -65,6 +65,13 @@ def test_many_paths_are_the_folder_that_has_them_all() -> None:
         ),
         ("jdbc:oracle:thin:@//db:1521/service", "sales.orders", "oracle://db:1521", "service.sales.orders"),
         ("jdbc:oracle:thin:@db:1521:sid", "orders", "oracle://db:1521", "sid.orders"),
+        ("jdbc:oracle:thin:scott/a@password@db:1521:sid", "orders", "oracle://db:1521", "sid.orders"),
+        ("jdbc:mysql://a:b/password@c@db/shop", "orders", "mysql://db:3306", "shop.orders"),
+        ("jdbc:mysql://address=(password=b)(host=db)/shop", "orders", "mysql://db:3306", "shop.orders"),
+        ("jdbc:mysql://(password=b,host=db)/shop", "orders", "mysql://db:3306", "shop.orders"),
+        ("jdbc:db2://db/shop:password=b;user=a;", "sales.orders", "db2://db:50000", "shop.sales.orders"),
+        ("jdbc:teradata://db/DATABASE=shop,PASSWORD=b", "orders", "teradata://db", "shop.orders"),
+        ("jdbc:teradata://db/USER=a,PASSWORD=password", "orders", "teradata://db", "orders"),
         ("jdbc:derby:/tmp/base;create=true", "orders", "derby:tmp/base", "orders"),
         ("jdbc:sqlite:/tmp/x.db", "orders", "sqlite:tmp/x.db", "orders"),
         ("nonsense", "orders", "jdbc", "orders"),
@@ -72,7 +79,7 @@ def test_many_paths_are_the_folder_that_has_them_all() -> None:
 )
 def test_jdbc(url: str, table: str, namespace: str, name: str) -> None:
     assert naming.of_jdbc(url, table) == (namespace, name)
-    assert "password" not in "".join(naming.of_jdbc(url, table))
+    assert "password" not in "".join(naming.of_jdbc(url, table)).lower()
 
 
 def test_tables_of_a_query_for_another_database() -> None:
@@ -166,3 +173,15 @@ def test_a_provider_that_raises_costs_its_source_alone(caplog: pytest.LogCapture
         withdraw("mine")
     assert [dataset.name for vertex in graph.sources for dataset in vertex.datasets] == ["mine", "/x"]
     assert "no idea" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("uri", "namespace"),
+    [
+        ("s3a://key:password@bucket/table", "s3://bucket"),
+        ("ftp://a:password@server/table", "ftp://server"),
+        ("wasbs://box@account.blob.core.windows.net/table", "wasbs://box@account.blob.core.windows.net"),
+    ],
+)
+def test_credentials_of_a_path_are_no_part_of_its_name(uri: str, namespace: str) -> None:
+    assert naming.of_path(uri)[0] == namespace

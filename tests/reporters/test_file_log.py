@@ -13,6 +13,7 @@ from spark_events_file_log.factory import FileLogEventReporterFactory, FileLogSp
 from spark_events_file_log.reporter import FileLogEventReporter
 
 from spark_events.api import ApplicationInfo, ConfigError, Event, ReporterConfig, RetryLater, Severity, Span
+from spark_events.history.local_files import stored_files
 
 
 def config(folder: Path | str, app_id: str = "app-1", name: str = "my app", **options: str) -> ReporterConfig:
@@ -262,3 +263,30 @@ def test_spans(tmp_path: Path, error: str | None, status: dict[str, str]) -> Non
     assert path.name == "my_app__app-1.spans.000001.jsonl"
     assert line["status"] == status
     assert (line["startTimeUnixNano"], line["endTimeUnixNano"]) == ("1000000", "2000000")
+
+
+@pytest.mark.parametrize(
+    "name", ["_daily", "[prod] orders", "日本の注文", "заказы" * 50, "🚀", "a", "", "__"]
+)
+def test_a_report_finds_the_files_of_each_application(tmp_path: Path, name: str) -> None:
+    """Those that begin with an underscore or a dot are hidden from it, and from Spark."""
+    reporter = FileLogEventReporterFactory().create(config(tmp_path, name=name))
+    reporter.open()
+    reporter.notify_of_added_event(event())
+    reporter.flush()
+    reporter.close()
+    assert stored_files([str(tmp_path)]).json == [str(path) for path in tmp_path.iterdir()]
+
+
+def test_applications_of_other_scripts_keep_their_own_files(tmp_path: Path) -> None:
+    """The oldest of each are removed, and not those of another."""
+    for name in ("日本", "中国", "🚀", "🛰"):
+        for app_id in ("app-1", "app-2", "app-3"):
+            reporter = FileLogEventReporterFactory().create(
+                config(tmp_path, app_id, name=name, retention_files="2")
+            )
+            reporter.open()
+            reporter.notify_of_added_event(event())
+            reporter.flush()
+            reporter.close()
+    assert len(list(tmp_path.iterdir())) == 8

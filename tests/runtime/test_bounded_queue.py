@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_events.runtime.bounded_queue import BoundedQueue, Item, QueueBounds
+from spark_events.api import Event
+from spark_events.runtime.bounded_queue import BoundedQueue, Item, QueueBounds, estimate_bytes
 
 
 def item(name: object, size: int = 1, routine: bool = False) -> Item:
@@ -72,3 +73,9 @@ def test_whatever_comes(
     assert taken == sorted(taken)
     assert len(taken) + dropped == put
     assert queue.bytes == 0
+
+
+def test_the_size_of_many_parts_counts() -> None:
+    """They need more memory than their texts."""
+    event = Event.builder("scope", "E").set_attribute("key", ["x" * 100] * 1_000 + [1] * 1_000).build({})
+    assert estimate_bytes(event) > 150_000

@@ -88,6 +88,11 @@ def test_spans_as_well() -> None:
     assert clean.events[0].attributes == {"exception.message": "not ******", "n": 1}
 
 
+def test_parts_of_parts_as_well() -> None:
+    event = Event.builder("scope", "E").set_attribute("key", [f"a {SECRET}", [f"b {SECRET}", 1]]).build({})
+    assert Redactor([SECRET]).item(event).attributes == {"key": ("a ******", ("b ******", 1))}
+
+
 def test_what_is_no_secret_stays() -> None:
     """``true`` under a key that matches is no secret, and an item without secrets is not copied."""
     found = read_configuration({"spark.my.token.enabled": "true", "spark.my.token.retries": "3000000"})

@@ -141,3 +141,18 @@ def test_groups_that_are_closed_leave_nothing() -> None:
     registry.close(5_000)
 
     assert after_many - after_some < 200_000
+
+
+def test_ever_new_names_have_no_series_each(caplog: pytest.LogCaptureFixture) -> None:
+    """Nor a warning each: it is what the limit is for."""
+    registry = limited(max_series="50")
+    for number in range(1_000):
+        registry.root.register(f"rows_{number}", Counter()).inc()
+    wait_until(lambda: registry.workers[0].depth == 0, "all are announced")
+    assert CollectingMetricsFactory.last is not None
+    assert len(CollectingMetricsFactory.last.metrics) == 50 + 100
+    assert registry._series_of(registry.workers[0])[0] == 50
+    registry.root.close()
+    registry.close(5_000)
+    assert caplog.text.count("has reached") == 101
+    assert "ever new names, such as spark.rows_" in caplog.text

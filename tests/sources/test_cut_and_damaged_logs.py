@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import threading
 import tracemalloc
 from pathlib import Path
@@ -137,6 +138,17 @@ def test_a_listener_that_stumbles_is_counted(tmp_path: Path) -> None:
 
     assert found.ids == read_bytes(SMALL, tmp_path).ids
     assert sum(found.log.counts.skipped.values()) == 1
+
+
+@pytest.mark.parametrize("index", [-1, -1_000_000, 1_000_000, 10**30])
+def test_a_task_of_an_impossible_number(tmp_path: Path, index: int) -> None:
+    """It is none of the stage's; the rest of this log, and of the others, is read."""
+    damaged = re.sub(rb'"Index":0,', b'"Index":%d,' % index, SMALL)
+    assert damaged != SMALL
+    names = {event.name for event in read_bytes(damaged, tmp_path).events}
+    assert names | {"AllSubtasksStatusChangeEvent"} == {
+        event.name for event in read_bytes(SMALL, tmp_path).events
+    }
 
 
 def test_no_thread_is_left_behind(tmp_path: Path) -> None:

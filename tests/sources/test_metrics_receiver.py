@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from spark_events.runtime.registry import Registry
+from spark_events.sources.driver import metrics_receiver
 from spark_events.sources.driver.executor_sources import open_executor_sources
 from spark_events.sources.driver.metrics_receiver import MetricsReceiver
 from spark_events.spark.metrics_sink import DRIVER_SINK
@@ -97,7 +98,7 @@ def test_lines_in_any_pieces(receiver: MetricsReceiver) -> None:
         ("", "other_sender"),
         (f"{PREFIX}.1 1 1", "malformed"),
         (f"{PREFIX}.1.a", "malformed"),
-        (f"{PREFIX}.1.{'x' * 3_000} 1 1", "malformed"),
+        (f"{PREFIX}.1.{'x' * 3_000} 1 1", "too_long"),
         (f"{PREFIX}.1.a much 1", "malformed"),
     ],
 )
@@ -130,6 +131,15 @@ def test_bytes_without_end_take_no_memory(receiver: MetricsReceiver) -> None:
     wait_until(lambda: receiver.dropped["too_long"] >= 1, "a line is too long")
     assert still_works(receiver)
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024 < 50
+
+
+def test_a_long_value_is_not_kept(receiver: MetricsReceiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where its whole line comes at once: the names would be many."""
+    monkeypatch.setattr(metrics_receiver, "_LONGEST_LINE", 100)
+    send(receiver, f"{PREFIX}.1.a {'9' * 200} 1", f"{PREFIX}.1.b 2 1")
+    assert received(receiver, "1", "b") == 2
+    assert receiver.dropped == {"too_long": 1}
+    assert "a" not in receiver._received["1"]
 
 
 def test_more_names_than_it_keeps(receiver: MetricsReceiver) -> None:

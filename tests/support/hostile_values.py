@@ -22,6 +22,37 @@ class Raising:
     __hash__ = _raise  # type: ignore[assignment]
 
 
+class Proxy:
+    """A proxy without an object, as web frameworks have them: not even its class can be asked for."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # type: ignore[override]
+        raise RuntimeError("working outside of a request")
+
+    def __str__(self) -> str:
+        raise RuntimeError("working outside of a request")
+
+
+class Parts(list[int]):
+    """A list that nobody can go through."""
+
+    def __iter__(self) -> Any:
+        raise RuntimeError("of the user's own")
+
+
+class Labels(dict[str, int]):
+    """A mapping that nobody can go through."""
+
+    def items(self) -> Any:
+        raise RuntimeError("of the user's own")
+
+
+def _endless() -> list[Any]:
+    itself: list[Any] = []
+    itself.append(itself)
+    return itself
+
+
 class Text(str):
     """A text that is none of Python's own."""
 
@@ -82,6 +113,10 @@ ODD: tuple[Any, ...] = (
         fractions.Fraction(1, 3),
         Raising(),
         Raising,
+        Proxy(),
+        Parts([1]),
+        Labels(a=1),
+        _endless(),
         Text("t"),
     ),
     *(

@@ -7,7 +7,7 @@ import json
 import socket
 import sys
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 
 from spark_events import task
+from spark_events.sources.driver import task_reports
 from spark_events.sources.driver.failed_tasks import FailedTaskReceiver
-from spark_events.sources.driver.task_reports import _Dropped
-from spark_events.task import failed_tasks
+from spark_events.sources.driver.task_reports import TaskReports, _Dropped
+from spark_events.task import failed_tasks, fitting
 from spark_events.task.driver_link import VARIABLE, DriverLink
 from spark_events.task.report import TaskReport
 from tests.support.task_context import TaskContextOfOneTask
@@ -184,7 +185,7 @@ def test_a_task_that_has_succeeded_sends_nothing(
     assert received == [{"failed": {"last": True}}]
 
 
-def test_one_that_is_too_long_arrives_without_its_metrics(
+def test_one_that_is_too_long_arrives_with_fewer_values(
     receiver: FailedTaskReceiver, received: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a_report(monkeypatch, DriverLink(5, host="127.0.0.1", port=receiver.port, token="right"))
@@ -195,12 +196,13 @@ def test_one_that_is_too_long_arrives_without_its_metrics(
             histogram.update(value + 0.123456)
     fail_like_pyspark(ValueError("no"))
     wait_until(lambda: received, "the report has arrived")
-    assert received[0]["metrics"] == []
-    assert received[0]["dropped"] == {"series": 20}
+    counts = [len(value) for _, _, _, value in received[0]["metrics"]]
+    assert len(counts) == 20
+    assert received[0]["dropped"] == {"values": 100_000 - sum(counts)}
     assert received[0]["failed"]["message"] == "no"
 
 
-def test_one_with_too_long_events_arrives_without_them(
+def test_one_with_too_long_events_arrives_with_fewer(
     receiver: FailedTaskReceiver, received: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was dropped before stays counted."""
@@ -208,6 +210,21 @@ def test_one_with_too_long_events_arrives_without_them(
     report.drop("values")
     for _ in range(100):
         task.event("E", "x" * 4_000, a="x" * 4_000, b="x" * 4_000)
+    fail_like_pyspark(ValueError("no"))
+    wait_until(lambda: received, "the report has arrived")
+    events = received[0]["events"]
+    assert events
+    assert received[0]["dropped"] == {"values": 1, "events": 100 - len(events)}
+    assert received[0]["bytes"] <= fitting.MOST_BYTES
+
+
+def test_one_whose_texts_get_longer_as_json_arrives_without_events(
+    receiver: FailedTaskReceiver, received: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = a_report(monkeypatch, DriverLink(5, host="127.0.0.1", port=receiver.port, token="right"))
+    report.drop("values")
+    for _ in range(100):
+        task.event("E", "\x01" * 4_000, a="\x01" * 4_000)
     fail_like_pyspark(ValueError("no"))
     wait_until(lambda: received, "the report has arrived")
     assert received[0]["events"] == []
@@ -334,3 +351,16 @@ def test_all_causes_are_in_one_counter() -> None:
     dropped = _Dropped(reports, "{report}", "")  # type: ignore[arg-type]
     dropped.inc(2)
     assert dropped.count == 5
+
+
+def test_what_waits_is_bounded_in_bytes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_reports, "_MOST_WAITING_BYTES", 1_000)
+    reports = TaskReports.__new__(TaskReports)
+    reports._waiting, reports._waiting_bytes, reports._closed = deque(), 0, False
+    reports._lock, reports._receiver = threading.Lock(), None
+    reports._dropped = _Dropped(reports, "{report}", "")
+    for _ in range(2):
+        for number in range(5):
+            reports._take({"n": number, "bytes": 400})
+        assert [record["n"] for record in reports.records()] == [0, 1]
+    assert reports._dropped.of_queue == 6

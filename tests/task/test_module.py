@@ -334,3 +334,34 @@ def test_labels_as_a_mapping(worker: Worker) -> None:
         "d": (("labels", "x"), ("shop", "a")),
         "e": (("labels", "x"),),
     }
+
+
+def test_a_report_is_far_smaller_than_what_lets_a_job_fail(worker: Worker) -> None:
+    """Spark counts it among the task's results; what is left out is counted, small parts stay whole."""
+    for number in range(40):
+        histogram = task.metrics.histogram("h", number=number)
+        for value in range(MOST_VALUES):
+            histogram.update(value + 0.5)
+    task.metrics.counter("c").inc(3)
+    for _ in range(100):
+        task.event("E", "x" * 4_000, **{f"a{at}": "y" * 4_000 for at in range(50)})
+    with task.span("small"):
+        pass
+    sent = worker.end_task()
+    assert len(pickle.dumps(sent)) < 600_000
+    counts = [len(value) for kind, _, _, value in sent["metrics"] if kind == "histogram"]
+    assert len(counts) == 40
+    assert min(counts) > 100
+    assert sum(counts) + sent["dropped"]["values"] == 40 * MOST_VALUES
+    assert ("counter", "c", (), 3) in sent["metrics"]
+    assert len(sent["events"]) + sent["dropped"]["events"] == 100
+    assert [span["name"] for span in sent["spans"]] == ["small"]
+
+
+def test_a_report_of_labels_alone_is_cut(worker: Worker) -> None:
+    """The number of labels has no limit of its own."""
+    for number in range(20):
+        task.metrics.counter("c", **{f"label{at}": f"{at}{'z' * 190}" for at in range(300)}, n=number).inc()
+    sent = worker.end_task()
+    assert len(pickle.dumps(sent)) < 600_000
+    assert len(sent["metrics"]) + sent["dropped"]["series"] == 20

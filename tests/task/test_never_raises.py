@@ -52,11 +52,28 @@ def sent(registry: Registry) -> dict[str, Any]:
     return pickle.loads(pickle.dumps(values))  # type: ignore[no-any-return]
 
 
+def as_key(value: Any) -> Any:
+    """Return it, if it can be a key."""
+    try:
+        return {value: value} and value
+    except Exception:
+        return KeyWithoutText()
+
+
+class KeyWithoutText:
+    """A key of a mapping that has no text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("of the user's own")
+
+
 def use(value: Any, other: Any) -> None:
     """Hand two values to everything that is public."""
     for metric in (task.metrics.counter, task.metrics.gauge, task.metrics.histogram):
         metric(value, label=other, other=value)
         made = metric("rows", label=other)
+        metric("rows", labels=value)
+        metric("rows", labels={as_key(other): value})
         pickle.loads(pickle.dumps(made))
     counter, gauge = task.metrics.counter("c"), task.metrics.gauge("g")
     histogram = task.metrics.histogram("h")

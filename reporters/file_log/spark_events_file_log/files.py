@@ -7,6 +7,7 @@ import fcntl
 import os
 import re
 import time
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,9 @@ from pathlib import Path
 import orjson
 
 from spark_events.api import ApplicationInfo, append_whole
+
+_LONGEST_NAME = 100
+"""Of an application, or of its id, in bytes: a file system takes 255."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class RotatedFile:
         self._folder = folder
         self._kind = kind
         self._rotation = rotation
-        self._name = _safe(application.name or "application")
+        self._name = _name_of_files(application.name)
         run = "-".join(filter(None, (application.id, application.attempt_id))) or str(os.getpid())
         self._stem = f"{self._name}__{_safe(run)}.{kind}"
         self._fd = -1
@@ -242,6 +246,19 @@ def _modified(path: Path) -> tuple[float, str]:
         return 0.0, path.name
 
 
+def _name_of_files(application: str) -> str:
+    """Return what the names of an application's files begin with.
+
+    That is no underscore: what begins with one is hidden from those who read folders as Spark does.
+    """
+    name = _safe(application).strip("_")
+    if name:
+        return name
+    of_signs = f"-{zlib.crc32(application.encode('utf-8', 'replace')):08x}" if application else ""
+    return f"application{of_signs}"
+
+
 def _safe(name: str) -> str:
-    """Return a name without characters that are special in a path or a glob."""
-    return re.sub(r"_{2,}", "_", re.sub(r"[^A-Za-z0-9-]", "_", name))[:100]
+    """Return a name without characters that are special in a path or a glob; letters of all scripts stay."""
+    safe = re.sub(r"_{2,}", "_", re.sub(r"[^\w-]", "_", name))[:_LONGEST_NAME]
+    return safe.encode("utf-8", "ignore")[:_LONGEST_NAME].decode("utf-8", "ignore")

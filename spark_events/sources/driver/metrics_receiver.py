@@ -19,7 +19,7 @@ CAUSES: Mapping[str, str] = {
     "other_sender": "their names do not begin with the token and this application",
     "malformed": "they are not 'name value time'",
     "too_many": "there are more names than the receiver keeps",
-    "too_long": "a line is longer than 2 KiB; its connection is closed",
+    "too_long": "a line is longer than 2 KiB; if it does not end, its connection is closed",
     "too_many_connections": "more connections are open than the receiver keeps; the oldest is closed",
 }
 _LONGEST_LINE = 2_048
@@ -169,6 +169,9 @@ class MetricsReceiver:
         names = self._names
         with self._lock:
             for line in lines:
+                if len(line) > _LONGEST_LINE:  # it may have come in one piece
+                    self.dropped["too_long"] += 1
+                    continue
                 full_name, _, rest = line.partition(b" ")
                 place = names.get(full_name) or self._place_of_new(full_name, rest)
                 if place is not None:

@@ -24,7 +24,7 @@ from spark_events.spark.temporary_folders import TemporaryFolder
 from spark_events.task.driver_link import VARIABLE, DriverLink
 
 Record = dict[str, Any]
-_MOST_WAITING = 20_000
+_MOST_WAITING, _MOST_WAITING_BYTES = 20_000, 64 << 20
 CAUSES = {"queue_full": "more came at once than are kept", **failed_tasks.CAUSES}
 _LOOPBACK = "127.0.0.1"
 
@@ -91,6 +91,7 @@ class TaskReports:
     ) -> None:
         self._environment = spark_context.environment
         self._waiting: deque[Record] = deque()
+        self._waiting_bytes = 0
         self._lock = threading.Lock()
         self._closed = False
         self._receiver: FailedTaskReceiver | None = None
@@ -115,6 +116,7 @@ class TaskReports:
         """Return a record for each task that has reported since the last call."""
         with self._lock:
             waiting, self._waiting = self._waiting, deque()
+            self._waiting_bytes = 0
         return [{"Event": TASK_REPORT, **report} for report in waiting]
 
     def close(self) -> None:
@@ -158,8 +160,10 @@ class TaskReports:
         with self._lock:
             if self._closed:
                 return
-            if len(self._waiting) < _MOST_WAITING:
+            size = self._waiting_bytes + int(report.get("bytes") or 0)
+            if len(self._waiting) < _MOST_WAITING and size <= _MOST_WAITING_BYTES:
                 self._waiting.append(report)
+                self._waiting_bytes = size
             else:
                 self._dropped.inc()
 

@@ -55,7 +55,7 @@ _WITHIN_EXECUTION = frozenset((spark_records.SQL_EXECUTION_REPLANNED, spark_reco
 """What these say, the record of the execution's end has."""
 _NAME = re.compile(rb'\{"Event":"([^"\\]*)"')
 _MOST_NAMES = 20
-_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError)
+_UNREADABLE = (ValueError, LookupError, ArithmeticError, TypeError, AttributeError)
 NOT_JSON = "not JSON in UTF-8"
 NO_RECORD = "JSON, but not a Spark record"
 TOO_LONG = f"longer than {LONGEST >> 20} MiB, even with its texts cut"

@@ -59,7 +59,7 @@ class StageTasks:
     def start(self, index: int) -> bool:
         """Called with a task's start; returns whether this makes all tasks running or finished."""
         tasks = self._tasks
-        if index >= len(tasks):
+        if not 0 <= index < len(tasks):
             return False
         state = tasks[index]
         if state & _RUNNING == _RUNNING:
@@ -80,7 +80,7 @@ class StageTasks:
     def end(self, index: int, succeeded: bool) -> bool:
         """Called with a task's end; returns whether by that not all are running or finished any longer."""
         tasks = self._tasks
-        if index >= len(tasks):
+        if not 0 <= index < len(tasks):
             return False
         state = tasks[index]
         if not state & _RUNNING:
@@ -97,7 +97,7 @@ class StageTasks:
 
     def resubmit(self, index: int) -> bool:
         """Called when a finished task's output is lost; returns the same as ``end``."""
-        if index >= len(self._tasks) or not self._tasks[index] & _FINISHED:
+        if not 0 <= index < len(self._tasks) or not self._tasks[index] & _FINISHED:
             return False
         self._tasks[index] &= _RUNNING
         self.finished -= 1
