@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from spark_events.listeners.spark_records import ALL_RUNNING, STAGE_TASKS, THROWN_BY_TASK, stage_attempt
@@ -171,6 +172,11 @@ class AllStageTasks:
         self.unread = 0
         self._streaming: set[bytes] = set()
 
+    @property
+    def match_end(self) -> Callable[[bytes, int], re.Match[bytes] | None]:
+        """What matches the end of a task: all its details only if they are certain to be needed."""
+        return match_details if self.sum_metrics else match_info
+
     def submitted(self, record: Record) -> None:
         """Called with a StageSubmitted."""
         stage, attempt, info = _stage_of(record)
@@ -224,8 +230,8 @@ class AllStageTasks:
             ValueError: it is not such a line.
         """
         head, metrics = self.lines.head_of(line), self.lines.learn_metrics(line)
-        details = match_details(line, head.length) if head else None
-        if head is None or details is None or not line.endswith(_END):
+        info = self.match_end(line, head.length) if head else None
+        if head is None or info is None or not line.endswith(_END):
             return self.on_end(load(line))
         shuffled = b"0"
         if head.writes_shuffle:
@@ -234,10 +240,10 @@ class AllStageTasks:
             if key < 0 or not shuffled.isdigit():
                 return self.on_end(load(line))
         tasks = self.attempts.get(head.attempt)
-        index, executor = details.group(1, 3)
+        index, executor = info.group(1, 3)
         if tasks is not None:
             try:
-                tasks.statistics.keep(details, metrics)
+                tasks.statistics.keep(info, metrics)
             except UnexpectedForm:
                 return self.on_end(load(line))
             tasks.end(int(index), True)  # a task that succeeded stays covered

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from spark_events.sources.event_log.task_lines import METRICS_KEY
+from spark_events.sources.event_log.task_lines import METRICS_KEY, match_details
 from spark_events.sources.event_log.task_metrics import metrics_of, metrics_of_many, wanted_metrics
+from spark_events.sources.record_json import load
 
-Details = re.Match[bytes]
-"""A match of ``match_details`` in the line of a TaskEnd."""
+Info = re.Match[bytes]
+"""A match of ``match_details`` or ``match_info`` in the line of a TaskEnd."""
 QUANTITIES = (
     "Duration",
     "Executor Run Time",
@@ -30,6 +31,8 @@ QUANTITIES = (
 """What is measured of each task: times in ms, sizes in bytes; in the order of ``TaskColumns.quantities``."""
 _AT_ONCE = 128
 """How many lines are read at once: their numbers fit a core's own cache."""
+_DETAILS = 7
+"""How many groups ``match_details`` has."""
 _DIGITS_FEWER = 128
 """By how much the metrics of two lines differ in length: in the number of digits."""
 
@@ -98,7 +101,7 @@ class TaskColumns(NamedTuple):
 
     def quantities(self) -> Iterable[Sequence[int]]:
         """Return the values of each of the ``QUANTITIES``."""
-        durations = [max(0, took) for took in map(sub, self.finished, self.launched)]
+        durations = _not_negative(list(map(sub, self.finished, self.launched)))
         busy = list(map(add, map(add, self.run, self.deserialize), self.serialize))
         if any(self.getting_result):
             fetched = (
@@ -111,7 +114,7 @@ class TaskColumns(NamedTuple):
             self.run,
             self.gc,
             self.deserialize,
-            [max(0, delay) for delay in map(sub, durations, busy)],
+            _not_negative(list(map(sub, durations, busy))),
             self.fetch_wait,
             self.read(),
             list(map(add, self.input_records, self.shuffle_records)),
@@ -120,10 +123,10 @@ class TaskColumns(NamedTuple):
         )
 
 
-def read_tasks(details: Sequence[Details]) -> Iterator[TaskColumns]:
-    """Yield the tasks of lines, without those whose metrics cannot be read."""
-    for begin in range(0, len(details), _AT_ONCE):
-        some = details[begin : begin + _AT_ONCE]
+def read_tasks(found: Sequence[Info]) -> Iterator[TaskColumns]:
+    """Yield the tasks of lines, without those that cannot be read."""
+    for begin in range(0, len(found), _AT_ONCE):
+        some = found[begin : begin + _AT_ONCE]
         tasks = _of_one_form(some)
         if tasks is not None:
             yield tasks
@@ -131,27 +134,36 @@ def read_tasks(details: Sequence[Details]) -> Iterator[TaskColumns]:
             yield TaskColumns.of_rows(rows)
 
 
-def is_readable(details: Details) -> bool:
-    """Return whether the metrics of a line can be read; those of lines like it then can, too."""
-    return _row_of(details) is not None
+def _not_negative(values: list[int]) -> list[int]:
+    return values if min(values) >= 0 else [max(0, value) for value in values]
 
 
-def _of_one_form(details: Sequence[Details]) -> TaskColumns | None:
+def is_readable(info: Info) -> bool:
+    """Return whether a line can be read; if so, lines like it can, too."""
+    return _row_of(info) is not None
+
+
+def _of_one_form(found: Sequence[Info]) -> TaskColumns | None:
     """Return the tasks of lines that all have one form that is known; else None."""
-    metrics = metrics_of_many(_metrics_in([match.string for match in details]))
-    if metrics is None:
+    metrics = metrics_of_many(_metrics_in([info.string for info in found]))
+    details = [_details_of(info) for info in found]
+    if metrics is None or None in details:
         return None
-    index, launched, executor, host, copy, getting, finished = zip(
-        *(match.groups() for match in details), strict=True
-    )
+    columns = zip(*(match.groups() for match in details if match), strict=True)
+    index, launched, executor, host, copy, getting, finished = columns
     try:
         numbers = orjson.loads(b"[%b]" % b",".join(chain(index, launched, getting, finished)))
     except ValueError:  # leading zeros
         return None
+    count = len(found)
     index, launched, getting, finished = (
-        numbers[begin : begin + len(details)] for begin in range(0, len(numbers), len(details))
+        numbers[begin : begin + count] for begin in range(0, 4 * count, count)
     )
     return TaskColumns(index, launched, executor, host, copy, getting, finished, *metrics)
+
+
+def _details_of(info: Info) -> Info | None:
+    return info if info.lastindex == _DETAILS else match_details(info.string, info.start())
 
 
 def _row(record: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -169,14 +181,24 @@ def _row(record: Mapping[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def _row_of(details: Details) -> tuple[Any, ...] | None:
-    """Return the task of a line as a row of ``TaskColumns``; None if it does not have the form of Spark."""
-    line = details.string
+def _row_of(info: Info) -> tuple[Any, ...] | None:
+    """Return the task of a line as a row of ``TaskColumns``; None if it cannot be read."""
+    line, details = info.string, _details_of(info)
+    if details is None:
+        return _row_of_whole(line)
     metrics = metrics_of(line[line.rfind(METRICS_KEY) : -1])
     if metrics is None:
         return None
     index, launched, executor, host, copy, getting, finished = details.groups()
     return (int(index), int(launched), executor, host, copy, int(getting), int(finished), *metrics)
+
+
+def _row_of_whole(line: bytes) -> tuple[Any, ...] | None:
+    """Return the same of a line whose task does not have the form in which Spark writes it."""
+    try:
+        return _row(load(line))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 def _metrics_in(lines: Sequence[bytes]) -> list[bytes]:

@@ -24,14 +24,14 @@ from spark_events.sources.event_log.task_lines import (
     SHUFFLE_KEY,
     TASK_END,
     TASK_START,
-    match_details,
     match_info,
 )
-from spark_events.sources.event_log.task_statistics import LONGEST_KEPT
+from spark_events.sources.event_log.task_statistics import LONGEST_KEPT, shortened
 
 Record = dict[str, Any]
 _NO_LINE = b"\n\n"
 """What no line begins with."""
+_NO_STAGE = StageTasks(0, 0, 0)
 _SHUFFLED = len(SHUFFLE_KEY)
 
 
@@ -65,15 +65,15 @@ class TaskLoop:
 
     def take_lines(self, lines: Sequence[bytes]) -> int:
         """Called with whole lines, each with its line feed; returns how many are of tasks."""
-        stages, executors = self._stages, self._executors
+        stages, executors, others = self._stages, self._executors, 0
         head_of, attempts, states = stages.lines.head_of, stages.attempts, executors.states
+        zeros, zeros_length, behind = executors.zeros, len(executors.zeros), stages.lines.behind
+        # What the lines of starts begin with now, and those of ends; and what is known of those that do.
         of_start = of_end = _NO_LINE
         start_info = end_info = 0
         start_attempt = end_attempt = b""
-        start_tasks: StageTasks | None = None
-        end_tasks: StageTasks | None = None
-        writes_shuffle, shuffled, others = False, 0, 0
-        zeros, zeros_length, behind = self._where_metrics_are()
+        start_tasks = end_tasks = _NO_STAGE
+        match_end, writes_shuffle = stages.match_end, False
         for line in lines:
             try:
                 if line.startswith(of_end):
@@ -82,23 +82,27 @@ class TaskLoop:
                     ended = False
                 elif line.startswith((TASK_END, TASK_START)):
                     head = head_of(line)
-                    if head is None:
+                    tasks = attempts.get(head.attempt) if head else None
+                    if head is None or tasks is None or not (tasks.statistics.readable or not head.ended):
                         self._take_alone(line)
+                        behind = stages.lines.behind
                         continue
                     ended = head.ended
                     if ended:
                         of_end, end_info, end_attempt, _, writes_shuffle = head
-                        end_tasks = attempts.get(end_attempt)
+                        end_tasks, end_states = tasks, tasks.states
+                        keep = tasks.statistics.waiting.append
+                        match_end = stages.match_end
                     else:
                         of_start, start_info, start_attempt, _, _ = head
-                        start_tasks = attempts.get(start_attempt)
+                        start_tasks = tasks
                 else:
                     others += 1
                     of_start = of_end = _NO_LINE  # for this may be the start or the end of a stage
                     self._take_other(line)
                     continue
                 if ended:
-                    info = match_details(line, end_info)
+                    info = match_end(line, end_info)
                     metrics = line.find(METRICS_KEY, len(line) - behind)
                     if writes_shuffle:
                         begin = line.rfind(SHUFFLE_KEY) + _SHUFFLED
@@ -109,24 +113,24 @@ class TaskLoop:
                     if (
                         info is None
                         or metrics < 0
-                        or not line.startswith(zeros, metrics - zeros_length)
                         or shuffled < 0
-                        or end_tasks is None
-                        or not end_tasks.statistics.readable
-                        or len(line) > LONGEST_KEPT
                         or line[-2] != CLOSING
+                        or (len(line) > LONGEST_KEPT and (info := shortened(info, metrics)) is None)
                     ):
                         self._take_alone(line)
-                        zeros, zeros_length, behind = self._where_metrics_are()
+                        behind = stages.lines.behind
                         continue
+                    keep(info)
                     number, executor = info.group(1, 3)
                     index = int(number)
-                    end_tasks.statistics.waiting.append(info)
-                    if index < len(end_tasks.states) and (state := end_tasks.states[index]) & RUNNING:
+                    if index < len(end_states) and (state := end_states[index]) & RUNNING:
                         end_tasks.running -= 1
                         if not state & FINISHED:
                             end_tasks.finished += 1
-                        end_tasks.states[index] = state - 1 | FINISHED
+                        end_states[index] = state - 1 | FINISHED
+                    if not line.startswith(zeros, metrics - zeros_length):
+                        executors.measured_before(executor, line, metrics)
+                        zeros, zeros_length = executors.zeros, len(executors.zeros)
                     of_executor = states.get(executor)
                     if of_executor is not None:
                         of_executor.shuffle_bytes += shuffled
@@ -142,24 +146,18 @@ class TaskLoop:
                         self._take_alone(line)
                         continue
                     number, executor = info.group(1, 3)
-                    index = int(number)
                     of_executor = states.get(executor)
                     if of_executor is None:
                         executors.started(executor, start_attempt)
                     else:
                         running = of_executor.running
                         running[start_attempt] = running.get(start_attempt, 0) + 1
-                    if start_tasks is not None and start_tasks.start(index):
+                    if start_tasks.start(int(number)):
                         self._take(stages.record(start_tasks, ALL_RUNNING, int(info[2])))
             except self._errors as error:
                 self._stumbled(error)
         stages.read_waiting()
         return len(lines) - others
-
-    def _where_metrics_are(self) -> tuple[bytes, int, int]:
-        """Return what is before a task's metrics, its length, and how far from the end they are at most."""
-        zeros = self._executors.zeros
-        return zeros, len(zeros), self._stages.lines.behind
 
     def _take_alone(self, line: bytes) -> None:
         stages = self._stages

@@ -13,7 +13,7 @@ from spark_events.listeners.work import SUMS
 from spark_events.sources.event_log.distribution import Distribution
 from spark_events.sources.event_log.task_columns import (
     QUANTITIES,
-    Details,
+    Info,
     TaskColumns,
     is_readable,
     read_tasks,
@@ -30,6 +30,17 @@ _MOST_READ = 4_096
 _SUCCESS, _RESUBMITTED, _KILLED, _FETCH_FAILED = "Success", "Resubmitted", "TaskKilled", "FetchFailed"
 
 
+def shortened(info: Info, metrics: int) -> Info | None:
+    """Return the details in a line without what stands between them and its metrics; None if not found.
+
+    Args:
+        info: what has been found in the line.
+        metrics: where in its line the metrics begin.
+    """
+    line = info.string
+    return match_details(line[:_DETAILS_END] + line[metrics:], info.start())
+
+
 class UnexpectedForm(ValueError):  # noqa: N818 - it is no error: such a line is parsed as a whole
     """A line does not have the form in which Spark writes it."""
 
@@ -43,7 +54,7 @@ class TaskStatistics:
     Attributes:
         sums: the sums of the metrics of all attempts that have ended, in the order of ``work.SUMS``.
         readable: whether there was a line already whose metrics can be read.
-        waiting: the details of tasks that succeeded, in their lines, to be read later.
+        waiting: matches in the lines of tasks that succeeded, to be read later.
     """
 
     __slots__ = (
@@ -53,7 +64,7 @@ class TaskStatistics:
 
     def __init__(self) -> None:
         self.sums = [0] * len(SUMS)
-        self.waiting: list[Details] = []
+        self.waiting: list[Info] = []
         self._between: list[tuple[int, TaskColumns]] = []
         self.readable = False
         self._read: list[TaskColumns] = []
@@ -64,27 +75,21 @@ class TaskStatistics:
         self._longest_ms, self._longest = -1, Record()
         self._failed, self._killed, self._fetch_failures = [0, 0], [0, 0], 0
 
-    def keep(self, details: Details, metrics: int) -> None:
+    def keep(self, info: Info, metrics: int) -> None:
         """Keep the line of a task that succeeded, to be read later.
 
         Args:
-            details: its details, in the line of its TaskEnd.
+            info: a match in the line of its TaskEnd.
             metrics: where in the line its metrics begin.
 
         Raises:
             UnexpectedForm: as long as none was readable; those after it look the same.
         """
-        line = details.string
-        if len(line) > LONGEST_KEPT:
-            shorter = match_details(line[:_DETAILS_END] + line[metrics:], details.start())
-            if shorter is None:
-                raise UnexpectedForm
-            details = shorter
-        if not self.readable:
-            self.readable = is_readable(details)
-            if not self.readable:
-                raise UnexpectedForm
-        self.waiting.append(details)
+        kept = info if len(info.string) <= LONGEST_KEPT else shortened(info, metrics)
+        self.readable = self.readable or (kept is not None and is_readable(kept))
+        if kept is None or not self.readable:
+            raise UnexpectedForm
+        self.waiting.append(kept)
 
     @property
     def held(self) -> int:
@@ -98,7 +103,8 @@ class TaskStatistics:
 
     def read_waiting(self) -> int:
         """Read the lines that wait, and return how many of them cannot be read."""
-        waiting, self.waiting = self.waiting, []
+        waiting = self.waiting[:]
+        self.waiting.clear()  # rather than another list, for somebody may be adding to this one
         between, self._between = self._between, []
         begin, unread = 0, 0
         for end, task in between:
@@ -156,7 +162,7 @@ class TaskStatistics:
             statistics["Longest Task"] = self._longest
         return {**statistics, "Hosts": dict(sorted(self._hosts.items()))}
 
-    def _read_lines(self, lines: Sequence[Details]) -> int:
+    def _read_lines(self, lines: Sequence[Info]) -> int:
         found = list(read_tasks(lines))
         self._read += found
         return len(lines) - sum(len(tasks.number) for tasks in found)
