@@ -181,6 +181,6 @@ def test_lines_in_any_pieces() -> None:
         for start in range(0, len(data), size):
             splitter.feed(data[start : start + size])
         # A long line that came whole needs no memory that was not there already.
-        assert [each for each in lines if len(each) <= 20] == [b"a", b"", b"bb", b"d"]
+        assert [each for each in lines if len(each) <= 20] == [b"a\n", b"\n", b"bb\n", b"d\n"]
         assert len(long) + sum(len(each) > 20 for each in lines) == 1
         assert splitter.end() == b"e"

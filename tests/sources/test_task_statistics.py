@@ -10,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_events.sources.event_log.distribution import Distribution
-from spark_events.sources.event_log.executor_states import ExecutorStates
 from spark_events.sources.event_log.records import MALFORMED, RecordReader
-from spark_events.sources.event_log.stage_tasks import AllStageTasks
-from spark_events.sources.event_log.task_lines import METRICS_KEY, TASK_END
+from spark_events.sources.event_log.task_lines import METRICS_KEY, TASK_END, TaskLines, match_details
 from spark_events.sources.event_log.task_metrics import metrics_of, metrics_of_many
 from spark_events.sources.event_log.task_statistics import TaskStatistics
 from tests.support.event_log_sample import SampleLog
@@ -48,8 +46,7 @@ def test_many_different_values_take_bounded_memory() -> None:
 
 def lines(seconds: int = 60, **replaced: str) -> list[bytes]:
     """Return the lines of a job with one stage of 20 tasks, which lasts so long."""
-    log = [line.rstrip() for line in SampleLog().job(20, stages=1)]
-    return [_lasting(line, seconds) for line in log]
+    return [_lasting(line, seconds) for line in SampleLog().job(20, stages=1)]
 
 
 def _lasting(line: bytes, seconds: int) -> bytes:
@@ -57,7 +54,7 @@ def _lasting(line: bytes, seconds: int) -> bytes:
     if record["Event"] == "SparkListenerStageCompleted":
         info = record["Stage Info"]
         info["Completion Time"] = info["Submission Time"] + seconds * 1_000
-        return json.dumps(record, separators=(",", ":")).encode()
+        return json.dumps(record, separators=(",", ":")).encode() + b"\n"
     return line
 
 
@@ -114,7 +111,7 @@ def test_a_line_whose_metrics_are_damaged_is_counted() -> None:
 def test_lines_of_one_form_are_read_by_columns_and_others_one_by_one() -> None:
     """Both give the same; what is not as long or not in the form of the others is found."""
     ends = [line for line in lines() if line.startswith(TASK_END)]
-    tails = [line[line.rfind(METRICS_KEY) :] for line in ends]
+    tails = [line[line.rfind(METRICS_KEY) : -1] for line in ends]
     one_by_one = [metrics_of(tail) for tail in tails]
     columns = metrics_of_many(tails)
 
@@ -130,27 +127,32 @@ def test_a_long_line_is_kept_without_its_middle() -> None:
     many = b'"Accumulables":[{"ID":1,"Value":"%b"},' % (b"x" * 10_000)
     long = [line.replace(b'"Accumulables":[', many) if line.startswith(TASK_END) else line for line in log]
     assert last_record(long, sums=True) == last_record(log, sums=True)
-    statistics = TaskStatistics()
+    statistics, task_lines = TaskStatistics(), TaskLines()
     end = next(line for line in long if line.startswith(TASK_END))
-    statistics.keep(end, end.rfind(METRICS_KEY))
-    assert len(statistics._lines[0]) < 4_096
+    head = task_lines.head_of(end)
+    assert head is not None
+    details = match_details(end, head.length)
+    assert details is not None
+    statistics.keep(details, end.rfind(METRICS_KEY))
+    assert len(statistics.waiting[0].string) < 4_096
 
 
 @pytest.mark.parametrize("others", [0, 9_000])
 def test_lines_that_wait_are_bounded(others: int) -> None:
     """A stage that never ends does not fill the memory, and what others forget does not count."""
-    stages = AllStageTasks(ExecutorStates())
-    stages.sum_metrics, stages.statistics_from_ms = False, 30_000
+    reader = RecordReader(lambda record: None)
+    reader.sum_metrics(False, 30_000)
     log = lines()
     submitted = json.loads(next(line for line in log if b"SparkListenerStageSubmitted" in line))
     end = next(line for line in log if line.startswith(TASK_END))
     for stage in range(2):
         submitted["Stage Info"]["Stage ID"] = stage
-        stages.submitted(submitted)
+        reader.take_lines([json.dumps(submitted).encode() + b"\n"])
     for _ in range(others):
-        stages.ended(end.replace(b'"Stage ID":0', b'"Stage ID":1'))
-    for _ in range(20_000):
-        stages.ended(end)
+        reader.take_lines([end.replace(b'"Stage ID":0', b'"Stage ID":1')])
+    for _ in range(200):
+        reader.take_lines([end] * 100)
 
-    waiting = sum(len(tasks.statistics._lines) for tasks in stages._stages.values())
-    assert waiting == stages._waiting < 8_192
+    kept = [tasks.statistics for tasks in reader._tasks.attempts.values()]
+    assert sum(len(statistics.waiting) for statistics in kept) < 8_192
+    assert sum(len(tasks.number) for statistics in kept for tasks in statistics._read) < 8_192

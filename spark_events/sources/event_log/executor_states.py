@@ -12,10 +12,12 @@ from spark_events.listeners.spark_records import EXECUTOR_METRICS, EXECUTOR_TASK
 Record = dict[str, Any]
 HEAP = "JVMHeapMemory"
 _NOTHING = (b'"JVMHeapMemory":0', b'"JVMHeapMemory":-1')
+_NOT_ASKED = b"]},"
+"""What is before a task's metrics in logs of Spark before 3.0, whose executors measure nothing."""
 _HEAP = b'"JVMHeapMemory":'
 
 
-class _State:
+class ExecutorState:
     """One executor: how many tasks of each stage it runs or lost when it went, and its shuffle output."""
 
     __slots__ = ("lost", "running", "shuffle_bytes")
@@ -30,24 +32,25 @@ class ExecutorStates:
     """Follows the executors of one log. Stages are known by the bytes with which a task record names them.
 
     Attributes:
+        states: one for each executor, by the bytes of its id.
         zeros: how an executor that has measured nothing says so in a task's end, right before its metrics.
     """
 
     def __init__(self) -> None:
-        self._states: dict[bytes, _State] = {}
+        self.states: dict[bytes, ExecutorState] = {}
         self._peaks: dict[str, dict[str, int]] = {}
         self.zeros = b"{"  # which never stands right before the metrics
 
     def started(self, executor: bytes, stage: bytes) -> None:
         """Called when an executor begins a task."""
-        state = self._states.get(executor)
+        state = self.states.get(executor)
         if state is None:
-            state = self._states[executor] = _State()
+            state = self.states[executor] = ExecutorState()
         state.running[stage] = state.running.get(stage, 0) + 1
 
     def ended(self, executor: bytes, stage: bytes, shuffle_bytes: int = 0, lost: bool = False) -> None:
         """Called when a task has ended; ``lost``, because the executor did."""
-        state = self._states.get(executor)
+        state = self.states.get(executor)
         if state is None:
             return
         running = state.running.get(stage, 0)
@@ -64,6 +67,8 @@ class ExecutorStates:
         begin = line.rfind(b"{", 0, end)
         if line.startswith(_NOTHING, begin + 1):
             self.zeros = line[begin:end]
+        elif line.endswith(_NOT_ASKED, 0, end):
+            self.zeros = _NOT_ASKED
         elif line.startswith(_HEAP, begin + 1):
             metrics = orjson.loads(line[begin : line.index(b"}", begin) + 1])
             self.measured_by(executor.decode("utf-8", "replace"), metrics)
@@ -88,7 +93,7 @@ class ExecutorStates:
     def removed(self, record: Record) -> Record:
         """Return what an executor ran when it went, by its ExecutorRemoved, and forget it."""
         executor = str(record["Executor ID"])
-        state = self._states.pop(executor.encode(), None) or _State()
+        state = self.states.pop(executor.encode(), None) or ExecutorState()
         return {
             "Event": EXECUTOR_TASKS,
             "Executor ID": executor,

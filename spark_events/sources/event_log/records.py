@@ -15,7 +15,7 @@ from spark_events.sources.event_log.execution_plans import ExecutionPlans
 from spark_events.sources.event_log.executor_states import ExecutorStates
 from spark_events.sources.event_log.lines import LONGEST
 from spark_events.sources.event_log.stage_tasks import AllStageTasks
-from spark_events.sources.event_log.task_lines import TASK_END, TASK_START
+from spark_events.sources.event_log.task_loop import TaskLoop
 from spark_events.sources.record_json import NoRecordError, load
 
 Record = dict[str, Any]
@@ -117,34 +117,21 @@ class RecordReader:
         self._executors = ExecutorStates()
         self._plans = ExecutionPlans()
         self._tasks = AllStageTasks(self._executors)
+        self._loop = TaskLoop(
+            self._tasks, self._executors, take, self._take_other, self._count_unreadable, _UNREADABLE
+        )
         self.counts = RecordCounts()
         self.lines = 0
 
     def take_lines(self, lines: list[bytes]) -> None:
-        """Called with whole lines."""
+        """Called with whole lines, each with its line feed."""
         self.lines += len(lines)
-        started, ended, others = self._tasks.started, self._tasks.ended, 0
-        for line in lines:
-            try:
-                if line.startswith(TASK_END):
-                    stage_tasks = ended(line)
-                elif line.startswith(TASK_START):
-                    stage_tasks = started(line)
-                else:
-                    others += 1
-                    if line and not line.isspace():
-                        self._take_other(line)
-                    continue
-            except _UNREADABLE as error:
-                self._count_unreadable(error)
-                continue
-            if stage_tasks is not None:
-                self._take(stage_tasks)
+        tasks = self._loop.take_lines(lines)
         if self._tasks.unread:
             self.counts.skipped[MALFORMED] += self._tasks.unread
             self._tasks.unread = 0
-        self.counts.tasks += len(lines) - others
-        self.counts.read += len(lines) - others
+        self.counts.tasks += tasks
+        self.counts.read += tasks
 
     def take_last(self, line: bytes) -> None:
         """Called with the rest at the end of a log: a whole record, or one that was cut off."""
@@ -155,7 +142,7 @@ class RecordReader:
         except ValueError:
             self.skip_line(CUT)
         else:
-            self.take_lines([line])
+            self.take_lines([line + b"\n"])
 
     def sum_metrics(self, wanted: bool, statistics_from_ms: int) -> None:
         """Set whether sums of the tasks' metrics are wanted, and the statistics of which stages."""
@@ -177,6 +164,8 @@ class RecordReader:
     # ----------------------------------------------------------------------------------------------------
 
     def _take_other(self, line: bytes) -> None:
+        if not line or line.isspace():
+            return
         self.counts.read += 1
         match = _NAME.match(line)
         name = match.group(1).decode(errors="replace") if match else None

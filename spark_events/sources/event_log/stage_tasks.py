@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from spark_events.listeners.spark_records import ALL_RUNNING, STAGE_TASKS, THROWN_BY_TASK, stage_attempt
 from spark_events.listeners.work import SUMS
 from spark_events.sources.event_log.executor_states import ExecutorStates
 from spark_events.sources.event_log.task_lines import (
-    CLOSING,
-    METRICS_KEY,
     SHUFFLE_KEY,
-    TASK_ID,
     TaskLines,
+    match_details,
     match_info,
 )
 from spark_events.sources.event_log.task_statistics import TaskStatistics, UnexpectedForm
@@ -23,27 +22,29 @@ Record = dict[str, Any]
 NOT_ALL_RUNNING = "NOT_ALL_RUNNING_OR_FINISHED"
 _MOST_TASKS = 16 << 20
 _MOST_LINES = 4_096
+_ENOUGH_LINES = 32
+_END = b"}\n"
 _MOST_THROWN = 8
 _COMPARED = 1_000
 """By this many first characters of what it says, a stage's failure is recognised as that of its task."""
 _STREAMING = "sql.streaming.queryId"
-_FINISHED = 0x80
-_RUNNING = 0x7F
+FINISHED = 0x80
+RUNNING = 0x7F
 
 
 class StageTasks:
     """The tasks of one stage attempt, by index, for several attempts of a task may run at once."""
 
     __slots__ = (
-        "_all", "_changes", "_covered", "_ids", "_most_running", "_reported", "_tasks", "_thrown", "_total",
-        "failed", "finished", "running", "statistics",
+        "_all", "_changes", "_covered", "_ids", "_most_running", "_reported", "_thrown", "_total",
+        "failed", "finished", "running", "states", "statistics",
     )  # fmt: skip
 
     def __init__(self, stage: int, attempt: int, total: int) -> None:
         self._ids = {"Stage ID": stage, "Stage Attempt ID": attempt, "Number of Tasks": total}
         self._total = total
         # One byte per task: how many attempts run now, and whether it has finished.
-        self._tasks = bytearray(min(max(total, 0), _MOST_TASKS))
+        self.states = bytearray(min(max(total, 0), _MOST_TASKS))
         self._covered = self._changes = 0
         self._all = False
         self.running = self.finished = self.failed = self._most_running = 0
@@ -58,11 +59,11 @@ class StageTasks:
 
     def start(self, index: int) -> bool:
         """Called with a task's start; returns whether this makes all tasks running or finished."""
-        tasks = self._tasks
+        tasks = self.states
         if not 0 <= index < len(tasks):
             return False
         state = tasks[index]
-        if state & _RUNNING == _RUNNING:
+        if state & RUNNING == RUNNING:
             return False
         tasks[index] = state + 1
         self.running += 1
@@ -79,17 +80,17 @@ class StageTasks:
 
     def end(self, index: int, succeeded: bool) -> bool:
         """Called with a task's end; returns whether by that not all are running or finished any longer."""
-        tasks = self._tasks
+        tasks = self.states
         if not 0 <= index < len(tasks):
             return False
         state = tasks[index]
-        if not state & _RUNNING:
+        if not state & RUNNING:
             return False
         self.running -= 1
         if succeeded:
-            if not state & _FINISHED:
+            if not state & FINISHED:
                 self.finished += 1
-            tasks[index] = state - 1 | _FINISHED
+            tasks[index] = state - 1 | FINISHED
             return False
         self.failed += 1
         tasks[index] = state - 1
@@ -97,9 +98,9 @@ class StageTasks:
 
     def resubmit(self, index: int) -> bool:
         """Called when a finished task's output is lost; returns the same as ``end``."""
-        if not 0 <= index < len(self._tasks) or not self._tasks[index] & _FINISHED:
+        if not 0 <= index < len(self.states) or not self.states[index] & FINISHED:
             return False
-        self._tasks[index] &= _RUNNING
+        self.states[index] &= RUNNING
         self.finished -= 1
         return self._uncover(index)
 
@@ -141,7 +142,7 @@ class StageTasks:
             del self._thrown[next(iter(self._thrown))]
 
     def _uncover(self, index: int) -> bool:
-        if self._tasks[index]:
+        if self.states[index]:
             return False
         self._covered -= 1
         ceased, self._all = self._all, False
@@ -164,21 +165,23 @@ class AllStageTasks:
 
     def __init__(self, executors: ExecutorStates) -> None:
         self._executors = executors
-        self._lines = TaskLines()
-        self._heads = self._lines.heads
-        # Keyed by the bytes that name the attempt in task records, so that a lookup needs no parsing.
-        self._stages: dict[bytes, StageTasks] = {}
+        self.lines = TaskLines()
+        self.attempts: dict[bytes, StageTasks] = {}
         self.sum_metrics = True
         self.statistics_from_ms = 0
         self.unread = 0
-        self._waiting = 0
         self._streaming: set[bytes] = set()
+
+    @property
+    def match_end(self) -> Callable[[bytes, int], re.Match[bytes] | None]:
+        """What matches the end of a task: all its details only if they are certain to be needed."""
+        return match_details if self.sum_metrics else match_info
 
     def submitted(self, record: Record) -> None:
         """Called with a StageSubmitted."""
         stage, attempt, info = _stage_of(record)
         key = _key(stage, attempt)
-        self._stages[key] = StageTasks(stage, attempt, int(info.get("Number of Tasks") or 0))
+        self.attempts[key] = StageTasks(stage, attempt, int(info.get("Number of Tasks") or 0))
         if _STREAMING in (record.get("Properties") or {}):
             self._streaming.add(key)
 
@@ -186,7 +189,7 @@ class AllStageTasks:
         """Called with a StageCompleted; returns the final state of its tasks."""
         stage, attempt, info = _stage_of(record)
         key = _key(stage, attempt)
-        tasks = self._stages.pop(key, None)
+        tasks = self.attempts.pop(key, None)
         if tasks is None:
             return None
         end_ms = int(info.get("Completion Time") or 0)
@@ -196,12 +199,12 @@ class AllStageTasks:
         if measured:
             self._read(tasks)
         else:
-            self._waiting -= tasks.statistics.forget()
+            tasks.statistics.forget()
         return tasks.last_record(end_ms, measured, info.get("Failure Reason"))
 
     def changed(self, now_ms: int) -> list[Record]:
         """Return the state of each attempt in which a task has begun or ended since the last call."""
-        return [self._record(tasks, None, now_ms) for tasks in self._stages.values() if tasks.changed]
+        return [self.record(tasks, None, now_ms) for tasks in self.attempts.values() if tasks.changed]
 
     def started(self, line: bytes) -> Record | None:
         """Called with the line of a TaskStart; returns a record if it changes the attempt's status.
@@ -209,17 +212,15 @@ class AllStageTasks:
         Raises:
             ValueError: it is not such a line.
         """
-        at = line.find(TASK_ID)
-        head = self._heads.get(line[:at]) or self._lines.learn_head(line, at)
-        info = match_info(line, at)
-        if head is None or info is None or line[-1] != CLOSING:
+        head = self.lines.head_of(line)
+        info = match_info(line, head.length) if head else None
+        if head is None or info is None or not line.endswith(_END):
             return self.on_start(load(line))
-        attempt, _ = head
         index, executor = info.group(1, 3)
-        self._executors.started(executor, attempt)
-        tasks = self._stages.get(attempt)
+        self._executors.started(executor, head.attempt)
+        tasks = self.attempts.get(head.attempt)
         if tasks is not None and tasks.start(int(index)):
-            return self._record(tasks, ALL_RUNNING, int(info[2]))
+            return self.record(tasks, ALL_RUNNING, int(info[2]))
         return None
 
     def ended(self, line: bytes) -> Record | None:
@@ -228,35 +229,26 @@ class AllStageTasks:
         Raises:
             ValueError: it is not such a line.
         """
-        at = line.find(TASK_ID)
-        head = self._heads.get(line[:at]) or self._lines.learn_head(line, at)
-        info = match_info(line, at)
-        if (metrics := line.find(METRICS_KEY, len(line) - self._lines.behind)) < 0:
-            metrics = self._lines.learn_metrics(line)
-        if head is None or info is None or line[-1] != CLOSING:
+        head, metrics = self.lines.head_of(line), self.lines.learn_metrics(line)
+        info = self.match_end(line, head.length) if head else None
+        if head is None or info is None or not line.endswith(_END):
             return self.on_end(load(line))
-        attempt, writes_shuffle = head
         shuffled = b"0"
-        if writes_shuffle:
+        if head.writes_shuffle:
             key = line.rfind(SHUFFLE_KEY)
             shuffled = line[key + len(SHUFFLE_KEY) : line.find(b",", key + len(SHUFFLE_KEY))]
             if key < 0 or not shuffled.isdigit():
                 return self.on_end(load(line))
-        tasks = self._stages.get(attempt)
+        tasks = self.attempts.get(head.attempt)
         index, executor = info.group(1, 3)
         if tasks is not None:
             try:
-                tasks.statistics.keep(line, metrics)
+                tasks.statistics.keep(info, metrics)
             except UnexpectedForm:
                 return self.on_end(load(line))
             tasks.end(int(index), True)  # a task that succeeded stays covered
-            self._waiting += 1
-            if self._waiting >= _MOST_LINES:
-                self._read(*self._stages.values())
-        executors, zeros = self._executors, self._executors.zeros
-        if not line.startswith(zeros, metrics - len(zeros)):
-            executors.measured_before(executor, line, metrics)
-        executors.ended(executor, attempt, int(shuffled))
+        self._executors.measured_before(executor, line, metrics)
+        self._executors.ended(executor, head.attempt, int(shuffled))
         return None
 
     def on_start(self, record: Record) -> Record | None:
@@ -264,7 +256,7 @@ class AllStageTasks:
         tasks, info = self._stage_tasks_of(record), record["Task Info"]
         self._executors.started(str(info.get("Executor ID") or "").encode(), _attempt_of(record))
         if tasks is not None and tasks.start(int(info["Index"])):
-            return self._record(tasks, ALL_RUNNING, int(info["Launch Time"]))
+            return self.record(tasks, ALL_RUNNING, int(info["Launch Time"]))
         return None
 
     def on_end(self, record: Record) -> Record | None:
@@ -280,21 +272,33 @@ class AllStageTasks:
         if reason in ("ExceptionFailure", "FetchFailed"):
             tasks.keep_thrown(ended)
         ceased = tasks.resubmit(index) if reason == "Resubmitted" else tasks.end(index, reason == "Success")
-        return self._record(tasks, NOT_ALL_RUNNING, int(info.get("Finish Time") or 0)) if ceased else None
+        return self.record(tasks, NOT_ALL_RUNNING, int(info.get("Finish Time") or 0)) if ceased else None
 
-    def _record(self, tasks: StageTasks, status: str | None, time_ms: int) -> Record:
+    def record(self, tasks: StageTasks, status: str | None, time_ms: int) -> Record:
+        """Return the state of an attempt as a record; with the sums so far, if they are wanted."""
         if self.sum_metrics:
             self._read(tasks)
         return tasks.record(status, time_ms)
 
-    def _read(self, *several: StageTasks) -> None:
-        for tasks in several:
-            read, unread = tasks.statistics.read()
-            self._waiting -= read + unread
-            self.unread += unread
+    def read_waiting(self) -> None:
+        """Read the lines that wait, if there are enough of them, or too many.
+
+        They will be read anyway if sums are wanted, and are then read best right away, from the core's cache.
+        """
+        enough = _ENOUGH_LINES
+        if sum(tasks.statistics.held for tasks in self.attempts.values()) >= _MOST_LINES:
+            enough = 1
+        elif not self.sum_metrics:
+            return
+        for tasks in self.attempts.values():
+            if tasks.statistics.held >= enough:
+                self.unread += tasks.statistics.read_waiting()
+
+    def _read(self, tasks: StageTasks) -> None:
+        self.unread += tasks.statistics.read_all()
 
     def _stage_tasks_of(self, record: Record) -> StageTasks | None:
-        return self._stages.get(_attempt_of(record))
+        return self.attempts.get(_attempt_of(record))
 
     def _end_on_executor(self, record: Record, executor: str, lost: bool) -> None:
         written = (record.get("Task Metrics") or {}).get("Shuffle Write Metrics") or {}

@@ -1,13 +1,13 @@
 """The form in which Spark writes the lines of tasks, and where in them things stand.
 
-Most of a log are such lines, so what is done for each of them decides how fast a log is read. What all lines
-of a stage have in common, their head, is looked up as it stands; the metrics are looked for where those of
-the line before were.
+What all lines of a stage have in common, their head, is looked up as it stands; the metrics are looked for
+where those of the line before were.
 """
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 TASK_START = b'{"Event":"SparkListenerTaskStart",'
 TASK_END = b'{"Event":"SparkListenerTaskEnd",'
@@ -20,10 +20,10 @@ CLOSING = ord("}")
 _HEAD = re.compile(
     b"(?:%b|(%b))" % (re.escape(TASK_START), re.escape(TASK_END))
     + rb'"Stage ID":(\d+,"Stage Attempt ID":\d+),'
-    + rb'(?(1)"Task Type":"(Shuffle)?\w+","Task End Reason":\{"Reason":"Success"\},)"Task Info":\{'
+    + rb'(?(1)"Task Type":"(Shuffle)?\w+","Task End Reason":\{"Reason":"Success"\},)"Task Info":\{"Task ID":'
 )
 _INFO = (
-    rb'"Task ID":\d+,"Index":(\d+),"Attempt":\d+,(?:"Partition ID":\d+,)?'
+    rb'\d+,"Index":(\d+),"Attempt":\d+,(?:"Partition ID":\d+,)?'
     rb'"Launch Time":(\d+),"Executor ID":"([^"\\]*)"'
 )
 match_info = re.compile(_INFO).match
@@ -39,38 +39,41 @@ _DIGITS_MORE = 128
 """By how much the metrics of two lines differ in length: in the number of digits."""
 
 
-Head = tuple[bytes, bool]
-"""The bytes that name the stage attempt, and whether it is the end of a task that writes shuffle output."""
+class Head(NamedTuple):
+    """What the lines of a stage attempt begin with, up to and including ``TASK_ID``.
+
+    Attributes:
+        text: these bytes.
+        length: how many they are.
+        attempt: those that name the attempt.
+        ended: whether the lines are of tasks that have ended.
+        writes_shuffle: whether the tasks write shuffle output; only known if they have ended.
+    """
+
+    text: bytes
+    length: int
+    attempt: bytes
+    ended: bool
+    writes_shuffle: bool
 
 
 class TaskLines:
     """What has been learned from the lines so far about those to come.
 
     Attributes:
-        heads: what lines begin with, up to ``TASK_ID``, in the form of Spark.
         behind: how far from its end at most the metrics of the next TaskEnd are looked for, in bytes.
     """
 
-    __slots__ = ("behind", "heads")
+    __slots__ = ("_heads", "behind")
 
     def __init__(self) -> None:
-        self.heads: dict[bytes, Head] = {}
+        self._heads: dict[bytes, Head] = {}
         self.behind = 0
 
-    def learn_head(self, line: bytes, end: int) -> Head | None:
-        """Return the head of a line that begins in the form of Spark, and remember it; else None.
-
-        Args:
-            line: the line.
-            end: where its ``TASK_ID`` begins.
-        """
-        match = _HEAD.fullmatch(line, 0, max(end, 0))
-        if match is None:
-            return None
-        if len(self.heads) >= _MOST_HEADS:
-            self.heads.clear()
-        head = self.heads[line[:end]] = (match[2], match[3] is not None)
-        return head
+    def head_of(self, line: bytes) -> Head | None:
+        """Return the head of a line, if it begins in the form of Spark; else None."""
+        text = line[: line.find(TASK_ID) + len(TASK_ID)]
+        return self._heads.get(text) or self._learn_head(text)
 
     def learn_metrics(self, line: bytes) -> int:
         """Return where the metrics of a TaskEnd begin, and remember it for the next; -1 if it has none."""
@@ -78,3 +81,13 @@ class TaskLines:
         if begin >= 0:
             self.behind = len(line) - begin + _DIGITS_MORE
         return begin
+
+    def _learn_head(self, text: bytes) -> Head | None:
+        match = _HEAD.fullmatch(text)
+        if match is None:
+            return None
+        if len(self._heads) >= _MOST_HEADS:
+            self._heads.clear()
+        head = Head(text, len(text), match[2], match[1] is not None, match[3] is not None)
+        self._heads[text] = head
+        return head
