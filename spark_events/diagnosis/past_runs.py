@@ -15,6 +15,7 @@ import orjson
 from spark_events.runtime.redaction import DEFAULT_REGEX
 
 _VERSION = 1
+_OF_EACH_RUN = re.compile(r"spark\.(app\.|driver\.(host|port)$|repl\.|yarn\.app\.|sql\.warehouse\.dir$)")
 
 
 @dataclass(slots=True)
@@ -120,3 +121,8 @@ def settings_that_differ(run: PastRun, before: PastRun) -> Sequence[str]:
     """Return the keys of settings that differ between two runs, or that only one of them has."""
     keys = run.settings.keys() | before.settings.keys()
     return sorted(key for key in keys if run.settings.get(key) != before.settings.get(key))
+
+
+def differs_in_each_run(key: str) -> bool:
+    """Return whether a setting of Spark's is another one in each run, so that its change explains nothing."""
+    return _OF_EACH_RUN.match(key) is not None

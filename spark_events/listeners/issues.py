@@ -22,10 +22,10 @@ from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.issue_events import IssueEvents, Subject
 from spark_events.listeners.listener import Handlers, Timeless, early
+from spark_events.listeners.long_texts import LONGEST_TITLE
 from spark_events.listeners.run import Job
 from spark_events.listeners.spark_records import stage_attempt
 
-_LONGEST_NAME = 200
 _MOST_OF_ONE = 100
 """How many issues one job may have, the costliest, and how many one run of a query."""
 
@@ -144,7 +144,7 @@ class IssueListener(Timeless):
         """Handle StageSubmitted."""
         info = record["Stage Info"]
         job = self._context.run.job_of(int(info["Stage ID"]))
-        name = str(info.get("Stage Name") or "")[:_LONGEST_NAME]
+        name = str(info.get("Stage Name") or "")[:LONGEST_TITLE]
         self._stages[stage_attempt(info)] = _Stage(self._jobs.get(job.id) if job else None, name, time_ms)
         self._application.stage_submitted(stage_attempt(info), int(info.get("Number of Tasks") or 0), time_ms)
 
@@ -258,7 +258,7 @@ class IssueListener(Timeless):
 
     def _tellable(self, description: object) -> str | None:
         """Return a description as it is told; it may be a statement's text, which need not be."""
-        return str(description)[:_LONGEST_NAME] if description and self._thresholds.tell_sql else None
+        return str(description)[:LONGEST_TITLE] if description and self._thresholds.tell_sql else None
 
     def _add_to_query(self, query: _Query, job: _Job, lasted_ms: int, time_ms: int) -> None:
         query.busy_ms += lasted_ms

@@ -13,6 +13,8 @@ LONGEST = 65_536
 """Characters of a text in a record of Spark's."""
 LONGEST_NAME = 1_024
 """Characters of the name of an application or a query, which each of its events carries."""
+LONGEST_TITLE = 200
+"""Characters of what Spark calls a stage, a job or an SQL execution, often a statement's text."""
 _LEFT_OUT = re.compile(r"… \((\d+) characters left out\) …")
 _LONGEST_MARK = 64
 

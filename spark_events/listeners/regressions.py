@@ -12,7 +12,7 @@ from spark_events.api import JobStatus, SparkEventsError
 from spark_events.api.daemon_executor import DaemonExecutor, call_within
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import misses_reads
-from spark_events.diagnosis.past_runs import PastRun, Work, digests, usual
+from spark_events.diagnosis.past_runs import PastRun, Work, differs_in_each_run, digests, usual
 from spark_events.diagnosis.regression import is_regression, late_run, work_regression
 from spark_events.diagnosis.run_folder import RunFolder
 from spark_events.listeners import spark_records
@@ -21,6 +21,7 @@ from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.issue_events import IssueEvents, Subject
 from spark_events.listeners.listener import Handlers, Record, early, late
+from spark_events.listeners.long_texts import LONGEST_TITLE
 from spark_events.listeners.micro_batch import parse_micro_batch
 from spark_events.listeners.spark_records import stage_attempt
 from spark_events.listeners.work import SUMS
@@ -28,11 +29,8 @@ from spark_events.runtime.log_once import logger
 
 _MOST_WORKS = 1_000
 _MOST_STAGES = 100_000
-_LONGEST_NAME = 200
 _READ_WAIT_S = 10
 _KEY = "spark.events.issue.regression.dir"
-_OF_EACH_RUN = re.compile(r"spark\.(app\.|driver\.(host|port)$|repl\.|yarn\.app\.|sql\.warehouse\.dir$)")
-"""Settings that are others in each run."""
 _CALL_SITE = re.compile(r" at \S+:\d+$")
 
 
@@ -114,7 +112,7 @@ class RegressionListener:
         properties = record.get("Spark Properties") or {}
         if not self._run.settings:
             self._run.settings = digests(
-                {key: value for key, value in properties.items() if not _OF_EACH_RUN.match(str(key))}
+                {key: value for key, value in properties.items() if not differs_in_each_run(str(key))}
             )
 
     def on_query_started(self, record: dict[str, Any], time_ms: int) -> None:
@@ -290,5 +288,5 @@ class RegressionListener:
 
 def _name(description: str) -> str:
     """Return a name that is the same in each run: a call site, or a description without its numbers."""
-    name = description[:_LONGEST_NAME]
+    name = description[:LONGEST_TITLE]
     return name if _CALL_SITE.search(name) else re.sub(r"\d+", "#", name)

@@ -11,10 +11,9 @@ from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures import parse_failure
 from spark_events.listeners.listener import Handlers, Timeless
+from spark_events.listeners.long_texts import LONGEST_TITLE
 from spark_events.listeners.run import Execution, Job
 from spark_events.listeners.traces import Place, ended_span
-
-_LONGEST = 200
 
 
 class SqlExecutionListener(Timeless):
@@ -56,7 +55,7 @@ class SqlExecutionListener(Timeless):
         span = (
             ended_span("SQL execution", execution.begun_ms, time_ms, failure)
             .set_attribute("executionId", number)
-            .set_attribute("description", execution.description[:_LONGEST])
+            .set_attribute("description", execution.description[:LONGEST_TITLE])
         )
         group = self._context.scopes.sql_execution(number)
         self._context.traces.report(span, self._place(number), _entity(number), group)

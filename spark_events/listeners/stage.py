@@ -15,6 +15,7 @@ from spark_events.listeners.executor_ends import FailedStage
 from spark_events.listeners.failures import parse_failure
 from spark_events.listeners.job import RunningJob, SparkJobListener
 from spark_events.listeners.listener import Handlers
+from spark_events.listeners.long_texts import LONGEST_TITLE
 from spark_events.listeners.passing_series import PassingSeries
 from spark_events.listeners.python_work import PythonWork
 from spark_events.listeners.settings import AND_STAGES
@@ -23,7 +24,6 @@ from spark_events.listeners.traces import Place, ended_span
 from spark_events.listeners.work import StageWork
 
 CLASS_SCOPE = "spark_events.listeners.AllSubtasksStatus"
-_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class StageListener:
         job = self._jobs.of_stage(stage)
         of_query = job.of_query if job else {}
         work = StageWork(int(info.get("Number of Tasks") or 0))
-        name = str(info.get("Stage Name") or "")[:_LONGEST_NAME]
+        name = str(info.get("Stage Name") or "")[:LONGEST_TITLE]
         self._attempts[key] = _Attempt(time_ms, job, of_query, work, name)
         self._context.work.submitted(key, work)
         self._context.all_subtasks.changed(key, of_query, False, time_ms)
@@ -201,7 +201,7 @@ class StageListener:
             return
         span = (
             ended_span("Stage", attempt.submitted_ms, end_ms, failure)
-            .set_attribute("stageName", str(info.get("Stage Name") or attempt.name)[:_LONGEST_NAME])
+            .set_attribute("stageName", str(info.get("Stage Name") or attempt.name)[:LONGEST_TITLE])
             .set_attribute("numTasks", attempt.work.tasks)
             .set_attribute("finishedTasks", attempt.work.finished)
             .set_attribute("failedTasks", attempt.work.failed)

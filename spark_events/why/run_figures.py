@@ -6,19 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from spark_events.diagnosis.past_runs import differs_in_each_run
 from spark_events.listeners import spark_records
 from spark_events.listeners.application_timeline import ApplicationTimeline
 from spark_events.listeners.work import SUMS, scanned_files_bytes
 
-_OF_EACH_RUN = frozenset(
-    (
-        "spark.app.id",
-        "spark.app.startTime",
-        "spark.app.submitTime",
-        "spark.driver.port",
-        "spark.driver.host",
-    )
-)
 FIGURES_RECORDS = (
     spark_records.STAGE_TASKS,
     spark_records.STAGE_COMPLETED,
@@ -59,7 +51,9 @@ class RunFigures:
             self.scanned_files_bytes += scanned_files_bytes(record)
         elif name == spark_records.ENVIRONMENT_UPDATE and not self.conf:
             properties = record.get("Spark Properties") or {}
-            self.conf = {str(key): str(value) for key, value in properties.items() if key not in _OF_EACH_RUN}
+            self.conf = {
+                str(key): str(value) for key, value in properties.items() if not differs_in_each_run(key)
+            }
 
     def end(self, timeline: ApplicationTimeline) -> None:
         """Called after the last record."""
