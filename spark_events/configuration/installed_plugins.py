@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_events.api import ConfigError, Option, ReporterFactory
-from spark_events.listeners.enrichers import ENTRY_POINTS as ENRICHERS
+from spark_events.listeners.failures.enrichers import ENTRY_POINTS as ENRICHERS
 from spark_events.runtime.kinds import KINDS
 from spark_events.runtime.plugins import Plugin, installed, load_class
 

@@ -7,7 +7,7 @@ from typing import Any
 from spark_events.ctas.journaled_table import JournaledTable
 from spark_events.ctas.transactions import Transactions
 from spark_events.ctas.two_phase import TableDefinition, Written
-from spark_events.listeners import failures
+from spark_events.listeners.failures import failures
 from spark_events.runtime.log_once import logger
 
 _ROOT = "spark.sql.execution.root.id"

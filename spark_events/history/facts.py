@@ -9,7 +9,7 @@ from typing import NamedTuple
 from spark_events.api import JobStatus
 from spark_events.history.dialect import Dialect
 from spark_events.history.plausible import DAY_MS, PossibleTimes
-from spark_events.listeners.executor_ends import EXPECTED
+from spark_events.listeners.executors.executor_ends import EXPECTED
 
 STATUS, CHECKPOINT, FAILURE = "status", "checkpoint", "failure"
 EXECUTOR, OVERDUE, LOSS, ISSUE, COUNTER, SEEN = "executor", "overdue", "loss", "issue", "counter", "seen"

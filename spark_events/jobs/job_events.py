@@ -30,7 +30,7 @@ from spark_events.lineage.edges import edges_of
 from spark_events.lineage.graph import GraphBuilder, merged
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
-from spark_events.listeners.failures import parse_failure, was_cancelled
+from spark_events.listeners.failures.failures import parse_failure, was_cancelled
 from spark_events.listeners.listener import Handler, early
 from spark_events.listeners.spark_records import APPLICATION_END
 from spark_events.runtime.registry import Registry

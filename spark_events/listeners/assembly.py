@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from spark_events.listeners.application import ApplicationListener
-from spark_events.listeners.application_timeline import ApplicationTimeline
+from spark_events.listeners.application.application import ApplicationListener
+from spark_events.listeners.application.heartbeat import HeartbeatListener
+from spark_events.listeners.application.table_transaction import TableTransactionListener
 from spark_events.listeners.context import ListenerContext
-from spark_events.listeners.executors import ExecutorListener
-from spark_events.listeners.heartbeat import HeartbeatListener
-from spark_events.listeners.issue_events import IssueEvents
-from spark_events.listeners.issues import IssueListener
-from spark_events.listeners.job import SparkJobListener
+from spark_events.listeners.executors.executors import ExecutorListener
+from spark_events.listeners.issues.application_timeline import ApplicationTimeline
+from spark_events.listeners.issues.issue_events import IssueEvents
+from spark_events.listeners.issues.issues import IssueListener
+from spark_events.listeners.issues.regressions import RegressionListener
 from spark_events.listeners.listener import Listener
-from spark_events.listeners.query import QueryListener
-from spark_events.listeners.receiver_series import ReceiverListener
-from spark_events.listeners.regressions import RegressionListener
+from spark_events.listeners.queries.query import QueryListener
 from spark_events.listeners.run import Job
-from spark_events.listeners.sql_execution import SqlExecutionListener
-from spark_events.listeners.stage import StageListener
-from spark_events.listeners.table_transaction import TableTransactionListener
-from spark_events.listeners.task_reports import TaskReportListener
+from spark_events.listeners.spark_receiver.receiver_series import ReceiverListener
+from spark_events.listeners.tasks.task_reports import TaskReportListener
 from spark_events.listeners.traces import Place
+from spark_events.listeners.work.job import SparkJobListener
+from spark_events.listeners.work.sql_execution import SqlExecutionListener
+from spark_events.listeners.work.stage import StageListener
 
 
 class Wanted(NamedTuple):

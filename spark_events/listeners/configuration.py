@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from spark_events.api import ApplicationInfo, FailureEnricher, Secret
 from spark_events.api.option_types import in_clear
-from spark_events.listeners.enrichers import load_enrichers
+from spark_events.listeners.failures.enrichers import load_enrichers
 from spark_events.listeners.settings import ListenerSettings, read_settings
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.redaction import KEY_REGEX, Redactor, read_patterns, secret_values

@@ -9,7 +9,7 @@ from typing import Any
 from spark_events.listeners import spark_records
 from spark_events.listeners.listener import Handlers, Record, Timeless, first, last
 from spark_events.listeners.long_texts import LONGEST_NAME, cut
-from spark_events.listeners.micro_batch import parse_micro_batch
+from spark_events.listeners.queries.micro_batch import parse_micro_batch
 
 _GROUP = "spark.jobGroup.id"
 _ROOT, _EXECUTION = "spark.sql.execution.root.id", "spark.sql.execution.id"

@@ -8,21 +8,25 @@ from typing import Any
 
 from spark_events.api import ApplicationInfo, FailureEnricher
 from spark_events.listeners import spark_records
-from spark_events.listeners.all_subtasks import AllSubtasks
-from spark_events.listeners.application import ApplicationListener, application_of, register_interactive
+from spark_events.listeners.application.application import (
+    ApplicationListener,
+    application_of,
+    register_interactive,
+)
 from spark_events.listeners.assembly import Wanted, listeners_of_application, listeners_of_queries
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.dispatch import Dispatcher
 from spark_events.listeners.emitter import Emitter
-from spark_events.listeners.enrichers import Enrichers
-from spark_events.listeners.failure_events import FailureEvents
+from spark_events.listeners.failures.enrichers import Enrichers
+from spark_events.listeners.failures.failure_events import FailureEvents
 from spark_events.listeners.listener import Listener, Record
 from spark_events.listeners.run import Run
 from spark_events.listeners.scopes import Scopes
 from spark_events.listeners.settings import AND_STAGES, TASKS, ListenerSettings
 from spark_events.listeners.timestamps import record_time_ms
 from spark_events.listeners.traces import Traces
-from spark_events.listeners.work import ApplicationWork
+from spark_events.listeners.work.all_subtasks import AllSubtasks
+from spark_events.listeners.work.work import ApplicationWork
 from spark_events.runtime.kinds import METRICS, SPANS
 from spark_events.runtime.registry import Registry
 from spark_events.task.driver_link import DriverLink

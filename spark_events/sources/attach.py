@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_events.api import ApplicationInfo, ConfigError
-from spark_events.listeners.application import application_info
+from spark_events.listeners.application.application import application_info
 from spark_events.listeners.settings import turned_off
 from spark_events.runtime import driver_log, wrong_values
 from spark_events.runtime.log_once import logger

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 from spark_events.api.event import now_ms
-from spark_events.listeners.failures import users_place
+from spark_events.listeners.failures.failures import users_place
 from spark_events.listeners.long_texts import cut_texts
 from spark_events.listeners.spark_records import QUERY_NOT_STARTED
 from spark_events.runtime.log_once import logger

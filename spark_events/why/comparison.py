@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from spark_events.api.formatting import duration, size
-from spark_events.listeners.work import SUMS
+from spark_events.listeners.work.work import SUMS
 from spark_events.why.explanation import Explanation
 
 _MUCH = 1.5

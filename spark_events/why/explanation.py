@@ -10,7 +10,7 @@ from spark_events.api import Event
 from spark_events.api.formatting import duration
 from spark_events.diagnosis.cores_model import Estimate, critical_path_ms, estimates
 from spark_events.diagnosis.thresholds import Thresholds
-from spark_events.listeners.application_timeline import ApplicationTimeline
+from spark_events.listeners.issues.application_timeline import ApplicationTimeline
 from spark_events.runtime.settings import key_of
 from spark_events.why.run_figures import RunFigures
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from spark_events.api import ApplicationInfo, ConfigError, Event
-from spark_events.listeners.application_timeline import TIMELINE_RECORDS, ApplicationTimeline
 from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.issues.application_timeline import TIMELINE_RECORDS, ApplicationTimeline
 from spark_events.listeners.listener import Handle, Handlers, Listener, Record, Timeless, late
 from spark_events.listeners.settings import read_settings
 from spark_events.listeners.spark_listeners import SparkListeners

@@ -8,8 +8,8 @@ from typing import Any
 
 from spark_events.diagnosis.past_runs import differs_in_each_run
 from spark_events.listeners import spark_records
-from spark_events.listeners.application_timeline import ApplicationTimeline
-from spark_events.listeners.work import SUMS, scanned_files_bytes
+from spark_events.listeners.issues.application_timeline import ApplicationTimeline
+from spark_events.listeners.work.work import SUMS, scanned_files_bytes
 
 FIGURES_RECORDS = (
     spark_records.STAGE_TASKS,

@@ -8,9 +8,14 @@ from typing import Any
 import pytest
 
 from spark_events.api import Severity
-from spark_events.listeners.executor_ends import exit_code, exit_meaning, lost_executor, reason_class
-from spark_events.listeners.executor_sources import SourceName, source_name
-from spark_events.listeners.memory_limits import MemoryLimits, memory_limits
+from spark_events.listeners.executors.executor_ends import (
+    exit_code,
+    exit_meaning,
+    lost_executor,
+    reason_class,
+)
+from spark_events.listeners.executors.executor_sources import SourceName, source_name
+from spark_events.listeners.executors.memory_limits import MemoryLimits, memory_limits
 from tests.support import spark_records as r
 from tests.support.spark_records import Feed
 

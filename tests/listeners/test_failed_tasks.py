@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spark_events.api import CodePlace, Failure
-from spark_events.listeners.failed_tasks import FailedTasks
+from spark_events.listeners.tasks.failed_tasks import FailedTasks
 
 PLACE = {"file": "/app/shop.py", "line": 7, "function": "price"}
 CODE = CodePlace("/app/shop.py", 7, "price")

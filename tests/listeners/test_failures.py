@@ -9,17 +9,17 @@ from dataclasses import replace
 import pytest
 
 from spark_events.api import CodePlace, Failure, FailureContext, FailureEnricher
-from spark_events.listeners.enrichers import Enrichers, load_enrichers
-from spark_events.listeners.failure_text import in_one_line
-from spark_events.listeners.failure_type import FailureTypeEnricher
-from spark_events.listeners.failures import (
+from spark_events.listeners.failures.enrichers import Enrichers, load_enrichers
+from spark_events.listeners.failures.failure_text import in_one_line
+from spark_events.listeners.failures.failure_type import FailureTypeEnricher
+from spark_events.listeners.failures.failures import (
     parse_failure,
     parse_json_exception,
     place_of_call_site,
     thrown_by_task,
 )
+from spark_events.listeners.failures.python_crash import CRASHED
 from spark_events.listeners.long_texts import shorten
-from spark_events.listeners.python_crash import CRASHED
 from spark_events.runtime.log_once import OnceLog
 from tests.support.plugins import BlockingEnricher, OddEnricher, RaisingEnricher
 

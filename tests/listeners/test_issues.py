@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from spark_events.api import Event
-from spark_events.listeners.issues import IssueListener
+from spark_events.listeners.issues.issues import IssueListener
 from tests.support import spark_records as r
 from tests.support.measured_tasks import statistics
 from tests.support.spark_records import T0, Feed, seen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_events.listeners.micro_batch import MicroBatch, parse_micro_batch
+from spark_events.listeners.queries.micro_batch import MicroBatch, parse_micro_batch
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from spark_events.api import (
     Counter,
     Metric,
 )
-from spark_events.listeners import receiver_series
 from spark_events.listeners.passing_series import PassingSeries
-from spark_events.listeners.receiver_names import (
+from spark_events.listeners.spark_receiver import receiver_series
+from spark_events.listeners.spark_receiver.receiver_names import (
     OF_EXECUTORS,
     OF_JOBS,
     OF_STAGES,

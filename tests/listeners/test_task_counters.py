@@ -70,7 +70,7 @@ def test_a_tick_that_fails() -> None:
 
 
 def test_series_beyond_the_limit_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spark_events.listeners.task_reports._MOST_SERIES", 10)
+    monkeypatch.setattr("spark_events.listeners.tasks.task_reports._MOST_SERIES", 10)
     feed = Feed()(r.application_start(), *(counted(n, n + 1, name=f"c{n}") for n in range(20)))
     assert feed.gauge("app.task.dropped.series.dropped") == 10
     events = seen(feed(r.application_end(9_000)).end(), "TaskCounterEvent")

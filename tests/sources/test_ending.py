@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spark_events.listeners.application_outcome import outcome_of
+from spark_events.listeners.application.application_outcome import outcome_of
 from spark_events.listeners.spark_records import APPLICATION_EXIT
 from spark_events.sources.driver.last_word import ending_of
 from spark_events.sources.ending import Ending, ExitMark, by_exit_code, by_signal, by_status, of_lost_jvm

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from spark_events.api import Counter, Event, FailureEnricher, Gauge, Metric, Span
-from spark_events.listeners.failure_type import FailureTypeEnricher
+from spark_events.listeners.failures.failure_type import FailureTypeEnricher
 from spark_events.listeners.settings import read_settings
 from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.runtime.registry import Registry, read_all_setups

@@ -23,8 +23,8 @@ from spark_events.diagnosis.time_use import (
     UNKNOWN,
     WAITING,
 )
-from spark_events.listeners import application_timeline
-from spark_events.listeners.application_timeline import ApplicationTimeline
+from spark_events.listeners.issues import application_timeline
+from spark_events.listeners.issues.application_timeline import ApplicationTimeline
 from tests.support import spark_records as r
 from tests.support.measured_tasks import statistics
 from tests.support.spark_records import T0

@@ -11,7 +11,7 @@ import orjson
 
 from spark_events.api import ConfigError
 from spark_events.api.event import now_ms
-from spark_events.listeners.application import application_of
+from spark_events.listeners.application.application import application_of
 from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.spark_records import APPLICATION_END, APPLICATION_START, END_CAUSE
 from spark_events.runtime.log_once import logger

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from spark_events.listeners.micro_batch import parse_micro_batch
+from spark_events.listeners.queries.micro_batch import parse_micro_batch
 from spark_events.runtime.log_once import logger
 
 _CLEARLY_OLDER_MS = 10_000

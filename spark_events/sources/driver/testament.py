@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from spark_events.listeners import spark_records
-from spark_events.listeners.micro_batch import parse_micro_batch
+from spark_events.listeners.queries.micro_batch import parse_micro_batch
 from spark_events.runtime.log_once import logger
 from spark_events.sources.driver.witness import Witness
 

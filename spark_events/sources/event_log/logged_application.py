@@ -7,7 +7,7 @@ from typing import Any
 
 from spark_events.api import ApplicationInfo
 from spark_events.listeners import spark_records
-from spark_events.listeners.application import application_info
+from spark_events.listeners.application.application import application_info
 from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.sources.ending import ExitMark
 from spark_events.sources.event_log.files import EventLog, LogFiles

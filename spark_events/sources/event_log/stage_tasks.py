@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from spark_events.listeners.spark_records import ALL_RUNNING, STAGE_TASKS, THROWN_BY_TASK, stage_attempt
-from spark_events.listeners.work import SUMS
+from spark_events.listeners.work.work import SUMS
 from spark_events.sources.event_log.executor_states import ExecutorStates
 from spark_events.sources.event_log.task_lines import (
     SHUFFLE_KEY,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from spark_events.listeners.work import SUMS
+from spark_events.listeners.work.work import SUMS
 from spark_events.sources.event_log.distribution import Distribution
 from spark_events.sources.event_log.task_columns import (
     QUANTITIES,

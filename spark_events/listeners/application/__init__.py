@@ -1,0 +1,1 @@
+"""The application as a whole: its status, heartbeats, and how it ended."""

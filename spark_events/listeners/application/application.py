@@ -1,0 +1,129 @@
+"""The application itself: CREATED, RUNNING, and FINISHED or FAILED."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from spark_events.api import ApplicationInfo, Failure, Gauge, JobStatus
+from spark_events.listeners import spark_records
+from spark_events.listeners.application.application_outcome import outcome_of
+from spark_events.listeners.application.job_status import JobStatusTracker
+from spark_events.listeners.application.status_metrics import StatusMetrics
+from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.emitter import Entity
+from spark_events.listeners.issues.application_timeline import ApplicationTimeline
+from spark_events.listeners.listener import Handlers, Timeless, early
+from spark_events.listeners.long_texts import LONGEST_NAME, cut
+from spark_events.listeners.spark_records import INTERACTIVE
+from spark_events.listeners.traces import ended_span
+
+
+class ApplicationListener(Timeless):
+    """Follows one application from its start record to its end record.
+
+    Args:
+        context: what the listeners share.
+        spark_version: of the application; empty if unknown.
+        timeline: says at the end where its time went; None if no span will have it.
+    """
+
+    def __init__(
+        self, context: ListenerContext, spark_version: str, timeline: ApplicationTimeline | None
+    ) -> None:
+        self._context = context
+        self._timeline = timeline
+        application = context.emitter.application
+        entity = Entity("application", "", f"application {application.name!r}")
+        self.tracker = JobStatusTracker(context.emitter, entity, context.scopes.application_run())
+        series = context.scopes.application()
+        enabled = context.settings.status_metrics
+        StatusMetrics(series, enabled).follow(self.tracker)
+        context.all_subtasks.register(series, "", enabled)
+        self._start_ms = 0
+        self._spark_version = spark_version
+        # Ids change with each run, so only this metric has them as labels.
+        ids = {
+            "app_id": application.id,
+            "app_attempt_id": application.attempt_id,
+            "spark_version": spark_version,
+        }
+        series.child(components=("info",), variables=ids).register(
+            "info", Gauge(lambda: 1, description="Always 1; its labels identify the run of the application.")
+        )
+
+    @property
+    def handlers(self) -> Handlers:
+        """What it hears."""
+        return {
+            spark_records.APPLICATION_START: early(self.on_start),
+            spark_records.APPLICATION_END: self.on_end,
+            spark_records.APPLICATION_DEAD: self.on_dead,
+            spark_records.APPLICATION_ALIVE: early(self.on_alive),
+        }
+
+    def on_start(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle ApplicationStart: a started driver counts as up, even while it waits for executors."""
+        self._start_ms = time_ms
+        self.tracker.change(JobStatus.CREATED, time_ms)
+        self.tracker.change(JobStatus.RUNNING, time_ms)
+
+    def on_end(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle ApplicationEnd, to which sources add what they know of how it came to that."""
+        outcome = outcome_of(record, self._context.settings.stop_signals)
+        failure = outcome.failure
+        if failure is not None:
+            self._report(failure, time_ms)
+        self.tracker.change(outcome.status, time_ms, failure=failure, attributes=outcome.attributes)
+        self._span(time_ms, failure)
+
+    def on_dead(self, record: dict[str, Any], time_ms: int) -> None:
+        """Called when an unfinished event log is no longer being written."""
+        occasion = f"dead since {time_ms}"
+        failure = Failure(str(record["Reason"]))
+        self._report(failure, time_ms, occasion)
+        self.tracker.change(JobStatus.FAILED, time_ms, occasion, failure)
+
+    def on_alive(self, record: dict[str, Any], time_ms: int) -> None:
+        """Called when that log is written again: the application was wrongly considered dead."""
+        self.tracker.revive(time_ms)
+
+    def _report(self, failure: Failure, time_ms: int, occasion: str = "") -> None:
+        entity, group = self.tracker.entity, self.tracker.group
+        self._context.failures.report(
+            failure, entity, group, time_ms, can_restart=False, is_global=True, occasion=occasion
+        )
+
+    def _span(self, end_ms: int, failure: Failure | None) -> None:
+        span = (
+            ended_span("Application", self._start_ms, end_ms, failure)
+            .set_attribute("jobStatus", self.tracker.status.value if self.tracker.status else None)
+            .set_attribute("sparkVersion", self._spark_version or None)
+            .set_routine(False)
+        )
+        for name, value in self._timeline.attributes().items() if self._timeline else ():
+            span.set_attribute(name, value)
+        traces, tracker = self._context.traces, self.tracker
+        traces.report(span, traces.application, tracker.entity, tracker.group)
+
+
+def register_interactive(context: ListenerContext, record: Mapping[str, Any]) -> None:
+    """Register whether somebody types the application's program, where the record of its start says so.
+
+    Such an application goes away with its notebook, without a word, and nobody wants to be paged for it.
+    """
+    if INTERACTIVE in record:
+        interactive = int(bool(record[INTERACTIVE]))
+        described = "1 if the program is typed, in a Python prompt or a notebook; 0 otherwise."
+        gauge = Gauge(lambda: interactive, description=described)
+        context.scopes.application().register("interactive", gauge)
+
+
+def application_of(record: Mapping[str, Any]) -> ApplicationInfo:
+    """Return the application that an ApplicationStart begins."""
+    return application_info(record.get("App Name"), record.get("App ID"), record.get("App Attempt ID"))
+
+
+def application_info(name: object, app_id: object, attempt_id: object = "") -> ApplicationInfo:
+    """Return the application that the record of its start describes."""
+    return ApplicationInfo(cut(str(name or ""), LONGEST_NAME), str(app_id or ""), str(attempt_id or ""))

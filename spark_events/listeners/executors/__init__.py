@@ -1,0 +1,1 @@
+"""Executors: their series, and how they went."""

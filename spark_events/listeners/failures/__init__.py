@@ -1,0 +1,1 @@
+"""What failed, of what type, and what enrichers say of it."""

@@ -1,0 +1,138 @@
+"""Reports failures, with the labels of all enrichers, and counts them by what was thrown."""
+
+from __future__ import annotations
+
+from spark_events.api import CodePlace, Counter, Event, Failure, FailureContext, Gauge, MetricGroup, Severity
+from spark_events.listeners.emitter import Emitter, Entity
+from spark_events.listeners.executors.executor_ends import ExecutorEnds, FailedStage, exit_code, reason_class
+from spark_events.listeners.executors.memory_limits import MemoryLimits
+from spark_events.listeners.failures.enrichers import Enrichers
+from spark_events.listeners.failures.failure_text import in_one_line
+from spark_events.listeners.failures.python_crash import ended_without_a_word, explained
+from spark_events.listeners.tasks.failed_tasks import FailedTasks
+from spark_events.runtime.scope import ScopeGroup
+
+CLASS_SCOPE = "spark_events.listeners.JobFailure"
+_MOST_ERRORS = 50
+_OTHER = "other"
+
+
+class FailureMetrics:
+    """The failures of one application by kind of job, query, error and type."""
+
+    def __init__(self, series: ScopeGroup) -> None:
+        self._series = series
+        self._counters: dict[tuple[str, ...], tuple[Counter, ScopeGroup]] = {}
+        self._last_ms: dict[tuple[str, str], int] = {}
+        self._lasts: dict[tuple[str, str], ScopeGroup] = {}
+
+    def count(self, failure: Failure, failure_type: str, entity: Entity, time_ms: int) -> None:
+        """Count a failure; its type is the value of the label ``type``, empty if no enricher set it."""
+        whose = (entity.kind, entity.query_name)
+        key = (*whose, self._error(failure, whose), failure_type)
+        if key not in self._counters:
+            labels = dict(zip(("job_kind", "query_name", "error", "failure_type"), key, strict=True))
+            group = self._series.child(components=("failures", *key), variables=labels)
+            counter = Counter("{failure}", "Failures by kind of job, error and type.")
+            self._counters[key] = (group.register("failures", counter), group)
+        self._counters[key][0].inc()
+        self._last_ms[whose] = max(time_ms, self._last_ms.get(whose, 0))
+        if whose not in self._lasts:
+            labels = dict(zip(("job_kind", "query_name"), whose, strict=True))
+            self._lasts[whose] = group = self._series.child(components=("failures", *whose), variables=labels)
+            last = Gauge(lambda: self._last_ms[whose], "ms", "When the last failure was.")
+            group.register("lastFailureTimestamp", last)
+
+    def forget(self, query_name: str) -> None:
+        """Called when the metrics of a query have been removed."""
+        for key in [key for key in self._counters if key[1] == query_name]:
+            self._counters.pop(key)[1].close()
+        for whose in [whose for whose in self._lasts if whose[1] == query_name]:
+            self._lasts.pop(whose).close()
+
+    def _error(self, failure: Failure, whose: tuple[str, str]) -> str:
+        """Return the error's condition or class, or the overflow label after too many different ones."""
+        thrown = failure.error_class or (failure.exception_type or "").rsplit(".", 1)[-1]
+        known = {key[2] for key in self._counters if key[:2] == whose}
+        return thrown if thrown in known or len(known) < _MOST_ERRORS else _OTHER
+
+
+class FailureEvents:
+    """Builds a JobFailureEvent out of a failure, and counts it.
+
+    Attributes:
+        metrics: the counts.
+        failed_tasks: what workers have sent of failed tasks, for the failures of their stages and jobs.
+        executor_ends: of what executors ended, for the failures that follow from it.
+        limits: what executors may use of memory; None while that is not known.
+    """
+
+    def __init__(self, emitter: Emitter, enrichers: Enrichers) -> None:
+        self._emitter = emitter
+        self._enrichers = enrichers
+        self.metrics = FailureMetrics(emitter.series)
+        self.failed_tasks = FailedTasks()
+        self.executor_ends = ExecutorEnds()
+        self.limits: MemoryLimits | None = None
+
+    def report(
+        self,
+        failure: Failure,
+        entity: Entity,
+        group: MetricGroup,
+        time_ms: int,
+        *,
+        can_restart: bool | None = None,
+        is_global: bool | None = None,
+        occasion: str = "",
+        code: CodePlace | None = None,
+        stage: FailedStage | None = None,
+    ) -> None:
+        """Report one failure.
+
+        Args:
+            failure: what was thrown.
+            entity: what failed.
+            group: the group whose variables the event carries.
+            time_ms: when, in ms since the epoch.
+            can_restart: whether Spark tries again by itself; None if unknown.
+            is_global: whether the whole job failed, rather than a single task; None if unknown.
+            occasion: what distinguishes it from the entity's other failures, in the id.
+            code: the place in the user's code that called what failed, where the failure has none.
+            stage: the one that failed, or that failed last in what failed.
+        """
+        details = self.failed_tasks.details(failure)
+        of_worker = ended_without_a_word(failure)
+        failure = explained(failure, self.limits)
+        labels = self._enrichers.labels(failure, FailureContext(entity.kind, group.all_variables))
+        event = (
+            Event.builder(CLASS_SCOPE, "JobFailureEvent")
+            .set_severity(Severity.WARN if can_restart else Severity.ERROR)
+            .set_body(f"{entity.title} failed: {in_one_line(failure)}")
+            .set_attribute("canRestart", _word(can_restart))
+            .set_attribute("isGlobalFailure", _word(is_global))
+            .set_attributes({f"failureLabel.{key}": value for key, value in labels.items()})
+            .set_attribute("exception.type", failure.exception_type)
+            .set_attribute("exception.message", failure.message)
+            .set_attribute("exception.stacktrace", failure.stacktrace)
+            .set_attribute("errorClass", failure.error_class)
+            .set_attribute("sqlState", failure.sql_state)
+            .set_attribute("exit.code", failure.exit_code)
+            .set_attribute("exit.signal", failure.exit_signal)
+        )
+        if place := failure.code or code:
+            event.set_attributes(place.attributes)
+        event.set_attributes(details)
+        if of_worker and self.limits is not None:
+            event.set_attributes(self.limits.attributes)
+        if lost := self.executor_ends.cause_of(failure, stage):
+            executor, sentence = lost
+            event.set_attribute("executorLost.id", executor)
+            event.set_attribute("executorLost.reason", reason_class(sentence) if sentence else None)
+            event.set_attribute("executorLost.exitCode", exit_code(sentence))
+        self._emitter.emit(event, entity, group, time_ms, ("failure", occasion), "FAILED")
+        self.metrics.count(failure, labels.get("type", ""), entity, time_ms)
+
+
+def _word(value: bool | None) -> str | None:
+    return None if value is None else str(value).lower()

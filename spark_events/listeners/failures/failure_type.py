@@ -1,0 +1,95 @@
+"""The built-in failure enricher: did the user or the system cause the failure?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from spark_events.api import Failure, FailureContext, FailureEnricher
+from spark_events.listeners.failures.python_crash import ended_without_a_word
+
+# Failures that a machine, a network or a cluster causes, whoever wrote the job.
+_SYSTEM_TYPES = (
+    "OutOfMemoryError",
+    "StackOverflowError",
+    "FetchFailedException",
+    "IOException",
+    "SocketException",
+    "ConnectException",
+    "UnknownHostException",
+    "TimeoutException",
+    "RpcException",
+    "NoClassDefFoundError",
+    "BlockMissingException",
+    "MemoryError",
+    "ConnectionError",
+    "ConnectionRefusedError",
+)
+_SYSTEM_TEXTS = (
+    "ExecutorLostFailure",
+    "No space left on device",
+    "Connection refused",
+    "Executor heartbeat timed out",
+    "the driver's JVM is gone",
+    "the driver's Python ended without a word",
+)
+# Classes of SQLSTATE: connection, resources, operator intervention, system error.
+_SYSTEM_STATES = ("08", "53", "57", "58")
+# Cardinality, data, constraint, external routine, syntax or access rule, raised by the query itself.
+_USER_STATES = ("21", "22", "23", "38", "39", "42", "P0")
+# The query is not, or no longer, the one that has written its checkpoint.
+_OTHER_QUERY = (
+    "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE",
+    "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",
+    "STATE_STORE_COLUMN_FAMILY_SCHEMA_INCOMPATIBLE",
+    "STATE_STORE_INVALID_VALUE_SCHEMA_EVOLUTION",
+    "STATE_STORE_VALUE_SCHEMA_EVOLUTION_THRESHOLD_EXCEEDED",
+    "STATE_STORE_INVALID_VARIABLE_TYPE_CHANGE",
+    "STATE_STORE_INVALID_CONFIG_AFTER_RESTART",
+    "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY",
+    "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA",
+    "STREAM_STREAM_JOIN_INCOMPATIBLE_STATE_STORE_CONFIGS",
+    # Where Spark has no class of its own for it, of several versions.
+    "sources in the checkpoint offsets and now there are",
+    "Provided schema doesn't match to the schema for existing state",
+)
+_USER_TYPES = (
+    "ArithmeticException",
+    "NumberFormatException",
+    "ArrayIndexOutOfBoundsException",
+    "NullPointerException",
+    "AnalysisException",
+    "ParseException",
+)
+# Spark files them under internal errors; but the program was changed and its checkpoint was not.
+_USER_CLASSES = (
+    "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE",
+    "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",
+    "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA",
+)
+
+
+class FailureTypeEnricher(FailureEnricher):
+    """Labels a failure ``type`` = USER, SYSTEM or UNKNOWN."""
+
+    def process_failure(self, failure: Failure, context: FailureContext) -> Mapping[str, str | None]:
+        """Return the label ``type``."""
+        return {"type": _type(failure)}
+
+
+def _type(failure: Failure) -> str:
+    name = (failure.exception_type or "").rsplit(".", 1)[-1]
+    state = (failure.sql_state or "")[:2]
+    text = failure.stacktrace or failure.message
+    # Before the rest: the state store may say of it that it could not load its state (58030).
+    if any(part in text for part in _OTHER_QUERY):
+        return "USER"
+    if ended_without_a_word(failure) or (failure.exit_signal and name != "KeyboardInterrupt"):
+        return "SYSTEM"
+    if name in _SYSTEM_TYPES or state in _SYSTEM_STATES or any(part in text for part in _SYSTEM_TEXTS):
+        return "SYSTEM"
+    if failure.error_class in _USER_CLASSES:
+        return "USER"
+    # Python code in a Spark job is the user's own.
+    if name in _USER_TYPES or state in _USER_STATES or "Traceback (most recent call last)" in text:
+        return "USER"
+    return "UNKNOWN"

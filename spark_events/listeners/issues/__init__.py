@@ -1,0 +1,1 @@
+"""What makes an application slow, as events."""

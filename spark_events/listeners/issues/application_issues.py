@@ -1,0 +1,149 @@
+"""Diagnoses of an application as a whole: slow hosts, idle cores, memory that nobody uses."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from spark_events.diagnosis.idle_cores import IdleCores
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.slow_hosts import SlowHosts
+from spark_events.diagnosis.stage_rules import EndedStage
+from spark_events.diagnosis.unused_memory import unused_memory
+from spark_events.listeners import spark_records
+from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.emitter import Entity
+from spark_events.listeners.executors.executors import DRIVER
+from spark_events.listeners.executors.memory_limits import MASTER, memory_limits
+from spark_events.listeners.issues.issue_events import IssueEvents, Subject
+from spark_events.listeners.listener import Handlers, Timeless, early
+
+_HEAP = "JVMHeapMemory"
+_MOST_EXECUTORS = 10_000
+_MOST_FAILURES = "spark.task.maxFailures"
+_LOCAL_ONCE = re.compile(r"local(?:\[[^,\]]*\])?")
+"""Only with a second number in the brackets, such as ``local[2,4]``, a local mode tries a task again."""
+
+
+class ApplicationIssues(Timeless):
+    """Reports each issue of an application when it has become clear, or at its end.
+
+    Attributes:
+        retries_tasks: whether Spark tries a task again that has failed.
+    """
+
+    def __init__(self, context: ListenerContext, events: IssueEvents) -> None:
+        self._context = context
+        self._events = events
+        self._thresholds = context.settings.thresholds
+        self._idle = IdleCores(self._thresholds)
+        self._slow_hosts = SlowHosts(self._thresholds)
+        self._told: set[str] = set()
+        self._begun_ms: int | None = None
+        self._heap_limit: int | None = None
+        self._heap_peaks: dict[str, int] = {}
+        self._other_profiles: set[str] = set()
+        self.retries_tasks = True
+
+    @property
+    def cores(self) -> int:
+        """The cores of all executors that live."""
+        return self._idle.cores
+
+    @property
+    def handlers(self) -> Handlers:
+        """What it hears."""
+        return {
+            spark_records.APPLICATION_START: self.on_application_start,
+            spark_records.APPLICATION_END: early(self.on_application_end),
+            spark_records.ENVIRONMENT_UPDATE: self.on_environment,
+            spark_records.EXECUTOR_ADDED: self.on_executor_added,
+            spark_records.EXECUTOR_REMOVED: self.on_executor_removed,
+            spark_records.EXECUTOR_METRICS: self.on_executor_metrics,
+            spark_records.QUERY_STARTED: self.on_query_started,
+            spark_records.QUERY_TERMINATED: early(self.on_query_terminated),
+        }
+
+    def on_application_start(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle ApplicationStart."""
+        self._begun_ms = time_ms
+
+    def on_environment(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle EnvironmentUpdate; executors have the memory of the first."""
+        properties = record.get("Spark Properties") or {}
+        if self._heap_limit is None and MASTER in properties:
+            self.retries_tasks = _retries_tasks(str(properties[MASTER]), properties.get(_MOST_FAILURES))
+            self._heap_limit = memory_limits({key: str(value) for key, value in properties.items()}).heap
+
+    def on_executor_added(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle ExecutorAdded."""
+        executor, info = str(record["Executor ID"]), record.get("Executor Info") or {}
+        self._idle.executor_added(executor, int(info.get("Total Cores") or 0), time_ms)
+        # One of another resource profile may be given another heap than the configuration says.
+        if int(info.get("Resource Profile Id") or 0) and len(self._other_profiles) < _MOST_EXECUTORS:
+            self._other_profiles.add(executor)
+
+    def on_executor_removed(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle ExecutorRemoved."""
+        self._idle.executor_removed(str(record["Executor ID"]), time_ms)
+
+    def on_executor_metrics(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle what executors have measured at the ends of tasks, which event logs have as well."""
+        for executor, values in (record.get("Task Peaks") or {}).items():
+            heap, known = int(values.get(_HEAP) or 0), self._heap_peaks.get(executor)
+            if executor in self._other_profiles or executor == DRIVER:
+                continue
+            if known is not None or len(self._heap_peaks) < _MOST_EXECUTORS:
+                self._heap_peaks[executor] = max(heap, known or 0)
+
+    def on_query_started(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle QueryStarted."""
+        self._idle.query_started(str(record["runId"]), time_ms)
+
+    def on_query_terminated(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle QueryTerminated."""
+        self._idle.query_ended(str(record["runId"]), time_ms)
+
+    def stage_submitted(self, key: tuple[int, int], tasks: int, time_ms: int) -> None:
+        """Called when a stage attempt has begun."""
+        self._idle.stage_submitted(key, tasks, time_ms)
+
+    def stage_completed(self, key: tuple[int, int], time_ms: int) -> None:
+        """Called when a stage attempt has ended."""
+        self._idle.stage_completed(key, time_ms)
+        self._report(self._idle.issue(time_ms), time_ms)
+
+    def stage_measured(self, stage: EndedStage, time_ms: int) -> None:
+        """Called with a stage that has ended."""
+        for issue in self._slow_hosts.take(stage.measured, stage.slots):
+            self._report(issue, time_ms)
+
+    def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle ApplicationEnd."""
+        self._report(self._idle.issue(time_ms), time_ms)
+        lasted_ms = self._lasted_ms(time_ms)
+        if self._heap_limit is not None and lasted_ms >= self._thresholds.min_time_ms:
+            self._report(unused_memory(self._heap_peaks, self._heap_limit, self._thresholds), time_ms)
+
+    def _report(self, issue: Issue | None, time_ms: int) -> None:
+        """Report an issue, once, when it costs enough."""
+        lasted_ms = self._lasted_ms(time_ms)
+        if issue is None or issue.cause in self._told or not self._events.matters(issue, lasted_ms):
+            return
+        self._told.add(issue.cause)
+        name = self._context.emitter.application.name
+        subject = Subject(
+            Entity("application", "", f"application {name!r}"),
+            self._context.scopes.application_run(),
+            "the application so far",
+            lasted_ms,
+            {},
+        )
+        self._events.report(issue, subject, time_ms)
+
+    def _lasted_ms(self, time_ms: int) -> int:
+        return max(0, time_ms - self._begun_ms) if self._begun_ms is not None else 0
+
+
+def _retries_tasks(master: str, most_failures: object) -> bool:
+    return str(most_failures) != "1" and not _LOCAL_ONCE.fullmatch(master)

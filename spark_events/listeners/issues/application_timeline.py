@@ -1,0 +1,223 @@
+"""What happened in an application and when, from its records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from spark_events.api import AttributeValue
+from spark_events.diagnosis.cores_model import CORES, CRITICAL_PATH, ESTIMATES, critical_path_ms, estimates
+from spark_events.diagnosis.measured import TasksMeasured, python_ms, read_tasks_measured
+from spark_events.diagnosis.run_timeline import JobRun, RunStages, StageRun, TaskTimes
+from spark_events.diagnosis.time_use import KEYS, TimeUse
+from spark_events.listeners import spark_records
+from spark_events.listeners.listener import Handlers, Record, Timeless, early
+from spark_events.listeners.queries.micro_batch import MicroBatch, parse_micro_batch
+from spark_events.listeners.timestamps import record_time_ms
+
+_MOST_CHANGES, _MOST_UNSETTLED = 20_000, 10_000
+TIMELINE_RECORDS = (
+    spark_records.APPLICATION_START,
+    spark_records.EXECUTOR_ADDED,
+    spark_records.EXECUTOR_REMOVED,
+    spark_records.QUERY_STARTED,
+    # These say what time it is: Spark gives none for the end of a query.
+    spark_records.QUERY_PROGRESS,
+    spark_records.QUERY_IDLE,
+    spark_records.QUERY_TERMINATED,
+    spark_records.SQL_EXECUTION_START,
+    spark_records.SQL_EXECUTION_END,
+    spark_records.JOB_START,
+    spark_records.STAGE_SUBMITTED,
+    spark_records.STAGE_TASKS,
+    spark_records.STAGE_COMPLETED,
+    spark_records.JOB_END,
+    spark_records.APPLICATION_END,
+)
+"""What ``ApplicationTimeline.take`` has to be called with."""
+
+
+class ApplicationTimeline(Timeless):
+    """What happened in an application and when, from its records.
+
+    Args:
+        bounded: whether a long run is folded: where its time went stays known, and what other numbers of
+            cores would change does not.
+
+    Attributes:
+        run: its jobs and stages; None if they are folded.
+        begun_ms, ended_ms: its first and its latest moment, in ms since the epoch.
+        jobs: how many have begun.
+        cores: the most that there were at once; 0 if nobody knows.
+    """
+
+    def __init__(self, bounded: bool) -> None:
+        self.run: RunStages | None = RunStages()
+        self.begun_ms = self.ended_ms = 0
+        self.jobs = self.cores = 0
+        self._bounded = bounded
+        self._use = TimeUse()
+        self._executors: dict[str, int] = {}
+        self._submitted: dict[tuple[int, int], int] = {}
+        self._measured: dict[tuple[int, int], TasksMeasured] = {}
+        self._job_of_stage: dict[int, int] = {}
+        self._running_jobs: dict[int, JobRun] = {}
+        self._queries: dict[str, int] = {}
+        # The number of the micro-batch that each run of a query is in.
+        self._batches: dict[str, int] = {}
+
+    @property
+    def handlers(self) -> Handlers:
+        """What it hears, before those that ask it."""
+        return dict.fromkeys(TIMELINE_RECORDS, early(lambda record, time_ms: self.take(record)))
+
+    def take(self, record: Record) -> None:
+        """Called with each record, in order."""
+        name = record["Event"]
+        if name == spark_records.STAGE_TASKS:
+            if statistics := record.get("Task Statistics"):
+                self._measured[spark_records.stage_attempt(record)] = read_tasks_measured(statistics)
+            return
+        time_ms = record_time_ms(record) or self.ended_ms
+        if not time_ms:
+            return
+        self.begun_ms = self.begun_ms or time_ms
+        self.ended_ms = max(self.ended_ms, time_ms)
+        if name == spark_records.APPLICATION_START:
+            self.begun_ms = min(self.begun_ms, time_ms)  # Spark posts it after its first executors
+        elif name == spark_records.JOB_START:
+            self._begin_job(int(record["Job ID"]), record, time_ms)
+        elif name == spark_records.JOB_END:
+            self._end_job(int(record["Job ID"]), time_ms)
+        elif name == spark_records.STAGE_SUBMITTED:
+            self._submitted[spark_records.stage_attempt(record["Stage Info"])] = time_ms
+        elif name == spark_records.STAGE_COMPLETED:
+            self._add_stage(record["Stage Info"], time_ms)
+        elif name in (spark_records.EXECUTOR_ADDED, spark_records.EXECUTOR_REMOVED):
+            self._change_executors(name, record, time_ms)
+        elif name == spark_records.QUERY_STARTED:
+            self._queries[str(record["runId"])] = time_ms
+            self._use.queries(time_ms, 1)
+        elif name == spark_records.SQL_EXECUTION_START:
+            self._begin_batch(parse_micro_batch(record.get("description")), time_ms)
+        elif name == spark_records.QUERY_PROGRESS:
+            self._end_batch(record["progress"], time_ms)
+        elif name == spark_records.QUERY_TERMINATED and self._queries.pop(str(record["runId"]), None):
+            self._use.queries(time_ms, -1)
+            self._close_batch(str(record["runId"]), time_ms)
+        if self._bounded and self._use.pending > _MOST_CHANGES:
+            self._fold(time_ms)
+
+    def end(self) -> None:
+        """Called after the last record: what still runs ends with it."""
+        for job in list(self._running_jobs):
+            self._end_job(job, self.ended_ms)
+        for run in self._queries:
+            self._use.queries(self.ended_ms, -1)
+            self._close_batch(run, self.ended_ms)
+        self._queries.clear()
+        if self.run is not None:
+            self.run.begun_ms, self.run.ended_ms, self.run.cores = self.begun_ms, self.ended_ms, self.cores
+
+    def time_use(self) -> dict[str, int]:
+        """Return how long each of the ``PARTS`` took, in ms; they add up to the time of the application."""
+        return self._use.parts(self.begun_ms, self.ended_ms)
+
+    def attributes(self) -> dict[str, AttributeValue]:
+        """Return the attributes of the span of an application that has ended: ``time_use`` and the model."""
+        self.end()
+        attributes: dict[str, AttributeValue] = {KEYS[part]: ms for part, ms in self.time_use().items() if ms}
+        if self.run is not None:
+            attributes[CRITICAL_PATH] = critical_path_ms(self.run)
+            if with_cores := [estimate for estimate in estimates(self.run) if estimate.cores]:
+                attributes[CORES] = tuple(estimate.cores or 0 for estimate in with_cores)
+                attributes[ESTIMATES] = tuple(estimate.time_ms for estimate in with_cores)
+        return attributes
+
+    def _begin_job(self, number: int, record: Mapping[str, Any], time_ms: int) -> None:
+        self.jobs += 1
+        self._running_jobs[number] = job = JobRun(number, time_ms)
+        self._use.jobs(time_ms, 1)
+        if self.run is not None:
+            self.run.jobs[number] = job
+            for stage in record.get("Stage IDs") or ():
+                self._job_of_stage.setdefault(int(stage), number)
+
+    def _end_job(self, number: int, time_ms: int) -> None:
+        job = self._running_jobs.pop(number, None)
+        if job is not None:
+            job.ended_ms = time_ms
+            self._use.jobs(time_ms, -1)
+
+    def _begin_batch(self, batch: MicroBatch | None, time_ms: int) -> None:
+        """A micro-batch begins with its SQL execution, within which there may be others of its own."""
+        if batch is None or batch.number is None or batch.run_id not in self._queries:
+            return
+        if self._batches.get(batch.run_id, -1) < batch.number:
+            self._close_batch(batch.run_id, time_ms)
+            self._batches[batch.run_id] = batch.number
+            self._use.batches(time_ms, 1)
+
+    def _end_batch(self, progress: Mapping[str, Any], time_ms: int) -> None:
+        run, number = str(progress["runId"]), progress.get("batchId")
+        if number is None or self._batches.get(run, -1) <= int(number):
+            self._close_batch(run, time_ms)
+
+    def _close_batch(self, run: str, time_ms: int) -> None:
+        if self._batches.pop(run, None) is not None:
+            self._use.batches(time_ms, -1)
+
+    def _change_executors(self, name: str, record: Mapping[str, Any], time_ms: int) -> None:
+        executor = str(record["Executor ID"])
+        if name == spark_records.EXECUTOR_ADDED:
+            self._executors[executor] = int((record.get("Executor Info") or {}).get("Total Cores") or 0)
+        else:
+            self._executors.pop(executor, None)
+        cores = sum(self._executors.values())
+        self.cores = max(self.cores, cores)
+        self._use.cores(time_ms, cores)
+
+    def _add_stage(self, info: Mapping[str, Any], time_ms: int) -> None:
+        key = stage, _ = spark_records.stage_attempt(info)
+        self._submitted.pop(key, None)
+        run = StageRun(
+            stage,
+            self._job_of_stage.get(stage),
+            tuple(int(parent) for parent in info.get("Parent IDs") or ()),
+            int(info.get("Submission Time") or time_ms),
+            time_ms,
+            _task_times(self._measured.pop(key, None), info),
+        )
+        self._use.stage(run)
+        if self.run is not None:
+            self.run.stages.append(run)
+
+    def _fold(self, now_ms: int) -> None:
+        """Forget what is settled; of stages that still run, nobody knows yet what their tasks do."""
+        self.run = None
+        self._job_of_stage.clear()
+        self._use.fold(self.begun_ms, min(self._submitted.values(), default=now_ms))
+        if self._use.pending > _MOST_UNSETTLED:
+            self._use.fold(self.begun_ms, now_ms)
+
+
+def _task_times(measured: TasksMeasured | None, info: Mapping[str, Any]) -> TaskTimes | None:
+    if measured is None or not measured.last_ms:
+        return None
+    spreads, run_ms = measured.spreads, measured.run.total
+    gc_ms = min(run_ms, spreads["JVM GC Time"].total)
+    shuffle_ms = min(run_ms - gc_ms, spreads["Fetch Wait Time"].total)
+    in_python_ms = min(run_ms - gc_ms - shuffle_ms, python_ms(info.get("Accumulables") or ()))
+    around_ms = spreads["Scheduler Delay"].total + spreads["Executor Deserialize Time"].total
+    return TaskTimes(
+        first_ms=measured.first_ms,
+        last_ms=measured.last_ms,
+        longest_ms=spreads["Duration"].highest,
+        total_ms=spreads["Duration"].total,
+        # Of tasks that measured nothing, all that is known would be a delay.
+        scheduling_ms=around_ms if run_ms else 0,
+        gc_ms=gc_ms,
+        shuffle_ms=shuffle_ms,
+        python_ms=in_python_ms,
+        computing_ms=run_ms - gc_ms - shuffle_ms - in_python_ms,
+    )

@@ -1,0 +1,1 @@
+"""Streaming queries: their runs, checkpoints and sources."""

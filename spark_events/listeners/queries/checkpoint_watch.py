@@ -1,0 +1,189 @@
+"""Watches that each streaming query completes its checkpoints in time. Flink has no such watchdog."""
+
+from __future__ import annotations
+
+from spark_events.api import Counter, Event, Gauge, MetricGroup, Severity
+from spark_events.api.event import now_ms
+from spark_events.listeners.emitter import Emitter
+from spark_events.listeners.queries.idle_interval import IdleInterval
+from spark_events.listeners.queries.query_run import QueryRun
+
+CLASS_SCOPE = "spark_events.listeners.CheckpointWatch"
+LATE_RECORDS_MS = 1_000
+"""How long a record may be on its way; only after that it is known what did not happen."""
+_AT_ONCE_MS = 1_000
+"""A trigger that begins so soon after a checkpoint found its data there already."""
+
+
+class SlaMetrics:
+    """How many checkpoints of a query completed in time, over all its runs.
+
+    Attributes:
+        sla_ms: the longest time between two checkpoints, in ms.
+        watch: knows since when a checkpoint is owed; None before the first run.
+    """
+
+    def __init__(self, series: MetricGroup, sla_ms: int) -> None:
+        self.sla_ms = sla_ms
+        self.watch: CheckpointWatch | None = None
+        described = (
+            "How long a checkpoint has been owed; none while the query is idle or was ended on purpose."
+        )
+        series.register("checkpointOwed", Gauge(self._owed_ms, "ms", described))
+        described = "The longest time between two checkpoints (spark.events.checkpoint.sla)."
+        series.register("checkpointSla", Gauge(lambda: sla_ms, "ms", described))
+        described = "Checkpoints that completed within the SLA."
+        self.met = series.register("checkpointSlaMet", Counter("{checkpoint}", described))
+        described = "Times that no checkpoint completed within the SLA."
+        self.missed = series.register("checkpointSlaMissed", Counter("{checkpoint}", described))
+
+    def _owed_ms(self) -> int:
+        return self.watch.owed_ms(now_ms()) if self.watch is not None else 0
+
+
+class CheckpointWatch:
+    """The clock of one query. It runs from one checkpoint to the next, even while the query is down.
+
+    An idle query has no new data and so nothing to commit: its clock stands still until it gets work. Spark
+    says so only some seconds after the last checkpoint, so after each one it is open whether the next is owed
+    since then, until a batch begins, Spark says that the query is idle, or neither came in time.
+
+    Everything follows from the times in records, so that a replay comes to the same.
+
+    Args:
+        emitter: reports the events.
+        sla: the longest time between two checkpoints, with counts of those in time and late. None if none
+            is set: then the clock runs, but nothing is reported.
+        idle_interval: after how long Spark says that a query is idle.
+    """
+
+    def __init__(self, emitter: Emitter, sla: SlaMetrics | None, idle_interval: IdleInterval) -> None:
+        self._emitter = emitter
+        self._sla = sla
+        self._idle_interval = idle_interval
+        self._since_ms: int | None = None
+        self._gap_ms = 0  # tells one gap from another: when the clock last began, or last was stopped
+        self._stopped_ms = 0
+        self._is_open = False
+        self._after_checkpoint = False
+        self._from_trigger = False
+        self._last: tuple[int, int] | None = None
+        self._reported = False
+        if sla is not None:
+            sla.watch = self
+
+    def owed_ms(self, now_ms: int) -> int:
+        """Return for how long a checkpoint is owed, in ms; 0 while none is known to be."""
+        if self._since_ms is None or now_ms <= self._known_ms():
+            return 0
+        return max(0, now_ms - self._since_ms)
+
+    @property
+    def due_ms(self) -> int | None:
+        """When the next checkpoint is due, in ms since the epoch; None if none is, or it is reported."""
+        if self._sla is None or self._reported or self._since_ms is None:
+            return None
+        return self._since_ms + self._sla.sla_ms
+
+    def start(self, time_ms: int) -> None:
+        """Called when a run starts: start the clock, unless it is running already."""
+        if self._since_ms is None:
+            self._restart(time_ms, is_open=True)
+
+    def begun(self, run: QueryRun, time_ms: int) -> None:
+        """Called when a micro-batch has begun: its checkpoint is owed.
+
+        Since when, its progress says: since its trigger, unless there was no pause before it. Until then, a
+        batch that came after a pause counts as owed since it began. After a pause so long that Spark would
+        have said that the query was idle, the query was not, and the checkpoint is owed since the last one.
+        """
+        self.check(run, time_ms)
+        if self._since_ms is None:
+            self._restart(time_ms, is_open=False)
+            self._gap_ms, self._from_trigger = self._stopped_ms, True
+        elif self._after_checkpoint and self._since_ms + _AT_ONCE_MS < time_ms <= self._known_ms():
+            self._since_ms, self._from_trigger = time_ms, True
+        self._is_open = False
+
+    def down(self, run: QueryRun, time_ms: int) -> None:
+        """Called when the run has failed: the query owes its next checkpoint, if not since before."""
+        self.check(run, time_ms)
+        if self._since_ms is None:
+            self._restart(time_ms, is_open=False)
+        self._is_open = self._from_trigger = False
+
+    def stop(self, run: QueryRun, time_ms: int) -> None:
+        """Stop the clock: the query is idle, or was ended on purpose."""
+        self.check(run, time_ms)
+        self._since_ms, self._stopped_ms = None, time_ms
+
+    def completed(self, run: QueryRun, checkpoint_id: int, trigger_ms: int, time_ms: int) -> int:
+        """Restart the clock at a completed checkpoint; report one that came late, unless already reported.
+
+        Args:
+            run: the run that completed it.
+            checkpoint_id: its id.
+            trigger_ms: when its trigger began, in ms since the epoch.
+            time_ms: when it was completed.
+
+        Returns:
+            How long the checkpoint was owed, in ms.
+        """
+        if self._is_open or self._since_ms is None:  # nobody said that the batch had begun
+            self.begun(run, trigger_ms)
+        self.check(run, time_ms)
+        self._correct(trigger_ms)
+        self.check(run, time_ms)
+        if self._sla and not self._reported:
+            self._sla.met.inc()
+        since_ms = time_ms if self._since_ms is None else self._since_ms
+        self._restart(time_ms, is_open=True, after_checkpoint=True)
+        self._last = (checkpoint_id, time_ms)
+        return max(0, time_ms - since_ms)
+
+    def tick(self, run: QueryRun, now_ms: int) -> None:
+        """Report a checkpoint that is now overdue, allowing a second for records still on their way."""
+        self.check(run, now_ms - LATE_RECORDS_MS)
+
+    def check(self, run: QueryRun, time_ms: int) -> None:
+        """Report, as of a run, a checkpoint that was overdue at a time in ms since the epoch."""
+        due_ms = self.due_ms
+        if self._sla is None or due_ms is None or time_ms <= max(due_ms, self._known_ms()):
+            return
+        sla_ms, self._reported = self._sla.sla_ms, True
+        self._sla.missed.inc()
+        last_id, last_ms = self._last or (-1, None)
+        event = (
+            Event.builder(CLASS_SCOPE, "CheckpointOverdueEvent")
+            .set_severity(Severity.WARN)
+            .set_body(f"{run.entity.title}: no checkpoint completed within {sla_ms} ms")
+            .set_attribute("slaMs", sla_ms)
+            .set_attribute("owedMs", sla_ms)
+            .set_attribute("sinceLastMs", None if last_ms is None else due_ms - last_ms)
+            .set_attribute("lastCheckpointId", None if last_ms is None else last_id)
+        )
+        occasion = ("overdue", str(last_id), str(self._gap_ms))
+        self._emitter.emit(event, run.entity, run.group, due_ms, occasion)
+
+    def _known_ms(self) -> int:
+        """Return from when on it is known that a checkpoint is owed.
+
+        Spark looks for data, and so says that there is none, only at triggers. These may be as far apart as
+        the SLA allows; where they are further apart than the interval, the first one is as good as any.
+        """
+        if not self._is_open or self._since_ms is None:
+            return 0
+        interval_ms = self._idle_interval.ms
+        triggers_ms = min(self._sla.sla_ms, interval_ms) if self._sla else interval_ms
+        return self._since_ms + interval_ms + triggers_ms + _AT_ONCE_MS
+
+    def _correct(self, trigger_ms: int) -> None:
+        """Let a checkpoint that came after a pause be owed since its trigger, as is known now."""
+        if self._from_trigger and self._since_ms is not None:
+            was_there = self._after_checkpoint and trigger_ms - self._gap_ms <= _AT_ONCE_MS
+            self._since_ms = self._gap_ms if was_there else min(self._since_ms, trigger_ms)
+
+    def _restart(self, time_ms: int, is_open: bool, after_checkpoint: bool = False) -> None:
+        self._since_ms = self._gap_ms = time_ms
+        self._is_open, self._after_checkpoint = is_open, after_checkpoint
+        self._from_trigger = self._reported = False

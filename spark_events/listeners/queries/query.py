@@ -1,0 +1,198 @@
+"""Streaming queries: a query's id stays the same across restarts; each run has a run id of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from spark_events.api import CodePlace, Failure, JobStatus
+from spark_events.listeners import spark_records
+from spark_events.listeners.application.application_outcome import outcome_of
+from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.failures.failures import parse_failure
+from spark_events.listeners.issues.issue_events import IssueEvents
+from spark_events.listeners.listener import Handlers
+from spark_events.listeners.queries.idle_interval import IdleInterval
+from spark_events.listeners.queries.micro_batch import parse_micro_batch
+from spark_events.listeners.queries.query_run import QueryRun
+from spark_events.listeners.queries.query_series import AllQuerySeries
+from spark_events.listeners.queries.restart_counts import RestartCounts
+from spark_events.listeners.queries.streaming_query import EndAttributes, StreamingQuery
+from spark_events.listeners.run import Job, query_name
+from spark_events.listeners.settings import PHASES_AND_JOBS
+from spark_events.listeners.traces import Place
+
+
+class QueryListener:
+    """Follows the streaming queries of one application.
+
+    Attributes:
+        idle_interval: after how long Spark says that one of them is idle.
+    """
+
+    def __init__(self, context: ListenerContext, issues: IssueEvents) -> None:
+        self._context = context
+        self._issues = issues
+        self.idle_interval = IdleInterval()
+        self._series = AllQuerySeries(context)
+        self._restarts = RestartCounts(context.settings.state_dir, context.emitter.application.name)
+        self._queries: dict[str, StreamingQuery] = {}
+        self._running: dict[str, tuple[StreamingQuery, QueryRun]] = {}
+
+    @property
+    def handlers(self) -> Handlers:
+        """What it hears."""
+        return {
+            spark_records.ENVIRONMENT_UPDATE: self.idle_interval.on_environment,
+            spark_records.QUERY_STARTED: self.on_started,
+            spark_records.QUERY_NOT_STARTED: self.on_not_started,
+            spark_records.SQL_EXECUTION_START: self.on_sql_execution_start,
+            spark_records.QUERY_PROGRESS: self.on_progress,
+            spark_records.QUERY_IDLE: self.on_idle,
+            spark_records.QUERY_TERMINATED: self.on_terminated,
+            spark_records.APPLICATION_END: self.on_application_end,
+            spark_records.APPLICATION_DEAD: self.on_application_dead,
+            spark_records.APPLICATION_ALIVE: self.on_application_alive,
+        }
+
+    def on_started(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle QueryStarted; a known id means that the query has been restarted."""
+        query_id, run_id = str(record["id"]), str(record["runId"])
+        if run_id in self._running:
+            return
+        series = self._series.of(query_name(record))
+        query = self._queries.get(query_id)
+        if query is None:
+            query = StreamingQuery(self._context, self._restarts, series, self._issues, self.idle_interval)
+            self._queries[query_id] = query
+        run = query.begin_run(record, series, time_ms)
+        self._running[run_id] = (query, run)
+
+    def on_not_started(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle a query that could not start: its only run begins and ends at once.
+
+        While another query of its name runs, that one's status stays what it is.
+        """
+        failure = parse_failure(str(record["exception"]), record.get("errorClass"))
+        if record.get("place"):  # whatever was thrown below ``start``, this is where it was called
+            failure = replace(failure, code=CodePlace(*record["place"]))
+        run = QueryRun(self._context, record, time_ms, None)
+        is_taken = any(run.name == other.name for _, other in self._running.values())
+        if not is_taken:
+            self._series.of(run.name).status.follow(run.tracker)
+            run.tracker.change(JobStatus.CREATED, time_ms)
+        self._context.failures.report(failure, run.entity, run.group, time_ms, is_global=True)
+        if not is_taken:
+            run.tracker.change(JobStatus.FAILED, time_ms, failure=failure)
+            self._series.ended(run, time_ms, on_purpose=False)
+
+    def on_sql_execution_start(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle the SQL execution of a micro-batch, which reveals the batch before it commits."""
+        batch = parse_micro_batch(record.get("description"))
+        if batch is not None and batch.number is not None and batch.run_id in self._running:
+            query, run = self._running[batch.run_id]
+            query.begin_batch(run, batch.number, time_ms)
+
+    def on_progress(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle QueryProgress."""
+        progress = record["progress"]
+        if (run_id := str(progress["runId"])) in self._running:
+            query, run = self._running[run_id]
+            query.take_progress(run, progress, time_ms)
+
+    def on_idle(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle QueryIdle: the query is alive but has nothing to do."""
+        if (run_id := str(record["runId"])) in self._running:
+            query, run = self._running[run_id]
+            query.rest(run, time_ms)
+
+    def on_terminated(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle QueryTerminated, which does not contain a time."""
+        run_id = str(record["runId"])
+        if run_id not in self._running:
+            return
+        query, run = self._running.pop(run_id)
+        query.series.checkpoints.metrics.in_progress = 0
+        if query.series.status.follows(run.tracker):  # else a newer run uses the name
+            query.series.metrics.stop()
+        if record.get("exception"):
+            failure = parse_failure(record["exception"], record.get("errorClassOnException"))
+            self._fail(query, run, failure, time_ms)
+        else:
+            self._end(query, run, JobStatus.FINISHED if run.bounded else JobStatus.CANCELED, time_ms)
+
+    def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
+        """End the queries that still ran when the application ended; Spark does not report their end then."""
+        outcome = outcome_of(record, self._context.settings.stop_signals)
+        while self._running:
+            query, run = self._running.pop(next(iter(self._running)))
+            if outcome.failure is not None:
+                self._fail(query, run, outcome.failure, time_ms, outcome.attributes)
+            else:
+                self._end(query, run, JobStatus.CANCELED, time_ms, outcome.attributes)
+
+    def running(self) -> list[QueryRun]:
+        """Return the runs that go on."""
+        return [run for _, run in self._running.values()]
+
+    def on_application_dead(self, record: dict[str, Any], time_ms: int) -> None:
+        """Called when an unfinished event log is no longer being written: its queries count as dead."""
+        occasion = f"dead since {time_ms}"
+        for _, run in list(self._running.values()):
+            failure = Failure(str(record["Reason"]))
+            self._context.failures.report(
+                failure, run.entity, run.group, time_ms, is_global=True, occasion=occasion
+            )
+            run.tracker.change(JobStatus.FAILED, time_ms, occasion, failure)
+
+    def on_application_alive(self, record: dict[str, Any], time_ms: int) -> None:
+        """Called when that log is written again."""
+        for _, run in self._running.values():
+            run.tracker.revive(time_ms)
+
+    def tick(self, now_ms: int) -> None:
+        """Report checkpoints that are now overdue, and forget queries that ended long enough ago."""
+        gone = self._series.tick(now_ms)
+        for query_id, query in list(self._queries.items()):
+            if query.name in gone:
+                del self._queries[query_id]
+            else:
+                query.tick(now_ms)
+
+    def place_of_job(self, job: Job) -> tuple[bool, Place | None]:
+        """Return whether a job belongs to a query, and the parent of its span, or None if it has none."""
+        run_id = job.group
+        if run_id not in self._running:
+            return False, None
+        if not self._context.settings.detailed(PHASES_AND_JOBS):
+            return True, None
+        return True, self.place_of_batch(run_id, job.properties.get("streaming.sql.batchId"))
+
+    def place_of_batch(self, run_id: str, batch: str | None) -> Place | None:
+        """Return the place of a micro-batch's checkpoint, or of its query; None if the query does not run."""
+        if run_id not in self._running:
+            return None
+        spans = self._running[run_id][1].spans
+        return spans.place if batch is None else spans.checkpoint_place(int(batch))
+
+    def _fail(
+        self,
+        query: StreamingQuery,
+        run: QueryRun,
+        failure: Failure,
+        time_ms: int,
+        attributes: EndAttributes = None,
+    ) -> None:
+        query.fail(run, failure, time_ms, attributes)
+        self._series.ended(run, time_ms, on_purpose=False)
+
+    def _end(
+        self,
+        query: StreamingQuery,
+        run: QueryRun,
+        status: JobStatus,
+        time_ms: int,
+        attributes: EndAttributes = None,
+    ) -> None:
+        query.end(run, status, time_ms, attributes)
+        self._series.ended(run, time_ms, on_purpose=True)

@@ -1,0 +1,155 @@
+"""One streaming query over all its runs: what happens in a run, and what outlives it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from spark_events.api import AttributeValue, Failure, JobStatus
+from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.failures.failures import thrown_by_task
+from spark_events.listeners.issues.issue_events import IssueEvents
+from spark_events.listeners.queries.batch_durations import BatchDurations
+from spark_events.listeners.queries.checkpoint import is_checkpoint, state_sizes
+from spark_events.listeners.queries.checkpoint_watch import CheckpointWatch
+from spark_events.listeners.queries.idle_interval import IdleInterval
+from spark_events.listeners.queries.micro_batch import input_rows
+from spark_events.listeners.queries.query_run import QueryRun
+from spark_events.listeners.queries.query_series import QuerySeries
+from spark_events.listeners.queries.restart_counts import RestartCounts
+from spark_events.listeners.queries.source_watch import SourceWatch
+from spark_events.listeners.spark_records import RESUMED_AFTER
+from spark_events.listeners.timestamps import parse_timestamp_ms
+
+EndAttributes = Mapping[str, AttributeValue | None] | None
+"""What is known of the end of the application with which a run ends; None if it ends by itself."""
+
+
+class StreamingQuery:
+    """A query, identified by its id. It owns its watches, and counts its restarts.
+
+    Each method gets the run that a record belongs to: a run that ends late may not be the newest.
+    """
+
+    def __init__(
+        self,
+        context: ListenerContext,
+        restarts: RestartCounts,
+        series: QuerySeries,
+        issues: IssueEvents,
+        idle_interval: IdleInterval,
+    ) -> None:
+        self._context = context
+        self._restarts = restarts
+        self._newest: QueryRun | None = None
+        self.series = series
+        self.watch = CheckpointWatch(context.emitter, series.sla, idle_interval)
+        self.sources = SourceWatch(context.emitter, context.settings.source_idle_ms_for(series.name))
+        self._durations = BatchDurations(context, issues)
+
+    @property
+    def name(self) -> str:
+        """The name of the newest run."""
+        return self._newest.name if self._newest is not None else ""
+
+    def begin_run(self, started: dict[str, Any], series: QuerySeries, time_ms: int) -> QueryRun:
+        """Begin a run from its QueryStarted: CREATED, or RESTARTING if the query ran before."""
+        before, self.series = self._newest, series
+        if before is not None:
+            self.watch.check(before, time_ms)
+        self._newest = run = QueryRun(self._context, started, time_ms, before)
+        series.follow(run, started.get("triggerIntervalMs"))
+        # Asked of the driver: a query that was found running may have been restarted long ago.
+        resumes = started.get(RESUMED_AFTER) is not None and not run.was_running
+        if before is None and not resumes and not self._restarts.known(run.query_id):
+            self._restarts.started(run.query_id)
+            run.tracker.change(JobStatus.CREATED, time_ms)
+        else:
+            self._restart(run, time_ms)
+        series.restarts = self._restarts.count(run.query_id)
+        self.watch.start(time_ms)
+        self.sources.start(time_ms)
+        return run
+
+    def begin_batch(self, run: QueryRun, batch: int, time_ms: int) -> None:
+        """Called when a micro-batch has begun; a call for the running batch changes nothing."""
+        if run.batch is not None:
+            return
+        run.batch = (batch, time_ms)
+        self.series.checkpoints.metrics.in_progress = 1
+        self._restart_if_resumed(run, batch, time_ms)
+        self.watch.begun(run, time_ms)
+        self.sources.begun(run, time_ms)
+        self._durations.begun(batch, time_ms, self.watch.due_ms)
+
+    def take_progress(self, run: QueryRun, progress: dict[str, Any], time_ms: int) -> None:
+        """Handle Spark's progress of one trigger, which is a checkpoint if there was something to do."""
+        self.series.metrics.update(progress, time_ms)
+        if not is_checkpoint(progress):
+            self.rest(run, time_ms)
+            return
+        batch, trigger_ms = int(progress["batchId"]), parse_timestamp_ms(progress["timestamp"])
+        self._restart_if_resumed(run, batch, time_ms)
+        run.batch, run.last_checkpoint = None, (batch, time_ms)
+        self._durations.completed(run, progress, time_ms)
+        owed_ms = self.watch.completed(run, batch, trigger_ms, time_ms)
+        self.sources.completed(run, batch, input_rows(progress), trigger_ms, time_ms)
+        sizes = state_sizes(progress)
+        run.initialize(time_ms, sizes[0])
+        self.series.checkpoints.completed(run, progress, time_ms, sizes, owed_ms)
+        run.tracker.change(JobStatus.RUNNING, time_ms)
+
+    def rest(self, run: QueryRun, time_ms: int) -> None:
+        """Called when the run is alive but has nothing to do."""
+        run.batch = None
+        self._durations.ended()
+        self.series.checkpoints.metrics.in_progress = 0
+        run.initialize(time_ms, -1)
+        run.tracker.change(JobStatus.RUNNING, time_ms)
+        self.watch.stop(run, time_ms)
+        self.sources.rest(run, time_ms)
+
+    def fail(self, run: QueryRun, failure: Failure, time_ms: int, attributes: EndAttributes = None) -> None:
+        """End a run with a failure; the query still owes its next checkpoint."""
+        self._durations.failed(run, time_ms)
+        self.watch.down(run, time_ms)
+        self.sources.ended(run, time_ms)
+        if run.batch is not None:
+            self.series.checkpoints.failed(run, *run.batch, time_ms, failure)
+        self._context.failures.report(
+            failure, run.entity, run.group, time_ms, is_global=not thrown_by_task(failure)
+        )
+        run.tracker.change(JobStatus.FAILED, time_ms, failure=failure, attributes=attributes)
+        run.initialize(time_ms, -1, failure)
+        run.spans.ended(run.start_ms, time_ms, JobStatus.FAILED.value, failure)
+
+    def end(self, run: QueryRun, status: JobStatus, time_ms: int, attributes: EndAttributes = None) -> None:
+        """End a run on purpose: FINISHED or CANCELED."""
+        self._durations.ended()
+        run.tracker.change(status, time_ms, attributes=attributes)
+        if run.batch is not None:
+            run.spans.ended_early(*run.batch, time_ms, None)
+        run.spans.ended(run.start_ms, time_ms, status.value, None)
+        self.watch.stop(run, time_ms)
+        self.sources.ended(run, time_ms)
+
+    def tick(self, now_ms: int) -> None:
+        """Report a checkpoint that is now overdue, or will be, and data that does not come."""
+        if self._newest is not None:
+            self._durations.tick(self._newest, now_ms)
+            self.watch.tick(self._newest, now_ms)
+            self.sources.tick(self._newest, now_ms)
+
+    def _restart_if_resumed(self, run: QueryRun, batch: int, time_ms: int) -> None:
+        """Keep the run's first batch; if it is not 0, the run resumes an earlier driver's checkpoint."""
+        if run.was_running:
+            return
+        run.first_batch = batch if run.first_batch is None else run.first_batch
+        if batch > 0 and run.tracker.status is JobStatus.CREATED:
+            self._restart(run, time_ms)
+
+    def _restart(self, run: QueryRun, time_ms: int) -> None:
+        self._restarts.restarted(run.query_id)
+        self.series.restarts = self._restarts.count(run.query_id)
+        self.series.checkpoints.metrics.restored_ms = time_ms
+        run.tracker.change(JobStatus.RESTARTING, time_ms)

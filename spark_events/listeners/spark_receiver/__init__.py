@@ -1,0 +1,1 @@
+"""The names of the collector's Spark receiver."""

@@ -1,0 +1,1 @@
+"""What an application works on: SQL executions, jobs and stages."""
