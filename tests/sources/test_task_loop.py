@@ -156,9 +156,12 @@ class RandomLog:
             self._now += self._random.choice([0, 1, 40, 2_000])
             choice = self._random.random()
             if not self._stages or choice < 0.03:
-                self._stages[number] = tasks = self._random.choice([1, 3, 8, 200])
-                yield self._stage(number, tasks, "Submitted")
-                number += 1
+                stage = self._random.choice(
+                    [number, self._random.randrange(number + 1)]
+                )  # now and then again
+                self._stages[stage] = tasks = self._random.choice([1, 3, 8, 200])
+                yield self._stage(stage, tasks, "Submitted")
+                number = max(number, stage + 1)
             elif choice < 0.05:
                 stage = self._random.choice(list(self._stages))
                 yield self._stage(stage, self._stages.pop(stage), "Completed")

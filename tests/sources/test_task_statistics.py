@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from spark_events.sources.event_log.distribution import Distribution
 from spark_events.sources.event_log.records import MALFORMED, RecordReader
-from spark_events.sources.event_log.task_lines import METRICS_KEY, TASK_END, TaskLines, match_details
+from spark_events.sources.event_log.task_lines import METRICS_KEY, TASK_END
 from spark_events.sources.event_log.task_metrics import metrics_of, metrics_of_many
-from spark_events.sources.event_log.task_statistics import TaskStatistics
 from tests.support.event_log_sample import SampleLog
 
 
@@ -127,32 +126,27 @@ def test_a_long_line_is_kept_without_its_middle() -> None:
     many = b'"Accumulables":[{"ID":1,"Value":"%b"},' % (b"x" * 10_000)
     long = [line.replace(b'"Accumulables":[', many) if line.startswith(TASK_END) else line for line in log]
     assert last_record(long, sums=True) == last_record(log, sums=True)
-    statistics, task_lines = TaskStatistics(), TaskLines()
-    end = next(line for line in long if line.startswith(TASK_END))
-    head = task_lines.head_of(end)
-    assert head is not None
-    details = match_details(end, head.length)
-    assert details is not None
-    statistics.keep(details, end.rfind(METRICS_KEY))
-    assert len(statistics.waiting[0].string) < 4_096
-
-
-@pytest.mark.parametrize("others", [0, 9_000])
-def test_lines_that_wait_are_bounded(others: int) -> None:
-    """A stage that never ends does not fill the memory, and what others forget does not count."""
     reader = RecordReader(lambda record: None)
     reader.sum_metrics(False, 30_000)
+    reader.take_lines([line for line in long if b"SparkListenerStageCompleted" not in line])
+    (tasks,) = reader._tasks.attempts.values()
+    assert len(tasks.statistics.waiting) == 20
+    assert max(len(info.string) for info in tasks.statistics.waiting) < 4_096
+
+
+@pytest.mark.parametrize("sums", [True, False])
+def test_tasks_that_wait_are_bounded(sums: bool) -> None:
+    """Stages that never end do not fill the memory, however many they are."""
+    reader = RecordReader(lambda record: None)
+    reader.sum_metrics(sums, 30_000)
     log = lines()
     submitted = json.loads(next(line for line in log if b"SparkListenerStageSubmitted" in line))
     end = next(line for line in log if line.startswith(TASK_END))
-    for stage in range(2):
+    for stage in range(9):
         submitted["Stage Info"]["Stage ID"] = stage
         reader.take_lines([json.dumps(submitted).encode() + b"\n"])
-    for _ in range(others):
-        reader.take_lines([end.replace(b'"Stage ID":0', b'"Stage ID":1')])
-    for _ in range(200):
-        reader.take_lines([end] * 100)
-
-    kept = [tasks.statistics for tasks in reader._tasks.attempts.values()]
-    assert sum(len(statistics.waiting) for statistics in kept) < 8_192
-    assert sum(len(tasks.number) for statistics in kept for tasks in statistics._read) < 8_192
+    for turn in range(100):
+        reader.take_lines([end.replace(b'"Stage ID":0', b'"Stage ID":%d' % (turn % 9))] * 100)
+        kept = [tasks.statistics for tasks in reader._tasks.attempts.values()]
+        held = [len(tasks.number) for statistics in kept for tasks in statistics._read]
+        assert sum(held) + sum(len(statistics.waiting) for statistics in kept) < 4_096

@@ -21,7 +21,7 @@ from spark_events.sources.record_json import load
 Record = dict[str, Any]
 NOT_ALL_RUNNING = "NOT_ALL_RUNNING_OR_FINISHED"
 _MOST_TASKS = 16 << 20
-_MOST_LINES = 4_096
+_MOST_TASKS_HELD = 4_096
 _ENOUGH_LINES = 32
 _END = b"}\n"
 _MOST_THROWN = 8
@@ -285,14 +285,13 @@ class AllStageTasks:
 
         They will be read anyway if sums are wanted, and are then read best right away, from the core's cache.
         """
-        enough = _ENOUGH_LINES
-        if sum(tasks.statistics.held for tasks in self.attempts.values()) >= _MOST_LINES:
-            enough = 1
-        elif not self.sum_metrics:
-            return
-        for tasks in self.attempts.values():
-            if tasks.statistics.held >= enough:
-                self.unread += tasks.statistics.read_waiting()
+        if sum(tasks.statistics.held for tasks in self.attempts.values()) >= _MOST_TASKS_HELD:
+            for tasks in self.attempts.values():
+                self._read(tasks)
+        elif self.sum_metrics:
+            for tasks in self.attempts.values():
+                if len(tasks.statistics.waiting) >= _ENOUGH_LINES:
+                    self.unread += tasks.statistics.read_waiting()
 
     def _read(self, tasks: StageTasks) -> None:
         self.unread += tasks.statistics.read_all()

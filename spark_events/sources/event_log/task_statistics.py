@@ -26,7 +26,6 @@ LONGEST_KEPT = 4_096
 _DETAILS_END = 1_024
 """Of longer lines, what they begin with is kept, the details of their task, and their metrics."""
 _MOST_HOSTS = 100
-_MOST_READ = 4_096
 _SUCCESS, _RESUBMITTED, _KILLED, _FETCH_FAILED = "Success", "Resubmitted", "TaskKilled", "FetchFailed"
 
 
@@ -59,7 +58,7 @@ class TaskStatistics:
 
     __slots__ = (
         "_between", "_distributions", "_failed", "_fetch_failures", "_first_ms", "_hosts", "_killed",
-        "_last_ms", "_longest", "_longest_ms", "_read", "readable", "sums", "waiting",
+        "_last_ms", "_longest", "_longest_ms", "_read", "_rows", "readable", "sums", "waiting",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -68,6 +67,7 @@ class TaskStatistics:
         self._between: list[tuple[int, TaskColumns]] = []
         self.readable = False
         self._read: list[TaskColumns] = []
+        self._rows = 0
         self._distributions = [Distribution() for _ in QUANTITIES]
         self._hosts: dict[str, list[int]] = {}
         self._first_ms: int | None = None
@@ -93,8 +93,8 @@ class TaskStatistics:
 
     @property
     def held(self) -> int:
-        """How many tasks wait to be read."""
-        return len(self.waiting) + len(self._between)
+        """How many tasks are kept that wait to be read, or to be added to the others."""
+        return len(self.waiting) + len(self._between) + self._rows
 
     def forget(self) -> None:
         """Forget the tasks that wait, for nobody needs them."""
@@ -112,14 +112,15 @@ class TaskStatistics:
             self._read.append(task)
             begin = end
         unread += self._read_lines(waiting[begin:])
-        if sum(len(tasks.number) for tasks in self._read) >= _MOST_READ:
-            self._add_read()
+        self._rows += len(waiting) - unread + len(between)
         return unread
 
     def read_all(self) -> int:
         """Do the same, and bring the sums up to date."""
         unread = self.read_waiting()
-        self._add_read()
+        if self._read:
+            read, self._read, self._rows = self._read, [], 0
+            self._add(TaskColumns.joined(read))
         return unread
 
     def ended(self, record: Record, reason: str | None) -> None:
@@ -166,11 +167,6 @@ class TaskStatistics:
         found = list(read_tasks(lines))
         self._read += found
         return len(lines) - sum(len(tasks.number) for tasks in found)
-
-    def _add_read(self) -> None:
-        if self._read:
-            read, self._read = self._read, []
-            self._add(TaskColumns.joined(read))
 
     def _add(self, tasks: TaskColumns) -> None:
         self._ran(min(tasks.launched), max(tasks.finished))
