@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import tempfile
+import uuid
 from pathlib import Path
+
+from spark_events.api.errors import ConfigError
 
 
 def probe_folder(folder: Path) -> str:
@@ -44,3 +48,28 @@ def append_whole(fd: int, data: bytes, end: int, path: Path) -> None:
     except OSError:
         os.ftruncate(fd, end)
         raise
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file that somebody may be reading: it has all of this, or what it had before.
+
+    What is no file, such as ``/dev/stdout`` or a pipe, is written to.
+
+    Raises:
+        ConfigError: it cannot be written; the disk is full, say.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+            return
+        target = path.resolve()  # a link stays one
+        new = target.with_name(f".{uuid.uuid4().hex}.new")
+        try:
+            new.write_bytes(content)
+            if target.exists():
+                shutil.copymode(target, new)
+            new.replace(target)
+        finally:
+            new.unlink(missing_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -9,6 +9,7 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from spark_events.api import ConfigError
+from spark_events.api.local_disk import write_whole
 from spark_events.cli.console import FAILED, INTERRUPTED, err, out, plain, print_warnings, say
 from spark_events.cli.options import Conf, PropertiesFile
 from spark_events.spark.conf import read_conf
@@ -66,10 +67,10 @@ def why(
     notes += of_others
     print_warnings(notes)
     if html is not None:
-        html.write_text(page(explanations, compared), encoding="utf-8")
+        write_whole(html, page(explanations, compared).encode("utf-8", "replace"))
         say(f"written to {plain(str(html))}")
     if json is not None:
-        json.write_bytes(as_json(explanations, compared))
+        write_whole(json, as_json(explanations, compared))
         say(f"written to {plain(str(json))}")
     raise typer.Exit(FAILED if notes else 0)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from spark_events.api import ConfigError
+from spark_events.api.local_disk import write_whole
 from spark_events.history.options import Engine, ReportOptions
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
 
@@ -113,12 +114,12 @@ def write_files(report: Report, options: ReportOptions) -> list[Path]:
     """Write the page and the JSON if requested, and return their paths."""
     written = []
     if options.json:
-        options.json.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2))
+        write_whole(options.json, orjson.dumps(report, option=orjson.OPT_INDENT_2))
         written.append(options.json)
     if options.html:
         from spark_events.history.page import page
 
-        options.html.write_text(page(report), encoding="utf-8")
+        write_whole(options.html, page(report).encode("utf-8", "replace"))
         written.append(options.html)
     return written
 

@@ -74,9 +74,12 @@ class OwnThread:
         return self.ended
 
     def _run(self) -> None:
-        for wait_s in self._turns:
-            self._woken.wait(None if wait_s > _LONGEST_WAIT_S else wait_s)
-            self._woken.clear()
+        try:
+            for wait_s in self._turns:
+                self._woken.wait(None if wait_s > _LONGEST_WAIT_S else wait_s)
+                self._woken.clear()
+        except BaseException:  # SystemExit would end a thread without a word
+            logger.exception("%s failed unexpectedly, and is over", self._thread.name)
 
 
 class SharedThreads:

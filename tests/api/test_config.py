@@ -71,6 +71,8 @@ def test_absent_key_is_the_default() -> None:
         (option_types.DURATION, "60", "a number needs a unit; did you mean 60s?"),
         (option_types.DURATION, "5000", "a number needs a unit; did you mean 5000ms or 5000s?"),
         (option_types.at_least(1, option_types.DURATION), "10", "did you mean 10s?"),
+        (option_types.LOCAL_PATH, "", "a local folder such as"),
+        (option_types.LOCAL_PATH, "/tmp/\0", "a local folder such as"),
         (option_types.SIZE, "many", "a size such as"),
         (option_types.INT, "1.5", "a whole number"),
         (option_types.BOOL, "yes", "true or false"),

@@ -77,7 +77,7 @@ def test_each_key_and_command_of_the_sql_runner_is_on_its_page() -> None:
 def test_each_event_is_in_the_events_page() -> None:
     """Each event has a section, and each attribute that the listeners set is there, or is of a span."""
     page, spans = ((REPO / "docs" / name).read_text() for name in ("events.md", "spans.md"))
-    code = "\n".join(path.read_text() for path in (REPO / "spark_events" / "listeners").glob("*.py"))
+    code = "\n".join(path.read_text() for path in (REPO / "spark_events" / "listeners").rglob("*.py"))
     attributes = set(re.findall(r'set_attribute\(\s*"([\w.]+)"', code))
 
     assert set(re.findall(r'Event\.builder\(CLASS_SCOPE, "(\w+)"\)', code)) == set(EVENTS)

@@ -205,3 +205,10 @@ def test_a_check_says_whether_a_catalogue_answers(catalogue: Catalogue) -> None:
     there = check()
     assert there.returncode == 0, there.stderr
     assert "accepts" in there.stdout
+
+
+def test_a_password_in_the_url_is_in_no_message() -> None:
+    from spark_events_openlineage.transport import Destination
+
+    destination = Destination({"type": "http", "url": "http://me:s3cr3t@localhost:9/api"}, "key")
+    assert destination.name == "http://******@localhost:9/api"

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ScopeLogs
+from spark_events_otlp.encode import span_message
 from spark_events_otlp.factory import OtlpEventReporterFactory, OtlpSpanReporterFactory
 from spark_events_otlp.over_http import retry_after_ms
 from spark_events_otlp.signals import field
@@ -230,6 +231,13 @@ def test_an_attribute_wins_over_a_variable_of_its_name() -> None:
     assert [len(reporter.readable(record)["attributes"]) for record in records] == [5, 4]
     assert found[0] == {"event.id": "1", "a": "attribute", "b": "variable", "n": "1", "long": "x" * 100}
     assert found[1] == {"event.id": "2", "a": "variable", "b": "variable", "n": True}
+
+
+@pytest.mark.parametrize("ids", [("ab", "cd"), ("0" * 32, "x" * 16), ("0" * 32, "1" * 16, "2")])
+def test_a_span_with_wrong_ids_is_not_sent(ids: tuple[str, ...]) -> None:
+    """A collector would refuse all that is sent with it."""
+    with pytest.raises(ValueError, match="hexadecimal"):
+        span_message(Span.builder("s", "S").set_ids(*ids).build({}))
 
 
 def test_a_record_that_is_no_message(backend: Backend) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -239,13 +240,14 @@ def test_values_that_are_none_cost_nothing(backend: Backend) -> None:
     for name, value in values.items():
         sending.notify_of_added_metric(Gauge(lambda value=value: value), name, group())
     sending.notify_of_added_metric(Gauge(lambda: 1 / 0), "raising", group())
+    sending.notify_of_added_metric(Gauge(lambda: sys.exit(3)), "exiting", group())
     sending.notify_of_added_metric(Gauge(lambda: 1, "\ud800"), "odd", group(name="\ud800"))
     for _ in range(2):
         sending.report()
     sending.close()
 
     assert [m.name for m in _metrics(backend, 1)] == ["spark.reporter.read_errors", "spark.good", "spark.odd"]
-    assert [p.as_int for p in points(backend, "spark.reporter.read_errors")] == [0, 2]
+    assert [p.as_int for p in points(backend, "spark.reporter.read_errors")] == [0, 3]
 
 
 def test_what_is_refused_costs_its_request_alone(backend: Backend) -> None:

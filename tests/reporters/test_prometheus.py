@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import socket
 import threading
@@ -135,7 +136,8 @@ def test_both_formats_say_what_prometheus_client_would(
 def test_a_gauge_that_raises_costs_itself_alone() -> None:
     """The others are served, and the error is counted."""
     reporter = reporter_at("0")
-    for name, read in (("good", lambda: 1), ("bad", lambda: 1 / 0), ("absent", lambda: None)):
+    readings = {"good": lambda: 1, "bad": lambda: 1 / 0, "absent": lambda: None, "cancelled": cancelled}
+    for name, read in readings.items():
         reporter.notify_of_added_metric(Gauge(read), name, group())
     text = scrape(reporter)
     reporter.close()
@@ -143,7 +145,13 @@ def test_a_gauge_that_raises_costs_itself_alone() -> None:
     assert "spark_good 1.0" in text
     assert "spark_bad" not in text
     assert "spark_absent" not in text
-    assert "spark_reporter_read_errors_total 1.0" in text
+    assert "spark_cancelled" not in text
+    assert "spark_reporter_read_errors_total 2.0" in text
+
+
+def cancelled() -> float:
+    """Of a gauge that reads what somebody has cancelled; it is no Exception."""
+    raise asyncio.CancelledError
 
 
 def test_a_lone_surrogate_costs_nothing() -> None:

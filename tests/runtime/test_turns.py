@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
-from spark_events.runtime.turns import FOREVER, Runner, SharedThreads
+import pytest
+
+from spark_events.runtime.turns import FOREVER, OWN_THREADS, Runner, SharedThreads
 from tests.support.waiting import wait_until
 
 
@@ -64,3 +66,16 @@ def test_it_is_woken_once_it_waits_and_while_it_runs() -> None:
     assert not runner.ended
     runner.wake()
     assert runner.join(60)
+
+
+def test_an_exit_in_a_turn_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    """Python would end the thread without a word."""
+
+    def exits() -> Iterator[float]:
+        yield 0.0
+        raise SystemExit(3)
+
+    runner = OWN_THREADS.reporter("exits", exits())
+    runner.start()
+    assert runner.join(10)
+    assert "exits failed unexpectedly, and is over" in caplog.text

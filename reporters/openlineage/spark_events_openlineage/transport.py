@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +28,7 @@ class Destination:
         key: the configuration key, for error messages.
 
     Attributes:
-        name: what it is, for messages.
+        name: what it is, for messages, without a user and a password.
 
     Raises:
         ConfigError: the client cannot make such a transport.
@@ -40,7 +41,8 @@ class Destination:
         except Exception as error:  # whatever a transport's constructor raises
             raise ConfigError(f"{key}: the transport {kind} cannot be created: {error}") from error
         self._transport = self._client.transport
-        self.name = str(getattr(self._transport, "url", "") or self._transport.kind or kind)
+        name = str(getattr(self._transport, "url", "") or self._transport.kind or kind)
+        self.name = re.sub(r"//[^/]*@", "//******@", name)
 
     def prepare(self, event: RunEvent, take: Callable[[bytes], None]) -> None:
         """Pass an event to ``take`` as JSON, after the client's tags and filters, which may drop it."""

@@ -91,7 +91,7 @@ def _url_from(config: ReporterConfig, signal: Signal, over_http: bool) -> str:
 
 
 def _without_user(url: str) -> str:
-    return re.sub(r"//[^/]*@", "//******@", url)
+    return re.sub(r"//.*@", "//******@", url)  # a password may have slashes
 
 
 def _headers_of_environment(signal: Signal) -> dict[str, Secret]:

@@ -39,9 +39,9 @@ def span_message(span: Span) -> bytes:
     """Return a span as OTLP's message."""
     start_ns, end_ns = _ns(span.start_ms), _ns(span.end_ms)
     message = SpanMessage(
-        trace_id=bytes.fromhex(span.trace_id),
-        span_id=bytes.fromhex(span.span_id),
-        parent_span_id=bytes.fromhex(span.parent_span_id or ""),
+        trace_id=_id(span.trace_id, 16),
+        span_id=_id(span.span_id, 8),
+        parent_span_id=_id(span.parent_span_id, 8) if span.parent_span_id else b"",
         name=text(span.name),
         kind=SpanMessage.SPAN_KIND_INTERNAL,
         start_time_unix_nano=start_ns or end_ns,
@@ -53,7 +53,7 @@ def span_message(span: Span) -> bytes:
         event_message = message.events.add(name=text(event.name), time_unix_nano=_ns(event.time_ms))
         _add_attributes(event_message, event.attributes.items())
     for link in span.links:
-        message.links.add(trace_id=bytes.fromhex(link.trace_id), span_id=bytes.fromhex(link.span_id))
+        message.links.add(trace_id=_id(link.trace_id, 16), span_id=_id(link.span_id, 8))
     return _record(span.class_scope, message, span)
 
 
@@ -138,6 +138,18 @@ def _set_value(target: Any, value: Any) -> None:
             _set_value(target.array_value.values.add(), item)
     else:
         target.string_value = text(str(value))
+
+
+def _id(digits: str, length: int) -> bytes:
+    """Return the bytes of an id.
+
+    Raises:
+        ValueError: it is none; a collector would refuse all that is sent with it.
+    """
+    decoded = bytes.fromhex(digits)
+    if len(decoded) != length:
+        raise ValueError(f"{digits[:40]!r} is no id of {2 * length} hexadecimal digits")
+    return decoded
 
 
 def _ns(time_ms: int) -> int:

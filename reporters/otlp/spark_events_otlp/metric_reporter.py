@@ -104,7 +104,7 @@ class OtlpMetricReporter(OtlpReporter, MetricReporter, Scheduled):
             try:
                 if not series.add_point(message, now_ns):
                     continue
-            except Exception:
+            except BaseException:  # of the user's own function: what else there is shall be sent
                 self._read_errors.inc()
                 logger.debug("%s could not be read", name, exc_info=True)
                 continue

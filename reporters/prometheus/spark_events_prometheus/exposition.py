@@ -140,7 +140,7 @@ class GaugeFamily(Family):
     def _samples(self, sources: list[Any], prefixes: list[Any]) -> tuple[str, int]:
         try:
             return _lines(prefixes, [read() for read in sources], self._scale), 0
-        except Exception:
+        except BaseException:  # of a user's own function, say one that awaits what was cancelled
             return self._samples_one_by_one(sources, prefixes)
 
     def _samples_one_by_one(self, sources: list[Any], prefixes: list[Any]) -> tuple[str, int]:
@@ -150,7 +150,7 @@ class GaugeFamily(Family):
             try:
                 value = read()
                 lines.append(_lines([prefix], [None if value is None else float(value)], self._scale))
-            except Exception:
+            except BaseException:
                 errors += 1
                 logger.debug("%s could not be read", prefix, exc_info=True)
         return "".join(lines), errors

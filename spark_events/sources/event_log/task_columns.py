@@ -123,10 +123,10 @@ class TaskColumns(NamedTuple):
         )
 
 
-def read_tasks(found: Sequence[Info]) -> Iterator[TaskColumns]:
+def read_tasks(tasks_ended: Sequence[Info]) -> Iterator[TaskColumns]:
     """Yield the tasks of lines, without those that cannot be read."""
-    for begin in range(0, len(found), _AT_ONCE):
-        some = found[begin : begin + _AT_ONCE]
+    for begin in range(0, len(tasks_ended), _AT_ONCE):
+        some = tasks_ended[begin : begin + _AT_ONCE]
         tasks = _of_one_form(some)
         if tasks is not None:
             yield tasks
@@ -143,10 +143,10 @@ def is_readable(info: Info) -> bool:
     return _row_of(info) is not None
 
 
-def _of_one_form(found: Sequence[Info]) -> TaskColumns | None:
+def _of_one_form(tasks_ended: Sequence[Info]) -> TaskColumns | None:
     """Return the tasks of lines that all have one form that is known; else None."""
-    metrics = metrics_of_many(_metrics_in([info.string for info in found]))
-    details = [_details_of(info) for info in found]
+    metrics = metrics_of_many(_metrics_in([info.string for info in tasks_ended]))
+    details = [_details_of(info) for info in tasks_ended]
     if metrics is None or None in details:
         return None
     columns = zip(*(match.groups() for match in details if match), strict=True)
@@ -155,7 +155,7 @@ def _of_one_form(found: Sequence[Info]) -> TaskColumns | None:
         numbers = orjson.loads(b"[%b]" % b",".join(chain(index, launched, getting, finished)))
     except ValueError:  # leading zeros
         return None
-    count = len(found)
+    count = len(tasks_ended)
     index, launched, getting, finished = (
         numbers[begin : begin + count] for begin in range(0, 4 * count, count)
     )
