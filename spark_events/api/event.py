@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from spark_events.api.wrong_values import attributes_of, drop, finite_of, is_a, plain_of, text_of
+from spark_events.api.wrong_values import attributes_of, drop, is_a, plain_of, text_of, time_of
 
 Scalar = str | int | float | bool
 AttributeValue = Scalar | tuple[Scalar, ...]
@@ -104,11 +104,11 @@ class EventBuilder:
 
     def set_observed_time_ms(self, time_ms: int) -> EventBuilder:
         """Set when it happened, in ms since the epoch; the default is the current time."""
-        number = finite_of(time_ms)
-        if number is None:
+        at_ms = time_of(time_ms)
+        if at_ms is None:
             drop("event", "EventBuilder.set_observed_time_ms", time_ms, "is no time")
         else:
-            self._time_ms = int(number)
+            self._time_ms = at_ms
         return self
 
     def set_severity(self, severity: Severity) -> EventBuilder:

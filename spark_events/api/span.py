@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from spark_events.api.event import Attributes, AttributeValue
 from spark_events.api.failure import CodePlace, Failure
-from spark_events.api.wrong_values import attributes_of, drop, finite_of, is_a, plain_of, text_of
+from spark_events.api.wrong_values import attributes_of, drop, is_a, plain_of, text_of, time_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +114,13 @@ class SpanBuilder:
 
     def set_times_ms(self, start_ms: int, end_ms: int) -> SpanBuilder:
         """Set start and end in ms since the epoch; a span that ends before it starts has no length."""
-        if type(start_ms) is not int or type(end_ms) is not int:
-            start, end = finite_of(start_ms), finite_of(end_ms)
-            if start is None or end is None:
-                drop("span", "SpanBuilder.set_times_ms", start_ms if start is None else end_ms, "is no time")
-                return self
-            start_ms, end_ms = int(start), int(end)
-        if end_ms < start_ms:
-            drop("span", "SpanBuilder.set_times_ms", end_ms, f"is {end_ms}, before the start at {start_ms}")
-            end_ms = start_ms
-        self._span = replace(self._span, start_ms=start_ms, end_ms=end_ms)
+        start, end = time_of(start_ms), time_of(end_ms)
+        if start is None or end is None:
+            drop("span", "SpanBuilder.set_times_ms", start_ms if start is None else end_ms, "is no time")
+            return self
+        if end < start:
+            drop("span", "SpanBuilder.set_times_ms", end, f"is {end}, before the start at {start}")
+        self._span = replace(self._span, start_ms=start, end_ms=max(start, end))
         return self
 
     def set_ids(self, trace_id: str, span_id: str, parent_span_id: str | None = None) -> SpanBuilder:
@@ -175,12 +172,12 @@ class SpanBuilder:
 
     def add_event(self, name: str, time_ms: int, attributes: Attributes | None = None) -> SpanBuilder:
         """Add something that happened at one moment, in ms since the epoch."""
-        number = finite_of(time_ms)
-        if number is None:
+        at_ms = time_of(time_ms)
+        if at_ms is None:
             drop("span", "SpanBuilder.add_event", time_ms, "is no time")
             return self
         known = {} if attributes is None else attributes_of(attributes, "span", "SpanBuilder.add_event")
-        event = SpanEvent(text_of(name), int(number), known)
+        event = SpanEvent(text_of(name), at_ms, known)
         self._span = replace(self._span, events=(*self._span.events, event))
         return self
 

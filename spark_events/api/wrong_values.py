@@ -19,6 +19,8 @@ KINDS = {
 }
 LARGEST = 2**63 - 1
 """The largest whole number of OTLP, and of most JSON."""
+_LATEST_MS = LARGEST // 1_000_000
+"""OTLP has times in ns."""
 _DEEPEST = 2
 _PLAIN = frozenset((str, int, float, bool))
 _LOG = logging.getLogger("spark_events")
@@ -63,6 +65,12 @@ def finite_of(value: Any) -> float | int | None:
         return number if hasattr(type(own), "__float__") and math.isfinite(number := float(own)) else None
     except Exception:  # a library may raise anything; an int may exceed a float's range
         return None
+
+
+def time_of(value: Any) -> int | None:
+    """Return a time in ms as Python's own; None if it is none, or none that can be sent."""
+    number = finite_of(value)
+    return int(number) if number is not None and abs(number) <= _LATEST_MS else None
 
 
 def attributes_of(given: Any, kind: str, where: str) -> dict[str, Any]:

@@ -86,7 +86,8 @@ def use(value: Any, other: Any) -> None:
     with task.span(value, attribute=other) as span:
         span.set_attribute(other, value)
         task.traceparent()
-    record = logging.LogRecord("l", logging.ERROR, "p", 1, "%s", (value,), None)
+    record = logging.LogRecord("l", logging.ERROR, "p", 1, "%s", (), None)
+    record.args = (value,)  # the class itself asks for its type
     assert task.TraceContextFilter().filter(record)
     handler = task.EventHandler(value)
     handler.setLevel(0)

@@ -164,9 +164,9 @@ class TaskStatistics:
         return {**statistics, "Hosts": dict(sorted(self._hosts.items()))}
 
     def _read_lines(self, lines: Sequence[Info]) -> int:
-        found = list(read_tasks(lines))
-        self._read += found
-        return len(lines) - sum(len(tasks.number) for tasks in found)
+        read = list(read_tasks(lines))
+        self._read += read
+        return len(lines) - sum(len(tasks.number) for tasks in read)
 
     def _add(self, tasks: TaskColumns) -> None:
         self._ran(min(tasks.launched), max(tasks.finished))
