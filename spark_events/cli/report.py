@@ -21,7 +21,7 @@ from spark_events.cli.console import INTERRUPTED, err, out, plain, print_warning
 from spark_events.cli.options import Conf, SlaOption
 from spark_events.cli.reading_bar import reading_bar
 from spark_events.history.options import Engine, Sla
-from spark_events.history.plausible import PossibleTimes
+from spark_events.history.reading.plausible import PossibleTimes
 from spark_events.spark.conf import read_conf
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def run_report(options: ReportOptions, told_of_spark: bool = False) -> None:
         ConfigError: an option cannot be used, or there is nothing to read.
     """
     from spark_events.cli.report_tables import print_report
-    from spark_events.history.engine import choose
+    from spark_events.history.reading.engine import choose
     from spark_events.history.run import check_outputs, make_report, open_database, write_files
 
     check_outputs(options)
@@ -221,9 +221,9 @@ def serve_report(
     check_outputs(replace(options, html=Path("page.html")))  # it needs what a page needs
     if options.engine is Engine.SPARK or options.html or options.json or options.parquet:
         raise ConfigError("--serve reads with DuckDB and writes no files: leave out --html, --json and so on")
-    from spark_events.history.live_page import LivePage, View
-    from spark_events.history.local_files import state_of_files
-    from spark_events.history.report_server import ReportServer
+    from spark_events.history.page.live_page import LivePage, View
+    from spark_events.history.page.report_server import ReportServer
+    from spark_events.history.reading.local_files import state_of_files
 
     host, _, port = address.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"

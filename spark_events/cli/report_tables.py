@@ -12,8 +12,8 @@ from rich.table import Table
 
 from spark_events.api.formatting import cost, duration, moment, percent
 from spark_events.cli.console import plain, plain_lines, say
+from spark_events.history.figures.tables import Row
 from spark_events.history.report import Report, job_name
-from spark_events.history.tables import Row
 
 _MOST_ROWS = 40
 _WIDE = 100

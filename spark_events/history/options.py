@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from spark_events.history.plausible import PossibleTimes
+from spark_events.history.reading.plausible import PossibleTimes
 
 
 class Engine(str, Enum):

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from heapq import nlargest
 
-from spark_events.history.facts import PROBLEMS, Reading
+from spark_events.history.figures.issues import cost_of
+from spark_events.history.figures.job_runs import LOST, UNKNOWN
+from spark_events.history.figures.tables import JOB, Row, Tables
+from spark_events.history.figures.timeline import DOWN, DOWN_AFTER, LAST_FAILED, NOT_HEARD
 from spark_events.history.history import MOST_DAYS, History
-from spark_events.history.issues import cost_of
-from spark_events.history.job_runs import LOST, UNKNOWN
-from spark_events.history.tables import JOB, Row, Tables
-from spark_events.history.timeline import DOWN, DOWN_AFTER, LAST_FAILED, NOT_HEARD
+from spark_events.history.reading.facts import PROBLEMS, Reading
 
 MOST_SHOWN = 50
 """How many jobs a page draws, the worst first; its tables and the JSON have all."""

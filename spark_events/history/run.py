@@ -18,11 +18,11 @@ from spark_events.spark.session import LOOPBACK, QUIET, start_session
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spark_events.history.database import Database
-    from spark_events.history.facts import Reading
     from spark_events.history.history import History
+    from spark_events.history.reading.database import Database
+    from spark_events.history.reading.facts import Reading
     from spark_events.history.report import Report
-    from spark_events.history.store import HistoryStore
+    from spark_events.history.store.store import HistoryStore
 
 _SPARK = {**QUIET, "spark.master": "local[*]"}
 
@@ -51,7 +51,7 @@ def open_database(options: ReportOptions, engine: Engine) -> Iterator[Database]:
         ConfigError: there is no PySpark or no Java; or DuckDB is not installed.
     """
     if engine is Engine.LOCAL:
-        from spark_events.history.on_duckdb import DuckDb
+        from spark_events.history.reading.on_duckdb import DuckDb
 
         database = DuckDb()
         try:
@@ -68,7 +68,7 @@ def open_database(options: ReportOptions, engine: Engine) -> Iterator[Database]:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         conf = {**LOOPBACK, **conf}
     session = start_session("report", conf)
-    from spark_events.history.on_spark import Spark
+    from spark_events.history.reading.on_spark import Spark
 
     try:
         yield Spark(session)
@@ -99,8 +99,8 @@ def make_report(database: Database, options: ReportOptions, added: Sequence[Read
     Raises:
         ConfigError: there is nothing at a path.
     """
+    from spark_events.history.figures.tables import COLUMNS
     from spark_events.history.report import collect
-    from spark_events.history.tables import COLUMNS
 
     history, readings = _read(database, options, added)
     tables = history.tables()
@@ -117,7 +117,7 @@ def write_files(report: Report, options: ReportOptions) -> list[Path]:
         write_whole(options.json, orjson.dumps(report, option=orjson.OPT_INDENT_2))
         written.append(options.json)
     if options.html:
-        from spark_events.history.page import page
+        from spark_events.history.page.page import page
 
         write_whole(options.html, page(report).encode("utf-8", "replace"))
         written.append(options.html)
@@ -129,7 +129,7 @@ def _read(
 ) -> tuple[History, list[Reading]]:
     """Return the history of the paths, or of the store with the paths added, and how reading went."""
     from spark_events.history.history import read_history
-    from spark_events.history.store import HistoryStore
+    from spark_events.history.store.store import HistoryStore
 
     if options.store is None:
         history, reading = read_history(

@@ -72,8 +72,8 @@ def explain_events(paths: Sequence[str], app: str | None = None) -> tuple[list[E
         MissingExtraError: DuckDB is not installed.
     """
     with needs_extra("report", "duckdb", "reading stored events"):
-        from spark_events.history.local_files import stored_files
-        from spark_events.history.on_duckdb import DuckDb
+        from spark_events.history.reading.local_files import stored_files
+        from spark_events.history.reading.on_duckdb import DuckDb
 
     database = DuckDb()
     try:

@@ -60,7 +60,7 @@ def page(explanations: Sequence[Explanation], compared: Comparison | None = None
         MissingExtraError: jinja2 is not installed.
     """
     with needs_extra("report", "jinja2", "an HTML page"):
-        from spark_events.history.page import environment
+        from spark_events.history.page.page import environment
     return (
         environment("spark_events.why")
         .get_template("why.html.j2")

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from spark_events.cli import reading_bar
-from spark_events.history.on_duckdb import DuckDb
+from spark_events.history.reading.on_duckdb import DuckDb
 from tests.support.waiting import wait_until
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from spark_events.history.database import Database
-from spark_events.history.on_duckdb import DuckDb
+from spark_events.history.reading.database import Database
+from spark_events.history.reading.on_duckdb import DuckDb
 from tests.support.history_story import write
 from tests.support.spark import INTERPRETED, local_spark
 from tests.support.story_told import read, told
@@ -40,7 +40,7 @@ def database(request: pytest.FixtureRequest) -> Iterator[Database]:
     if request.param == "duckdb":
         yield request.getfixturevalue("duckdb")
         return
-    from spark_events.history.on_spark import Spark
+    from spark_events.history.reading.on_spark import Spark
 
     on_spark = Spark(request.getfixturevalue("spark"))
     yield on_spark

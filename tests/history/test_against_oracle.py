@@ -13,12 +13,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from spark_events.history.figures.tables import COLUMNS, Tables
 from spark_events.history.history import read_history
-from spark_events.history.on_duckdb import DuckDb
 from spark_events.history.options import Sla
-from spark_events.history.plausible import day_number
-from spark_events.history.store import HistoryStore
-from spark_events.history.tables import COLUMNS, Tables
+from spark_events.history.reading.on_duckdb import DuckDb
+from spark_events.history.reading.plausible import day_number
+from spark_events.history.store.store import HistoryStore
 from tests.support.history_oracle import Oracle, time, whose
 from tests.support.history_story import DAY, Story, write
 
@@ -262,7 +262,7 @@ def test_spark_and_duckdb_make_the_same_tables(duckdb: DuckDb, spark: Any, tmp_p
     """At once, and by a store to which both add."""
     from pyarrow import parquet
 
-    from spark_events.history.on_spark import Spark
+    from spark_events.history.reading.on_spark import Spark
 
     rng = random.Random(7)
     stories = [random_story(number, rng) for number in range(60)]

@@ -9,15 +9,15 @@ import pytest
 from rich.console import Console
 
 from spark_events.cli.report_tables import print_report
-from spark_events.history.database import Database
+from spark_events.history.figures.tables import Tables
+from spark_events.history.figures.uptime import FIGURES
 from spark_events.history.history import read_history
-from spark_events.history.live_page import LivePage, View
-from spark_events.history.local_files import state_of_files
-from spark_events.history.on_duckdb import DuckDb
 from spark_events.history.options import ReportOptions
+from spark_events.history.page.live_page import LivePage, View
+from spark_events.history.reading.database import Database
+from spark_events.history.reading.local_files import state_of_files
+from spark_events.history.reading.on_duckdb import DuckDb
 from spark_events.history.report import Report, collect
-from spark_events.history.tables import Tables
-from spark_events.history.uptime import FIGURES
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write
 
 NIGHTS = ("FINISHED", "FINISHED", "FINISHED", "CANCELED", "FAILED")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from spark_events.history.history import read_history
-from spark_events.history.on_duckdb import DuckDb
+from spark_events.history.reading.on_duckdb import DuckDb
 from tests.support.applications import cli
 from tests.support.collector import Collector
 from tests.support.file_log import of_name

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from spark_events.history.database import Database
+from spark_events.history.figures.tables import Row, Tables
 from spark_events.history.history import read_history
-from spark_events.history.on_duckdb import DuckDb
-from spark_events.history.tables import Row, Tables
+from spark_events.history.reading.database import Database
+from spark_events.history.reading.on_duckdb import DuckDb
 from tests.support.history_story import DAY, HOUR, MIN, Story, write
 
 CRASH = "invalid literal for int() with base 10: 'n/a'"

@@ -23,12 +23,12 @@ from typing import Any
 import pytest
 
 from spark_events.api import ConfigError, Secret, ServerAuthentication
-from spark_events.history.live_page import LivePage, View, filtered
-from spark_events.history.local_files import state_of_files
-from spark_events.history.on_duckdb import DuckDb
 from spark_events.history.options import ReportOptions
-from spark_events.history.report_server import ReportServer
-from spark_events.history.store import HistoryStore
+from spark_events.history.page.live_page import LivePage, View, filtered
+from spark_events.history.page.report_server import ReportServer
+from spark_events.history.reading.local_files import state_of_files
+from spark_events.history.reading.on_duckdb import DuckDb
+from spark_events.history.store.store import HistoryStore
 from tests.support.applications import cli
 from tests.support.browser import browser
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, fleet, write
@@ -278,7 +278,9 @@ def test_a_page_that_is_open_for_days(tmp_path: Path, monkeypatch: pytest.Monkey
     write(tmp_path / "log", Story().failure(later_ms, error="PricesGone"), name="more.jsonl")
     page._took_s = 0.0
     assert "PricesGone" not in page.html(View())
-    monkeypatch.setattr("spark_events.history.plausible.time.time_ns", lambda: now_ns + 3 * DAY * 1_000_000)
+    monkeypatch.setattr(
+        "spark_events.history.reading.plausible.time.time_ns", lambda: now_ns + 3 * DAY * 1_000_000
+    )
     page._made.clear()
     assert "PricesGone" in page.html(View())
 
@@ -297,7 +299,7 @@ def test_silence_grows_without_events(tmp_path: Path, monkeypatch: pytest.Monkey
     ):
         now_ns = (T0 + HOUR + after_ms) * 1_000_000
         monkeypatch.setattr("spark_events.history.history.time.time_ns", lambda now_ns=now_ns: now_ns)
-        monkeypatch.setattr("spark_events.history.live_page._NOW_AGAIN_S", again_s)
+        monkeypatch.setattr("spark_events.history.page.live_page._NOW_AGAIN_S", again_s)
         page._took_s = 0.0
         assert f'id="now">{said}</span>' in page.html(View())
 
@@ -389,7 +391,7 @@ def test_a_thousand_clients_at_once() -> None:
 
 def test_slow_clients_hold_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each sends a byte now and then, and never a whole request."""
-    monkeypatch.setattr("spark_events.history.report_server._MOST_WAITED", 20)
+    monkeypatch.setattr("spark_events.history.page.report_server._MOST_WAITED", 20)
     server = ReportServer("127.0.0.1", 0, lambda _: "page", ServerAuthentication("report", None, {}))
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     with ExitStack() as opened:
@@ -415,7 +417,7 @@ def test_too_many_open_files_keep_no_core_busy(monkeypatch: pytest.MonkeyPatch) 
     """A client that has asked nothing makes room."""
     server = ReportServer("127.0.0.1", 0, lambda _: "page", ServerAuthentication("report", None, {}))
     paused: list[float] = []
-    monkeypatch.setattr("spark_events.history.report_server.time.sleep", paused.append)
+    monkeypatch.setattr("spark_events.history.page.report_server.time.sleep", paused.append)
     closed, _client = socket.socketpair()
     server._waited["client"] = closed
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from spark_events.api import ConfigError
-from spark_events.history.database import Database
+from spark_events.history.figures.tables import COLUMNS
 from spark_events.history.history import MOST_DAYS, read_history
-from spark_events.history.on_duckdb import DuckDb
 from spark_events.history.options import Sla
-from spark_events.history.plausible import EARLIEST_MS
-from spark_events.history.tables import COLUMNS
+from spark_events.history.reading.database import Database
+from spark_events.history.reading.on_duckdb import DuckDb
+from spark_events.history.reading.plausible import EARLIEST_MS
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write, write_otlp
 from tests.support.hostile_texts import TIMES_MS
 from tests.support.s3_server import running_s3
@@ -255,7 +255,7 @@ def test_columns_are_those_of_the_docs(duckdb: DuckDb, tmp_path: Path) -> None:
 
 def test_clocks_that_are_wrong(duckdb: DuckDb, tmp_path: Path) -> None:
     """41 events whose times cannot be take no place: they are counted, with a file, and the page is small."""
-    from spark_events.history.page import page
+    from spark_events.history.page.page import page
     from spark_events.history.report import collect
 
     odd = Story("broken", "app-9")
@@ -277,7 +277,7 @@ def test_clocks_that_are_wrong(duckdb: DuckDb, tmp_path: Path) -> None:
 
 def test_very_many_days(duckdb: DuckDb, tmp_path: Path) -> None:
     """A clock that is wrong and could be right makes a long history: by day, there are its last days."""
-    from spark_events.history.page import page
+    from spark_events.history.page.page import page
     from spark_events.history.report import collect
 
     early = Story("early").application(EARLIEST_MS - T0, "CREATED", "RUNNING")

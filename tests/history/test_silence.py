@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from spark_events.history.database import Database
+from spark_events.history.figures.tables import Tables
 from spark_events.history.history import read_history
-from spark_events.history.on_duckdb import DuckDb
 from spark_events.history.options import Sla
+from spark_events.history.reading.database import Database
+from spark_events.history.reading.on_duckdb import DuckDb
 from spark_events.history.report import collect
-from spark_events.history.store import HistoryStore
-from spark_events.history.tables import Tables
+from spark_events.history.store.store import HistoryStore
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write
 
 

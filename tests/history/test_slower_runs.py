@@ -11,7 +11,7 @@ from rich.console import Console
 
 from spark_events.cli.report_tables import print_report
 from spark_events.history.history import read_history
-from spark_events.history.on_duckdb import DuckDb
+from spark_events.history.reading.on_duckdb import DuckDb
 from spark_events.history.report import collect
 from tests.support.history_story import HOUR, MIN, T0, Story, write
 
@@ -92,7 +92,7 @@ def test_runs_that_say_nothing_of_their_length(duckdb: DuckDb, tmp_path: Path) -
 
 def test_on_the_terminal_and_on_the_page(duckdb: DuckDb, tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
-    from spark_events.history.page import page
+    from spark_events.history.page.page import page
 
     stories = hourly(10, 11, 10, 9, 12, 60), hourly(10, 11, 10, 9, 12, 11, name="weekly")
     history, reading = read_history(duckdb, [str(write(tmp_path / "log", *stories))])

@@ -12,12 +12,12 @@ import pytest
 from pyarrow import parquet
 
 from spark_events.api import ConfigError
-from spark_events.history import store_index
-from spark_events.history.local_files import LocalFiles, stored_files
-from spark_events.history.on_duckdb import DuckDb
 from spark_events.history.options import Sla
-from spark_events.history.store import HistoryStore
-from spark_events.history.store_index import new_folder
+from spark_events.history.reading.local_files import LocalFiles, stored_files
+from spark_events.history.reading.on_duckdb import DuckDb
+from spark_events.history.store import store_index
+from spark_events.history.store.store import HistoryStore
+from spark_events.history.store.store_index import new_folder
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write
 
 
@@ -164,8 +164,8 @@ def test_many_processes_at_once(tmp_path: Path) -> None:
     """Each adds one day of a store, and a checkpoint to a day that all of them write."""
     folder, number = tmp_path / "store", 4
     code = (
-        "import sys; from spark_events.history.on_duckdb import DuckDb; "
-        "from spark_events.history.store import HistoryStore; "
+        "import sys; from spark_events.history.reading.on_duckdb import DuckDb; "
+        "from spark_events.history.store.store import HistoryStore; "
         "HistoryStore(DuckDb(), sys.argv[1]).add([sys.argv[2]])"
     )
     adders = []
@@ -339,7 +339,7 @@ def test_nothing_half_written_stays(duckdb: DuckDb, tmp_path: Path, monkeypatch:
     def full(*arguments: object, **options: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    for method in ("spark_events.history.local_files.LocalFiles.create", "pathlib.Path.mkdir"):
+    for method in ("spark_events.history.reading.local_files.LocalFiles.create", "pathlib.Path.mkdir"):
         with monkeypatch.context() as patch:
             patch.setattr(method, full)
             with pytest.raises(ConfigError, match="No space left on device"):

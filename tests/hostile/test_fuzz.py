@@ -308,7 +308,7 @@ stored = st.one_of(mangled([line.encode() for line in told().lines()]), changed(
 def fuzz_stored_events(examples: int, derandomize: bool) -> None:
     """They are read in one go: a history of the others comes of it, and each line is accounted for."""
     from spark_events.history.history import read_history
-    from spark_events.history.on_duckdb import DuckDb
+    from spark_events.history.reading.on_duckdb import DuckDb
     from spark_events.history.report import collect
 
     @settings(

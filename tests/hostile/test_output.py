@@ -179,7 +179,7 @@ def test_report_on_a_terminal(name: str) -> None:
 @each_text
 def test_report_as_a_page(name: str) -> None:
     """No markup of users is in it, and no control character."""
-    from spark_events.history.page import page
+    from spark_events.history.page.page import page
 
     html = page(report_of(TEXTS[name]))
     assert not steering(html)
@@ -191,7 +191,7 @@ def test_report_as_a_page(name: str) -> None:
 def test_report_of_a_time_that_cannot_be(time_ms: int) -> None:
     """A store of an earlier version may have one."""
     from spark_events.cli.report_tables import print_report
-    from spark_events.history.page import page
+    from spark_events.history.page.page import page
 
     assert len(page(report_of("x", time_ms))) < 100_000
     assert "x" in shown(lambda out: print_report(report_of("x", time_ms), out))
@@ -200,7 +200,7 @@ def test_report_of_a_time_that_cannot_be(time_ms: int) -> None:
 @pytest.mark.parametrize(("days", "rows", "drawn"), [(800, 100, 50), (2, 10_000, 1)])
 def test_a_page_of_very_many_rows(days: int, rows: int, drawn: int) -> None:
     """Its tables have so many, and it says that there are more."""
-    from spark_events.history.page import page
+    from spark_events.history.page.page import page
 
     report = report_of("x")
     one, of_day, failure = report.uptime[0], report.uptime_per_day[0], report.failures[0]

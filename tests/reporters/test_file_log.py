@@ -13,7 +13,7 @@ from spark_events_file_log.factory import FileLogEventReporterFactory, FileLogSp
 from spark_events_file_log.reporter import FileLogEventReporter
 
 from spark_events.api import ApplicationInfo, ConfigError, Event, ReporterConfig, RetryLater, Severity, Span
-from spark_events.history.local_files import stored_files
+from spark_events.history.reading.local_files import stored_files
 
 
 def config(folder: Path | str, app_id: str = "app-1", name: str = "my app", **options: str) -> ReporterConfig:

@@ -18,7 +18,7 @@ from spark_events.spark.temporary_folders import TemporaryFolder, remove_leftove
 LATER_S = 3_600.0
 MAKERS = {
     "run": "TemporaryFolder('run')",
-    "report": "from spark_events.history.on_duckdb import DuckDb; kept = DuckDb()",
+    "report": "from spark_events.history.reading.on_duckdb import DuckDb; kept = DuckDb()",
     "task": "from spark_events.sources.driver.task_reports import _archive; _archive()",
 }
 

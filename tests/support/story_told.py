@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from spark_events.history.database import Database
-from spark_events.history.facts import COLUMNS
 from spark_events.history.history import read_history
+from spark_events.history.reading.database import Database
+from spark_events.history.reading.facts import COLUMNS
 from tests.support.history_story import DAY, MIN, T0, Story
 
 

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from spark_events.api.formatting import moment, size
-from spark_events.history.facts import FAILURE, Fact
-from spark_events.history.heard import ApplicationRun, application_run
-from spark_events.history.job_runs import LOST
-from spark_events.history.plausible import iso_day
+from spark_events.history.figures.heard import ApplicationRun, application_run
+from spark_events.history.figures.job_runs import LOST
+from spark_events.history.reading.facts import FAILURE, Fact
+from spark_events.history.reading.plausible import iso_day
 
 COLUMNS = {
     "date": "DATE",

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from spark_events.history.plausible import DAY_MS
-from spark_events.history.timeline import DOWN, STATES, UP, Interval, Outage, outages
+from spark_events.history.figures.timeline import DOWN, STATES, UP, Interval, Outage, outages
+from spark_events.history.reading.plausible import DAY_MS
 
 FIGURES = {
     **{f"{state}_ms": "BIGINT" for state in STATES},

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from spark_events.history.facts import Reading
-from spark_events.history.plausible import PossibleTimes
+from spark_events.history.reading.facts import Reading
+from spark_events.history.reading.plausible import PossibleTimes
 
 
 class Database(Protocol):

@@ -10,8 +10,8 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from spark_events.history.dialect import SPARK, no_rows
-from spark_events.history.facts import (
+from spark_events.history.reading.dialect import SPARK, no_rows
+from spark_events.history.reading.facts import (
     COLLAPSED,
     COLUMNS,
     PROBLEMS,
@@ -20,9 +20,9 @@ from spark_events.history.facts import (
     columns_of_repeated,
     together,
 )
-from spark_events.history.hadoop_files import HadoopFiles
-from spark_events.history.plausible import PossibleTimes
-from spark_events.history.stored_events import read_stored_events
+from spark_events.history.reading.hadoop_files import HadoopFiles
+from spark_events.history.reading.plausible import PossibleTimes
+from spark_events.history.reading.stored_events import read_stored_events
 
 _numbers = itertools.count()
 

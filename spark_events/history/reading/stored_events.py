@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from spark_events.api import ConfigError
-from spark_events.history.stored_forms import NOTHING, SPANS
+from spark_events.history.reading.stored_forms import NOTHING, SPANS
 
 _VALUE = "struct<stringValue:string,intValue:string,doubleValue:string,boolValue:string>"
 _LOG_RECORD = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from spark_events.history.facts import EXECUTOR, Fact
+from spark_events.history.reading.facts import EXECUTOR, Fact
 
 COLUMNS = {
     "app_name": "STRING",

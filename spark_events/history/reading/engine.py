@@ -49,7 +49,7 @@ def _reason_for_spark(options: ReportOptions) -> str:
     if find_spec("duckdb") is None:
         return "DuckDB is not installed (pip install 'spark-events[report]'): Spark reads the events"
     with needs_extra("report", "fsspec", "reading stored events without Spark"):
-        from spark_events.history.local_files import stored_files
+        from spark_events.history.reading.local_files import stored_files
         from spark_events.spark.file_systems import open_file_system
     for path in options.paths:
         try:

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from spark_events.history.day_sums import DaySums
-from spark_events.history.facts import OVERDUE, Fact
-from spark_events.history.heard import ApplicationRun, application_run
-from spark_events.history.job_runs import RunOfJob
-from spark_events.history.timeline import DOWN, STOPPED, STOPS, Interval, outages
+from spark_events.history.figures.day_sums import DaySums
+from spark_events.history.figures.heard import ApplicationRun, application_run
+from spark_events.history.figures.job_runs import RunOfJob
+from spark_events.history.figures.timeline import DOWN, STOPPED, STOPS, Interval, outages
+from spark_events.history.reading.facts import OVERDUE, Fact
 
 AT_WORK_MS = 10_000
 """How long after its last checkpoint a query that went down was at work. Spark says that an idle one is idle

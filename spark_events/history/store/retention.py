@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spark_events.history.facts import CHECKPOINT, COLUMNS, HEARTBEAT, OVERDUE, SEEN, STATUS
-from spark_events.history.job_runs import CHRONOLOGY, ENDS
-from spark_events.history.timeline import STOPS, UP_IN
+from spark_events.history.figures.job_runs import CHRONOLOGY, ENDS
+from spark_events.history.figures.timeline import STOPS, UP_IN
+from spark_events.history.reading.facts import CHECKPOINT, COLUMNS, HEARTBEAT, OVERDUE, SEEN, STATUS
 
 _RUN = "coalesce(CASE WHEN kind = 'query' THEN run_id END, concat_ws('/', app_id, attempt))"
 _OF_JOB = "PARTITION BY kind, app_name, job_query"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from spark_events.history.job_runs import ENDS, LOST, UNKNOWN, RunOfJob
+from spark_events.history.figures.job_runs import ENDS, LOST, UNKNOWN, RunOfJob
 
 UP, DOWN, NOT_HEARD, STARTING, STOPPED = "up", "down", "unknown", "starting", "stopped"
 STATES = (UP, DOWN, NOT_HEARD, STARTING, STOPPED)

@@ -14,8 +14,8 @@ import orjson
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import needs_extra
-from spark_events.history.dialect import DUCKDB, no_rows
-from spark_events.history.facts import (
+from spark_events.history.reading.dialect import DUCKDB, no_rows
+from spark_events.history.reading.facts import (
     COLLAPSED,
     COLUMNS,
     PROBLEMS,
@@ -24,8 +24,8 @@ from spark_events.history.facts import (
     order_of_repeated,
     together,
 )
-from spark_events.history.local_files import LocalFiles, StoredFiles, local_path, stored_files
-from spark_events.history.plausible import PossibleTimes
+from spark_events.history.reading.local_files import LocalFiles, StoredFiles, local_path, stored_files
+from spark_events.history.reading.plausible import PossibleTimes
 from spark_events.spark.temporary_folders import TemporaryFolder
 
 with needs_extra("report", "duckdb", "reading stored events without Spark"):

@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from spark_events.history.job_runs import ENDS, UNKNOWN, RunOfJob
-from spark_events.history.timeline import DOWN_AFTER
+from spark_events.history.figures.job_runs import ENDS, UNKNOWN, RunOfJob
+from spark_events.history.figures.timeline import DOWN_AFTER
 
 COLUMNS = {
     "app_name": "STRING",

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from spark_events.history.heard import ApplicationRun, Heard, HeardOf
+from spark_events.history.figures.heard import ApplicationRun, Heard, HeardOf
 
 LOST = "LOST"
 """The status of a run whose end nobody reported, and that is over: another began later, or it is silent."""

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from spark_events.api import ConfigError
-from spark_events.history.database import Files
+from spark_events.history.reading.database import Files
 from spark_events.runtime.log_once import logger
 
 VERSION = 4

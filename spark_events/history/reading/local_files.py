@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import needs_extra
-from spark_events.history.stored_forms import NOTHING, SPANS
+from spark_events.history.reading.stored_forms import NOTHING, SPANS
 from spark_events.runtime.log_once import logger
 
 with needs_extra("report", "fsspec", "reading stored events without Spark"):

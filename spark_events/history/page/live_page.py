@@ -11,18 +11,18 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from spark_events.api import SparkEventsError
-from spark_events.history.facts import Reading
+from spark_events.history.figures.job_runs import LOST
+from spark_events.history.figures.tables import Row
+from spark_events.history.figures.timeline import DOWN, LAST_FAILED, NOT_HEARD
 from spark_events.history.history import history_of
-from spark_events.history.job_runs import LOST
-from spark_events.history.local_files import LocalFiles
 from spark_events.history.options import Engine, ReportOptions
-from spark_events.history.page import environment, page
-from spark_events.history.plausible import PossibleTimes
+from spark_events.history.page.page import environment, page
+from spark_events.history.reading.facts import Reading
+from spark_events.history.reading.local_files import LocalFiles
+from spark_events.history.reading.plausible import PossibleTimes
 from spark_events.history.report import Report, collect, job_name
 from spark_events.history.run import add_to_store, make_report, open_database
-from spark_events.history.store import HistoryStore
-from spark_events.history.tables import Row
-from spark_events.history.timeline import DOWN, LAST_FAILED, NOT_HEARD
+from spark_events.history.store.store import HistoryStore
 from spark_events.runtime.log_once import logger
 
 _MOST_VIEWS = 8
@@ -154,7 +154,7 @@ class LivePage:
 
     def _page(self, view: View, report: Report, problem: str) -> str:
         shown = filtered(report, view)
-        template = environment("spark_events.history").get_template("live.html.j2")
+        template = environment("spark_events.history.page").get_template("live.html.j2")
         top = template.render(
             every_s=max(1, round(self._every_s)),
             applications=_choices(

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from spark_events.history.facts import COUNTER, Fact
+from spark_events.history.reading.facts import COUNTER, Fact
 
 COLUMNS = {
     "app_name": "STRING",

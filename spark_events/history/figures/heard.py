@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from spark_events.history.day_sums import DaySums
-from spark_events.history.facts import HEARTBEAT, Fact
+from spark_events.history.figures.day_sums import DaySums
+from spark_events.history.reading.facts import HEARTBEAT, Fact
 
 ApplicationRun = tuple[str, str]
 """The id of an application and of its attempt, both empty where the events said none."""

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from spark_events.history import (
+from spark_events.history.figures import (
     batch_runs,
     checkpoints,
     executors,
@@ -15,16 +15,16 @@ from spark_events.history import (
     task_counters,
     uptime,
 )
-from spark_events.history.checkpoints import by_day, sums_of_query
-from spark_events.history.day_sums import DaySums
-from spark_events.history.facts import FAILURE, STATUS, Fact
-from spark_events.history.failures import COLUMNS as FAILURES
-from spark_events.history.failures import OWNERS, LostRun, failures
-from spark_events.history.heard import HeardOf, application_run
-from spark_events.history.job_runs import LOST, RunOfJob, Transition, runs_of
+from spark_events.history.figures.checkpoints import by_day, sums_of_query
+from spark_events.history.figures.day_sums import DaySums
+from spark_events.history.figures.failures import COLUMNS as FAILURES
+from spark_events.history.figures.failures import OWNERS, LostRun, failures
+from spark_events.history.figures.heard import HeardOf, application_run
+from spark_events.history.figures.job_runs import LOST, RunOfJob, Transition, runs_of
+from spark_events.history.figures.timeline import Interval, status_intervals
 from spark_events.history.options import Sla
-from spark_events.history.plausible import DAY_MS, iso_date
-from spark_events.history.timeline import Interval, status_intervals
+from spark_events.history.reading.facts import FAILURE, STATUS, Fact
+from spark_events.history.reading.plausible import DAY_MS, iso_date
 
 Row = dict[str, Any]
 STOPPED_OR_FAILED = ("FINISHED", "CANCELED", "FAILED")

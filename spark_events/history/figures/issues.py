@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from spark_events.history.facts import ISSUE, Fact
+from spark_events.history.reading.facts import ISSUE, Fact
 
 COLUMNS = {
     "time_ms": "BIGINT",

@@ -10,7 +10,7 @@ from typing import Any
 
 from spark_events.api import JobStatus
 from spark_events.api.formatting import cost
-from spark_events.history.facts import FAILURE, ISSUE, STATUS, Fact
+from spark_events.history.reading.facts import FAILURE, ISSUE, STATUS, Fact
 
 COLUMNS = {
     "app_name": "STRING",

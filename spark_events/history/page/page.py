@@ -13,10 +13,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from spark_events.api import printable
 from spark_events.api.formatting import cost, duration, moment, percent, size
-from spark_events.history.plausible import DAY_MS
+from spark_events.history.figures.tables import JOB, Row
+from spark_events.history.figures.timeline import DOWN, LAST_FAILED, NOT_HEARD, STOPPED, UP
+from spark_events.history.reading.plausible import DAY_MS
 from spark_events.history.report import MOST_SHOWN, Report, job_name
-from spark_events.history.tables import JOB, Row
-from spark_events.history.timeline import DOWN, LAST_FAILED, NOT_HEARD, STOPPED, UP
 
 WIDTH, LEFT, RIGHT = 1000, 220, 12
 """Of a drawing, in its own units: all of it, of the names on its left, of the margin on its right."""
@@ -99,7 +99,7 @@ def page(report: Report, link: Callable[[Row], str] | None = None) -> str:
         link: returns where a click on an outage of a job leads; None leads nowhere.
     """
     scale = _Scale(report)
-    template = environment("spark_events.history").get_template("page.html.j2")
+    template = environment("spark_events.history.page").get_template("page.html.j2")
     return template.render(
         report=report,
         job_name=job_name,

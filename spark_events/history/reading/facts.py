@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from spark_events.api import JobStatus
-from spark_events.history.dialect import Dialect
-from spark_events.history.plausible import DAY_MS, PossibleTimes
+from spark_events.history.reading.dialect import Dialect
+from spark_events.history.reading.plausible import DAY_MS, PossibleTimes
 from spark_events.listeners.executors.executor_ends import EXPECTED
 
 STATUS, CHECKPOINT, FAILURE = "status", "checkpoint", "failure"

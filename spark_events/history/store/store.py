@@ -13,15 +13,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 
 from spark_events.api import ConfigError
-from spark_events.history.checkpoints import day_sums
-from spark_events.history.database import Database
-from spark_events.history.day_sums import SUMS
-from spark_events.history.facts import CHECKPOINT, COLLAPSED, COLUMNS, Reading, day_of, together
+from spark_events.history.figures.checkpoints import day_sums
+from spark_events.history.figures.day_sums import SUMS
 from spark_events.history.history import History, period_of
 from spark_events.history.options import Sla
-from spark_events.history.plausible import DAY_MS, PossibleTimes, day_number, iso_date, iso_day
-from spark_events.history.retention import kept_of_dropped
-from spark_events.history.store_index import PARTS, Contents, StoreIndex, new_folder
+from spark_events.history.reading.database import Database
+from spark_events.history.reading.facts import CHECKPOINT, COLLAPSED, COLUMNS, Reading, day_of, together
+from spark_events.history.reading.plausible import DAY_MS, PossibleTimes, day_number, iso_date, iso_day
+from spark_events.history.store.retention import kept_of_dropped
+from spark_events.history.store.store_index import PARTS, Contents, StoreIndex, new_folder
 
 _MOST_TRIES = 20
 

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from spark_events.api import ConfigError, ServerAuthentication, ServerTls, SparkEventsError
 from spark_events.api.option_types import DURATION
-from spark_events.history.live_page import View
+from spark_events.history.page.live_page import View
 from spark_events.runtime.log_once import logger
 
 _CLIENT_TIMEOUT_S = 10

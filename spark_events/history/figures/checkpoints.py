@@ -14,14 +14,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from spark_events.history.day_sums import DaySums
-from spark_events.history.dialect import sql_text
-from spark_events.history.facts import CHECKPOINT, Fact, day_of
-from spark_events.history.job_runs import RunOfJob
+from spark_events.history.figures.day_sums import DaySums
+from spark_events.history.figures.job_runs import RunOfJob
+from spark_events.history.figures.owed import overdue_ms, owed_since
+from spark_events.history.figures.timeline import Interval
 from spark_events.history.options import Sla
-from spark_events.history.owed import overdue_ms, owed_since
-from spark_events.history.plausible import DAY_MS
-from spark_events.history.timeline import Interval
+from spark_events.history.reading.dialect import sql_text
+from spark_events.history.reading.facts import CHECKPOINT, Fact, day_of
+from spark_events.history.reading.plausible import DAY_MS
 
 FIGURES = {
     "sla_ms": "BIGINT",

@@ -1,0 +1,1 @@
+"""What facts come to: uptime, checkpoints, failures, runs and the like."""

@@ -1,0 +1,1 @@
+"""Stored events, read by DuckDB in this process or by Spark, as facts."""
