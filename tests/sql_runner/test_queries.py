@@ -331,3 +331,50 @@ SELECT /*+ BROADCAST(t) */ 1 - -1 -- end"""
             ConfigError, match="table definition of `kept`: has changed, but Spark keeps the rows"
         ):
             definitions.run(session, ["CREATE TABLE kept (a INT, b INT) USING json"])
+
+
+def deployed_with(analyst: Analyst, code: str) -> DeployedQuery:
+    given = manifest(code=code)
+    plan = analyst.analyse(given).fingerprint
+    meta = Meta("id", 1, "2026-01-01 00:00:00", "checkpoints/q/1/x", "h", "d", plan, analyst.spark_version)
+    return DeployedQuery(given, meta)
+
+
+def is_same(analyst: Analyst, before: str, after: str) -> bool:
+    given = manifest(code=after)
+    return analyst.is_same_query(deployed_with(analyst, before), given, analyst.analyse(given).fingerprint)
+
+
+CODE = """execution_output = spark.readStream.table('shop_orders').where("price > 5").selectExpr('id', 'price')"""
+VARIABLE = 'condition = "price > 5"\n' + CODE.replace('"price > 5"', "condition")
+TEXT = CODE.replace("price > 5", "item = 'a b'")
+UDF = """
+from pyspark.sql.functions import udf
+@udf("string")
+def joined(item):
+    return item + "a b"
+execution_output = spark.readStream.table('shop_orders').select('id', 'price').where(joined('id') != 'x')
+"""
+
+
+@pytest.mark.parametrize("code", [CODE, VARIABLE])
+def test_a_blank_in_the_sql_of_code_is_no_change(analyst: Analyst, code: str) -> None:
+    wider = code.replace("price > 5", "price  >\\n5 ")
+
+    assert plan(analyst, code=wider) != plan(analyst, code=code), "what is recorded stays as it was"
+    assert is_same(analyst, code, wider)
+    assert is_same(analyst, wider, code)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (CODE, CODE.replace("price > 5", "price > 6")),
+        (TEXT, TEXT.replace("a b", "a  b")),
+        (UDF, UDF.replace("a b", "a  b")),
+        # A text that is used for something else, too.
+        (f"{VARIABLE}\nprint(condition)", f"{VARIABLE}\nprint(condition)".replace("price > 5", "price  > 5")),
+    ],
+)
+def test_a_blank_that_may_mean_something_is_a_change(analyst: Analyst, before: str, after: str) -> None:
+    assert not is_same(analyst, before, after)

@@ -127,6 +127,8 @@ def stop(
 ) -> None:
     """Stop a query after the micro-batch that it is in; deploy starts it again from its state.
 
+    If its application is gone, the query does not start again when that is back.
+
     Exits 1 if it does not stop, 2 if there is no such query.
     """
     from spark_events.cli.sql import views
@@ -142,6 +144,25 @@ def stop(
     views.show_result(result, out)
     if result.failed:
         raise typer.Exit(FAILED)
+
+
+@app.command()
+def forget(
+    name: Annotated[str, typer.Argument(help="The query.")],
+    store: own.StoreUrl,
+    state: Annotated[
+        bool, typer.Option("--state", help="Remove its checkpoints, savepoints and history, too.")
+    ] = False,
+) -> None:
+    """Remove a stopped query, so that status does not show it any more.
+
+    Its checkpoints, savepoints and history stay, without --state. Exits 2 if it is to run, or is not there.
+    """
+    from spark_events.sql_runner.deploy.workspace import Workspace
+
+    with own.store_errors():
+        Workspace(store, Placement()).forget(name, state=state)
+    say(f"[green]ok[/] {plain(name)}: forgotten")
 
 
 @app.command()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from spark_events.api import SparkEventsError
 from spark_events.api.formatting import moment
+from spark_events.sql_runner.deploy.waiting import Waiting
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.host_files import (
     RUN,
@@ -21,7 +22,8 @@ from spark_events.sql_runner.store.host_files import (
 from spark_events.sql_runner.store.lease import Lease
 from spark_events.sql_runner.store.store import Store
 
-_LOOK_EVERY_S = 0.3
+# A deployer may give orders in several threads; each order changes a file that has all of an application's.
+_ORDERS = threading.Lock()
 
 
 class DeploymentError(SparkEventsError):
@@ -35,12 +37,20 @@ class HostLink:
         store: holds orders and statuses.
         host: its name.
         guard: called before each order; raises if this deployer must not give orders any more.
+        waiting: how it waits.
     """
 
-    def __init__(self, store: Store, host: str, guard: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        host: str,
+        guard: Callable[[], None] = lambda: None,
+        waiting: Waiting | None = None,
+    ) -> None:
         self.host = host
         self._store = store
         self._guard = guard
+        self._waiting = waiting or Waiting()
         self._lease = Lease(store, layout.host_lease(host), f"application {host}", 0)
 
     @property
@@ -65,13 +75,14 @@ class HostLink:
 
     def give(self, name: str, order: Order | None) -> None:
         """Give an order for a query; None removes the existing order."""
-        self._guard()
-        orders = read_orders(self._store, self.host)
-        before = orders.pop(name, None)
-        if order is not None:
-            orders[name] = order
-        if order is not None or before is not None:
-            write_orders(self._store, self.host, orders)
+        with _ORDERS:
+            self._guard()
+            orders = read_orders(self._store, self.host)
+            before = orders.pop(name, None)
+            if order is not None:
+                orders[name] = order
+            if order is not None or before is not None:
+                write_orders(self._store, self.host, orders)
 
     def request_end(self) -> None:
         """Ask it to stop its queries and end; returns at once."""
@@ -90,19 +101,23 @@ class HostLink:
         Raises:
             DeploymentError: the application is gone, or has not started in time.
         """
-        until = time.monotonic() + timeout_s
-        while True:
+        seen: list[QueryStatus] = []
+
+        def look() -> QueryStatus | None:
             status = status_of(self._status(), name, order)
             if status is not None and (status.error or status.started or status.is_over):
                 return status
-            if time.monotonic() > until:
-                if status is not None and status.run_id:
-                    return status
-                raise DeploymentError(
-                    f"{self.described} has not started the query within {timeout_s:.0f} s; its log says why"
-                )
+            seen[:] = [status] if status is not None and status.run_id else []
             self._demand_alive()
-            time.sleep(_LOOK_EVERY_S)
+            return None
+
+        if status := self._waiting.wait_for(look, timeout_s):
+            return status
+        if seen:
+            return seen[0]
+        raise DeploymentError(
+            f"{self.described} has not started the query within {timeout_s:.0f} s; its log says why"
+        )
 
     def wait_stopped(self, name: str, order: Order, timeout_s: float) -> QueryStatus:
         """Wait until an order to stop is carried out.
@@ -110,18 +125,40 @@ class HostLink:
         Raises:
             DeploymentError: the application is gone, or it takes too long.
         """
-        until = time.monotonic() + timeout_s
-        while True:
+
+        def look() -> QueryStatus | None:
             status = status_of(self._status(), name, order)
             if status is not None and status.is_over:
                 return status
-            if time.monotonic() > until:
-                raise DeploymentError(
-                    f"the query has not stopped within {timeout_s:.0f} s: its micro-batch still runs; it "
-                    "will stop with its savepoint; deploy again then, or give a longer --timeout"
-                )
             self._demand_alive()
-            time.sleep(_LOOK_EVERY_S)
+            return None
+
+        if status := self._waiting.wait_for(look, timeout_s):
+            return status
+        raise DeploymentError(
+            f"the query has not stopped within {timeout_s:.0f} s: its micro-batch still runs; it "
+            "will stop with its savepoint; deploy again then, or give a longer --timeout"
+        )
+
+    def wait_alive(self, timeout_s: float, why_not: Callable[[], str]) -> None:
+        """Wait until the application is there.
+
+        Args:
+            timeout_s: how long, in seconds.
+            why_not: returns why it will never be; empty while it may.
+
+        Raises:
+            DeploymentError: it is not.
+        """
+
+        def look() -> str | None:
+            return "" if self.is_alive else why_not() or None
+
+        problem = self._waiting.wait_for(look, timeout_s)
+        if problem is None:
+            problem = "did not start"
+        if problem:
+            raise DeploymentError(f"{self.described} {problem}")
 
     def wait_gone(self, timeout_s: float) -> None:
         """Wait until the application has ended.
@@ -129,11 +166,8 @@ class HostLink:
         Raises:
             DeploymentError: it has not.
         """
-        until = time.monotonic() + timeout_s
-        while self.is_alive:
-            if time.monotonic() > until:
-                raise DeploymentError(f"{self.described} has not ended within {timeout_s:.0f} s")
-            time.sleep(_LOOK_EVERY_S)
+        if self._waiting.wait_for(lambda: None if self.is_alive else True, timeout_s) is None:
+            raise DeploymentError(f"{self.described} has not ended within {timeout_s:.0f} s")
 
     @property
     def described(self) -> str:

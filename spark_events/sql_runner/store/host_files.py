@@ -22,6 +22,19 @@ STOP = "stop"
 
 
 @dataclass(frozen=True, slots=True)
+class Before:
+    """What ran before a deployment, and runs again if that fails.
+
+    Attributes:
+        deployed: the manifest with its meta, as in ``DeployedQuery.values``.
+        definitions: the statements that define its tables, in order.
+    """
+
+    deployed: dict[str, Any]
+    definitions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Order:
     """What an application is to do with one query.
 
@@ -31,6 +44,8 @@ class Order:
         deployed: the manifest with its meta, as in ``DeployedQuery.values``.
         definitions: the statements that define its tables, in order.
         savepoint: for a stop, the id of the savepoint to make; empty for none.
+        before: what is to run if the deployment that gave this order fails, or is killed; None if nothing
+            is. A stop that has it is a step of a deployment: the query is wanted all the while.
     """
 
     id: str
@@ -38,6 +53,7 @@ class Order:
     deployed: dict[str, Any]
     definitions: tuple[str, ...] = ()
     savepoint: str = ""
+    before: Before | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +121,7 @@ def read_orders(store: Store, host: str) -> dict[str, Order]:
     if data is None:
         return {}
     with _understanding(store, path):
-        return {
-            name: Order(**{**order, "definitions": tuple(order["definitions"])})
-            for name, order in orjson.loads(data)["orders"].items()
-        }
+        return {name: _order(values) for name, values in orjson.loads(data)["orders"].items()}
 
 
 def write_orders(store: Store, host: str, orders: Mapping[str, Order]) -> None:
@@ -131,6 +144,13 @@ def read_status(store: Store, host: str) -> HostStatus | None:
 def write_status(store: Store, host: str, status: HostStatus) -> None:
     """Write the status of an application."""
     store.write(layout.status(host), orjson.dumps(status, option=orjson.OPT_INDENT_2))
+
+
+def _order(values: dict[str, Any]) -> Order:
+    before = values.get("before")
+    if before is not None:
+        before = Before(before["deployed"], tuple(before["definitions"]))
+    return Order(**{**values, "definitions": tuple(values["definitions"]), "before": before})
 
 
 @contextmanager

@@ -38,6 +38,11 @@ def history(name: str) -> str:
     return f"history/{name}"
 
 
+def host(name: str) -> str:
+    """Return the folder of an application that runs queries."""
+    return f"{HOSTS}/{name}"
+
+
 def host_lease(host: str) -> str:
     """Return the folder of the lease of an application that runs queries."""
     return f"{HOSTS}/{host}/lease"
