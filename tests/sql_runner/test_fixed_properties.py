@@ -41,8 +41,8 @@ def test_what_spark_has_fixed_is_said(
     shop = hosted.shop
     orders = f"spark.readStream.table('{shop.prefix}orders').where('price < 5')"
     code = f"execution_output = {orders}.dropDuplicates(['id']).select('id', 'price')"
-    first = shop.manifest(code=code, sparkProperties={}, **{kind: before})
-    changed = shop.manifest(code=code, sparkProperties={}, **{kind: after})
+    first = shop.manifest(code=code, **{"sparkProperties": {}, kind: before})
+    changed = shop.manifest(code=code, **{"sparkProperties": {}, kind: after})
     shop.order(1)
     (result,) = hosted.deploy(first)
     assert not result.failed, result.text

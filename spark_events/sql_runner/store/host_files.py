@@ -71,6 +71,11 @@ class QueryStatus:
         restarts: how often the query was restarted since the order.
         error: why it last failed; empty if it did not.
         savepoint: the path of the savepoint that the stop made.
+        progress_ms: the trigger that Spark last reported, in ms since the epoch; also without data.
+        input_rate: the rows a second that it read.
+        behind: how many offsets its sources had ahead of it; None if they do not say.
+        watermark_lag_ms: how far its watermark was behind it, in ms; None without one.
+        restarted_ms: when it was last restarted, in ms since the epoch, the latest first.
     """
 
     order: str
@@ -83,6 +88,11 @@ class QueryStatus:
     restarts: int = 0
     error: str = ""
     savepoint: str = ""
+    progress_ms: int | None = None
+    input_rate: float | None = None
+    behind: int | None = None
+    watermark_lag_ms: int | None = None
+    restarted_ms: tuple[int, ...] = ()
 
     @property
     def is_over(self) -> bool:
@@ -137,13 +147,17 @@ def read_status(store: Store, host: str) -> HostStatus | None:
         return None
     with _understanding(store, path):
         values = orjson.loads(data)
-        queries = {name: QueryStatus(**query) for name, query in values.pop("queries").items()}
+        queries = {name: _query_status(query) for name, query in values.pop("queries").items()}
         return HostStatus(**values, queries=queries)
 
 
 def write_status(store: Store, host: str, status: HostStatus) -> None:
     """Write the status of an application."""
     store.write(layout.status(host), orjson.dumps(status, option=orjson.OPT_INDENT_2))
+
+
+def _query_status(values: dict[str, Any]) -> QueryStatus:
+    return QueryStatus(**{**values, "restarted_ms": tuple(values.get("restarted_ms", ()))})
 
 
 def _order(values: dict[str, Any]) -> Order:
