@@ -13,6 +13,7 @@ from spark_events.sql_runner.analysis.definitions import TableDefinitions, split
 from spark_events.sql_runner.analysis.fingerprint import fingerprint
 from spark_events.sql_runner.analysis.query_data import QueryError
 from spark_events.sql_runner.deploy.planner import problems_of_queries
+from spark_events.sql_runner.manifest.folder import read_folder
 from spark_events.sql_runner.manifest.manifest import Manifest, parse_manifest
 from spark_events.sql_runner.manifest.yaml_text import read_yaml, write_yaml
 from spark_events.sql_runner.store.deployed import DeployedQuery, Meta
@@ -228,8 +229,6 @@ class TestErrors:
         assert session.catalog.tableExists("shop_orders")
 
     def test_the_line_is_the_files(self, analyst: Analyst, tmp_path: Path) -> None:
-        from spark_events.sql_runner.manifest.folder import read_folder
-
         (tmp_path / "a.yaml").write_text(
             "name: a\ntarget-table: shop_out\nsql: |\n  SELECT id,\n    prise\n  FROM shop_orders\n"
         )
@@ -242,6 +241,46 @@ class TestErrors:
         )
         (found,) = problems_of_queries(analyst, read_folder(tmp_path, None))
         assert found.startswith(f"{tmp_path}/a.yaml:3: a: [UNRESOLVED_COLUMN")
+
+    @pytest.mark.parametrize(
+        ("target", "words"),
+        [
+            ("nowhere", "nowhere: not found"),
+            ("shop_view", "shop_view: is a view"),
+            ("shop_plain", "the columns do not fit"),
+        ],
+    )
+    def test_an_error_about_the_target_has_its_line(
+        self, analyst: Analyst, tmp_path: Path, target: str, words: str
+    ) -> None:
+        (tmp_path / "a.yaml").write_text(
+            f"name: a\ntarget-table: {target}\nsql: |\n  SELECT id, price\n  FROM shop_orders\n"
+        )
+
+        (found,) = problems_of_queries(analyst, read_folder(tmp_path, None))
+
+        assert found.startswith(f"{tmp_path}/a.yaml:2: a: target-table {target}")
+        assert words in found
+
+    def test_so_has_one_about_a_target_of_the_template(self, analyst: Analyst, tmp_path: Path) -> None:
+        template = tmp_path / "template.yaml"
+        template.write_text("description: x\n\ntarget-table: nowhere_{name}\n")
+        (tmp_path / "a.yaml").write_text("name: a\nsql: SELECT id, price FROM shop_orders\n")
+
+        (found,) = problems_of_queries(analyst, read_folder(tmp_path, template))
+
+        assert found.startswith(f"{template}:3: a: target-table nowhere_a: not found")
+
+    def test_so_has_one_about_a_second_writer(self, analyst: Analyst, tmp_path: Path) -> None:
+        for name in ("a", "b"):
+            (tmp_path / f"{name}.yaml").write_text(
+                f"name: {name}\nsql: SELECT id, price FROM shop_orders\ntarget-table: shop_out\n"
+            )
+
+        (found,) = problems_of_queries(analyst, read_folder(tmp_path, None))
+
+        assert found.startswith(f"{tmp_path}/b.yaml:3: b: its target-table is in ")
+        assert "which 'a' writes to as well" in found
 
     def test_a_definition_that_cannot_be_run(self, session: Any) -> None:
         with pytest.raises(ConfigError, match=r"table definition 'CREATE TABEL x': .*Syntax error"):

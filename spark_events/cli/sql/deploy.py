@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from spark_events.api import ConfigError
 from spark_events.cli.console import FAILED, WRONG, err, out, plain, print_error, print_warnings, say
 from spark_events.cli.options import Conf, PropertiesFile
 from spark_events.cli.sql import options as own
@@ -130,7 +131,7 @@ def _deploy(
     print_warnings(manifests.warnings)
     with own.store_errors():
         workspace = Workspace(store, placement)
-        workspace.demand_sessions({placement.host_of(name) for name in manifests.by_name})
+        _await_sessions(workspace, {placement.host_of(name) for name in manifests.by_name})
         with workspace.deploying() as lease, own.analyst_of(conf, definitions) as analyst:
             planned = workspace.plan(analyst, manifests, prune=prune, clean=clean)
             print_warnings(warning for query in planned for warning in query.warnings)
@@ -139,6 +140,18 @@ def _deploy(
         raise typer.Exit(WRONG)
     if any(result.failed for result in results):
         raise typer.Exit(FAILED)
+
+
+def _await_sessions(workspace: Any, hosts: set[str]) -> None:
+    """Wait for sessions that are starting."""
+    from spark_events.sql_runner.deploy.host_link import DeploymentError
+
+    for starting in workspace.demand_sessions(hosts):
+        try:
+            with err.status(f"waiting for {plain(starting.described)}, which is starting"):
+                workspace.await_session(starting)
+        except DeploymentError as error:
+            raise ConfigError(str(error)) from error
 
 
 def _deploy_queries(deployer: Any, planned: Any) -> list[Any]:

@@ -16,6 +16,7 @@ from spark_events.sql_runner.deploy.placement import Placement
 from spark_events.sql_runner.deploy.planner import PlannedQuery
 from spark_events.sql_runner.deploy.snapshot import QuerySnapshot
 from spark_events.sql_runner.deploy.steps import DONE, Steps
+from spark_events.sql_runner.deploy.waiting import Interrupted
 from spark_events.sql_runner.store.deployed import DeployedQuery, Meta, write_deployed
 from spark_events.sql_runner.store.history import BEGUN, Deployment, HistoryEntry
 from spark_events.sql_runner.store.host_files import Before
@@ -76,10 +77,10 @@ class Deployer:
                     running[query.name] = pool.submit(self._deploy_after, query, leavers)
                 for query in planned:
                     yield running[query.name].result()
-            except BaseException:
+            except BaseException as error:
                 self._steps.waiting.stop()
                 pool.shutdown(cancel_futures=True)
-                raise
+                raise _first_cause(running.values(), error) from None
 
     def deploy(self, planned: PlannedQuery) -> DeployResult:
         """Do what was decided for one query, and record it in its history."""
@@ -117,7 +118,17 @@ class Deployer:
         return result
 
     def _deploy_after(self, planned: PlannedQuery, leavers: Iterable[Future[DeployResult]]) -> DeployResult:
-        """Deploy a query when others have left its folder, unless they have not."""
+        """Deploy a query when others have left its folder, unless they have not; an error ends all."""
+        self._steps.waiting.check()
+        try:
+            return self._deploy_when_free(planned, leavers)
+        except BaseException:
+            self._steps.waiting.stop()
+            raise
+
+    def _deploy_when_free(
+        self, planned: PlannedQuery, leavers: Iterable[Future[DeployResult]]
+    ) -> DeployResult:
         stayed = [result.name for result in [future.result() for future in leavers] if result.failed]
         if not stayed:
             return self.deploy(planned)
@@ -187,6 +198,14 @@ def _to_go_back_to(current: QuerySnapshot) -> Before | None:
     if current.before is not None and not proven:
         return current.before
     return Before(current.deployed.values(), current.order.definitions)
+
+
+def _first_cause(futures: Iterable[Future[DeployResult]], error: BaseException) -> BaseException:
+    """Return the error that has interrupted the others; ``error`` where that is none of theirs."""
+    if not isinstance(error, Interrupted):
+        return error
+    causes = (future.exception() for future in futures if not future.cancelled())
+    return next((cause for cause in causes if cause and not isinstance(cause, Interrupted)), error)
 
 
 def _leavers_first(planned: Iterable[PlannedQuery]) -> list[PlannedQuery]:

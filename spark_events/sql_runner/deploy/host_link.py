@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from spark_events.api import SparkEventsError
-from spark_events.api.formatting import moment
+from spark_events.api.event import now_ms
+from spark_events.api.formatting import duration, moment
 from spark_events.sql_runner.deploy.waiting import Waiting
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.host_files import (
@@ -20,8 +21,11 @@ from spark_events.sql_runner.store.host_files import (
     write_orders,
 )
 from spark_events.sql_runner.store.lease import Lease
+from spark_events.sql_runner.store.starting import is_starting
 from spark_events.sql_runner.store.store import Store
 
+# It gives one in each third of the time that it may be silent: this is more than one that was missed.
+_SILENT = 0.7
 # A deployer may give orders in several threads; each order changes a file that has all of an application's.
 _ORDERS = threading.Lock()
 
@@ -63,12 +67,27 @@ class HostLink:
         """Whether it has recently given a sign of life."""
         return self._lease.holder() is not None
 
+    @property
+    def is_starting(self) -> bool:
+        """Whether a process on this or another machine is starting it."""
+        return is_starting(self._store, self.host)
+
     def snapshot(self) -> HostSnapshot:
         """Return its current orders and status."""
         orders = read_orders(self._store, self.host)
-        alive = self.is_alive
+        holder = self._lease.holder()
+        alive = holder is not None
         ended = not alive and self._store.read(layout.ended(self.host)) is not None
-        return HostSnapshot(self, orders, alive, self._status(), ended)
+        silent_ms = now_ms() - holder.beat_ms if holder is not None else 0
+        return HostSnapshot(
+            self,
+            orders,
+            alive,
+            self._status(),
+            ended,
+            is_starting=not alive and self.is_starting,
+            silent_ms=silent_ms if holder and silent_ms > holder.lease_ms * _SILENT else 0,
+        )
 
     def _status(self) -> HostStatus | None:
         return read_status(self._store, self.host)
@@ -166,8 +185,12 @@ class HostLink:
         Raises:
             DeploymentError: it has not.
         """
-        if self._waiting.wait_for(lambda: None if self.is_alive else True, timeout_s) is None:
+        if self._waiting.wait_for(lambda: None if self._may_run else True, timeout_s) is None:
             raise DeploymentError(f"{self.described} has not ended within {timeout_s:.0f} s")
+
+    @property
+    def _may_run(self) -> bool:
+        return self.is_alive or self.is_starting
 
     @property
     def described(self) -> str:
@@ -200,6 +223,8 @@ class HostSnapshot:
         is_alive: whether it had recently given a sign of life.
         status: its last status; None if it had never written one.
         ended: whether it is gone because somebody asked it to end.
+        is_starting: whether it is not alive yet, but is being started.
+        silent_ms: for how long it has given no sign of life, if that is suspicious, in ms; else 0.
     """
 
     link: HostLink
@@ -207,6 +232,8 @@ class HostSnapshot:
     is_alive: bool
     status: HostStatus | None
     ended: bool = False
+    is_starting: bool = False
+    silent_ms: int = 0
 
     def status_of(self, name: str) -> QueryStatus | None:
         """Return the status of its order for a query; None if it has no order, or has not seen it yet."""
@@ -216,13 +243,22 @@ class HostSnapshot:
     def is_running(self, name: str) -> bool:
         """Return whether it runs a query, or is about to."""
         order = self.orders.get(name)
-        if order is None or order.action != RUN or not self.is_alive:
+        if order is None or order.action != RUN:
             return False
+        if not self.is_alive:
+            return self.is_starting
         status = self.status_of(name)
         return status is None or not status.is_over
 
     def why_gone(self) -> str:
-        """Return a sentence on an application that is not alive."""
+        """Return a sentence on an application that is not alive, or silent."""
+        if self.silent_ms:
+            return (
+                f"{self.link.described} has given no sign of life for {duration(self.silent_ms)}: it may "
+                "not reach the store, and what is shown may be out of date"
+            )
+        if self.is_starting:
+            return f"{self.link.described} is starting"
         if self.ended:
             return f"{self.link.described} has ended; its queries start again when it does"
         return self.link.why_gone(self.status)

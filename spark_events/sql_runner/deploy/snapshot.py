@@ -127,7 +127,8 @@ class Snapshot:
         return self._hosts.get(name) or HostSnapshot(HostLink(self._store, name), {}, False, None)
 
 
-_NOT_ALIVE = ("ENDED", "GONE")
+_SILENT = "SILENT"
+_NOT_HEARD = ("ENDED", "GONE", _SILENT)
 _INTERRUPTED = "its deployment was interrupted after it had stopped the query; deploy again"
 
 
@@ -137,7 +138,7 @@ class QueryRow:
 
     Attributes:
         state: as in ``JobStatus``; if it should run but its application is not running: ENDED if somebody
-            asked the application to end, else GONE.
+            asked the application to end, else GONE; SILENT if its application is overdue to be heard.
         wanted: whether it is to run.
         application: where it runs, for people to read.
         since_ms: when it entered that state, in ms since the epoch.
@@ -145,6 +146,11 @@ class QueryRow:
         batch_ms: when that ended, in ms since the epoch.
         restarts: since it was deployed.
         error: why it last failed.
+        progress_ms: the trigger that Spark last reported, in ms since the epoch; also without data.
+        input_rate: the rows a second that it read.
+        behind: how many offsets its sources had ahead of it; None if they do not say.
+        watermark_lag_ms: how far its watermark was behind it, in ms; None without one.
+        restarted_ms: when it was last restarted, in ms since the epoch, the latest first.
     """
 
     name: str
@@ -157,6 +163,11 @@ class QueryRow:
     batch_ms: int | None = None
     restarts: int = 0
     error: str = ""
+    progress_ms: int | None = None
+    input_rate: float | None = None
+    behind: int | None = None
+    watermark_lag_ms: int | None = None
+    restarted_ms: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, current: QuerySnapshot, deploying: bool = False) -> QueryRow:
@@ -168,7 +179,7 @@ class QueryRow:
         """
         status, state = current.status, _state_of(current)
         error = status.error if status else ""
-        if state in _NOT_ALIVE:
+        if state in _NOT_HEARD:
             error = current.host.why_gone()
         elif current.wanted and not current.ordered:
             error = "is being deployed" if deploying else _INTERRUPTED
@@ -188,6 +199,11 @@ class QueryRow:
             batch=status.batch,
             batch_ms=status.batch_ms,
             restarts=status.restarts,
+            progress_ms=status.progress_ms,
+            input_rate=status.input_rate,
+            behind=status.behind,
+            watermark_lag_ms=status.watermark_lag_ms,
+            restarted_ms=status.restarted_ms,
         )
 
     @property
@@ -198,8 +214,13 @@ class QueryRow:
 
 def _state_of(current: QuerySnapshot) -> str:
     status, host = current.status, current.host
-    if current.ordered and not host.is_alive and (status is None or status.state != "FINISHED"):
-        return "ENDED" if host.ended else "GONE"
+    if current.ordered and (status is None or status.state != "FINISHED"):
+        if host.is_starting:
+            return "CREATED"
+        if not host.is_alive:
+            return "ENDED" if host.ended else "GONE"
+        if host.silent_ms:
+            return _SILENT
     if status is not None:
         return status.state
     if current.ordered:

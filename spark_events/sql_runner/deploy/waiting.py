@@ -25,6 +25,11 @@ class Waiting:
         """End all waiting, now and later, with ``Interrupted``."""
         self._stopped.set()
 
+    def check(self) -> None:
+        """Raise ``Interrupted`` if the deployer was told to stop."""
+        if self._stopped.is_set():
+            raise Interrupted
+
     def wait_for(self, look: Callable[[], _Found | None], timeout_s: float) -> _Found | None:
         """Return what ``look`` returns as soon as that is not None; None if the time is over before.
 

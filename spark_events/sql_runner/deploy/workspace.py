@@ -67,6 +67,8 @@ class Workspace:
         """
         lease = self._deploy_lease()
         with lease.held():
+            for folder in (layout.MANIFESTS, layout.DEPLOY_LEASE):
+                self.store.sweep(folder)
             yield lease
 
     def _deploy_lease(self) -> Lease:
@@ -124,16 +126,34 @@ class Workspace:
             raise ConfigError(f"{name!r}: no such query in {self.store.url}; there is {there}")
         return queries[name]
 
-    def demand_sessions(self, hosts: Iterable[str]) -> None:
-        """Raise if a session that is to run queries is not running.
+    def demand_sessions(self, hosts: Iterable[str]) -> list[HostLink]:
+        """Raise if a session that is to run queries is neither running nor starting.
 
         Args:
             hosts: names of applications; those of single queries may be gone.
+
+        Returns:
+            The sessions that are starting.
 
         Raises:
             ConfigError: a session is not running; the message says how to start it.
         """
         start = f"spark-events sql session --store {self.store.url} --session {self.placement.session}"
+        starting = []
         for link in map(self.link, sorted(hosts)):
-            if not link.is_single and not (session := link.snapshot()).is_alive:
+            if link.is_single or (session := link.snapshot()).is_alive:
+                continue
+            if not session.is_starting:
                 raise ConfigError(f"{session.why_gone()}; start it with `{start}`: it resumes its queries")
+            starting.append(link)
+        return starting
+
+    def await_session(self, link: HostLink) -> None:
+        """Wait for a session that is starting.
+
+        Raises:
+            DeploymentError: it has ended, or it takes too long.
+        """
+        link.wait_alive(
+            self.placement.timeout_s, lambda: "" if link.is_starting else "has ended while it was starting"
+        )

@@ -23,6 +23,7 @@ from spark_events.sql_runner.store.host_files import (
     write_status,
 )
 from spark_events.sql_runner.store.lease import Lease, LeaseLost
+from spark_events.sql_runner.store.starting import clear_starting
 from spark_events.sql_runner.store.store import Store, StoreError
 
 _END_WAIT_S = 600
@@ -79,6 +80,9 @@ class QueryHost:
         """
         self._lease.take()
         self._store.delete(layout.ended(self._name))
+        clear_starting(self._store, self._name)
+        for folder in (layout.host(self._name), layout.host_lease(self._name)):
+            self._store.sweep(folder)
         self._read_status_before()
         logger.info("application %s hosts queries of %s", self._name, self._store.url)
         try:

@@ -63,6 +63,11 @@ def ended(host: str) -> str:
     return f"{HOSTS}/{host}/ended.json"
 
 
+def starting(host: str) -> str:
+    """Return the file that marks an application that is being started."""
+    return f"{HOSTS}/{host}/starting.json"
+
+
 def end_request(host: str) -> str:
     """Return the file that asks an application to stop its queries and end."""
     return f"{HOSTS}/{host}/end.json"
