@@ -14,7 +14,8 @@ from spark_events.sql_runner.analysis.definitions import TableDefinitions
 from spark_events.sql_runner.analysis.prepared import open_session, prepare
 from spark_events.sql_runner.analysis.query_data import QueryError
 from spark_events.sql_runner.analysis.spark_errors import error_summary
-from spark_events.sql_runner.analysis.target import make_folder
+from spark_events.sql_runner.analysis.target import TargetTable, make_folder
+from spark_events.sql_runner.analysis.written import last_written
 from spark_events.sql_runner.manifest.manifest import Manifest
 from spark_events.sql_runner.store.deployed import DeployedQuery
 
@@ -31,11 +32,13 @@ class Analysis:
     Attributes:
         without_effect: the properties that cannot be set on a running session.
         sink_folder: the folder into which Spark's file sink would write; empty if it is not used.
+        target: the table; None if unknown.
     """
 
     fingerprint: str
     without_effect: tuple[str, ...]
     sink_folder: str
+    target: TargetTable | None = None
 
 
 class Analyst:
@@ -82,7 +85,7 @@ class Analyst:
         session, without_effect = self._open(manifest)
         prepared = prepare(session, manifest, None)
         folder = prepared.target.location if prepared.target.has_file_sink else ""
-        return Analysis(prepared.fingerprint, without_effect, folder)
+        return Analysis(prepared.fingerprint, without_effect, folder, prepared.target)
 
     def analyse_all(self, manifests: Iterable[Manifest]) -> dict[str, Analysis | QueryError]:
         """Analyse manifests, some of which may read what others will write.
@@ -121,6 +124,10 @@ class Analyst:
             return self.analyse(manifest)
         except QueryError as error:
             return error
+
+    def last_written(self, target: TargetTable, query_id: str) -> int | None:
+        """Return the last micro-batch that a target's own log has: see ``written.last_written``."""
+        return last_written(self._spark, target, query_id)
 
     def session(self, manifest: Manifest) -> Any:
         """Return a session in which the tables of a query are known."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from spark_events.api import SparkEventsError
+
 _MORE = re.compile(r"(JVM stacktrace:|SQLSTATE: \w+).*", re.DOTALL)
 _CAUSE = re.compile(r"\nCaused by: ([^\n]+)")
 _POSITION = re.compile(r"; line (\d+) pos \d+|\(line (\d+), pos \d+\)")
@@ -13,6 +15,8 @@ _MOST_CHARACTERS = 600
 def error_summary(error: BaseException) -> str:
     """Return an error's message and cause in one line, without the plan and the stack that Spark adds."""
     whole = str(error)
+    if isinstance(error, SparkEventsError):
+        return whole
     text = _MORE.sub("", whole).split("\n== SQL", 1)[0]
     text = re.split(r";\n|\nPlan:|\n\tat ", text, maxsplit=1)[0]
     text = " ".join(_POSITION.sub("", text).split()).rstrip("; ")

@@ -48,6 +48,7 @@ class Situation:
         state: the state from which it would resume; None if there is none.
         next_version: the version that a changed query would get.
         clean: whether the user wants to start without state.
+        notes: what else is to be said of the state: which were passed over, and which rows come twice.
     """
 
     deployed_version: int | None
@@ -58,6 +59,7 @@ class Situation:
     state: QueryState | None
     next_version: int
     clean: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +94,15 @@ def _of_running(now: Situation, version: int) -> Decision:
 
 def _of_stopped(now: Situation, version: int) -> Decision:
     changed = "; changed: " + "; ".join(now.configuration_changed) if now.configuration_changed else ""
+    notes = "".join(f"; {note}" for note in now.notes)
     if now.state is None:
         return Decision(
             Action.FAIL,
             version,
             f"it is stopped, and there is no savepoint or checkpoint of version {version} to start from"
-            f"{changed}; deploy-one --clean starts a new version with a clean state",
+            f"{changed}{notes}; deploy-one --clean starts a new version with a clean state",
         )
-    return Decision(Action.RESUME, version, f"it is stopped; there is {now.state}{changed}")
+    return Decision(Action.RESUME, version, f"it is stopped; there is {now.state}{changed}{notes}")
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str = "") -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from uuid import uuid4
 
 from spark_events.api.event import now_ms
 from spark_events.runtime.log_once import logger
@@ -20,7 +21,7 @@ from spark_events.sql_runner.store.history import Deployment, add_history
 from spark_events.sql_runner.store.host_files import RUN, STOP, Order
 from spark_events.sql_runner.store.layout import new_id
 from spark_events.sql_runner.store.lease import Lease, this_process
-from spark_events.sql_runner.store.savepoints import SavepointError, latest_state, restore
+from spark_events.sql_runner.store.savepoints import SavepointError, find_states, restore
 from spark_events.sql_runner.store.store import Store
 
 _LOOK_EVERY_S = 0.3
@@ -141,11 +142,15 @@ class Deployer:
 
     def _from_state(self, name: str, meta: Meta) -> Meta:
         """Return the meta with which a version continues in a new deployment."""
-        state = latest_state(self._store, name, meta)
-        checkpoint = meta.checkpoint
-        if state is not None and state.is_savepoint:
-            checkpoint = restore(self._store, name, meta.query_version, state.path)
-        return replace(meta, checkpoint=checkpoint, deployment=new_id())
+        found = find_states(self._store, name, meta)
+        if found.latest is None:
+            why = "; ".join(found.passed_over) or "there is no savepoint or checkpoint"
+            raise SavepointError(f"there is no state to start from: {why}")
+        if not found.latest.is_savepoint:
+            return replace(meta, deployment=new_id())
+        query_id = str(uuid4())
+        checkpoint = restore(self._store, name, meta.query_version, found.latest.path, query_id)
+        return replace(meta, checkpoint=checkpoint, query_id=query_id, deployment=new_id())
 
     def _stop(self, current: QuerySnapshot, savepoint: bool) -> str:
         """Stop a query, and return the path of the savepoint; empty if none was requested."""
@@ -157,6 +162,9 @@ class Deployer:
         status = link.wait_stopped(current.name, order, patience_s + self._timeout_s)
         if link.is_single:
             link.wait_gone(self._timeout_s)
+        if savepoint and not status.savepoint:
+            # What comes next would start from an older state: that is to be planned, and said, first.
+            raise DeploymentError(f"it has stopped, but there is no savepoint: {status.error}; deploy again")
         return status.savepoint
 
     def _start(

@@ -10,13 +10,14 @@ from typing import Any
 from spark_events.runtime.redaction import DEFAULT_REGEX, REDACTED
 from spark_events.sql_runner.analysis.analyst import Analysis, Analyst
 from spark_events.sql_runner.analysis.query_data import QueryError
+from spark_events.sql_runner.deploy.ahead import rows_twice
 from spark_events.sql_runner.deploy.decision import Action, Decision, Situation, decide, differences
 from spark_events.sql_runner.deploy.placement import HostKind, Placement
 from spark_events.sql_runner.deploy.snapshot import QuerySnapshot, Snapshot
 from spark_events.sql_runner.manifest.folder import Manifests
 from spark_events.sql_runner.manifest.manifest import Manifest
 from spark_events.sql_runner.store.deployed import DeployedQuery, deployed_names, last_version
-from spark_events.sql_runner.store.savepoints import latest_state
+from spark_events.sql_runner.store.savepoints import FoundStates, find_states
 from spark_events.sql_runner.store.store import Store
 
 _SECRET = re.compile(DEFAULT_REGEX)
@@ -100,15 +101,22 @@ class Planner:
         if deployed is None:
             return Situation(None, False, False, "", (), None, next_version)
         host = self._placement.host_of(manifest.name)
+        query_changed = self._query_change(deployed, manifest, analysis)
+        found = FoundStates(None)
+        notes: tuple[str, ...] = ()
+        if not current.running and not query_changed and not clean:
+            found = find_states(self._store, manifest.name, deployed.meta)
+            notes = (*found.passed_over, *rows_twice(self._store, self._analyst, analysis, found.latest))
         return Situation(
             deployed_version=current.version,
             pending=current.pending,
             running=current.running,
-            query_changed=self._query_change(deployed, manifest, analysis),
+            query_changed=query_changed,
             configuration_changed=_configuration_changes(deployed, manifest, host),
-            state=None if current.running else latest_state(self._store, manifest.name, deployed.meta),
+            state=found.latest,
             next_version=max(next_version, current.version + 1),
             clean=clean,
+            notes=notes,
         )
 
     def _query_change(self, deployed: DeployedQuery, manifest: Manifest, analysis: Analysis) -> str:

@@ -9,14 +9,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from spark_events.api import JobStatus
+from spark_events.api import JobStatus, SparkEventsError
 from spark_events.api.event import now_ms
 from spark_events.runtime.log_once import logger
 from spark_events.sql_runner.analysis.definitions import TableDefinitions
 from spark_events.sql_runner.analysis.jvm import entry_of
-from spark_events.sql_runner.analysis.prepared import open_session, prepare
+from spark_events.sql_runner.analysis.prepared import open_session
 from spark_events.sql_runner.analysis.spark_errors import error_summary
 from spark_events.sql_runner.host.next_step import state_after_failure
+from spark_events.sql_runner.host.resuming import StateLost
 from spark_events.sql_runner.host.start import start_query
 from spark_events.sql_runner.store.deployed import DeployedQuery
 from spark_events.sql_runner.store.host_files import STOP, Order, QueryStatus
@@ -100,7 +101,8 @@ class HostedQuery:
             self._run_and_restart()
             self._finish_order()
         except Exception as error:
-            logger.exception("query %s", self._deployed.manifest.name)
+            own = isinstance(error, SparkEventsError)
+            logger.error("query %s: %s", self._deployed.manifest.name, error, exc_info=not own)
             self._update_status(JobStatus.FAILED, error=error_summary(error))
 
     def _run_and_restart(self) -> None:
@@ -127,8 +129,9 @@ class HostedQuery:
                 self._session, _ = open_session(
                     self._spark, self._deployed.manifest, self._definitions, self._order.definitions
                 )
-            prepared = prepare(self._session, self._deployed.manifest, self._deployed.meta)
-            query = start_query(prepared, self._deployed, self._store)
+            query = start_query(self._session, self._deployed, self._store)
+        except StateLost:  # it would be lost at each restart, too
+            raise
         except Exception as error:
             return error_summary(error)
         self._update_status(JobStatus.RUNNING, run_id=str(query.runId))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 
 MANIFESTS = "manifests"
@@ -36,6 +37,11 @@ def savepoint(name: str, version: int, savepoint_id: str) -> str:
 def history(name: str) -> str:
     """Return the folder with a file for each deployment of a query."""
     return f"history/{name}"
+
+
+def target(folder: str) -> str:
+    """Return the file that says which checkpoint's query was the last to write into a folder of files."""
+    return f"targets/{hashlib.sha256(folder.encode()).hexdigest()[:20]}.json"
 
 
 def host_lease(host: str) -> str:

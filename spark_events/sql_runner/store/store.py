@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import uuid
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ with needs_extra("sql", "fsspec", "the store of queries"):
 _NEW, _MADE = "~new", "~made"
 _READ_TRIES = 20
 _COPY_TRIES = 5
+_PIECE = 1 << 20
 
 
 class StoreError(SparkEventsError):
@@ -138,6 +140,18 @@ class Store:
             sizes = {str(path)[len(root) :].lstrip("/"): info.get("size") for path, info in files.items()}
             # S3A marks a folder by a file whose name ends with a slash.
             return {name: int(size or 0) for name, size in sizes.items() if name and not name.endswith("/")}
+
+    def checksum(self, path: str) -> str:
+        """Return a checksum of a file that nobody writes to: 16 hexadecimal digits."""
+        made = hashlib.blake2b(digest_size=8)
+        with self._reporting("read", path):
+            if self._is_webhdfs:
+                made.update(self._content(self._at(path)))
+                return made.hexdigest()
+            with self._fs.open(self._at(path), "rb") as file:
+                while piece := file.read(_PIECE):
+                    made.update(piece)
+        return made.hexdigest()
 
     def copy(self, source: str, target: str) -> dict[str, int]:
         """Copy all files of a folder that nobody writes to; files removed meanwhile are left out.
