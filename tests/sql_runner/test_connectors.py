@@ -153,24 +153,24 @@ def test_an_older_savepoint_loses_no_row(bench: Bench, lake: Any, broker: KafkaB
     code = """
 execution_output = (
     spark.readStream.format("kafka").option("kafka.bootstrap.servers", "{servers}").option("subscribe", "orders")
-    .option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", spark.conf.get("orders.at.once")).load()
+    .option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", spark.conf.get("spark.orders.at.once")).load()
     .selectExpr("from_json(CAST(value AS STRING), 'id INT, price DOUBLE') AS o").selectExpr("o.id", "o.price")
 )
 """
     manifest = bench.shop.manifest(name, target_table=table, code=code.replace("{servers}", broker.servers))
 
     def reading(rows: int) -> dict[str, Any]:
-        return {**manifest, "sparkProperties": {"orders.at.once": str(rows)}}
+        return {**manifest, "sparkProperties": {"spark.orders.at.once": str(rows)}}
 
     first = {"lake": 100, "ice.db.lake": 200}[table]
     order(lake, broker, range(first, first + 3))
     with bench.hosting():
         bench.deploy(reading(1))
-        wait_until(lambda: max(ids(), default=0) == first + 2, "all rows are there")
+        wait_until(lambda: len(ids()) == 3, "all rows are there")
         bench.stop(name, savepoint=True)
         order(lake, broker, range(first + 3, first + 9))
         bench.deploy(reading(1))
-        wait_until(lambda: max(ids()) == first + 8, "all rows are there")
+        wait_until(lambda: len(ids()) == 9, "all rows are there")
         bench.stop(name)
         bench.store.delete(bench.meta(name).checkpoint)
         before, query = ids(), bench.meta(name).query_id
@@ -180,7 +180,7 @@ execution_output = (
 
         assert f"{table} has 6 later micro-batches: their rows are written again" in planned.decision.reason
         assert (result.action, result.failed) == (Action.RESUME, False), result.text
-        wait_until(lambda: max(ids()) == first + 19, "the last row is there")
+        wait_until(lambda: len(ids()) >= 9 + 17, "all rows are there")
         expected = sorted([*before, *range(first + 3, first + 20)])
         assert sorted(ids()) == expected
         assert bench.meta(name).query_id != query
@@ -203,12 +203,12 @@ def test_a_savepoint_that_somebody_put_in_place_of_the_checkpoint(
     order(lake, broker, range(300, 302))
     with bench.hosting():
         bench.deploy(manifest)
-        wait_until(lambda: max(ids(), default=0) == 301, "all rows are there")
+        wait_until(lambda: {300, 301} <= set(ids()), "all rows are there")
         savepoint = bench.stop("put", savepoint=True).savepoint
         for number in range(302, 305):
             bench.deploy(manifest)
             order(lake, broker, range(number, number + 1))
-            wait_until(lambda: max(ids()) == number, "the row is there")  # noqa: B023
+            wait_until(lambda: number in ids(), "the row is there")  # noqa: B023
             bench.stop("put")
         order(lake, broker, range(305, 306))
         checkpoint = bench.meta("put").checkpoint
@@ -217,7 +217,7 @@ def test_a_savepoint_that_somebody_put_in_place_of_the_checkpoint(
         before = ids()
         bench.deploy(manifest)
 
-        wait_until(lambda: max(ids()) == 305, "the last row is there")
+        wait_until(lambda: 305 in ids(), "the last row is there")
         assert sorted(ids()) == sorted([*before, *range(302, 306)])
         rows = lake.table("lake").where("id = 305 AND __query_name = 'put'").collect()
         assert [row["__query_id"] for row in rows] != [bench.meta("put").query_id]

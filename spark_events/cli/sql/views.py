@@ -84,8 +84,8 @@ def show_status(rows: Sequence[QueryRow], console: Console) -> None:
     console.print(table)
     for row in rows:
         if row.error:
-            colour = "dim" if row.state == "ENDED" else "red"
-            say(f"[{colour}]{plain(row.name)}[/]: {plain_lines(row.error)}", console)
+            colour = "dim" if row.recovered or row.state == "ENDED" else "red"
+            say(f"[{colour}]{plain(row.name)}[/]: {_when(row)}{plain_lines(row.error)}", console)
 
 
 def show_history(entries: Iterable[Deployment], console: Console) -> None:
@@ -95,6 +95,14 @@ def show_history(entries: Iterable[Deployment], console: Console) -> None:
         say(f"{moment(entry.at_ms)} UTC {action}", console)
         savepoint = f", {entry.savepoint}" if entry.savepoint else ""
         say(f"  why: {plain(entry.reason)}\n  result: {plain_lines(entry.result + savepoint)}", console)
+
+
+def _when(row: QueryRow) -> str:
+    """Return when a query last failed, and whether it has recovered."""
+    if row.error_ms is None:
+        return ""
+    recovered = "recovered; the last error, " if row.recovered else ""
+    return f"{recovered}{moment(row.error_ms)} UTC: "
 
 
 def _age(since_ms: int | None) -> str:

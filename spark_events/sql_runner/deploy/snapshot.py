@@ -102,6 +102,8 @@ class QueryRow:
         batch_ms: when that ended, in ms since the epoch.
         restarts: since it was deployed.
         error: why it last failed.
+        error_ms: when that was, in ms since the epoch; None if unknown.
+        recovered: whether it has run well since then.
     """
 
     name: str
@@ -114,6 +116,8 @@ class QueryRow:
     batch_ms: int | None = None
     restarts: int = 0
     error: str = ""
+    error_ms: int | None = None
+    recovered: bool = False
 
     @classmethod
     def of(cls, current: QuerySnapshot) -> QueryRow:
@@ -138,6 +142,8 @@ class QueryRow:
             status.batch_ms,
             status.restarts,
             host.why_gone() if gone else status.error,
+            None if gone else status.error_ms,
+            status.recovered and not gone,
         )
 
     @property

@@ -19,6 +19,7 @@ from spark_events.sql_runner.analysis.spark_errors import error_summary
 from spark_events.sql_runner.host.next_step import state_after_failure
 from spark_events.sql_runner.host.resuming import StateLost
 from spark_events.sql_runner.host.start import start_query
+from spark_events.sql_runner.store.checkpoints import COMMITS, progress
 from spark_events.sql_runner.store.deployed import DeployedQuery
 from spark_events.sql_runner.store.host_files import STOP, Order, QueryStatus
 from spark_events.sql_runner.store.savepoints import make_savepoint
@@ -103,7 +104,7 @@ class HostedQuery:
         except Exception as error:
             own = isinstance(error, SparkEventsError)
             logger.error("query %s: %s", self._deployed.manifest.name, error, exc_info=not own)
-            self._update_status(JobStatus.FAILED, error=error_summary(error))
+            self._update_status(JobStatus.FAILED, **_failed(error_summary(error)))
 
     def _run_and_restart(self) -> None:
         settings = self._deployed.manifest.settings
@@ -117,9 +118,9 @@ class HostedQuery:
                 stopping=self._stopping.is_set(), restarts=restarts, attempts=settings.most_restarts
             )
             if state is not JobStatus.RESTARTING:
-                self._update_status(state, error=failure)
+                self._update_status(state, **_failed(failure))
                 return
-            self._update_status(state, error=failure, restarts=restarts + 1)
+            self._update_status(state, **_failed(failure), restarts=restarts + 1)
             self._stopping.wait(settings.restart_delay_ms / 1000)
 
     def _run_once(self) -> str | None:
@@ -129,6 +130,7 @@ class HostedQuery:
                 self._session, _ = open_session(
                     self._spark, self._deployed.manifest, self._definitions, self._order.definitions
                 )
+            self._know_batch()
             query = start_query(self._session, self._deployed, self._store)
         except StateLost:  # it would be lost at each restart, too
             raise
@@ -157,11 +159,23 @@ class HostedQuery:
         if progress is not None and "addBatch" in progress["durationMs"]:
             batch = progress["batchId"]
             if batch != self.status.batch:
-                self._update_status(None, batch=batch, batch_ms=now_ms(), started=True)
-        elif not self.status.started:
+                self._update_status(None, batch=batch, batch_ms=now_ms(), **self._well())
+        elif not self.status.started or (self.status.error and not self.status.recovered):
             spark_status = query.status
             if not spark_status["isTriggerActive"] and spark_status["message"].startswith("Waiting"):
-                self._update_status(None, started=True)
+                self._update_status(None, **self._well())
+
+    def _well(self) -> dict[str, bool]:
+        """Return what the status says of a query that has passed a micro-batch, or has nothing to read."""
+        return {"started": True, "recovered": bool(self.status.error)}
+
+    def _know_batch(self) -> None:
+        """Tell the last micro-batch of the checkpoint until there is a newer one."""
+        checkpoint = self._deployed.meta.checkpoint
+        batch = progress(self._store, checkpoint).committed
+        if self.status.batch is None and batch >= 0:
+            ended_ms = self._store.modified_ms(f"{checkpoint}/{COMMITS}/{batch}")
+            self._update_status(None, batch=batch, batch_ms=ended_ms)
 
     def _stop_query(self, query: Any) -> None:
         """Let the query's current micro-batch end, within the time allowed, and then stop it."""
@@ -210,6 +224,11 @@ class HostedQuery:
         if state.value == self._status.state:
             return self._status
         return replace(self._status, state=state.value, since_ms=now_ms())
+
+
+def _failed(why: str) -> dict[str, Any]:
+    """Return what a failure changes in a status."""
+    return {"error": why, "error_ms": now_ms(), "recovered": False}
 
 
 def _is_idle(query: Any) -> bool:

@@ -54,6 +54,8 @@ class QueryStatus:
         batch_ms: when it ended, in ms since the epoch.
         restarts: how often the query was restarted since the order.
         error: why it last failed; empty if it did not.
+        error_ms: when that was, in ms since the epoch.
+        recovered: whether it has run well since then.
         savepoint: the path of the savepoint that the stop made.
     """
 
@@ -67,6 +69,8 @@ class QueryStatus:
     restarts: int = 0
     error: str = ""
     savepoint: str = ""
+    error_ms: int | None = None
+    recovered: bool = False
 
     @property
     def is_over(self) -> bool:
