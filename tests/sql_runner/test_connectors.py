@@ -142,6 +142,87 @@ def test_a_new_version_reads_all_again(bench: Bench, lake: Any, broker: KafkaBro
         wait_until(lambda: of_version(2) == [*before, 20, 21], "each new row comes once")
 
 
+@pytest.mark.parametrize("table", ["lake", "ice.db.lake"])
+def test_an_older_savepoint_loses_no_row(bench: Bench, lake: Any, broker: KafkaBroker, table: str) -> None:
+    """Delta and Iceberg skip a micro-batch of a query of which they have a later one."""
+    name = f"back-{table[:3]}"
+
+    def ids() -> list[int]:
+        return [row.id for row in lake.table(table).where(f"__query_name = '{name}'").collect()]
+
+    code = """
+execution_output = (
+    spark.readStream.format("kafka").option("kafka.bootstrap.servers", "{servers}").option("subscribe", "orders")
+    .option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", spark.conf.get("spark.orders.at.once")).load()
+    .selectExpr("from_json(CAST(value AS STRING), 'id INT, price DOUBLE') AS o").selectExpr("o.id", "o.price")
+)
+"""
+    manifest = bench.shop.manifest(name, target_table=table, code=code.replace("{servers}", broker.servers))
+
+    def reading(rows: int) -> dict[str, Any]:
+        return {**manifest, "sparkProperties": {"spark.orders.at.once": str(rows)}}
+
+    first = {"lake": 100, "ice.db.lake": 200}[table]
+    order(lake, broker, range(first, first + 3))
+    with bench.hosting():
+        bench.deploy(reading(1))
+        wait_until(lambda: len(ids()) == 3, "all rows are there")
+        bench.stop(name, savepoint=True)
+        order(lake, broker, range(first + 3, first + 9))
+        bench.deploy(reading(1))
+        wait_until(lambda: len(ids()) == 9, "all rows are there")
+        bench.stop(name)
+        bench.store.delete(bench.meta(name).checkpoint)
+        before, query = ids(), bench.meta(name).query_id
+        order(lake, broker, range(first + 9, first + 20))
+        (planned,) = bench.plan(reading(2))
+        (result,) = bench.deploy(reading(2))
+
+        assert f"{table} has 6 later micro-batches: their rows are written again" in planned.decision.reason
+        assert (result.action, result.failed) == (Action.RESUME, False), result.text
+        wait_until(lambda: len(ids()) >= 9 + 17, "all rows are there")
+        expected = sorted([*before, *range(first + 3, first + 20)])
+        assert sorted(ids()) == expected
+        assert bench.meta(name).query_id != query
+        assert {
+            row.__query_id
+            for row in lake.table(table).where(f"id > {first + 8}").select("__query_id").collect()
+        } >= {bench.meta(name).query_id}
+
+
+def test_a_savepoint_that_somebody_put_in_place_of_the_checkpoint(
+    bench: Bench, lake: Any, broker: KafkaBroker
+) -> None:
+    """The query then gets another id when it starts, which its rows have, too."""
+    sql = f"SELECT o.id, o.price FROM (SELECT {ORDERS} FROM orders)"
+    manifest = bench.shop.manifest("put", target_table="lake", sql=sql)
+
+    def ids() -> list[int]:
+        return [row.id for row in lake.table("lake").where("__query_name = 'put'").collect()]
+
+    order(lake, broker, range(300, 302))
+    with bench.hosting():
+        bench.deploy(manifest)
+        wait_until(lambda: {300, 301} <= set(ids()), "all rows are there")
+        savepoint = bench.stop("put", savepoint=True).savepoint
+        for number in range(302, 305):
+            bench.deploy(manifest)
+            order(lake, broker, range(number, number + 1))
+            wait_until(lambda: number in ids(), "the row is there")  # noqa: B023
+            bench.stop("put")
+        order(lake, broker, range(305, 306))
+        checkpoint = bench.meta("put").checkpoint
+        bench.store.delete(checkpoint)
+        bench.store.copy(savepoint, checkpoint)
+        before = ids()
+        bench.deploy(manifest)
+
+        wait_until(lambda: 305 in ids(), "the last row is there")
+        assert sorted(ids()) == sorted([*before, *range(302, 306)])
+        rows = lake.table("lake").where("id = 305 AND __query_name = 'put'").collect()
+        assert [row["__query_id"] for row in rows] != [bench.meta("put").query_id]
+
+
 def test_a_store_in_s3(lake: Any, tmp_path: Path) -> None:
     """What is deployed, Spark's checkpoints and their copies are in a bucket."""
     shop = Shop(tmp_path, "s3_")

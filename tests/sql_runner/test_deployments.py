@@ -171,8 +171,8 @@ def test_a_savepoint_that_is_damaged_is_not_gone_on_from(hosted: Bench) -> None:
 
     (result,) = hosted.deploy(hosted.shop.manifest())
 
-    assert (result.action, result.failed) == (Action.RESUME, True)
-    assert result.text.startswith(f"savepoint {savepoint} is damaged: it was ")
+    assert (result.action, result.failed) == (Action.FAIL, True)
+    assert f"; savepoint {savepoint} is damaged: it was " in result.text
     assert hosted.store.names("checkpoints/cheap/1") == [], "nothing of it is left to go on from"
 
 

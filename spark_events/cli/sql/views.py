@@ -115,8 +115,8 @@ def show_status(rows: Sequence[QueryRow], console: Console) -> None:
             more = ", …" if row.restarts > _SHOWN_RESTARTS else ""
             say(f"[dim]{plain(row.name)}: restarted at {times}{more} UTC[/]", console)
         if row.error:
-            colour = "dim" if row.state == "ENDED" else "red"
-            say(f"[{colour}]{plain(row.name)}[/]: {plain_lines(row.error)}", console)
+            colour = "dim" if row.recovered or row.state == "ENDED" else "red"
+            say(f"[{colour}]{plain(row.name)}[/]: {_when(row)}{plain_lines(row.error)}", console)
 
 
 def show_history(entries: Iterable[Deployment], console: Console) -> None:
@@ -133,6 +133,14 @@ def _behind(row: QueryRow) -> str:
     if row.behind is not None:
         return f"{row.behind:,}"
     return duration(row.watermark_lag_ms)
+
+
+def _when(row: QueryRow) -> str:
+    """Return when a query last failed, and whether it has recovered."""
+    if row.error_ms is None:
+        return ""
+    recovered = "recovered; the last error, " if row.recovered else ""
+    return f"{recovered}{moment(row.error_ms)} UTC: "
 
 
 def _age(since_ms: int | None) -> str:

@@ -16,7 +16,8 @@ from spark_events.sql_runner.analysis.fingerprint import fingerprint as plan_fin
 from spark_events.sql_runner.analysis.prepared import open_session, prepare
 from spark_events.sql_runner.analysis.query_data import QueryError
 from spark_events.sql_runner.analysis.spark_errors import error_summary
-from spark_events.sql_runner.analysis.target import folder_identity, make_folder
+from spark_events.sql_runner.analysis.target import TargetTable, folder_identity, make_folder
+from spark_events.sql_runner.analysis.written import last_written
 from spark_events.sql_runner.manifest.manifest import Manifest
 from spark_events.sql_runner.store.deployed import DeployedQuery
 
@@ -33,12 +34,14 @@ class Analysis:
     Attributes:
         without_effect: the properties that cannot be set on a running session.
         sink_folder: the folder into which Spark's file sink would write; empty if it is not used.
+        target: the table; None if unknown.
         sink: that folder in the form in which it is compared with those of other queries.
     """
 
     fingerprint: str
     without_effect: tuple[str, ...]
     sink_folder: str
+    target: TargetTable | None = None
     sink: str = ""
 
 
@@ -87,7 +90,7 @@ class Analyst:
         prepared = prepare(session, manifest, None)
         folder = prepared.target.location if prepared.target.has_file_sink else ""
         sink = folder_identity(folder, session.conf.get(_WAREHOUSE)) if folder else ""
-        return Analysis(prepared.fingerprint, without_effect, folder, sink)
+        return Analysis(prepared.fingerprint, without_effect, folder, prepared.target, sink)
 
     def analyse_all(self, manifests: Iterable[Manifest]) -> dict[str, Analysis | QueryError]:
         """Analyse manifests, some of which may read what others will write.
@@ -126,6 +129,10 @@ class Analyst:
             return self.analyse(manifest)
         except QueryError as error:
             return error
+
+    def last_written(self, target: TargetTable, query_id: str) -> int | None:
+        """Return the last micro-batch that a target's own log has: see ``written.last_written``."""
+        return last_written(self._spark, target, query_id)
 
     def session(self, manifest: Manifest) -> Any:
         """Return a session in which the tables of a query are known."""

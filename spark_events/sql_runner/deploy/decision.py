@@ -51,6 +51,7 @@ class Situation:
         unproven: whether no micro-batch of this version may ever have begun, because its deployment was
             interrupted.
         without_effect: changes that a restart does not bring about, because the state fixes the properties.
+        notes: what else is to be said of the state: which were passed over, and which rows come twice.
     """
 
     deployed_version: int | None
@@ -63,6 +64,7 @@ class Situation:
     clean: bool = False
     unproven: bool = False
     without_effect: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,7 @@ def _of_running(now: Situation, version: int) -> Decision:
 
 def _of_stopped(now: Situation, version: int) -> Decision:
     changed = "; changed: " + "; ".join(now.configuration_changed) if now.configuration_changed else ""
+    notes = "".join(f"; {note}" for note in now.notes)
     if now.state is None and now.unproven:
         reason = f"the deployment of version {version} was interrupted before its first micro-batch"
         return Decision(Action.START, now.next_version, reason)
@@ -109,9 +112,9 @@ def _of_stopped(now: Situation, version: int) -> Decision:
             Action.FAIL,
             version,
             f"it is stopped, and there is no savepoint or checkpoint of version {version} to start from"
-            f"{changed}; deploy-one --clean starts a new version with a clean state",
+            f"{changed}{notes}; deploy-one --clean starts a new version with a clean state",
         )
-    return Decision(Action.RESUME, version, f"it is stopped; there is {now.state}{changed}")
+    return Decision(Action.RESUME, version, f"it is stopped; there is {now.state}{changed}{notes}")
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str = "") -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from spark_events.api import ConfigError
 from spark_events.sql_runner.analysis.analyst import Analysis, Analyst
 from spark_events.sql_runner.analysis.query_data import QueryError
+from spark_events.sql_runner.deploy.ahead import rows_twice
 from spark_events.sql_runner.deploy.changes import configuration_changes, without_effect
 from spark_events.sql_runner.deploy.decision import Action, Decision, Situation, decide, differences
 from spark_events.sql_runner.deploy.placement import HostKind, Placement
@@ -17,7 +18,7 @@ from spark_events.sql_runner.manifest.folder import Manifests
 from spark_events.sql_runner.manifest.manifest import Manifest
 from spark_events.sql_runner.store.deployed import DeployedQuery, last_version
 from spark_events.sql_runner.store.fixed import fixed_properties
-from spark_events.sql_runner.store.savepoints import QueryState, latest_state
+from spark_events.sql_runner.store.savepoints import FoundStates, QueryState, find_states
 from spark_events.sql_runner.store.store import Store
 
 
@@ -160,17 +161,23 @@ class Planner:
         if deployed is None:
             return Situation(None, False, False, "", (), None, next_version)
         host = self._placement.host_of(manifest.name)
-        state = None if current.running else latest_state(self._store, manifest.name, deployed.meta)
-        changes = configuration_changes(deployed, manifest, host, self._fixed(current, state))
+        query_changed = self._query_change(deployed, manifest, analysis)
+        found = FoundStates(None)
+        notes: tuple[str, ...] = ()
+        if not current.running and not query_changed and not clean:
+            found = find_states(self._store, manifest.name, deployed.meta)
+            notes = (*found.passed_over, *rows_twice(self._store, self._analyst, analysis, found.latest))
+        changes = configuration_changes(deployed, manifest, host, self._fixed(current, found.latest))
         return Situation(
             deployed_version=current.version,
             pending=current.pending,
             running=current.running,
-            query_changed=self._query_change(deployed, manifest, analysis),
+            query_changed=query_changed,
             configuration_changed=changes.effective,
-            state=state,
+            state=found.latest,
             next_version=max(next_version, current.version + 1),
             clean=clean,
+            notes=notes,
             without_effect=changes.without_effect,
             unproven=current.pending and not _is_of_version(current.recorded, current.version),
         )

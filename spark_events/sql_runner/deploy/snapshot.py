@@ -146,6 +146,8 @@ class QueryRow:
         batch_ms: when that ended, in ms since the epoch.
         restarts: since it was deployed.
         error: why it last failed.
+        error_ms: when that was, in ms since the epoch; None if unknown.
+        recovered: whether it has run well since then.
         progress_ms: the trigger that Spark last reported, in ms since the epoch; also without data.
         input_rate: the rows a second that it read.
         behind: how many offsets its sources had ahead of it; None if they do not say.
@@ -163,6 +165,8 @@ class QueryRow:
     batch_ms: int | None = None
     restarts: int = 0
     error: str = ""
+    error_ms: int | None = None
+    recovered: bool = False
     progress_ms: int | None = None
     input_rate: float | None = None
     behind: int | None = None
@@ -193,12 +197,15 @@ class QueryRow:
         )
         if status is None:
             return row
+        heard = state not in _NOT_HEARD
         return replace(
             row,
             since_ms=status.since_ms,
             batch=status.batch,
             batch_ms=status.batch_ms,
             restarts=status.restarts,
+            error_ms=status.error_ms if heard else None,
+            recovered=status.recovered and heard,
             progress_ms=status.progress_ms,
             input_rate=status.input_rate,
             behind=status.behind,

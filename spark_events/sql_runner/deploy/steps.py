@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from uuid import uuid4
 
 from spark_events.runtime.log_once import logger
 from spark_events.sql_runner.deploy.host_link import DeploymentError, HostLink
@@ -16,7 +17,7 @@ from spark_events.sql_runner.store.deployed import DeployedQuery, Meta, write_de
 from spark_events.sql_runner.store.host_files import RUN, STOP, Before, Order, QueryStatus
 from spark_events.sql_runner.store.layout import new_id
 from spark_events.sql_runner.store.lease import Lease
-from spark_events.sql_runner.store.savepoints import SavepointError, latest_state, restore
+from spark_events.sql_runner.store.savepoints import SavepointError, find_states, latest_state, restore
 from spark_events.sql_runner.store.store import Store
 
 DONE = "done"
@@ -50,7 +51,7 @@ class Steps:
             before: what is to run if nothing follows; None if the query is to stay stopped.
 
         Raises:
-            DeploymentError: it has not stopped in time.
+            DeploymentError: it has not stopped in time, or without the savepoint.
         """
         assert current.deployed is not None
         link = self._link(current.host.link.host)
@@ -59,6 +60,9 @@ class Steps:
         status = link.wait_stopped(current.name, order, patience_s + self._timeout_s)
         if link.is_single:
             link.wait_gone(self._timeout_s)
+        if savepoint and not status.savepoint:
+            # What comes next would start from an older state: that is to be planned, and said, first.
+            raise DeploymentError(f"it has stopped, but there is no savepoint: {status.error}; deploy again")
         return status.savepoint
 
     def stop_when_back(self, current: QuerySnapshot, savepoint: bool) -> str:
@@ -150,16 +154,22 @@ class Steps:
             failed: that of a deployment of the same version that has failed, but may have gone further.
 
         Raises:
-            SavepointError: the savepoint to continue from is damaged.
+            SavepointError: there is none, or each is damaged.
         """
         metas = [meta]
         if failed is not None and failed.query_version == meta.query_version:
             metas.append(failed)
-        states = [(latest_state(self._store, name, each), each.checkpoint) for each in metas]
-        state, checkpoint = max(states, key=lambda pair: pair[0].batch if pair[0] else -2)
-        if state is not None and state.is_savepoint:
-            checkpoint = restore(self._store, name, meta.query_version, state.path)
-        return replace(meta, checkpoint=checkpoint, deployment=new_id())
+        found = [(each, find_states(self._store, name, each)) for each in metas]
+        states = [(each, states.latest) for each, states in found if states.latest is not None]
+        if not states:
+            why = "; ".join(found[0][1].passed_over) or "there is no savepoint or checkpoint"
+            raise SavepointError(f"there is no state to start from: {why}")
+        own, state = max(states, key=lambda pair: pair[1].batch)
+        checkpoint, query_id = own.checkpoint, own.query_id
+        if state.is_savepoint:
+            query_id = str(uuid4())
+            checkpoint = restore(self._store, name, meta.query_version, state.path, query_id)
+        return replace(meta, checkpoint=checkpoint, query_id=query_id, deployment=new_id())
 
     def _link(self, host: str) -> HostLink:
         return HostLink(self._store, host, self._lease.check, self.waiting)

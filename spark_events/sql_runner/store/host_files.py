@@ -70,6 +70,8 @@ class QueryStatus:
         batch_ms: when it ended, in ms since the epoch.
         restarts: how often the query was restarted since the order.
         error: why it last failed; empty if it did not.
+        error_ms: when that was, in ms since the epoch.
+        recovered: whether it has run well since then.
         savepoint: the path of the savepoint that the stop made.
         progress_ms: the trigger that Spark last reported, in ms since the epoch; also without data.
         input_rate: the rows a second that it read.
@@ -88,6 +90,8 @@ class QueryStatus:
     restarts: int = 0
     error: str = ""
     savepoint: str = ""
+    error_ms: int | None = None
+    recovered: bool = False
     progress_ms: int | None = None
     input_rate: float | None = None
     behind: int | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 
 MANIFESTS = "manifests"
@@ -41,6 +42,11 @@ def history(name: str) -> str:
 def host(name: str) -> str:
     """Return the folder of an application that runs queries."""
     return f"{HOSTS}/{name}"
+
+
+def target(folder: str) -> str:
+    """Return the file that says which checkpoint's query was the last to write into a folder of files."""
+    return f"targets/{hashlib.sha256(folder.encode()).hexdigest()[:20]}.json"
 
 
 def host_lease(host: str) -> str:

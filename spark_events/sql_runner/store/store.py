@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import uuid
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ _PROBE = "locks/can-be-written"
 _LEFTOVER_MS = 24 * 3_600_000
 _READ_TRIES = 20
 _COPY_TRIES = 5
+_PIECE = 1 << 20
 
 
 class StoreError(SparkEventsError):
@@ -141,6 +143,26 @@ class Store:
             sizes = {str(path)[len(root) :].lstrip("/"): info.get("size") for path, info in files.items()}
             # S3A marks a folder by a file whose name ends with a slash.
             return {name: int(size or 0) for name, size in sizes.items() if name and not name.endswith("/")}
+
+    def checksum(self, path: str) -> str:
+        """Return a checksum of a file that nobody writes to: 16 hexadecimal digits."""
+        made = hashlib.blake2b(digest_size=8)
+        with self._reporting("read", path):
+            if self._is_webhdfs:
+                made.update(self._content(self._at(path)))
+                return made.hexdigest()
+            with self._fs.open(self._at(path), "rb") as file:
+                while piece := file.read(_PIECE):
+                    made.update(piece)
+        return made.hexdigest()
+
+    def modified_ms(self, path: str) -> int | None:
+        """Return when a file was last written, in ms since the epoch; None if the file system cannot tell."""
+        with self._reporting("read", path):
+            try:
+                return int(self._fs.modified(self._at(path)).timestamp() * 1000)
+            except (FileNotFoundError, NotImplementedError):
+                return None
 
     def copy(self, source: str, target: str) -> dict[str, int]:
         """Copy all files of a folder that nobody writes to; files removed meanwhile are left out.
