@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from spark_events.sql_runner.store.lease import Lease
 from spark_events.sql_runner.store.starting import mark_starting
 from spark_events.sql_runner.store.store import Store, StoreError
 from tests.support.query_shop import HOST, Bench
+from tests.support.sql_orders import deployed_in, run_order
 from tests.support.waiting import wait_until
 
 T0 = 1_763_980_000_000
@@ -52,25 +54,35 @@ def test_the_figures_of_a_progress() -> None:
     }
 
 
-def shown(*rows: QueryRow) -> list[str]:
-    console = Console(width=160, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+def shown(*rows: QueryRow, width: int = 160) -> list[str]:
+    console = Console(width=width, record=True, file=io.StringIO())
     views.show_status(rows, console)
     return console.export_text().splitlines()
 
 
+def row(name: str, **values: Any) -> QueryRow:
+    given = {"state": "RUNNING", "wanted": True, "version": 1, "application": "s", "since_ms": T0, "batch": 5}
+    return QueryRow(name, **{**given, "batch_ms": T0, **values})
+
+
 def test_status_shows_rates_lag_and_restarts() -> None:
-    kafka = QueryRow(
-        "a", "RUNNING", True, 1, "s", T0, 5, T0, 7, "", T0, 1234.5, 4_000, None, (T0, T0 - 60_000)
-    )
-    files = QueryRow("b", "RUNNING", True, 1, "s", T0, 5, T0, 0, "", T0, 0.0, None, 90_000)
+    kafka = row("a", restarts=7, input_rate=1234.5, behind=4_000, restarted_ms=(T0, T0 - 60_000))
+    files = row("b", input_rate=0.0, watermark_lag_ms=90_000)
 
     head, first, second, restarts = shown(kafka, files)
 
     assert head.split()[-3:] == ["rows/s", "behind", "restarts"]
     assert first.split()[-3:] == ["1,234", "4,000", "7"]
-    assert second.split()[-5:] == ["1", "min", "30", "s", "0"]
+    assert second.split()[-6:] == ["0", "1", "min", "30", "s", "0"]
     assert restarts == "a: restarted at 2025-11-24 10:26:40, 2025-11-24 10:25:40, … UTC"
-    assert "rows/s" not in shown(QueryRow("a", "CANCELED", False, 1, "s"))[0]
+    assert "rows/s" not in shown(row("a"))[0]
+
+
+def test_it_fits_a_terminal() -> None:
+    name = "expensive-orders-of-2026"
+    long = row(name, state="RESTARTING", batch=12_345, restarts=7, input_rate=1234.5, behind=4_000_000)
+
+    assert any(line.startswith(f"{name}  RESTARTING") for line in shown(long, width=80))
 
 
 @pytest.mark.spark
@@ -116,7 +128,6 @@ def running(store: Store, beat_ms_ago: int = 0) -> QueryRow:
     """Return the row of a query whose application was last heard so long ago."""
     from spark_events.api.event import now_ms
     from spark_events.sql_runner.deploy.snapshot import Snapshot
-    from tests.sql_runner.test_snapshot import deployed_in, run_order
 
     deployed = deployed_in("session-a")
     order = run_order(deployed)
@@ -207,7 +218,6 @@ def test_a_session_that_is_starting_is_neither_gone_nor_unknown(store: Store) ->
     from spark_events.sql_runner.deploy.placement import Placement
     from spark_events.sql_runner.deploy.snapshot import Snapshot
     from spark_events.sql_runner.deploy.workspace import Workspace
-    from tests.sql_runner.test_snapshot import deployed_in, run_order
 
     deployed = deployed_in(HOST)
     write_orders(store, HOST, {"q": run_order(deployed)})

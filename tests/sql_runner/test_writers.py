@@ -9,14 +9,14 @@ import pytest
 
 from spark_events.sql_runner.deploy.decision import Action
 from spark_events.sql_runner.deploy.host_link import HostLink
-from spark_events.sql_runner.deploy.writers import Claim, Refusal, Settled, settle
+from spark_events.sql_runner.deploy.writers import FolderClaim, Refusal, Settled, settle
 from spark_events.sql_runner.store.deployed import read_deployed, write_deployed
 from spark_events.sql_runner.store.host_files import RUN, Order
 from tests.support.query_shop import Bench
 
 
-def claim(name: str, now: str, after: str) -> Claim:
-    return Claim(name, now, after, refusable=True)
+def claim(name: str, now: str, after: str) -> FolderClaim:
+    return FolderClaim(name, now, after, refusable=True)
 
 
 def test_who_is_in_a_folder_comes_first() -> None:
@@ -30,7 +30,7 @@ def test_who_leaves_goes_first() -> None:
 
 def test_who_has_to_stay_is_counted_on_no_more() -> None:
     """As ``c`` has y, ``b`` stays in x, and so ``a`` cannot come."""
-    kept = Claim("c", "y", "y", refusable=False)
+    kept = FolderClaim("c", "y", "y", refusable=False)
     settled = settle([claim("a", "", "x"), claim("b", "x", "y"), kept])
 
     assert settled == Settled({"b": Refusal("y", "c"), "a": Refusal("x", "b")}, {})

@@ -27,7 +27,7 @@ _STATE_COLOUR = {
     "SILENT": "red",
 }
 _COLUMNS = (
-    *("query", "state", "for", "version", "batch", "ended before"),
+    *("query", "state", "for", "version", "batch", "ended ago"),
     *("rows/s", "behind", "restarts", "in"),
 )
 _SHOWN_RESTARTS = 3
@@ -85,14 +85,16 @@ def show_status(rows: Sequence[QueryRow], console: Console) -> None:
         "for",
         "version",
         "batch",
-        "ended before",
+        "ended ago",
         "rows/s",
         "behind",
         "restarts",
         "in",
     )
     shown = [name for name in columns if optional.get(name, True)]
-    table = Table(*shown, box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
+    for name in shown:
+        table.add_column(name, no_wrap=name in ("query", "state"))
     for row in rows:
         colour = _STATE_COLOUR.get(row.state, "bold")
         cells = {
@@ -101,7 +103,7 @@ def show_status(rows: Sequence[QueryRow], console: Console) -> None:
             "for": _age(row.since_ms),
             "version": str(row.version),
             "batch": "" if row.batch is None else str(row.batch),
-            "ended before": _age(row.batch_ms),
+            "ended ago": _age(row.batch_ms),
             "rows/s": "" if row.input_rate is None else f"{row.input_rate:,.4g}",
             "behind": _behind(row),
             "restarts": str(row.restarts),

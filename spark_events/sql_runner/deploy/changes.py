@@ -17,7 +17,7 @@ _SECRET = re.compile(DEFAULT_REGEX)
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class ConfigurationChanges:
     """What differs between two configurations of a query.
 
     Attributes:
@@ -31,7 +31,7 @@ class Changes:
 
 def configuration_changes(
     deployed: DeployedQuery, manifest: Manifest, host: str, fixed: Mapping[str, str]
-) -> Changes:
+) -> ConfigurationChanges:
     """Compare a deployed configuration with a manifest's.
 
     Args:
@@ -48,7 +48,7 @@ def configuration_changes(
         changes += (f"runs in: {deployed.meta.host} -> {host}",)
     given = (_properties(before), _properties(after))
     old, new = ({key: value for key, value in each.items() if key in fixed} for each in given)
-    return Changes(changes, differences(old, new, f"{_PROPERTIES}."))
+    return ConfigurationChanges(changes, differences(old, new, f"{_PROPERTIES}."))
 
 
 def without_effect(manifest: Manifest, version: int, fixed: Mapping[str, str]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from spark_events.sql_runner.deploy.changes import configuration_changes, withou
 from spark_events.sql_runner.deploy.decision import Action, Decision, Situation, decide, differences
 from spark_events.sql_runner.deploy.placement import HostKind, Placement
 from spark_events.sql_runner.deploy.snapshot import QuerySnapshot, Snapshot
-from spark_events.sql_runner.deploy.writers import Claim, Refusal, settle
+from spark_events.sql_runner.deploy.writers import FolderClaim, Refusal, settle
 from spark_events.sql_runner.manifest.folder import Manifests
 from spark_events.sql_runner.manifest.manifest import Manifest
 from spark_events.sql_runner.store.deployed import DeployedQuery, last_version
@@ -94,7 +94,9 @@ class Planner:
         self, planned: list[PlannedQuery], without: list[QuerySnapshot], manifests: Manifests
     ) -> list[PlannedQuery]:
         """Leave out queries whose folder others write, and let those that leave a folder go first."""
-        claims = [Claim(query.name, folder := self._sink_now(query), folder, False) for query in without]
+        claims = [
+            FolderClaim(query.name, folder := self._sink_now(query), folder, False) for query in without
+        ]
         claims += [self._claim(query) for query in planned]
         settled = settle(claims)
         return [
@@ -104,14 +106,14 @@ class Planner:
             for query in planned
         ]
 
-    def _claim(self, planned: PlannedQuery) -> Claim:
+    def _claim(self, planned: PlannedQuery) -> FolderClaim:
         now = self._sink_now(planned.current)
         action = planned.decision.action
         if action is Action.FAIL:
-            return Claim(planned.name, now, now, refusable=False)
+            return FolderClaim(planned.name, now, now, refusable=False)
         if action is Action.STOP:
-            return Claim(planned.name, now, "", refusable=False)
-        return Claim(planned.name, now, planned.sink_folder, refusable=True)
+            return FolderClaim(planned.name, now, "", refusable=False)
+        return FolderClaim(planned.name, now, planned.sink_folder, refusable=True)
 
     def _sink_now(self, query: QuerySnapshot) -> str:
         """Return the folder that a query writes; empty if it writes none."""
@@ -162,19 +164,19 @@ class Planner:
             return Situation(None, False, False, "", (), None, next_version)
         host = self._placement.host_of(manifest.name)
         query_changed = self._query_change(deployed, manifest, analysis)
-        found = FoundStates(None)
+        states = FoundStates(None)
         notes: tuple[str, ...] = ()
         if not current.running and not query_changed and not clean:
-            found = find_states(self._store, manifest.name, deployed.meta)
-            notes = (*found.passed_over, *rows_twice(self._store, self._analyst, analysis, found.latest))
-        changes = configuration_changes(deployed, manifest, host, self._fixed(current, found.latest))
+            states = find_states(self._store, manifest.name, deployed.meta)
+            notes = (*states.passed_over, *rows_twice(self._store, self._analyst, analysis, states.latest))
+        changes = configuration_changes(deployed, manifest, host, self._fixed(current, states.latest))
         return Situation(
             deployed_version=current.version,
             pending=current.pending,
             running=current.running,
             query_changed=query_changed,
             configuration_changed=changes.effective,
-            state=found.latest,
+            state=states.latest,
             next_version=max(next_version, current.version + 1),
             clean=clean,
             notes=notes,
@@ -206,7 +208,7 @@ def problems_of_queries(analyst: Analyst, manifests: Manifests) -> list[str]:
     analyses = analyst.analyse_all(manifests.by_name.values())
     errors = {name: error for name, error in analyses.items() if isinstance(error, QueryError)}
     claims = [
-        Claim(name, "", analysis.sink, True)
+        FolderClaim(name, "", analysis.sink, True)
         for name, analysis in analyses.items()
         if isinstance(analysis, Analysis)
     ]

@@ -159,10 +159,10 @@ class Steps:
         metas = [meta]
         if failed is not None and failed.query_version == meta.query_version:
             metas.append(failed)
-        found = [(each, find_states(self._store, name, each)) for each in metas]
-        states = [(each, states.latest) for each, states in found if states.latest is not None]
+        of_metas = [(each, find_states(self._store, name, each)) for each in metas]
+        states = [(each, states.latest) for each, states in of_metas if states.latest is not None]
         if not states:
-            why = "; ".join(found[0][1].passed_over) or "there is no savepoint or checkpoint"
+            why = "; ".join(of_metas[0][1].passed_over) or "there is no savepoint or checkpoint"
             raise SavepointError(f"there is no state to start from: {why}")
         own, state = max(states, key=lambda pair: pair[1].batch)
         checkpoint, query_id = own.checkpoint, own.query_id

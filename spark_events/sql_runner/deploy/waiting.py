@@ -41,7 +41,7 @@ class Waiting:
         until = time.monotonic() + timeout_s
         while True:
             is_last = time.monotonic() > until
-            if (found := look()) is not None or is_last:
-                return found
+            if (result := look()) is not None or is_last:
+                return result
             if self._stopped.wait(_LOOK_EVERY_S):
                 raise Interrupted

@@ -12,7 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class FolderClaim:
     """The folder that a query writes into before a deployment, and after it.
 
     Attributes:
@@ -55,19 +55,19 @@ class Settled:
     leave_first: dict[str, tuple[str, ...]]
 
 
-def settle(claims: Iterable[Claim]) -> Settled:
+def settle(claims: Iterable[FolderClaim]) -> Settled:
     """Decide who may write into which folder; a query that is in its folder already comes first."""
     by_name = {claim.name: claim for claim in claims}
     refused: dict[str, Refusal] = {}
-    while found := _second_writer(by_name) or _ring(by_name):
-        name, refusal = found
+    while refused_next := _second_writer(by_name) or _ring(by_name):
+        name, refusal = refused_next
         refused[name] = refusal
         # It keeps the folder that it has, which somebody else may have counted on.
         by_name[name] = replace(by_name[name], after=by_name[name].now, refusable=False)
     return Settled(refused, {name: leavers for name in by_name if (leavers := _leavers(name, by_name))})
 
 
-def _second_writer(by_name: Mapping[str, Claim]) -> tuple[str, Refusal] | None:
+def _second_writer(by_name: Mapping[str, FolderClaim]) -> tuple[str, Refusal] | None:
     first: dict[str, str] = {}
     for claim in sorted(by_name.values(), key=_precedence):
         writer = first.setdefault(claim.after, claim.name) if claim.after else claim.name
@@ -76,11 +76,11 @@ def _second_writer(by_name: Mapping[str, Claim]) -> tuple[str, Refusal] | None:
     return None
 
 
-def _precedence(claim: Claim) -> tuple[bool, bool, str]:
+def _precedence(claim: FolderClaim) -> tuple[bool, bool, str]:
     return claim.refusable, claim.now != claim.after, claim.name
 
 
-def _leavers(name: str, by_name: Mapping[str, Claim]) -> tuple[str, ...]:
+def _leavers(name: str, by_name: Mapping[str, FolderClaim]) -> tuple[str, ...]:
     folder = by_name[name].after
     return tuple(
         other.name
@@ -89,7 +89,7 @@ def _leavers(name: str, by_name: Mapping[str, Claim]) -> tuple[str, ...]:
     )
 
 
-def _ring(by_name: Mapping[str, Claim]) -> tuple[str, Refusal] | None:
+def _ring(by_name: Mapping[str, FolderClaim]) -> tuple[str, Refusal] | None:
     try:
         TopologicalSorter({name: _leavers(name, by_name) for name in by_name}).prepare()
     except CycleError as error:
