@@ -76,6 +76,19 @@ def test_the_good_version_comes_back(hosted: Bench, owner: type, method: str) ->
     runs_as_before(hosted)
 
 
+def test_it_goes_on_from_its_state_when_its_manifest_is_back(hosted: Bench) -> None:
+    """As a new version, it would read everything again."""
+    killed_at(hosted, HostLink, "wait_started", bad(hosted))
+    wait_until(lambda: not hosted.status().is_well, "status says so")
+    query_id = hosted.meta().query_id
+
+    (result,) = hosted.deploy(hosted.shop.manifest())
+
+    assert (result.action, result.version, result.failed) == (Action.RESUME, 1, False), result.text
+    assert hosted.meta().query_id == query_id
+    runs_as_before(hosted)
+
+
 def test_it_comes_back_for_a_manifest_that_is_wrong_by_now(hosted: Bench) -> None:
     killed_at(hosted, Steps, "start", bad(hosted))
     row = hosted.status()

@@ -148,7 +148,8 @@ class Deployer:
         if action is Action.RECORD and current.deployed is not None and current.order is not None:
             return "", self._steps.await_start(current.deployed, current.order, current.before)
         before = _to_go_back_to(current)
-        savepoint = self._steps.stop(current, savepoint=True, before=before) if current.running else ""
+        keep = planned.undone is None  # the state of what is undone is of no use
+        savepoint = self._steps.stop(current, savepoint=keep, before=before) if current.running else ""
         deployed = self._next_deployed(planned)
         return savepoint, self._steps.start(deployed, self._definitions, before, current)
 
@@ -182,7 +183,7 @@ class Deployer:
         """Return what is to run: with a clean state, or from the latest one."""
         assert planned.manifest is not None
         name, host, known = planned.name, planned.host, self._known(planned)
-        before = planned.current.deployed
+        before = planned.undone or planned.current.deployed
         if planned.decision.action in (Action.START, Action.REPLACE) or before is None:
             meta = Meta.new(name, planned.decision.version, host, **known)
         else:

@@ -33,6 +33,7 @@ class PlannedQuery:
         warnings: what is ignored.
         sink_folder: the folder that Spark's file sink will write; empty for another sink.
         after: the queries that have to leave that folder first.
+        undone: what ran before an interrupted deployment, and goes on now; None in all other cases.
     """
 
     name: str
@@ -44,6 +45,7 @@ class PlannedQuery:
     warnings: tuple[str, ...] = ()
     sink_folder: str = ""
     after: tuple[str, ...] = ()
+    undone: DeployedQuery | None = None
 
 
 class Planner:
@@ -140,10 +142,14 @@ class Planner:
         if isinstance(analysis, QueryError):
             reason = f"{_line(manifests, name, analysis)}: {analysis}"
             return PlannedQuery(name, Decision(Action.FAIL, current.version, reason), current, manifest)
-        situation = self._situation(manifest, analysis, current, clean)
+        undone = None if clean else self._undone(current, manifest, analysis)
+        situation = self._situation(manifest, analysis, current, undone, clean)
         decision = decide(situation)
+        if undone is not None:
+            reason = f"the deployment of version {current.version} was interrupted; {decision.reason}"
+            decision = replace(decision, reason=reason)
         goes_on = decision.version == situation.deployed_version and decision.action is not Action.FAIL
-        fixed = self._fixed(current, situation.state) if goes_on else {}
+        fixed = self._fixed(current.deployed, situation.state) if goes_on else {}
         warnings = without_effect(manifest, decision.version, fixed)
         if self._placement.mode is HostKind.SESSION:
             warnings += tuple(
@@ -152,13 +158,29 @@ class Planner:
                 for key in analysis.without_effect
             )
         return PlannedQuery(
-            name, decision, current, manifest, analysis.fingerprint, host, warnings, analysis.sink
+            *(name, decision, current, manifest, analysis.fingerprint, host, warnings, analysis.sink),
+            undone=undone,
         )
 
+    def _undone(self, current: QuerySnapshot, manifest: Manifest, analysis: Analysis) -> DeployedQuery | None:
+        """Return what ran before an interrupted deployment, if the manifest is of that query again."""
+        before = current.undoable
+        if current.deployed is None or before is None:
+            return None
+        if not self._query_change(current.deployed, manifest, analysis):
+            return None
+        return None if self._query_change(before, manifest, analysis) else before
+
     def _situation(
-        self, manifest: Manifest, analysis: Analysis, current: QuerySnapshot, clean: bool
+        self,
+        manifest: Manifest,
+        analysis: Analysis,
+        current: QuerySnapshot,
+        undone: DeployedQuery | None,
+        clean: bool,
     ) -> Situation:
-        deployed = current.deployed
+        deployed = undone or current.deployed
+        running = current.running and undone is None
         next_version = last_version(self._store, manifest.name) + 1
         if deployed is None:
             return Situation(None, False, False, "", (), None, next_version)
@@ -166,14 +188,14 @@ class Planner:
         query_changed = self._query_change(deployed, manifest, analysis)
         states = FoundStates(None)
         notes: tuple[str, ...] = ()
-        if not current.running and not query_changed and not clean:
+        if not running and not query_changed and not clean:
             states = find_states(self._store, manifest.name, deployed.meta)
             notes = (*states.passed_over, *rows_twice(self._store, self._analyst, analysis, states.latest))
-        changes = configuration_changes(deployed, manifest, host, self._fixed(current, states.latest))
+        changes = configuration_changes(deployed, manifest, host, self._fixed(deployed, states.latest))
         return Situation(
-            deployed_version=current.version,
+            deployed_version=deployed.meta.query_version,
             pending=current.pending,
-            running=current.running,
+            running=running,
             query_changed=query_changed,
             configuration_changed=changes.effective,
             state=states.latest,
@@ -181,14 +203,14 @@ class Planner:
             clean=clean,
             notes=notes,
             without_effect=changes.without_effect,
-            unproven=current.pending and not _is_of_version(current.recorded, current.version),
+            unproven=current.pending and not _is_of_version(current.recorded, deployed.meta.query_version),
         )
 
-    def _fixed(self, current: QuerySnapshot, state: QueryState | None) -> dict[str, str]:
+    def _fixed(self, deployed: DeployedQuery | None, state: QueryState | None) -> dict[str, str]:
         """Return the properties that the state from which a query goes on has fixed."""
-        if current.deployed is None:
+        if deployed is None:
             return {}
-        path = state.path if state is not None else current.deployed.meta.checkpoint
+        path = state.path if state is not None else deployed.meta.checkpoint
         return fixed_properties(self._store, path)
 
     def _query_change(self, deployed: DeployedQuery, manifest: Manifest, analysis: Analysis) -> str:

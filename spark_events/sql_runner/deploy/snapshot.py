@@ -68,6 +68,17 @@ class QuerySnapshot:
         return next((order.before for order in orders if order and order.before), None)
 
     @property
+    def undoable(self) -> DeployedQuery | None:
+        """What ran before an interrupted deployment that has not passed a micro-batch; None if none was.
+
+        Raises:
+            ConfigError: it cannot be understood.
+        """
+        if not self.pending or self.before is None or (self.status and self.status.started):
+            return None
+        return DeployedQuery.parse(self.before.deployed, f"what ran before {self.name}")
+
+    @property
     def wanted(self) -> bool:
         """Whether it is to run; so is a query that an interrupted deployment has only stopped so far."""
         return self.ordered or self.before is not None
