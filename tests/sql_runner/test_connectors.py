@@ -184,10 +184,8 @@ execution_output = (
         expected = sorted([*before, *range(first + 3, first + 20)])
         assert sorted(ids()) == expected
         assert bench.meta(name).query_id != query
-        assert {
-            row.__query_id
-            for row in lake.table(table).where(f"id > {first + 8}").select("__query_id").collect()
-        } >= {bench.meta(name).query_id}
+        rows = lake.table(table).where(f"id > {first + 8} AND __query_name = '{name}'").collect()
+        assert {row["__query_id"] for row in rows} == {bench.meta(name).query_id}
 
 
 def test_a_savepoint_that_somebody_put_in_place_of_the_checkpoint(
