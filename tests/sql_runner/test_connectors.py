@@ -14,8 +14,11 @@ from spark_events.sql_runner.analysis.analyst import Analyst
 from spark_events.sql_runner.analysis.definitions import split_statements
 from spark_events.sql_runner.deploy.decision import Action
 from tests.support.query_shop import METADATA, Bench, Shop
-from tests.support.servers import KafkaBroker, jars, running_kafka
+from tests.support.servers import KafkaBroker, running_kafka
 from tests.support.spark import local_spark
+from tests.support.sql_targets import ICE, KafkaTarget, LakeTarget, lakehouse_conf
+from tests.support.sql_truth import Sequence
+from tests.support.sql_world import World
 from tests.support.waiting import wait_until
 
 pytestmark = [
@@ -37,21 +40,8 @@ def broker(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafk
 
 @pytest.fixture(scope="module")
 def lake(java: str, s3: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    folder, ice = tmp_path_factory.mktemp("lake"), "spark.sql.catalog.ice"
-    conf = {
-        "spark.jars": ",".join(map(str, [*jars("lakehouse"), *jars("s3a")])),
-        "spark.hadoop.fs.s3a.endpoint": s3,
-        "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
-        "spark.hadoop.fs.s3a.path.style.access": "true",
-        "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,"
-        "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        ice: "org.apache.iceberg.spark.SparkCatalog",
-        f"{ice}.type": "hadoop",
-        f"{ice}.warehouse": str(folder / "ice"),
-        "spark.databricks.delta.snapshotPartitions": "1",
-    }
+    folder = tmp_path_factory.mktemp("lake")
+    conf = lakehouse_conf(folder / "ice", s3)
     with local_spark("connectors", folder, conf) as session:
         yield session
 
@@ -184,10 +174,8 @@ execution_output = (
         expected = sorted([*before, *range(first + 3, first + 20)])
         assert sorted(ids()) == expected
         assert bench.meta(name).query_id != query
-        assert {
-            row.__query_id
-            for row in lake.table(table).where(f"id > {first + 8}").select("__query_id").collect()
-        } >= {bench.meta(name).query_id}
+        rows = lake.table(table).where(f"id > {first + 8} AND __query_name = '{name}'").collect()
+        assert {row["__query_id"] for row in rows} == {bench.meta(name).query_id}
 
 
 def test_a_savepoint_that_somebody_put_in_place_of_the_checkpoint(
@@ -221,6 +209,26 @@ def test_a_savepoint_that_somebody_put_in_place_of_the_checkpoint(
         assert sorted(ids()) == sorted([*before, *range(302, 306)])
         rows = lake.table("lake").where("id = 305 AND __query_name = 'put'").collect()
         assert [row["__query_id"] for row in rows] != [bench.meta("put").query_id]
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(14_400)
+@pytest.mark.parametrize("seeds", [range(10)])
+@pytest.mark.parametrize("kind", ["delta", "iceberg", "kafka", "files, from a store in S3"])
+def test_every_row_is_accounted_for(
+    lake: Any, s3: str, broker: KafkaBroker, tmp_path: Path, kind: str, seeds: range
+) -> None:
+    """What test_truth.py does, with other targets, and another store."""
+    conf = lakehouse_conf(Path(lake.conf.get(f"{ICE}.warehouse")), s3)
+    wrong = []
+    for seed in seeds:
+        folder = tmp_path / f"{kind[:5]}{seed}"
+        target = KafkaTarget(lake, broker.servers, f"t{seed}") if kind == "kafka" else None
+        if kind in ("delta", "iceberg"):
+            target = LakeTarget(lake, kind, folder)
+        store = f"s3a://queries/truth-{seed}" if "S3" in kind else ""
+        wrong += Sequence(World(folder, seed, store, target, conf)).run()
+    assert not wrong, "\n".join(wrong)
 
 
 def test_a_store_in_s3(lake: Any, tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.servers import Hdfs
 from tests.support.sql_truth import Sequence
+from tests.support.sql_world import World
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java"), pytest.mark.timeout(7_200)]
 
@@ -21,5 +23,15 @@ pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("java"), pytest.mark.ti
 )
 def test_every_row_is_accounted_for(tmp_path: Path, seeds: range) -> None:
     """Into folders of files, from a local store."""
-    wrong = [text for seed in seeds for text in Sequence(tmp_path / f"sequence-{seed}", seed).run()]
+    wrong = [text for seed in seeds for text in Sequence(World(tmp_path / f"sequence-{seed}", seed)).run()]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seeds", [range(10)])
+def test_every_row_is_accounted_for_from_hdfs(tmp_path: Path, hdfs: Hdfs, seeds: range) -> None:
+    wrong = []
+    for seed in seeds:
+        store = f"{hdfs.url}/truth-{seed}"
+        wrong += Sequence(World(tmp_path / f"sequence-{seed}", seed, store)).run()
     assert not wrong, "\n".join(wrong)
