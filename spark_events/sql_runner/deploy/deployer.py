@@ -148,7 +148,8 @@ class Deployer:
         if action is Action.RECORD and current.deployed is not None and current.order is not None:
             return "", self._steps.await_start(current.deployed, current.order, current.before)
         before = _to_go_back_to(current)
-        keep = planned.undone is None  # the state of what is undone is of no use
+        # The state of what is undone, or of a version that has never begun, is of no use.
+        keep = planned.undone is None and (action is not Action.REPLACE or _is_proven(current))
         savepoint = self._steps.stop(current, savepoint=keep, before=before) if current.running else ""
         deployed = self._next_deployed(planned)
         return savepoint, self._steps.start(deployed, self._definitions, before, current)
@@ -195,10 +196,14 @@ def _to_go_back_to(current: QuerySnapshot) -> Before | None:
     """Return what is to run again if a deployment fails; None if nothing ran, by order, before it."""
     if current.deployed is None or current.order is None or not current.ordered:
         return current.before
-    proven = not current.pending or (current.status is not None and current.status.started)
-    if current.before is not None and not proven:
+    if current.before is not None and not _is_proven(current):
         return current.before
     return Before(current.deployed.values(), current.order.definitions)
+
+
+def _is_proven(current: QuerySnapshot) -> bool:
+    """Return whether a deployment has recorded the query, or it has passed a micro-batch without that."""
+    return not current.pending or (current.status is not None and current.status.started)
 
 
 def _first_cause(futures: Iterable[Future[DeployResult]], error: BaseException) -> BaseException:
