@@ -75,12 +75,15 @@ class Oracle:
 
     def _await(self, query: Query, version: Version, everything: set[int]) -> None:
         """Wait for all rows, as long as there come more."""
-        found, more = -1, self._of(query, version).keys() & everything
-        while found < len(more) < len(everything):
-            found = len(more)
+
+        def there() -> int:
+            return len(self._of(query, version).keys() & everything)
+
+        before = -1
+        while before < (now := there()) < len(everything):
+            before = now
             with suppress(AssertionError):
-                wait_until(lambda: len(self._of(query, version).keys() & everything) > found, "more rows", 60)
-            more = self._of(query, version).keys() & everything
+                wait_until(lambda: there() > before, "more rows", 60)  # noqa: B023
 
     def _check_twice(self, query: Query, version: Version, found: Counter[int]) -> None:
         allowed = query.twice.get(version, Counter())
