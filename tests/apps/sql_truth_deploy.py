@@ -10,7 +10,7 @@ import argparse
 import hashlib
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +55,20 @@ class Known:
         return max((int(name) for name in names if name.isdigit()), default=-1)
 
 
-def say(**values: Any) -> None:
-    print(json.dumps(values), flush=True)
+def carry_out(workspace: Workspace, given: argparse.Namespace, say: Callable[..., None]) -> int:
+    """Do what the command line says, tell each result, and return the exit code."""
+    try:
+        if not given.stop:
+            deploy(workspace, given, say)
+        elif result := workspace.stop(given.stop, given.savepoint):
+            say(name=given.stop, failed=result.failed, text=result.text, savepoint=result.savepoint)
+    except (ConfigError, StoreError, LeaseLost) as error:
+        say(error=str(error))
+        return 2
+    return 0
 
 
-def deploy(workspace: Workspace, given: argparse.Namespace) -> None:
+def deploy(workspace: Workspace, given: argparse.Namespace, say: Callable[..., None]) -> None:
     analyst: Any = Known(given.definition, given.tables)
     manifests = read_folder(Path(given.folder), None).or_fail()
     workspace.demand_sessions({workspace.placement.host_of(name) for name in manifests.by_name})
@@ -67,8 +76,6 @@ def deploy(workspace: Workspace, given: argparse.Namespace) -> None:
         planned = workspace.plan(analyst, manifests, prune=given.prune, clean=False)
         for query in planned:
             say(**_decision(query))
-        if given.plan_only:
-            return
         deployer = workspace.deployer(lease, analyst)
         for result in deployer.deploy_all(planned):
             say(name=result.name, failed=result.failed, text=result.text, savepoint=result.savepoint)
@@ -84,27 +91,31 @@ def _decision(query: PlannedQuery) -> dict[str, Any]:
     }
 
 
-def main() -> None:
+def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return what a command line says."""
     parser = argparse.ArgumentParser()
     parser.add_argument("store")
     parser.add_argument("--folder", default="")
     parser.add_argument("--definition", action="append", default=[])
     parser.add_argument("--tables", default="")
     parser.add_argument("--prune", action="store_true")
-    parser.add_argument("--plan-only", action="store_true")
     parser.add_argument("--stop", default="")
     parser.add_argument("--savepoint", action="store_true")
-    parser.add_argument("--timeout", type=int, default=60)
-    given = parser.parse_args()
+    return parser.parse_args(words)
+
+
+def main() -> None:
+    given = arguments()
+
+    def say(**values: Any) -> None:
+        print(json.dumps(values), flush=True)
+
     try:
-        workspace = Workspace(given.store, Placement(poll_ms=100, lease_ms=5_000, timeout_s=given.timeout))
-        if not given.stop:
-            deploy(workspace, given)
-        elif result := workspace.stop(given.stop, given.savepoint):
-            say(name=given.stop, failed=result.failed, text=result.text, savepoint=result.savepoint)
-    except (ConfigError, StoreError, LeaseLost) as error:
+        workspace = Workspace(given.store, Placement(poll_ms=100, lease_ms=5_000, timeout_s=60))
+    except ConfigError as error:
         say(error=str(error))
         sys.exit(2)
+    sys.exit(carry_out(workspace, given, say))
 
 
 if __name__ == "__main__":

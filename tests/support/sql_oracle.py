@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,15 +65,25 @@ class Oracle:
     def check(self, query: Query, number: int, rows: int) -> None:
         """Check that the newest version has all rows, and each older one those up to where it was replaced."""
         version, everything = (query.name, number), set(range(rows))
-        try:
-            wait_until(lambda: self._of(query, version).keys() >= everything, "all rows", 60)
-        except AssertionError:
-            self._lost(version, everything - self._of(query, version).keys())
+        self._await(query, version, everything)
+        self._lost(version, everything - self._of(query, version).keys())
         for each in sorted({of for _, of in self._target.rows(query.table)}):
             found = self._of(query, each)
             self._lost(each, set(range(max(found) + 1)) - found.keys())
             if not self._target.at_least_once:
                 self._check_twice(query, each, found)
+
+    def _await(self, query: Query, version: Version, everything: set[int]) -> None:
+        """Wait for all rows, as long as there come more."""
+
+        def there() -> int:
+            return len(self._of(query, version).keys() & everything)
+
+        before = -1
+        while before < (now := there()) < len(everything):
+            before = now
+            with suppress(AssertionError):
+                wait_until(lambda: there() > before, "more rows", 60)  # noqa: B023
 
     def _check_twice(self, query: Query, version: Version, found: Counter[int]) -> None:
         allowed = query.twice.get(version, Counter())

@@ -52,6 +52,9 @@ class World:
         conf: more of Spark's keys for the session.
     """
 
+    pace = 1.0
+    """By what times are multiplied."""
+
     def __init__(
         self,
         folder: Path,
@@ -97,7 +100,7 @@ class World:
         self.heard(said)
         return said
 
-    def deployer(self, bad: str = "", without: str = "", prune: bool = False) -> Deployer:
+    def deployer(self, bad: str = "", without: str = "", prune: bool = False) -> Any:
         """Start to deploy all manifests.
 
         Args:
@@ -116,7 +119,15 @@ class World:
         arguments = ["--folder", str(folder), *(["--prune"] if prune else [])]
         for definition in definitions:
             arguments += ["--definition", definition]
-        return Deployer(self.store_url, [*arguments, "--tables", self.target.tables], self.folder)
+        return self.command([*arguments, "--tables", self.target.tables])
+
+    def command(self, arguments: list[str]) -> Any:
+        """Start a deployer."""
+        return Deployer(self.store_url, arguments, self.folder)
+
+    def wait(self, least_s: float, most_s: float) -> None:
+        """Let time pass, by chance, so that what comes next can come at any moment."""
+        time.sleep(self.pace * self.chance.uniform(least_s, most_s))
 
     def _manifest(self, query: Query, bad: bool) -> dict[str, Any]:
         # A bad version is another text each time, and that of no good one.
