@@ -88,7 +88,10 @@ class QuerySnapshot:
         """Whether it writes into its target, or may do so again without another deployment."""
         if self.wanted or self.order is None:
             return self.wanted
-        return self.host.is_alive and (self.status is None or not self.status.is_over)
+        # Of any order: until its application sees that to stop, the query runs by the one before. One that has
+        # just come back never starts it.
+        last = self.host.status.queries.get(self.name) if self.host.status else None
+        return self.host.is_alive and last is not None and not last.is_over
 
 
 class Snapshot:
