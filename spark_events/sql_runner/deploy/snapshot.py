@@ -88,8 +88,8 @@ class QuerySnapshot:
         """Whether it writes into its target, or may do so again without another deployment."""
         if self.wanted or self.order is None:
             return self.wanted
-        # Of any order: until its application sees that to stop, the query runs by the one before. One that has
-        # just come back never starts it.
+        # Of any order: until its application sees the one to stop, it runs by the one before. An application
+        # that has just come back never starts it.
         last = self.host.status.queries.get(self.name) if self.host.status else None
         return self.host.is_alive and last is not None and not last.is_over
 
