@@ -196,7 +196,11 @@ class Sequence:
         query = self._world.any_query()
         before, number = query.name, len(self._world.log)
         query.name = f"{query.kind}-{number}"
-        self._world.heard(self._world.deployer(prune=True).result())
+        deployer = self._world.deployer(prune=True)
+        for _ in range(3):
+            self._world.wait(0.3, 1.5)
+            self._world.add_rows(1)
+        self._world.heard(deployer.result())
         self._world.note(f"{before} is {query.name} now")
 
     def _kill_deployer(self) -> None:
