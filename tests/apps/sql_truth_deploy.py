@@ -42,7 +42,7 @@ class Known:
             return Analysis(text, (), "")
         name = manifest.target_table or ""
         folder = f"file:{self._tables}/{name}"
-        return Analysis(text, (), folder, TargetTable(name, "json", folder, {}, (), {}))
+        return Analysis(text, (), folder, TargetTable(name, "json", folder, {}, (), {}), folder)
 
     def analyse_all(self, manifests: Iterable[Manifest]) -> dict[str, Analysis]:
         return {each.name: self.analyse(each) for each in manifests}
@@ -77,9 +77,8 @@ def deploy(workspace: Workspace, given: argparse.Namespace, say: Callable[..., N
         for query in planned:
             say(**_decision(query))
         deployer = workspace.deployer(lease, analyst)
-        for query in planned:
-            result = deployer.deploy(query)
-            say(name=query.name, failed=result.failed, text=result.text, savepoint=result.savepoint)
+        for result in deployer.deploy_all(planned):
+            say(name=result.name, failed=result.failed, text=result.text, savepoint=result.savepoint)
 
 
 def _decision(query: PlannedQuery) -> dict[str, Any]:

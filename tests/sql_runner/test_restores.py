@@ -74,23 +74,23 @@ class TestFiles:
     def test_a_version_that_failed_after_it_wrote_takes_no_number_of_the_one_before(
         self, hosted: Bench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from spark_events.sql_runner.deploy import deployer
+        from spark_events.sql_runner.deploy import host_link
 
         shop = hosted.shop
         shop.order(1)
         hosted.deploy(shop.manifest())
         shop.wait_ids(shop.cheap_ids())
         other = shop.manifest(sql=f"SELECT id, price FROM {shop.prefix}orders WHERE price < 4")
-        real = deployer.HostLink.wait_started
+        real = host_link.HostLink.wait_started
 
         def fails_late(link: Any, name: str, order: Any, timeout_s: float) -> Any:
             status = real(link, name, order, timeout_s)
             if order.deployed["meta"]["query-version"] == 2:
                 wait_until(lambda: shop.ids(version=2), "version 2 has written")
-                raise deployer.DeploymentError("too late")
+                raise host_link.DeploymentError("too late")
             return status
 
-        monkeypatch.setattr(deployer.HostLink, "wait_started", fails_late)
+        monkeypatch.setattr(host_link.HostLink, "wait_started", fails_late)
         (failed,) = hosted.deploy(other)
         assert failed.failed
         hosted.stop("cheap")

@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 from spark_events.sql_runner.deploy.snapshot import QuerySnapshot, Snapshot
-from spark_events.sql_runner.manifest.manifest import parse_manifest
-from spark_events.sql_runner.manifest.yaml_text import YamlText
-from spark_events.sql_runner.store.deployed import DeployedQuery, Meta, write_deployed
-from spark_events.sql_runner.store.host_files import RUN, STOP, Order, read_orders, write_orders
+from spark_events.sql_runner.store.deployed import write_deployed
+from spark_events.sql_runner.store.host_files import STOP, Order, read_orders, write_orders
 from spark_events.sql_runner.store.store import Store
-
-
-def deployed_in(host: str, version: int = 1) -> DeployedQuery:
-    manifest, _ = parse_manifest(
-        YamlText("q.yaml", {"name": "q", "target-table": "t", "sql": "SELECT 1"}, {})
-    )
-    return DeployedQuery(manifest, Meta.new("q", version, host, "fingerprint", "4.3.0"))
-
-
-def run_order(deployed: DeployedQuery) -> Order:
-    return Order(deployed.meta.deployment, RUN, deployed.values(), ("CREATE TABLE t (id INT)",))
+from tests.support.sql_orders import deployed_in, run_order
 
 
 def query(store: Store) -> QuerySnapshot:

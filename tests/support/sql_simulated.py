@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from spark_events.sql_runner.deploy import deployer, host_link
+from spark_events.sql_runner.analysis.definitions import TableDefinitions
+from spark_events.sql_runner.deploy import waiting
 from spark_events.sql_runner.deploy.placement import Placement
 from spark_events.sql_runner.deploy.workspace import Workspace
 from spark_events.sql_runner.host import hosted_query
@@ -51,11 +52,12 @@ class _MortalStore(Store):
 
     life: Life
 
-    def _write_beside(self, path: str, data: bytes) -> str:
+    @contextmanager
+    def _beside(self, path: str, data: bytes) -> Iterator[str]:
         self.life.step(writes=True)
-        made = super()._write_beside(path, data)
-        self.life.step()
-        return made
+        with super()._beside(path, data) as made:
+            self.life.step()
+            yield made
 
     def _copy_file(self, source: str, target: str) -> None:
         self.life.step(writes=True)
@@ -253,8 +255,8 @@ class _Disk:
 def simulate(patch: pytest.MonkeyPatch) -> None:
     """Let the runner use what is simulated."""
     patch.setattr(lease, "Owner", _Owner)
-    patch.setattr(deployer, "_LOOK_EVERY_S", 0.01)
-    patch.setattr(host_link, "_LOOK_EVERY_S", 0.01)
+    patch.setattr(waiting, "_LOOK_EVERY_S", 0.01)
+    patch.setattr(TableDefinitions, "in_force", lambda *_: nullcontext())
     patch.setattr(hosted_query, "_LOOK_EVERY_S", 0.003)
     patch.setattr(hosted_query, "_STOP_LOOK_EVERY_S", 0.002)
     patch.setattr(hosted_query, "open_session", lambda spark, *_: (spark, ()))

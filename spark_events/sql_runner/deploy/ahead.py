@@ -32,16 +32,16 @@ def rows_twice(
         return (again,) if state.is_savepoint else ()
     if target.has_file_sink:
         last -= batches_before(store, state.path) or 0
-    found = progress(store, state.path)
+    own = progress(store, state.path)
     # Of a savepoint it is not known whether the batch that was broken off is the one that was written.
-    ahead = last - (found.committed if state.is_savepoint else found.begun)
+    ahead = last - (own.committed if state.is_savepoint else own.begun)
     if ahead > 0:
         return (
             f"{target.name} has {ahead} later micro-batches: their rows are written again, and come twice",
         )
-    if target.has_file_sink and last < found.committed:
+    if target.has_file_sink and last < own.committed:
         return (
-            f"{target.name} no longer has micro-batches {last + 1} to {found.committed}: it will not start "
+            f"{target.name} no longer has micro-batches {last + 1} to {own.committed}: it will not start "
             "before they are back; deploy-one --clean starts a new version, which writes all again",
         )
     return ()

@@ -17,6 +17,7 @@ from spark_events.sql_runner.analysis.jvm import entry_of
 from spark_events.sql_runner.analysis.prepared import open_session
 from spark_events.sql_runner.analysis.spark_errors import error_summary
 from spark_events.sql_runner.host.next_step import state_after_failure
+from spark_events.sql_runner.host.progress import figures
 from spark_events.sql_runner.host.resuming import StateLost
 from spark_events.sql_runner.host.start import start_query
 from spark_events.sql_runner.store.checkpoints import COMMITS, progress
@@ -28,6 +29,7 @@ from spark_events.sql_runner.store.store import Store
 _LOOK_EVERY_S = 0.2
 _STOP_LOOK_EVERY_S = 0.03
 _IDLE_LOOKS = 2
+_KEPT_RESTARTS = 10
 
 
 class HostedQuery:
@@ -40,9 +42,17 @@ class HostedQuery:
         store: has its checkpoint.
         definitions: the table definitions that the application has run.
         order: the first order.
+        before: the last status of the same order, in an application that has ended; None for another order.
     """
 
-    def __init__(self, spark: Any, store: Store, definitions: TableDefinitions, order: Order) -> None:
+    def __init__(
+        self,
+        spark: Any,
+        store: Store,
+        definitions: TableDefinitions,
+        order: Order,
+        before: QueryStatus | None = None,
+    ) -> None:
         self._spark = spark
         self._store = store
         self._definitions = definitions
@@ -53,6 +63,10 @@ class HostedQuery:
         self._at_once = False
         self._lock = threading.Lock()
         self._status = QueryStatus(order.id, JobStatus.CREATED.value, now_ms())
+        if before is not None:
+            self._status = replace(self._status, restarts=before.restarts, restarted_ms=before.restarted_ms)
+        # Those of an application that has ended do not count as attempts of this one.
+        self._restarts_before = self._status.restarts
         if order.action == STOP:
             self._stopping.set()
         name = self._deployed.manifest.name
@@ -115,13 +129,20 @@ class HostedQuery:
             logger.error("query %s: %s", self._deployed.manifest.name, failure)
             restarts = self.status.restarts
             state = state_after_failure(
-                stopping=self._stopping.is_set(), restarts=restarts, attempts=settings.most_restarts
+                stopping=self._stopping.is_set(),
+                restarts=restarts - self._restarts_before,
+                attempts=settings.most_restarts,
             )
             if state is not JobStatus.RESTARTING:
                 self._update_status(state, **_failed(failure))
                 return
             self._update_status(state, **_failed(failure), restarts=restarts + 1)
-            self._stopping.wait(settings.restart_delay_ms / 1000)
+            if not self._stopping.wait(settings.restart_delay_ms / 1000):
+                self._note_restart()
+
+    def _note_restart(self) -> None:
+        restarted_ms = (now_ms(), *self.status.restarted_ms)[:_KEPT_RESTARTS]
+        self._update_status(None, restarted_ms=restarted_ms)
 
     def _run_once(self) -> str | None:
         """Run it until it ends; return why it failed, or None if it did not."""
@@ -131,7 +152,8 @@ class HostedQuery:
                     self._spark, self._deployed.manifest, self._definitions, self._order.definitions
                 )
             self._know_batch()
-            query = start_query(self._session, self._deployed, self._store)
+            with self._definitions.in_force(self._session, self._order.definitions):
+                query = start_query(self._session, self._deployed, self._store)
         except StateLost:  # it would be lost at each restart, too
             raise
         except Exception as error:
@@ -156,6 +178,8 @@ class HostedQuery:
 
     def _update_progress(self, query: Any) -> None:
         progress = query.lastProgress
+        if progress is not None and (now := figures(progress))["progress_ms"] != self.status.progress_ms:
+            self._update_status(None, **now)
         if progress is not None and "addBatch" in progress["durationMs"]:
             batch = progress["batchId"]
             if batch != self.status.batch:

@@ -74,10 +74,10 @@ def damage(store: Store, checkpoint: str) -> str:
         return "is gone" if not store.names(checkpoint) else f"has no file {_SPARK_METADATA}"
     if not query_id_of(store, checkpoint):
         return f"has a damaged file {_SPARK_METADATA}"
-    found = progress(store, checkpoint)
-    if found.committed > found.begun:
-        return f"has no {OFFSETS}/{found.committed}, though it has {COMMITS}/{found.committed}"
-    for folder, number in ((OFFSETS, found.begun), (COMMITS, found.committed)):
+    own = progress(store, checkpoint)
+    if own.committed > own.begun:
+        return f"has no {OFFSETS}/{own.committed}, though it has {COMMITS}/{own.committed}"
+    for folder, number in ((OFFSETS, own.begun), (COMMITS, own.committed)):
         content = store.read(f"{checkpoint}/{folder}/{number}") if number >= 0 else _LOG_BEGINS
         if content is not None and not content.startswith(_LOG_BEGINS):
             return f"has a damaged file {folder}/{number}"

@@ -165,11 +165,11 @@ def whole_or_damaged(store: Store, savepoint: Savepoint, folder: str = "") -> st
     folder = folder or savepoint.path
     sizes = store.sizes(folder)
     sizes.pop(layout.SAVEPOINT_COMPLETE, None)
-    found = (len(sizes), sum(sizes.values()))
-    if found != (savepoint.files, savepoint.size):
+    now = (len(sizes), sum(sizes.values()))
+    if now != (savepoint.files, savepoint.size):
         return (
-            f"is damaged: it was {savepoint.files} files of {savepoint.size} bytes, but has {found[0]} files "
-            f"of {found[1]} bytes"
+            f"is damaged: it was {savepoint.files} files of {savepoint.size} bytes, but has {now[0]} files "
+            f"of {now[1]} bytes"
         )
     if not savepoint.checksums:
         return ""
