@@ -14,6 +14,7 @@ from spark_events.sql_runner.store.history import read_history
 from spark_events.sql_runner.store.savepoints import all_savepoints
 from tests.support.sql_oracle import Query
 from tests.support.sql_world import ROWS, World
+from tests.support.waiting import wait_until
 
 
 class Sequence:
@@ -154,12 +155,16 @@ class Sequence:
         query = self._world.any_query()
         self._world.deploy()
         meta = self._world.meta(query)
-        if meta is None or not all_savepoints(self._world.kept, query.name, meta.query_version):
+        row = self._world.status().get(query.name)
+        savepoints = all_savepoints(self._world.kept, query.name, meta.query_version) if meta else []
+        if meta is None or not savepoints or row is None or not row.wanted:
             return
         self._world.session.kill(self._chance.choice(["jvm", "both"]))
         self._world.oracle.may_come_twice(query, meta.query_version)
         self._world.kept.delete(meta.checkpoint)
         self._world.session.start()
+        # A deployment that comes before the session has looked would find the query about to run.
+        wait_until(lambda: self._world.status()[query.name].state == "FAILED", "its loss is seen")
 
     def _rolled_back(self, least: int = 1) -> list[tuple[Query, Meta, str]]:
         query = self._stop()
@@ -196,7 +201,11 @@ class Sequence:
         query = self._world.any_query()
         before, number = query.name, len(self._world.log)
         query.name = f"{query.kind}-{number}"
-        self._world.heard(self._world.deployer(prune=True).result())
+        deployer = self._world.deployer(prune=True)
+        for _ in range(3):
+            self._world.wait(0.3, 1.5)
+            self._world.add_rows(1)
+        self._world.heard(deployer.result())
         self._world.note(f"{before} is {query.name} now")
 
     def _kill_deployer(self) -> None:

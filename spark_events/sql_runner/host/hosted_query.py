@@ -18,7 +18,7 @@ from spark_events.sql_runner.analysis.prepared import open_session
 from spark_events.sql_runner.analysis.spark_errors import error_summary
 from spark_events.sql_runner.host.next_step import state_after_failure
 from spark_events.sql_runner.host.progress import figures
-from spark_events.sql_runner.host.resuming import StateLost
+from spark_events.sql_runner.host.resuming import StateLost, demand_state
 from spark_events.sql_runner.host.start import start_query
 from spark_events.sql_runner.store.checkpoints import COMMITS, progress
 from spark_events.sql_runner.store.deployed import DeployedQuery
@@ -147,6 +147,7 @@ class HostedQuery:
     def _run_once(self) -> str | None:
         """Run it until it ends; return why it failed, or None if it did not."""
         try:
+            demand_state(self._store, self._deployed)  # before the long part
             if self._session is None:
                 self._session, _ = open_session(
                     self._spark, self._deployed.manifest, self._definitions, self._order.definitions

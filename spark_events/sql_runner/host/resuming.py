@@ -51,22 +51,34 @@ class Resuming:
     batches_before: int = 0
 
 
-def begun(store: Store, deployed: DeployedQuery) -> Meta:
-    """Return the meta with the id that Spark takes from the checkpoint; an empty one gets the query's.
+def demand_state(store: Store, deployed: DeployedQuery) -> bool:
+    """Return whether a query has begun in its checkpoint.
 
     Raises:
-        StateLost: the query has begun in this checkpoint, which is not whole any more.
+        StateLost: it has, but the checkpoint is not whole any more.
     """
     name, meta = deployed.manifest.name, deployed.meta
     problem = damage(store, meta.checkpoint)
     if not problem:
-        return replace(meta, query_id=query_id_of(store, meta.checkpoint))
+        return True
     recorded = read_deployed(store, name)
     if store.names(meta.checkpoint) or (recorded and recorded.meta.checkpoint == meta.checkpoint):
         raise StateLost(
             f"checkpoint {meta.checkpoint} {problem}: from there, it would begin anew without its state; "
             "deploy again: it resumes from the latest whole savepoint, or says that there is none"
         )
+    return False
+
+
+def begun(store: Store, deployed: DeployedQuery) -> Meta:
+    """Return the meta with the id that Spark takes from the checkpoint; an empty one gets the query's.
+
+    Raises:
+        StateLost: see ``demand_state``.
+    """
+    meta = deployed.meta
+    if demand_state(store, deployed):
+        return replace(meta, query_id=query_id_of(store, meta.checkpoint))
     begin_checkpoint(store, meta.checkpoint, meta.query_id)
     return meta
 
