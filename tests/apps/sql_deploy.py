@@ -63,8 +63,8 @@ def main(url: str, manifest: str, definitions: str, fingerprint: str, kill_after
     workspace.store.__class__ = KilledStore
     analyst: Any = Known(read_definitions([Path(definitions)]), fingerprint)
     with workspace.deploying() as lease:
-        for planned in workspace.plan(analyst, read_files([Path(manifest)], None).or_fail()):
-            result = workspace.deployer(lease, analyst).deploy(planned)
+        planned = workspace.plan(analyst, read_files([Path(manifest)], None).or_fail())
+        for result in workspace.deployer(lease, analyst).deploy_all(planned):
             print(result.action.value, result.failed, result.text, flush=True)
 
 

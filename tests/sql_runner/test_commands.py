@@ -143,9 +143,8 @@ class TestOneDay:
         assert run(shop, "status", warm=warm).returncode == 0, "the one that is deployed runs on"
 
     def test_of_two_deployers_one_wins_and_the_other_says_so(self, shop: Shop, session: Session) -> None:
-        folder = shop.write(
-            "queries", shop.manifest(), shop.manifest("other", target_table="other", description="new")
-        )
+        other = shop.manifest("other", target_table="other", trigger={"processing-time": "500ms"})
+        folder = shop.write("queries", shop.manifest(), other)
         results: list[Any] = []
         threads = [
             threading.Thread(target=lambda: results.append(run(shop, "deploy", str(folder), *tables(shop))))
@@ -186,6 +185,19 @@ class TestOneDay:
         shown = run(shop, "history", "cheap", warm=warm).stdout
         assert "why: the user asked for it" in shown
         assert run(shop, "history", "nobody", warm=warm).returncode == 2
+
+    def test_forget(self, shop: Shop, session: Session, warm: WarmCommands) -> None:
+        runs = run(shop, "forget", "other", warm=warm)
+        assert runs.returncode == 2
+        assert "'other': is to run; stop it first with" in runs.stderr
+
+        forgotten = run(shop, "forget", "cheap", warm=warm)
+
+        assert (forgotten.returncode, forgotten.stdout) == (0, "ok cheap: forgotten\n")
+        assert [row["name"] for row in json.loads(run(shop, "status", "--json", warm=warm).stdout)] == [
+            "other"
+        ]
+        assert run(shop, "history", "cheap", warm=warm).returncode == 0
 
     def test_a_session_that_is_killed_comes_back_with_its_queries(
         self, shop: Shop, session: Session, warm: WarmCommands
@@ -290,7 +302,9 @@ def test_the_beginning_of_the_page(tmp_path: Path, java: str, monkeypatch: pytes
 
     app = App(script(session), {}, tmp_path)
     try:
-        app.wait_for(lambda: HostLink(store, HOST).is_alive, "the session is there")
+        # A reader who is fast: plan and deploy come while it starts.
+        link = HostLink(store, HOST)
+        app.wait_for(lambda: link.is_starting or link.is_alive, "the session starts")
         environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
         done = subprocess.run(
             script(rest),

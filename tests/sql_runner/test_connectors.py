@@ -14,8 +14,11 @@ from spark_events.sql_runner.analysis.analyst import Analyst
 from spark_events.sql_runner.analysis.definitions import split_statements
 from spark_events.sql_runner.deploy.decision import Action
 from tests.support.query_shop import METADATA, Bench, Shop
-from tests.support.servers import KafkaBroker, jars, running_kafka
+from tests.support.servers import KafkaBroker, running_kafka
 from tests.support.spark import local_spark
+from tests.support.sql_targets import ICE, KafkaTarget, LakeTarget, lakehouse_conf
+from tests.support.sql_truth import Sequence
+from tests.support.sql_world import World
 from tests.support.waiting import wait_until
 
 pytestmark = [
@@ -37,21 +40,8 @@ def broker(java: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafk
 
 @pytest.fixture(scope="module")
 def lake(java: str, s3: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    folder, ice = tmp_path_factory.mktemp("lake"), "spark.sql.catalog.ice"
-    conf = {
-        "spark.jars": ",".join(map(str, [*jars("lakehouse"), *jars("s3a")])),
-        "spark.hadoop.fs.s3a.endpoint": s3,
-        "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
-        "spark.hadoop.fs.s3a.path.style.access": "true",
-        "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,"
-        "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        ice: "org.apache.iceberg.spark.SparkCatalog",
-        f"{ice}.type": "hadoop",
-        f"{ice}.warehouse": str(folder / "ice"),
-        "spark.databricks.delta.snapshotPartitions": "1",
-    }
+    folder = tmp_path_factory.mktemp("lake")
+    conf = lakehouse_conf(folder / "ice", s3)
     with local_spark("connectors", folder, conf) as session:
         yield session
 
@@ -140,6 +130,109 @@ def test_a_new_version_reads_all_again(bench: Bench, lake: Any, broker: KafkaBro
         before = of_version(2)
         order(lake, broker, range(20, 22))
         wait_until(lambda: of_version(2) == [*before, 20, 21], "each new row comes once")
+
+
+@pytest.mark.parametrize("table", ["lake", "ice.db.lake"])
+def test_an_older_savepoint_loses_no_row(bench: Bench, lake: Any, broker: KafkaBroker, table: str) -> None:
+    """Delta and Iceberg skip a micro-batch of a query of which they have a later one."""
+    name, first = f"back-{table[:3]}", {"lake": 100, "ice.db.lake": 200}[table]
+
+    def ids() -> list[int]:
+        lake.catalog.refreshTable(table)  # Iceberg's catalog keeps what a session has read
+        rows = lake.table(table).where(f"__query_name = '{name}' AND id >= {first}")
+        return [row.id for row in rows.collect()]
+
+    code = """
+execution_output = (
+    spark.readStream.format("kafka").option("kafka.bootstrap.servers", "{servers}").option("subscribe", "orders")
+    .option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", spark.conf.get("spark.orders.at.once")).load()
+    .selectExpr("from_json(CAST(value AS STRING), 'id INT, price DOUBLE') AS o")
+    .selectExpr("o.id", "o.price").where("id >= {first}")
+)
+"""
+    manifest = bench.shop.manifest(
+        name, target_table=table, code=code.format(servers=broker.servers, first=first)
+    )
+
+    def reading(rows: int) -> dict[str, Any]:
+        return {**manifest, "sparkProperties": {"spark.orders.at.once": str(rows)}}
+
+    order(lake, broker, range(first, first + 3))
+    with bench.hosting():
+        bench.deploy(reading(1))
+        wait_until(lambda: len(ids()) == 3, "all rows are there")
+        bench.stop(name, savepoint=True)
+        order(lake, broker, range(first + 3, first + 9))
+        bench.deploy(reading(1))
+        wait_until(lambda: len(ids()) == 9, "all rows are there")
+        bench.stop(name)
+        bench.store.delete(bench.meta(name).checkpoint)
+        before, query = ids(), bench.meta(name).query_id
+        order(lake, broker, range(first + 9, first + 20))
+        (planned,) = bench.plan(reading(2))
+        (result,) = bench.deploy(reading(2))
+
+        assert f"{table} has 6 later micro-batches: their rows are written again" in planned.decision.reason
+        assert (result.action, result.failed) == (Action.RESUME, False), result.text
+        wait_until(lambda: len(ids()) >= 9 + 17, "all rows are there")
+        expected = sorted([*before, *range(first + 3, first + 20)])
+        assert sorted(ids()) == expected
+        assert bench.meta(name).query_id != query
+        rows = lake.table(table).where(f"id > {first + 8} AND __query_name = '{name}'").collect()
+        assert {row["__query_id"] for row in rows} == {bench.meta(name).query_id}
+
+
+def test_a_savepoint_that_somebody_put_in_place_of_the_checkpoint(
+    bench: Bench, lake: Any, broker: KafkaBroker
+) -> None:
+    """The query then gets another id when it starts, which its rows have, too."""
+    sql = f"SELECT o.id, o.price FROM (SELECT {ORDERS} FROM orders)"
+    manifest = bench.shop.manifest("put", target_table="lake", sql=sql)
+
+    def ids() -> list[int]:
+        return [row.id for row in lake.table("lake").where("__query_name = 'put'").collect()]
+
+    order(lake, broker, range(300, 302))
+    with bench.hosting():
+        bench.deploy(manifest)
+        wait_until(lambda: {300, 301} <= set(ids()), "all rows are there")
+        savepoint = bench.stop("put", savepoint=True).savepoint
+        for number in range(302, 305):
+            bench.deploy(manifest)
+            order(lake, broker, range(number, number + 1))
+            wait_until(lambda: number in ids(), "the row is there")  # noqa: B023
+            bench.stop("put")
+        order(lake, broker, range(305, 306))
+        checkpoint = bench.meta("put").checkpoint
+        bench.store.delete(checkpoint)
+        bench.store.copy(savepoint, checkpoint)
+        before = ids()
+        bench.deploy(manifest)
+
+        wait_until(lambda: 305 in ids(), "the last row is there")
+        assert sorted(ids()) == sorted([*before, *range(302, 306)])
+        rows = lake.table("lake").where("id = 305 AND __query_name = 'put'").collect()
+        assert [row["__query_id"] for row in rows] != [bench.meta("put").query_id]
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(14_400)
+@pytest.mark.parametrize("seeds", [range(10)])
+@pytest.mark.parametrize("kind", ["delta", "iceberg", "kafka", "files, from a store in S3"])
+def test_every_row_is_accounted_for(
+    lake: Any, s3: str, broker: KafkaBroker, tmp_path: Path, kind: str, seeds: range
+) -> None:
+    """What test_truth.py does, with other targets, and another store."""
+    conf = lakehouse_conf(Path(lake.conf.get(f"{ICE}.warehouse")), s3)
+    wrong = []
+    for seed in seeds:
+        folder = tmp_path / f"{kind[:5]}{seed}"
+        target = KafkaTarget(lake, broker.servers, f"t{seed}") if kind == "kafka" else None
+        if kind in ("delta", "iceberg"):
+            target = LakeTarget(lake, kind, folder)
+        store = f"s3a://queries/truth-{seed}" if "S3" in kind else ""
+        wrong += Sequence(World(folder, seed, store, target, conf)).run()
+    assert not wrong, "\n".join(wrong)
 
 
 def test_a_store_in_s3(lake: Any, tmp_path: Path) -> None:

@@ -141,16 +141,16 @@ def test_a_deployment_that_was_broken_off_is_written_down_by_the_next(bench: Ben
 def test_the_manifest_is_written_after_the_deployment_alone(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from spark_events.sql_runner.deploy import deployer
+    from spark_events.sql_runner.deploy import steps
 
     seen: list[str] = []
-    real = deployer.write_deployed
+    real = steps.write_deployed
 
     def look(store: Any, deployed: Any) -> None:
         seen.append(bench.status().state)
         real(store, deployed)
 
-    monkeypatch.setattr(deployer, "write_deployed", look)
+    monkeypatch.setattr(steps, "write_deployed", look)
     with bench.hosting():
         bench.shop.order(1)
         bench.deploy(bench.shop.manifest())

@@ -171,8 +171,8 @@ def test_a_savepoint_that_is_damaged_is_not_gone_on_from(hosted: Bench) -> None:
 
     (result,) = hosted.deploy(hosted.shop.manifest())
 
-    assert (result.action, result.failed) == (Action.RESUME, True)
-    assert result.text.startswith(f"savepoint {savepoint} is damaged: it was ")
+    assert (result.action, result.failed) == (Action.FAIL, True)
+    assert f"; savepoint {savepoint} is damaged: it was " in result.text
     assert hosted.store.names("checkpoints/cheap/1") == [], "nothing of it is left to go on from"
 
 
@@ -277,7 +277,15 @@ def test_a_query_that_fails_is_restarted_and_stops_no_other(hosted: Bench) -> No
     (hosted.shop.folder / "out").unlink()
     (hosted.shop.folder / "away").rename(hosted.shop.folder / "out")
     hosted.shop.wait_ids(hosted.shop.cheap_ids())
-    assert hosted.status().restarts >= 1
+    wait_until(lambda: hosted.status().recovered, "it has recovered")
+    recovered = hosted.status()
+    assert recovered.restarts >= 1
+    assert recovered.error_ms is not None
+    assert recovered.batch_ms is not None
+    assert recovered.since_ms is not None
+    assert recovered.error_ms <= recovered.batch_ms
+    assert "=== Streaming Query ===" not in recovered.error
+    assert "ParentNotDirectoryException" in recovered.error or "FileAlreadyExists" in recovered.error
 
 
 def test_attempts_are_counted(hosted: Bench) -> None:
@@ -394,6 +402,9 @@ def test_an_application_that_comes_back_goes_on(bench: Bench) -> None:
         bench.deploy(bench.shop.manifest())
         bench.shop.wait_ids(bench.shop.cheap_ids())
     assert bench.status().state == "GONE"
+    with bench.hosting():
+        idle = bench.wait_state("RUNNING")
+        assert (idle.batch, idle.batch_ms is not None) == (0, True), "the checkpoint knows it"
     bench.shop.order(2)
     with bench.hosting():
         bench.shop.wait_ids(bench.shop.cheap_ids())

@@ -13,6 +13,7 @@ from spark_events.sql_runner.analysis.definitions import TableDefinitions, split
 from spark_events.sql_runner.analysis.fingerprint import fingerprint
 from spark_events.sql_runner.analysis.query_data import QueryError
 from spark_events.sql_runner.deploy.planner import problems_of_queries
+from spark_events.sql_runner.manifest.folder import read_folder
 from spark_events.sql_runner.manifest.manifest import Manifest, parse_manifest
 from spark_events.sql_runner.manifest.yaml_text import read_yaml, write_yaml
 from spark_events.sql_runner.store.deployed import DeployedQuery, Meta
@@ -228,8 +229,6 @@ class TestErrors:
         assert session.catalog.tableExists("shop_orders")
 
     def test_the_line_is_the_files(self, analyst: Analyst, tmp_path: Path) -> None:
-        from spark_events.sql_runner.manifest.folder import read_folder
-
         (tmp_path / "a.yaml").write_text(
             "name: a\ntarget-table: shop_out\nsql: |\n  SELECT id,\n    prise\n  FROM shop_orders\n"
         )
@@ -242,6 +241,46 @@ class TestErrors:
         )
         (found,) = problems_of_queries(analyst, read_folder(tmp_path, None))
         assert found.startswith(f"{tmp_path}/a.yaml:3: a: [UNRESOLVED_COLUMN")
+
+    @pytest.mark.parametrize(
+        ("target", "words"),
+        [
+            ("nowhere", "nowhere: not found"),
+            ("shop_view", "shop_view: is a view"),
+            ("shop_plain", "the columns do not fit"),
+        ],
+    )
+    def test_an_error_about_the_target_has_its_line(
+        self, analyst: Analyst, tmp_path: Path, target: str, words: str
+    ) -> None:
+        (tmp_path / "a.yaml").write_text(
+            f"name: a\ntarget-table: {target}\nsql: |\n  SELECT id, price\n  FROM shop_orders\n"
+        )
+
+        (found,) = problems_of_queries(analyst, read_folder(tmp_path, None))
+
+        assert found.startswith(f"{tmp_path}/a.yaml:2: a: target-table {target}")
+        assert words in found
+
+    def test_so_has_one_about_a_target_of_the_template(self, analyst: Analyst, tmp_path: Path) -> None:
+        template = tmp_path / "template.yaml"
+        template.write_text("description: x\n\ntarget-table: nowhere_{name}\n")
+        (tmp_path / "a.yaml").write_text("name: a\nsql: SELECT id, price FROM shop_orders\n")
+
+        (found,) = problems_of_queries(analyst, read_folder(tmp_path, template))
+
+        assert found.startswith(f"{template}:3: a: target-table nowhere_a: not found")
+
+    def test_so_has_one_about_a_second_writer(self, analyst: Analyst, tmp_path: Path) -> None:
+        for name in ("a", "b"):
+            (tmp_path / f"{name}.yaml").write_text(
+                f"name: {name}\nsql: SELECT id, price FROM shop_orders\ntarget-table: shop_out\n"
+            )
+
+        (found,) = problems_of_queries(analyst, read_folder(tmp_path, None))
+
+        assert found.startswith(f"{tmp_path}/b.yaml:3: b: its target-table is in ")
+        assert "which 'a' writes to as well" in found
 
     def test_a_definition_that_cannot_be_run(self, session: Any) -> None:
         with pytest.raises(ConfigError, match=r"table definition 'CREATE TABEL x': .*Syntax error"):
@@ -331,3 +370,50 @@ SELECT /*+ BROADCAST(t) */ 1 - -1 -- end"""
             ConfigError, match="table definition of `kept`: has changed, but Spark keeps the rows"
         ):
             definitions.run(session, ["CREATE TABLE kept (a INT, b INT) USING json"])
+
+
+def deployed_with(analyst: Analyst, code: str) -> DeployedQuery:
+    given = manifest(code=code)
+    plan = analyst.analyse(given).fingerprint
+    meta = Meta("id", 1, "2026-01-01 00:00:00", "checkpoints/q/1/x", "h", "d", plan, analyst.spark_version)
+    return DeployedQuery(given, meta)
+
+
+def is_same(analyst: Analyst, before: str, after: str) -> bool:
+    given = manifest(code=after)
+    return analyst.is_same_query(deployed_with(analyst, before), given, analyst.analyse(given).fingerprint)
+
+
+CODE = """execution_output = spark.readStream.table('shop_orders').where("price > 5").selectExpr('id', 'price')"""
+VARIABLE = 'condition = "price > 5"\n' + CODE.replace('"price > 5"', "condition")
+TEXT = CODE.replace("price > 5", "item = 'a b'")
+UDF = """
+from pyspark.sql.functions import udf
+@udf("string")
+def joined(item):
+    return item + "a b"
+execution_output = spark.readStream.table('shop_orders').select('id', 'price').where(joined('id') != 'x')
+"""
+
+
+@pytest.mark.parametrize("code", [CODE, VARIABLE])
+def test_a_blank_in_the_sql_of_code_is_no_change(analyst: Analyst, code: str) -> None:
+    wider = code.replace("price > 5", "price  >\\n5 ")
+
+    assert plan(analyst, code=wider) != plan(analyst, code=code), "what is recorded stays as it was"
+    assert is_same(analyst, code, wider)
+    assert is_same(analyst, wider, code)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (CODE, CODE.replace("price > 5", "price > 6")),
+        (TEXT, TEXT.replace("a b", "a  b")),
+        (UDF, UDF.replace("a b", "a  b")),
+        # A text that is used for something else, too.
+        (f"{VARIABLE}\nprint(condition)", f"{VARIABLE}\nprint(condition)".replace("price > 5", "price  > 5")),
+    ],
+)
+def test_a_blank_that_may_mean_something_is_a_change(analyst: Analyst, before: str, after: str) -> None:
+    assert not is_same(analyst, before, after)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import pytest
+
 from spark_events.sql_runner.deploy.snapshot import QuerySnapshot, Snapshot
-from spark_events.sql_runner.manifest.manifest import parse_manifest
-from spark_events.sql_runner.manifest.yaml_text import YamlText
-from spark_events.sql_runner.store.deployed import DeployedQuery, Meta, write_deployed
-from spark_events.sql_runner.store.host_files import RUN, STOP, Order, read_orders, write_orders
+from spark_events.sql_runner.store import layout
+from spark_events.sql_runner.store.deployed import write_deployed
+from spark_events.sql_runner.store.host_files import (
+    STOP,
+    HostStatus,
+    Order,
+    QueryStatus,
+    read_orders,
+    write_orders,
+    write_status,
+)
+from spark_events.sql_runner.store.lease import Lease
 from spark_events.sql_runner.store.store import Store
-
-
-def deployed_in(host: str, version: int = 1) -> DeployedQuery:
-    manifest, _ = parse_manifest(
-        YamlText("q.yaml", {"name": "q", "target-table": "t", "sql": "SELECT 1"}, {})
-    )
-    return DeployedQuery(manifest, Meta.new("q", version, host, "fingerprint", "4.3.0"))
-
-
-def run_order(deployed: DeployedQuery) -> Order:
-    return Order(deployed.meta.deployment, RUN, deployed.values(), ("CREATE TABLE t (id INT)",))
+from tests.support.sql_orders import deployed_in, run_order
 
 
 def query(store: Store) -> QuerySnapshot:
@@ -70,3 +70,25 @@ def test_orders_are_read_as_they_were_written(store: Store) -> None:
 
     assert read_orders(store, "session-a") == orders
     assert read_orders(store, "session-b") == {}
+
+
+@pytest.mark.parametrize(
+    ("last", "writes"),
+    [
+        pytest.param(None, False, id="an application that has come back"),
+        pytest.param(("before", "RUNNING"), True, id="one that has not seen the order to stop"),
+        pytest.param(("stop", "CANCELLING"), True, id="one that is stopping it"),
+        pytest.param(("stop", "CANCELED"), False, id="one that has stopped it"),
+    ],
+)
+def test_a_query_that_is_to_stop_writes_until_it_has(
+    store: Store, last: tuple[str, str] | None, writes: bool
+) -> None:
+    deployed = deployed_in("session-default")
+    write_deployed(store, deployed)
+    write_orders(store, "session-default", {"q": Order("stop", STOP, deployed.values())})
+    queries = {"q": QueryStatus(*last, since_ms=1)} if last else {}
+    write_status(store, "session-default", HostStatus("app", "local", 1, "4.3.0", queries))
+    Lease(store, layout.host_lease("session-default"), "", 30_000).take()
+
+    assert query(store).may_write == writes

@@ -182,7 +182,7 @@ class Bench:
         with self.workspace.deploying() as lease:
             deployer = self.workspace.deployer(lease, self.analyst)
             planned = self.workspace.plan(self.analyst, self._read(manifests), prune=prune, clean=clean)
-            return [deployer.deploy(each) for each in planned]
+            return list(deployer.deploy_all(planned))
 
     def stop(self, name: str, savepoint: bool = False) -> DeployResult:
         """Stop a query."""

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from spark_events.api import ConfigError
 from spark_events.cli.console import FAILED, WRONG, err, out, plain, print_error, print_warnings, say
 from spark_events.cli.options import Conf, PropertiesFile
 from spark_events.cli.sql import options as own
@@ -23,6 +24,7 @@ def deploy(
     session: own.Session = "default",
     prune: own.Prune = False,
     master: own.Master = None,
+    parallel: own.Parallel = 4,
     timeout: own.Timeout = 120,
     log_dir: own.LogDir = Path("logs"),
     poll_ms: own.PollMs = 1_000,
@@ -31,7 +33,7 @@ def deploy(
     conf: Conf = None,
     submit_options: own.SubmitOptions = None,
 ) -> None:
-    """Make the running queries match a folder of manifests, one query after the other.
+    """Make the running queries match a folder of manifests, several queries at a time.
 
     A query whose deployment fails keeps running as before. Exits 1 if a deployment failed, 2 if a manifest is
     wrong: a file that is not YAML stops the whole deployment; a query that Spark cannot analyse is left out.
@@ -41,7 +43,7 @@ def deploy(
     own_conf = read_conf(properties_file, conf or ())[0]
     manifests = read_folder(folder, template_file).or_fail()
     submit = own.for_submit(properties_file, conf, submit_options)
-    placement = Placement(mode, session, master or "", *submit, log_dir, poll_ms, lease_ms, timeout)
+    placement = Placement(mode, session, master or "", *submit, log_dir, poll_ms, lease_ms, timeout, parallel)
     _deploy(manifests, store, placement, own_conf, table_definition_path, prune=prune, clean=False)
 
 
@@ -129,33 +131,54 @@ def _deploy(
     print_warnings(manifests.warnings)
     with own.store_errors():
         workspace = Workspace(store, placement)
-        workspace.demand_sessions({placement.host_of(name) for name in manifests.by_name})
+        _await_sessions(workspace, {placement.host_of(name) for name in manifests.by_name})
         with workspace.deploying() as lease, own.analyst_of(conf, definitions) as analyst:
             planned = workspace.plan(analyst, manifests, prune=prune, clean=clean)
             print_warnings(warning for query in planned for warning in query.warnings)
-            deployer = workspace.deployer(lease, analyst)
-            results = [_deploy_query(deployer, query) for query in planned]
+            results = _deploy_queries(workspace.deployer(lease, analyst), planned)
     if any(result.action is Action.FAIL for result in results):
         raise typer.Exit(WRONG)
     if any(result.failed for result in results):
         raise typer.Exit(FAILED)
 
 
-def _deploy_query(deployer: Any, planned: Any) -> Any:
+def _await_sessions(workspace: Any, hosts: set[str]) -> None:
+    """Wait for sessions that are starting."""
+    from spark_events.sql_runner.deploy.host_link import DeploymentError
+
+    for starting in workspace.demand_sessions(hosts):
+        try:
+            with err.status(f"waiting for {plain(starting.described)}, which is starting"):
+                workspace.await_session(starting)
+        except DeploymentError as error:
+            raise ConfigError(str(error)) from error
+
+
+def _deploy_queries(deployer: Any, planned: Any) -> list[Any]:
     from spark_events.cli.sql import views
 
-    name = plain(planned.name)
+    results: list[Any] = []
     try:
-        with err.status(f"{name}: {planned.decision.action.value}"):
-            result = deployer.deploy(planned)
+        with err.status(_left(planned, 0)) as shown:
+            for result in deployer.deploy_all(planned):
+                results.append(result)
+                views.show_result(result, out)
+                shown.update(_left(planned, len(results)))
     except KeyboardInterrupt:
         say(
-            f"interrupted at {name}: orders already given are carried out; the next deployment resumes here",
+            f"interrupted at {_left(planned, len(results))}: orders already given are carried out; the next "
+            "deployment resumes here",
             err,
         )
         raise
-    views.show_result(result, out)
-    return result
+    return results
+
+
+def _left(planned: Any, done: int) -> str:
+    """Return the next query, and how many more there are."""
+    names = [query.name for query in planned[done:]]
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return plain(f"{names[0]}{more}" if names else "the end")
 
 
 def _say_stopping() -> None:

@@ -8,7 +8,17 @@ from typing import Annotated
 import typer
 
 from spark_events.api import ConfigError
-from spark_events.cli.console import FAILED, WRONG, err, out, plain, print_json, print_warnings, say
+from spark_events.cli.console import (
+    FAILED,
+    WRONG,
+    err,
+    out,
+    plain,
+    print_error,
+    print_json,
+    print_warnings,
+    say,
+)
 from spark_events.cli.options import Conf, PropertiesFile
 from spark_events.cli.sql import options as own
 from spark_events.cli.sql.deploy import deploy, deploy_one, session
@@ -92,29 +102,34 @@ def plan(
             views.show_plan(planned, out)
         else:
             say("no manifests, and nothing to stop")
-        workspace.demand_sessions(hosts_of(planned))
+        for starting in workspace.demand_sessions(hosts_of(planned)):
+            say(f"{plain(starting.described)} is starting; deploy waits for it", err)
     if any(query.decision.action is Action.FAIL for query in planned):
         raise typer.Exit(WRONG)
 
 
 @app.command()
 def status(store: own.StoreUrl, as_json: own.AsJson = False) -> None:
-    """Show each query: whether it runs, since when, and why it failed.
+    """Show each query: whether it runs, since when, how far it is, and why it failed.
 
-    Exits 1 if a query that should run does not.
+    Exits 1 if a query that should run does not, its application is silent, or the store cannot be written.
     """
     from spark_events.cli.sql import views
     from spark_events.sql_runner.deploy.workspace import Workspace
 
     with own.store_errors():
-        rows = Workspace(store, Placement()).rows()
+        workspace = Workspace(store, Placement())
+        rows = workspace.rows()
+        problem = workspace.store.write_problem() if rows else ""
+    if problem:
+        print_error(f"{problem}; what is shown may be out of date")
     if as_json:
         print_json(rows)
     elif rows:
         views.show_status(rows, out)
     else:
         say("no query is deployed")
-    if not all(row.is_well for row in rows):
+    if problem or not all(row.is_well for row in rows):
         raise typer.Exit(FAILED)
 
 
@@ -126,6 +141,8 @@ def stop(
     timeout: own.Timeout = 120,
 ) -> None:
     """Stop a query after the micro-batch that it is in; deploy starts it again from its state.
+
+    If its application is gone, the query does not start again when that is back.
 
     Exits 1 if it does not stop, 2 if there is no such query.
     """
@@ -142,6 +159,25 @@ def stop(
     views.show_result(result, out)
     if result.failed:
         raise typer.Exit(FAILED)
+
+
+@app.command()
+def forget(
+    name: Annotated[str, typer.Argument(help="The query.")],
+    store: own.StoreUrl,
+    state: Annotated[
+        bool, typer.Option("--state", help="Remove its checkpoints, savepoints and history, too.")
+    ] = False,
+) -> None:
+    """Remove a stopped query, so that status does not show it any more.
+
+    Its checkpoints, savepoints and history stay, without --state. Exits 2 if it is to run, or is not there.
+    """
+    from spark_events.sql_runner.deploy.workspace import Workspace
+
+    with own.store_errors():
+        Workspace(store, Placement()).forget(name, state=state)
+    say(f"[green]ok[/] {plain(name)}: forgotten")
 
 
 @app.command()

@@ -42,6 +42,7 @@ Master = Annotated[
 Timeout = Annotated[
     int, typer.Option("--timeout", min=1, help="Timeout for starting and for stopping a query, in seconds.")
 ]
+Parallel = Annotated[int, typer.Option("--parallel", min=1, help="How many queries to deploy at a time.")]
 LogDir = Annotated[Path, typer.Option("--log-dir", help="Folder for the logs of applications.")]
 PollMs = Annotated[
     int, typer.Option("--poll-ms", min=50, help="How often an application looks for orders, in ms.")

@@ -18,7 +18,19 @@ from spark_events.sql_runner.deploy.snapshot import QueryRow
 from spark_events.sql_runner.store.history import Deployment
 
 _COLOUR = {Action.FAIL: "red", Action.NOTHING: "dim"}
-_STATE_COLOUR = {"RUNNING": "green", "FINISHED": "green", "FAILED": "red", "RESTARTING": "red", "GONE": "red"}
+_STATE_COLOUR = {
+    "RUNNING": "green",
+    "FINISHED": "green",
+    "FAILED": "red",
+    "RESTARTING": "red",
+    "GONE": "red",
+    "SILENT": "red",
+}
+_COLUMNS = (
+    *("query", "state", "for", "version", "batch", "ended ago"),
+    *("rows/s", "behind", "restarts", "in"),
+)
+_SHOWN_RESTARTS = 3
 
 
 def plan_values(planned: Iterable[PlannedQuery]) -> list[dict[str, Any]]:
@@ -62,12 +74,27 @@ def show_result(result: DeployResult, console: Console) -> None:
 def show_status(rows: Sequence[QueryRow], console: Console) -> None:
     """Print the states of queries, and below them why some have failed."""
     optional = {
+        "rows/s": any(row.input_rate is not None for row in rows),
+        "behind": any(_behind(row) for row in rows),
         "restarts": any(row.restarts for row in rows),
         "in": len({row.application for row in rows}) > 1,
     }
-    columns = ("query", "state", "for", "version", "batch", "ended before", "restarts", "in")
+    columns = (
+        "query",
+        "state",
+        "for",
+        "version",
+        "batch",
+        "ended ago",
+        "rows/s",
+        "behind",
+        "restarts",
+        "in",
+    )
     shown = [name for name in columns if optional.get(name, True)]
-    table = Table(*shown, box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
+    for name in shown:
+        table.add_column(name, no_wrap=name in ("query", "state"))
     for row in rows:
         colour = _STATE_COLOUR.get(row.state, "bold")
         cells = {
@@ -76,16 +103,22 @@ def show_status(rows: Sequence[QueryRow], console: Console) -> None:
             "for": _age(row.since_ms),
             "version": str(row.version),
             "batch": "" if row.batch is None else str(row.batch),
-            "ended before": _age(row.batch_ms),
+            "ended ago": _age(row.batch_ms),
+            "rows/s": "" if row.input_rate is None else f"{row.input_rate:,.4g}",
+            "behind": _behind(row),
             "restarts": str(row.restarts),
             "in": plain(row.application),
         }
         table.add_row(*(cells[name] for name in shown))
     console.print(table)
     for row in rows:
+        if row.restarted_ms:
+            times = ", ".join(moment(at_ms) for at_ms in row.restarted_ms[:_SHOWN_RESTARTS])
+            more = ", …" if row.restarts > _SHOWN_RESTARTS else ""
+            say(f"[dim]{plain(row.name)}: restarted at {times}{more} UTC[/]", console)
         if row.error:
-            colour = "dim" if row.state == "ENDED" else "red"
-            say(f"[{colour}]{plain(row.name)}[/]: {plain_lines(row.error)}", console)
+            colour = "dim" if row.recovered or row.state == "ENDED" else "red"
+            say(f"[{colour}]{plain(row.name)}[/]: {_when(row)}{plain_lines(row.error)}", console)
 
 
 def show_history(entries: Iterable[Deployment], console: Console) -> None:
@@ -95,6 +128,21 @@ def show_history(entries: Iterable[Deployment], console: Console) -> None:
         say(f"{moment(entry.at_ms)} UTC {action}", console)
         savepoint = f", {entry.savepoint}" if entry.savepoint else ""
         say(f"  why: {plain(entry.reason)}\n  result: {plain_lines(entry.result + savepoint)}", console)
+
+
+def _behind(row: QueryRow) -> str:
+    """Return what the sources have that was not read yet, or else how far the watermark is behind."""
+    if row.behind is not None:
+        return f"{row.behind:,}"
+    return duration(row.watermark_lag_ms)
+
+
+def _when(row: QueryRow) -> str:
+    """Return when a query last failed, and whether it has recovered."""
+    if row.error_ms is None:
+        return ""
+    recovered = "recovered; the last error, " if row.recovered else ""
+    return f"{recovered}{moment(row.error_ms)} UTC: "
 
 
 def _age(since_ms: int | None) -> str:

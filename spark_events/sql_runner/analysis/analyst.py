@@ -10,11 +10,14 @@ from typing import Any
 
 from spark_events.spark.session import QUIET, start_session
 from spark_events.spark.temporary_folders import temporary_folder
+from spark_events.sql_runner.analysis.code_text import syntax_without_blanks
 from spark_events.sql_runner.analysis.definitions import TableDefinitions
+from spark_events.sql_runner.analysis.fingerprint import fingerprint as plan_fingerprint
 from spark_events.sql_runner.analysis.prepared import open_session, prepare
 from spark_events.sql_runner.analysis.query_data import QueryError
 from spark_events.sql_runner.analysis.spark_errors import error_summary
-from spark_events.sql_runner.analysis.target import make_folder
+from spark_events.sql_runner.analysis.target import TargetTable, folder_identity, make_folder
+from spark_events.sql_runner.analysis.written import last_written
 from spark_events.sql_runner.manifest.manifest import Manifest
 from spark_events.sql_runner.store.deployed import DeployedQuery
 
@@ -31,11 +34,15 @@ class Analysis:
     Attributes:
         without_effect: the properties that cannot be set on a running session.
         sink_folder: the folder into which Spark's file sink would write; empty if it is not used.
+        target: the table; None if unknown.
+        sink: that folder in the form in which it is compared with those of other queries.
     """
 
     fingerprint: str
     without_effect: tuple[str, ...]
     sink_folder: str
+    target: TargetTable | None = None
+    sink: str = ""
 
 
 class Analyst:
@@ -82,7 +89,8 @@ class Analyst:
         session, without_effect = self._open(manifest)
         prepared = prepare(session, manifest, None)
         folder = prepared.target.location if prepared.target.has_file_sink else ""
-        return Analysis(prepared.fingerprint, without_effect, folder)
+        sink = folder_identity(folder, session.conf.get(_WAREHOUSE)) if folder else ""
+        return Analysis(prepared.fingerprint, without_effect, folder, prepared.target, sink)
 
     def analyse_all(self, manifests: Iterable[Manifest]) -> dict[str, Analysis | QueryError]:
         """Analyse manifests, some of which may read what others will write.
@@ -122,6 +130,10 @@ class Analyst:
         except QueryError as error:
             return error
 
+    def last_written(self, target: TargetTable, query_id: str) -> int | None:
+        """Return the last micro-batch that a target's own log has: see ``written.last_written``."""
+        return last_written(self._spark, target, query_id)
+
     def session(self, manifest: Manifest) -> Any:
         """Return a session in which the tables of a query are known."""
         return self._open(manifest)[0]
@@ -131,15 +143,32 @@ class Analyst:
 
         Fingerprints of different Spark versions cannot be compared: the deployed query is then analysed anew.
         """
-        if deployed.meta.spark_version == self.spark_version:
-            return deployed.meta.plan == fingerprint
-        before = deployed.manifest
-        if (before.sql, before.code, before.query) == (manifest.sql, manifest.code, manifest.query):
+        before, is_comparable = deployed.manifest, deployed.meta.spark_version == self.spark_version
+        if is_comparable and deployed.meta.plan == fingerprint:
             return True
+        same_text = (before.sql, before.code, before.query) == (manifest.sql, manifest.code, manifest.query)
+        blanks_alone = not same_text and _differ_in_blanks(before, manifest)
+        if same_text or (is_comparable and not blanks_alone):
+            return not is_comparable
         try:
-            return self.analyse(before).fingerprint == fingerprint
+            older = self.analyse(before).fingerprint
+            if is_comparable and older != deployed.meta.plan:
+                return False  # the tables have changed, too
+            return older == fingerprint or (blanks_alone and self._plan(before) == self._plan(manifest))
         except QueryError:
             return False
 
+    def _plan(self, manifest: Manifest) -> str:
+        """Return the fingerprint of the plan that a manifest's code makes."""
+        session, _ = self._open(manifest)
+        return plan_fingerprint(session, manifest, prepare(session, manifest, None).data, with_code=False)
+
     def _open(self, manifest: Manifest) -> tuple[Any, tuple[str, ...]]:
         return open_session(self._spark, manifest, self._definitions, self.statements)
+
+
+def _differ_in_blanks(before: Manifest, after: Manifest) -> bool:
+    """Return whether two texts of code differ in the white space of their SQL alone."""
+    if before.code is None or after.code is None or before.query != after.query:
+        return False
+    return syntax_without_blanks(before.code) == syntax_without_blanks(after.code)

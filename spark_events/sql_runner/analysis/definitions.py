@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
+from threading import Condition
 from typing import Any
 
 from spark_events.api import ConfigError
@@ -65,24 +66,62 @@ class TableDefinitions:
     def __init__(self) -> None:
         self._statements_run: set[str] = set()
         self._statement_of_table: dict[str, str] = {}
-        self._lock = Lock()
+        # Of the statements that have been run, or of the queries that count on them.
+        self._changed = Condition()
+        self._users = 0
 
-    def run(self, session: Any, statements: Iterable[str]) -> None:
+    def run(self, session: Any, statements: Sequence[str]) -> None:
         """Run statements in a session.
 
         Raises:
             ConfigError: one cannot be run; the message says which, and why.
         """
-        with self._lock:
-            for statement in statements:
-                try:
-                    self._run(session, statement)
-                except ConfigError:
-                    raise
-                except Exception as error:  # a catalog's own, too
-                    raise ConfigError(
-                        f"table definition {_shortened(statement)}: {error_summary(error)}"
-                    ) from error
+        with self._changed:
+            self._run_all(session, statements)
+
+    @contextmanager
+    def in_force(self, session: Any, statements: Sequence[str]) -> Iterator[None]:
+        """Let a query be analysed and started while its tables are as its own statements define them.
+
+        Other queries may define the same tables otherwise: as long as the block runs, nobody changes them.
+
+        Args:
+            session: the query's, in which all statements have been run before.
+            statements: the query's.
+
+        Raises:
+            ConfigError: one cannot be run; the message says which, and why.
+        """
+        shared = [statement for statement in statements if not _OF_SESSION.match(statement)]
+        with self._changed:
+            self._run_all(session, shared)
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._users -= 1
+                self._changed.notify_all()
+
+    def _run_all(self, session: Any, statements: Sequence[str]) -> None:
+        self._changed.wait_for(lambda: not self._users or not self._redefines(session, statements))
+        for statement in statements:
+            try:
+                self._run(session, statement)
+            except ConfigError:
+                raise
+            except Exception as error:  # a catalog's own, too
+                raise ConfigError(
+                    f"table definition {_shortened(statement)}: {error_summary(error)}"
+                ) from error
+
+    def _redefines(self, session: Any, statements: Sequence[str]) -> bool:
+        """Return whether statements would define a table otherwise than it is defined now."""
+        return any(
+            _table(session, statement) in self._statement_of_table
+            for statement in statements
+            if statement not in self._statements_run and not _OF_SESSION.match(statement)
+        )
 
     def _run(self, session: Any, statement: str) -> None:
         if _OF_SESSION.match(statement):
@@ -90,7 +129,7 @@ class TableDefinitions:
             return
         if statement in self._statements_run:
             return
-        table = quoted(list(entry_of(session).createdTable(statement)))  # empty for another statement
+        table = _table(session, statement)
         if table and table in self._statement_of_table:
             self._drop_outdated(session, table)
         session.sql(statement)
@@ -109,6 +148,14 @@ class TableDefinitions:
                 "warehouse; give it a LOCATION, or restart the application"
             )
         session.sql(f"DROP TABLE IF EXISTS {table}")
+
+
+def _table(session: Any, statement: str) -> str:
+    """Return the table that a statement makes; empty for another statement, or one that does not parse."""
+    try:
+        return quoted(list(entry_of(session).createdTable(statement)))
+    except Exception:  # running it says why
+        return ""
 
 
 def _shortened(statement: str) -> str:

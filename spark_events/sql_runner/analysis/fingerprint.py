@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import re
 from collections.abc import Mapping
@@ -10,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from spark_events.sql_runner.analysis.code_text import syntax
 from spark_events.sql_runner.analysis.jvm import entry_of
 from spark_events.sql_runner.manifest.manifest import Manifest
 
@@ -36,12 +36,12 @@ _DATA_OPTIONS = (
 )
 
 
-def fingerprint(session: Any, manifest: Manifest, data: Any) -> str:
+def fingerprint(session: Any, manifest: Manifest, data: Any, *, with_code: bool = True) -> str:
     """Return a hash that is equal for two queries that compute the same in the same way.
 
     Comments, white space, upper and lower case, the names of intermediate results and the reading speed of
     a source do not affect it. The sources and their columns, each step, the resulting columns, the target,
-    the output mode and, for ``code``, the syntax tree do.
+    the output mode and, for ``code``, the syntax tree do, which ``with_code`` can leave out.
     """
     plan = data._jdf.queryExecution().analyzed()
     form = orjson.loads(entry_of(session).normalForm(plan))
@@ -53,7 +53,7 @@ def fingerprint(session: Any, manifest: Manifest, data: Any) -> str:
         "sources": [_source(source, warehouse) for source in form["sources"]],
         "columns": _columns(form["columns"]),
         "query": manifest.query,
-        "code": ast.dump(ast.parse(manifest.code)) if manifest.code is not None else None,
+        "code": syntax(manifest.code) if manifest.code is not None and with_code else None,
     }
     return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
 

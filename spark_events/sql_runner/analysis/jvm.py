@@ -6,7 +6,7 @@ from typing import Any
 
 from spark_events.jvm.janino import SHARED, JavaUnit, new
 
-_CLASSES = ("Relations", "NormalForm", "LaterFileSink", "RunnerEntry")
+_CLASSES = ("Relations", "NormalForm", "LaterFileSink", "WrittenEpochs", "RunnerEntry")
 _JAVA = JavaUnit("spark_events.sql_runner.analysis", "io.sparkevents.sqlrunner", _CLASSES, SHARED)
 
 

@@ -24,12 +24,14 @@ class PreparedQuery:
         rows: in the form that its target takes.
         target: the table.
         fingerprint: of the plan of the manifest's query.
+        data: the rows as the query gives them.
     """
 
     session: Any
     rows: Any
     target: TargetTable
     fingerprint: str
+    data: Any
 
 
 def prepare(session: Any, manifest: Manifest, meta: Meta | None) -> PreparedQuery:
@@ -55,7 +57,7 @@ def prepare(session: Any, manifest: Manifest, meta: Meta | None) -> PreparedQuer
         entry_of(session).checkStreaming(rows._jdf.queryExecution().analyzed(), manifest.output_mode)
     except Exception as error:
         raise analysis_error(error) from error
-    return PreparedQuery(session, rows, target, fingerprint(session, manifest, data))
+    return PreparedQuery(session, rows, target, fingerprint(session, manifest, data), data)
 
 
 def open_session(

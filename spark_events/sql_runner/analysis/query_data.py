@@ -24,11 +24,13 @@ class QueryError(SparkEventsError):
     Args:
         message: what is wrong, and what to do.
         line: the line of the SQL or the code that is at fault, from 1; None if unknown.
+        of_target: whether it is about the target-table.
     """
 
-    def __init__(self, message: str, line: int | None = None) -> None:
+    def __init__(self, message: str, line: int | None = None, *, of_target: bool = False) -> None:
         super().__init__(message)
         self.line = line
+        self.of_target = of_target
 
 
 def query_data(session: Any, manifest: Manifest) -> Any:

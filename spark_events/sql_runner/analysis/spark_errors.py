@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import re
 
+from spark_events.api import SparkEventsError
+
 _MORE = re.compile(r"(JVM stacktrace:|SQLSTATE: \w+).*", re.DOTALL)
 _CAUSE = re.compile(r"\nCaused by: ([^\n]+)")
 _POSITION = re.compile(r"; line (\d+) pos \d+|\(line (\d+), pos \d+\)")
 _MOST_CHARACTERS = 600
+# What Spark and Py4J put around the reason of a failure: which query, task and call it was.
+_AROUND = (
+    re.compile(r"\n=== Streaming Query ===.*", re.DOTALL),
+    re.compile(r"\[STREAM_FAILED\] Query \[id = [^\]]*\] terminated with exception: "),
+    re.compile(
+        r"Job aborted due to stage failure: Task \d+ in stage \S+ failed \d+ times, most recent failure: "
+        r"Lost task \S+ in stage \S+ \(TID \d+\) \([^)]*\): "
+    ),
+    re.compile(r"An error occurred while calling \w+\.\w+\.\s+: "),
+)
 
 
 def error_summary(error: BaseException) -> str:
     """Return an error's message and cause in one line, without the plan and the stack that Spark adds."""
     whole = str(error)
+    if isinstance(error, SparkEventsError):
+        return whole
+    for around in _AROUND:
+        whole = around.sub("", whole)
     text = _MORE.sub("", whole).split("\n== SQL", 1)[0]
     text = re.split(r";\n|\nPlan:|\n\tat ", text, maxsplit=1)[0]
     text = " ".join(_POSITION.sub("", text).split()).rstrip("; ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,10 +62,11 @@ class TargetTable:
         except Exception as error:
             raise QueryError(
                 f"target-table {name}: not found: {error_summary(error)}; define it in a file of "
-                "--table-definition-path, or in the catalog"
+                "--table-definition-path, or in the catalog",
+                of_target=True,
             ) from error
         if table_name(session, list(entry.nameParts(name))) is None:
-            raise QueryError(f"target-table {name}: is a view; expected a table")
+            raise QueryError(f"target-table {name}: is a view; expected a table", of_target=True)
         return cls(
             name,
             str(table["provider"] or "").lower(),
@@ -75,6 +77,19 @@ class TargetTable:
             if table["provider"] != _KAFKA
             else {},
         )
+
+
+def folder_identity(location: str, warehouse: str) -> str:
+    """Return a location in the one form that it has for all who write it.
+
+    Spark writes the same folder in several ways, and an analyst's warehouse is another one than that of the
+    application that runs the query.
+    """
+    return re.sub("^" + re.escape(_plain(warehouse)) + "(?=/|$)", "warehouse:", _plain(location))
+
+
+def _plain(path: str) -> str:
+    return re.sub("^s3n?:", "s3a:", re.sub("^file:/+", "/", path)).rstrip("/")
 
 
 def make_folder(session: Any, location: str) -> bool:
@@ -126,7 +141,9 @@ def fitted(data: Any, target: TargetTable) -> Any:
                 f"{name} is {ddl} in the table, but {type_} in the query: CAST({name} AS {ddl.upper()})"
             )
     if problems:
-        raise QueryError(f"target-table {target.name}: the columns do not fit: " + "; ".join(problems))
+        raise QueryError(
+            f"target-table {target.name}: the columns do not fit: " + "; ".join(problems), of_target=True
+        )
     return data.select(
         *(data[quoted([given[key].name])].cast(ddl).alias(name) for key, (name, ddl) in wanted.items())
     )

@@ -48,6 +48,10 @@ class Situation:
         state: the state from which it would resume; None if there is none.
         next_version: the version that a changed query would get.
         clean: whether the user wants to start without state.
+        unproven: whether no micro-batch of this version may ever have begun, because its deployment was
+            interrupted.
+        without_effect: changes that a restart does not bring about, because the state fixes the properties.
+        notes: what else is to be said of the state: which were passed over, and which rows come twice.
     """
 
     deployed_version: int | None
@@ -58,6 +62,9 @@ class Situation:
     state: QueryState | None
     next_version: int
     clean: bool = False
+    unproven: bool = False
+    without_effect: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +94,27 @@ def _of_running(now: Situation, version: int) -> Decision:
         return Decision(Action.RESTART, version, "changed: " + "; ".join(now.configuration_changed))
     if now.pending:
         return Decision(Action.RECORD, version, "it runs as requested, but was not recorded as deployed")
+    if now.without_effect:
+        changes = "; ".join(now.without_effect)
+        reason = f"it runs; fixed in its checkpoint, and so without effect: {changes}"
+        return Decision(Action.NOTHING, version, reason)
     return Decision(Action.NOTHING, version, "it runs and has not changed")
 
 
 def _of_stopped(now: Situation, version: int) -> Decision:
     changed = "; changed: " + "; ".join(now.configuration_changed) if now.configuration_changed else ""
+    notes = "".join(f"; {note}" for note in now.notes)
+    if now.state is None and now.unproven:
+        reason = f"the deployment of version {version} was interrupted before its first micro-batch"
+        return Decision(Action.START, now.next_version, reason)
     if now.state is None:
         return Decision(
             Action.FAIL,
             version,
             f"it is stopped, and there is no savepoint or checkpoint of version {version} to start from"
-            f"{changed}; deploy-one --clean starts a new version with a clean state",
+            f"{changed}{notes}; deploy-one --clean starts a new version with a clean state",
         )
-    return Decision(Action.RESUME, version, f"it is stopped; there is {now.state}{changed}")
+    return Decision(Action.RESUME, version, f"it is stopped; there is {now.state}{changed}{notes}")
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str = "") -> tuple[str, ...]:

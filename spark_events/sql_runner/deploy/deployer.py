@@ -1,30 +1,28 @@
-"""Carries out decisions step by step; after an interruption, the next deployment continues from there."""
+"""Carries out decisions, several at a time; after an interruption, the next deployment continues."""
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from graphlib import TopologicalSorter
+from typing import Any
 
 from spark_events.api.event import now_ms
-from spark_events.runtime.log_once import logger
 from spark_events.sql_runner.analysis.analyst import Analyst
-from spark_events.sql_runner.deploy.decision import Action
-from spark_events.sql_runner.deploy.host_link import DeploymentError, HostLink
-from spark_events.sql_runner.deploy.launch import submit, tail
+from spark_events.sql_runner.deploy.decision import Action, Decision
+from spark_events.sql_runner.deploy.host_link import DeploymentError
 from spark_events.sql_runner.deploy.placement import Placement
 from spark_events.sql_runner.deploy.planner import PlannedQuery
 from spark_events.sql_runner.deploy.snapshot import QuerySnapshot
-from spark_events.sql_runner.manifest import properties as props
+from spark_events.sql_runner.deploy.steps import DONE, Steps
+from spark_events.sql_runner.deploy.waiting import Interrupted
 from spark_events.sql_runner.store.deployed import DeployedQuery, Meta, write_deployed
-from spark_events.sql_runner.store.history import Deployment, add_history
-from spark_events.sql_runner.store.host_files import RUN, STOP, Order
-from spark_events.sql_runner.store.layout import new_id
+from spark_events.sql_runner.store.history import BEGUN, Deployment, HistoryEntry
+from spark_events.sql_runner.store.host_files import Before
 from spark_events.sql_runner.store.lease import Lease, this_process
-from spark_events.sql_runner.store.savepoints import SavepointError, latest_state, restore
+from spark_events.sql_runner.store.savepoints import SavepointError
 from spark_events.sql_runner.store.store import Store
-
-_LOOK_EVERY_S = 0.3
-_DONE = "done"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +48,8 @@ class DeployResult:
 class Deployer:
     """Carries decisions out.
 
-    Each method raises ``StoreError`` if the store cannot be read or written, and ``LeaseLost`` if another
-    deployment has taken over.
+    Each method raises ``StoreError`` if the store cannot be read or written, ``LeaseLost`` if another
+    deployment has taken over, and ``ConfigError`` if an application cannot be submitted at all.
 
     Args:
         store: has the orders, the manifests and the history.
@@ -63,161 +61,160 @@ class Deployer:
     def __init__(self, store: Store, lease: Lease, placement: Placement, analyst: Analyst | None) -> None:
         self._store = store
         self._lease = lease
-        self._placement = placement
-        self._timeout_s = placement.timeout_s
+        self._steps = Steps(store, lease, placement)
+        self._parallel = placement.parallel
         self._spark_version = analyst.spark_version if analyst else ""
         self._definitions = analyst.statements if analyst else ()
 
+    def deploy_all(self, planned: Sequence[PlannedQuery]) -> Iterator[DeployResult]:
+        """Do what was decided, for several queries at a time, and yield results in the order of decisions."""
+        running: dict[str, Future[DeployResult]] = {}
+        with ThreadPoolExecutor(self._parallel, "deploy") as pool:
+            try:
+                # A query waits only for those that are submitted before it, so one of them can always go on.
+                for query in _leavers_first(planned):
+                    leavers = [running[name] for name in query.after]
+                    running[query.name] = pool.submit(self._deploy_after, query, leavers)
+                for query in planned:
+                    yield running[query.name].result()
+            except BaseException as error:
+                self._steps.waiting.stop()
+                pool.shutdown(cancel_futures=True)
+                raise _first_cause(running.values(), error) from None
+
     def deploy(self, planned: PlannedQuery) -> DeployResult:
         """Do what was decided for one query, and record it in its history."""
-        name, decision = planned.name, planned.decision
+        decision, before = planned.decision, planned.current.before
+        silent = decision.action is Action.NOTHING or (decision.action is Action.FAIL and before is None)
+        entry = None if silent else self._begin_entry(planned.name, decision)
+        return self._result(planned.name, decision, lambda: self._carry_out(planned), entry)
+
+    def stop(self, current: QuerySnapshot, savepoint: bool) -> DeployResult:
+        """Stop a query, or order it to stay stopped, and record that in its history."""
+        decision = Decision(Action.STOP, current.version, "the user asked for it")
+        entry = self._begin_entry(current.name, decision)
+        return self._result(current.name, decision, lambda: self._stop(current, savepoint), entry)
+
+    def _begin_entry(self, name: str, decision: Decision) -> HistoryEntry:
+        action, who = decision.action.value, this_process()
+        begun = Deployment(now_ms(), action, decision.version, decision.reason, BEGUN, who)
+        return HistoryEntry(self._store, name, begun)
+
+    def _result(
+        self,
+        name: str,
+        decision: Decision,
+        carry_out: Callable[[], tuple[str, str]],
+        entry: HistoryEntry | None,
+    ) -> DeployResult:
+        """Carry something out, which returns a savepoint and how it went, and complete its entry."""
         try:
-            savepoint, text = self._carry_out(planned)
+            savepoint, text = carry_out()
             result = DeployResult(name, decision.action, decision.version, text, savepoint=savepoint)
         except (DeploymentError, SavepointError) as error:
             result = DeployResult(name, decision.action, decision.version, str(error), failed=True)
-        if decision.action not in (Action.NOTHING, Action.FAIL):
-            self._add_history(result, decision.reason)
+        if entry is not None:
+            entry.end(result.text, result.savepoint)
         return result
 
-    def stop(self, current: QuerySnapshot, savepoint: bool) -> DeployResult:
-        """Stop a query, and record that in its history."""
-        name, version = current.name, current.version
+    def _deploy_after(self, planned: PlannedQuery, leavers: Iterable[Future[DeployResult]]) -> DeployResult:
+        """Deploy a query when others have left its folder, unless they have not; an error ends all."""
+        self._steps.waiting.check()
         try:
-            path = self._stop(current, savepoint)
-            result = DeployResult(name, Action.STOP, version, _DONE, savepoint=path)
-        except DeploymentError as error:
-            result = DeployResult(name, Action.STOP, version, str(error), failed=True)
-        self._add_history(result, "the user asked for it")
-        return result
+            return self._deploy_when_free(planned, leavers)
+        except BaseException:
+            self._steps.waiting.stop()
+            raise
 
-    def _add_history(self, result: DeployResult, reason: str) -> None:
-        action, who = result.action.value, this_process()
-        entry = Deployment(now_ms(), action, result.version, reason, result.text, who, result.savepoint)
-        add_history(self._store, result.name, entry)
-
-    def _link(self, host: str) -> HostLink:
-        return HostLink(self._store, host, self._lease.check)
+    def _deploy_when_free(
+        self, planned: PlannedQuery, leavers: Iterable[Future[DeployResult]]
+    ) -> DeployResult:
+        stayed = [result.name for result in [future.result() for future in leavers] if result.failed]
+        if not stayed:
+            return self.deploy(planned)
+        text = f"{stayed[0]!r} still writes into {planned.sink_folder}; the query is left as it was"
+        return DeployResult(planned.name, planned.decision.action, planned.current.version, text, failed=True)
 
     def _carry_out(self, planned: PlannedQuery) -> tuple[str, str]:
         """Carry out the decision; return the savepoint that was made, and how it went."""
         action, current = planned.decision.action, planned.current
         if action is Action.FAIL:
-            raise DeploymentError(planned.decision.reason)
+            raise DeploymentError(planned.decision.reason + self._steps.bring_back(current))
         if action is Action.NOTHING:
-            self._update_text(planned)
-            return "", _DONE
-        if action is Action.RECORD and current.deployed is not None and current.order is not None:
-            return "", self._await_start(current.deployed, current.order, None)
-        if not current.running:
-            # Its old application may come back, and must not run it in addition to the new one.
-            self._link(current.host.link.host).give(planned.name, None)
-            return "", self._start(self._next_deployed(planned), self._definitions, None)
-        savepoint = self._stop(current, savepoint=True)
+            self._update_record(planned)
+            return "", DONE
         if action is Action.STOP:
-            return savepoint, _DONE
-        return savepoint, self._start(self._next_deployed(planned), self._definitions, current)
+            return self._stop(current, savepoint=True)
+        if action is Action.RECORD and current.deployed is not None and current.order is not None:
+            return "", self._steps.await_start(current.deployed, current.order, current.before)
+        before = _to_go_back_to(current)
+        # The state of what is undone, or of a version that has never begun, is of no use.
+        keep = planned.undone is None and (action is not Action.REPLACE or _is_proven(current))
+        savepoint = self._steps.stop(current, savepoint=keep, before=before) if current.running else ""
+        deployed = self._next_deployed(planned)
+        return savepoint, self._steps.start(deployed, self._definitions, before, current)
 
-    def _update_text(self, planned: PlannedQuery) -> None:
-        """Update the manifest's text in the store if nothing else has changed."""
+    def _stop(self, current: QuerySnapshot, savepoint: bool) -> tuple[str, str]:
+        if current.host.is_alive:
+            return self._steps.stop(current, savepoint), DONE
+        return "", self._steps.stop_when_back(current, savepoint)
+
+    def _update_record(self, planned: PlannedQuery) -> None:
+        """Record the manifest's text, and what is known of the same query now."""
         assert planned.manifest is not None
         recorded = planned.current.recorded
-        if recorded is not None and recorded.manifest != planned.manifest:
+        if recorded is None:
+            return
+        updated = DeployedQuery(planned.manifest, replace(recorded.meta, **self._known(planned)))
+        # First its order, with which the query starts when its application comes back.
+        self._steps.update(planned.current, updated, self._definitions)
+        if updated != recorded:
             self._lease.check()
-            write_deployed(self._store, DeployedQuery(planned.manifest, recorded.meta))
+            write_deployed(self._store, updated)
+
+    def _known(self, planned: PlannedQuery) -> dict[str, Any]:
+        """Return what the analyst knows of a query, as its meta has it."""
+        return {
+            "plan": planned.fingerprint,
+            "spark_version": self._spark_version,
+            "sink_folder": planned.sink_folder,
+        }
 
     def _next_deployed(self, planned: PlannedQuery) -> DeployedQuery:
         """Return what is to run: with a clean state, or from the latest one."""
         assert planned.manifest is not None
-        name, host, plan = planned.name, planned.host, planned.fingerprint
-        before = planned.current.deployed
+        name, host, known = planned.name, planned.host, self._known(planned)
+        before = planned.undone or planned.current.deployed
         if planned.decision.action in (Action.START, Action.REPLACE) or before is None:
-            meta = Meta.new(name, planned.decision.version, host, plan, self._spark_version)
+            meta = Meta.new(name, planned.decision.version, host, **known)
         else:
-            meta = replace(
-                self._from_state(name, before.meta), host=host, plan=plan, spark_version=self._spark_version
-            )
+            meta = replace(self._steps.resumed(name, before.meta), host=host, **known)
         return DeployedQuery(planned.manifest, meta)
 
-    def _from_state(self, name: str, meta: Meta) -> Meta:
-        """Return the meta with which a version continues in a new deployment."""
-        state = latest_state(self._store, name, meta)
-        checkpoint = meta.checkpoint
-        if state is not None and state.is_savepoint:
-            checkpoint = restore(self._store, name, meta.query_version, state.path)
-        return replace(meta, checkpoint=checkpoint, deployment=new_id())
 
-    def _stop(self, current: QuerySnapshot, savepoint: bool) -> str:
-        """Stop a query, and return the path of the savepoint; empty if none was requested."""
-        assert current.deployed is not None
-        link = self._link(current.host.link.host)
-        order = Order(new_id(), STOP, current.deployed.values(), savepoint=new_id() if savepoint else "")
-        link.give(current.name, order)
-        patience_s = current.deployed.manifest.settings.stop_timeout_ms / 1000
-        status = link.wait_stopped(current.name, order, patience_s + self._timeout_s)
-        if link.is_single:
-            link.wait_gone(self._timeout_s)
-        return status.savepoint
+def _to_go_back_to(current: QuerySnapshot) -> Before | None:
+    """Return what is to run again if a deployment fails; None if nothing ran, by order, before it."""
+    if current.deployed is None or current.order is None or not current.ordered:
+        return current.before
+    if current.before is not None and not _is_proven(current):
+        return current.before
+    return Before(current.deployed.values(), current.order.definitions)
 
-    def _start(
-        self, deployed: DeployedQuery, definitions: tuple[str, ...], previous: QuerySnapshot | None
-    ) -> str:
-        """Start a query, and return how it went; if that fails, restart what ran before."""
-        name, link = deployed.manifest.name, self._link(deployed.meta.host)
-        order = Order(deployed.meta.deployment, RUN, deployed.values(), definitions)
-        if link.is_single:
-            link.wait_gone(self._timeout_s)
-        link.give(name, order)
-        if link.is_single:
-            self._start_application(deployed, link)
-        return self._await_start(deployed, order, previous)
 
-    def _start_application(self, deployed: DeployedQuery, link: HostLink) -> None:
-        conf = props.of_session(deployed.manifest.spark_properties)
-        log = self._placement.log_dir / f"{deployed.manifest.name}.log"
-        process = submit(self._store.url, link.host, self._placement, conf, log)
-        until = time.monotonic() + self._timeout_s
-        while not link.is_alive:
-            # In cluster mode spark-submit may end well before the application begins.
-            if process.poll() or time.monotonic() > until:
-                link.give(deployed.manifest.name, None)
-                how = f"ended with exit code {process.poll()}" if process.poll() else "did not start"
-                raise DeploymentError(f"{link.described} {how}; the end of {log}:\n{tail(log)}")
-            time.sleep(_LOOK_EVERY_S)
+def _is_proven(current: QuerySnapshot) -> bool:
+    """Return whether a deployment has recorded the query, or it has passed a micro-batch without that."""
+    return not current.pending or (current.status is not None and current.status.started)
 
-    def _await_start(self, deployed: DeployedQuery, order: Order, previous: QuerySnapshot | None) -> str:
-        """Wait until a query runs, and record that; if it does not, go back to what ran before."""
-        name, link = deployed.manifest.name, self._link(deployed.meta.host)
-        status = link.wait_started(name, order, self._timeout_s)
-        if status.has_failed_to_start:
-            raise DeploymentError(f"{status.error}{self._go_back(deployed, previous)}")
-        self._lease.check()
-        write_deployed(self._store, deployed)
-        is_slow = not status.started and not status.is_over
-        return f"{_DONE}; its first micro-batch still runs" if is_slow else _DONE
 
-    def _go_back(self, failed: DeployedQuery, previous: QuerySnapshot | None) -> str:
-        """Undo a failed deployment, and return what became of the query."""
-        self._withdraw(failed)
-        if previous is None or previous.deployed is None or previous.order is None:
-            return "; it is not deployed"
-        before = previous.deployed
-        try:
-            deployed = DeployedQuery(before.manifest, self._from_state(previous.name, before.meta))
-            self._start(deployed, previous.order.definitions, None)
-        except (DeploymentError, SavepointError) as error:
-            return f"; the version before could not be started again: {error}"
-        return f"; version {before.meta.query_version} runs again as it was deployed"
+def _first_cause(futures: Iterable[Future[DeployResult]], error: BaseException) -> BaseException:
+    """Return the error that has interrupted the others; ``error`` where that is none of theirs."""
+    if not isinstance(error, Interrupted):
+        return error
+    causes = (future.exception() for future in futures if not future.cancelled())
+    return next((cause for cause in causes if cause and not isinstance(cause, Interrupted)), error)
 
-    def _withdraw(self, failed: DeployedQuery) -> None:
-        name, link = failed.manifest.name, self._link(failed.meta.host)
-        try:
-            if link.is_alive:
-                order = Order(new_id(), STOP, failed.values())
-                link.give(name, order)
-                link.wait_stopped(name, order, self._timeout_s)
-            if link.is_single:
-                link.wait_gone(self._timeout_s)
-        except DeploymentError as error:
-            logger.warning("%s", error)
-        link.give(name, None)
+
+def _leavers_first(planned: Iterable[PlannedQuery]) -> list[PlannedQuery]:
+    by_name = {query.name: query for query in planned}
+    order = TopologicalSorter({query.name: query.after for query in planned}).static_order()
+    return [by_name[name] for name in order]

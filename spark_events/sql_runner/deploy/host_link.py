@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from spark_events.api import SparkEventsError
-from spark_events.api.formatting import moment
+from spark_events.api.event import now_ms
+from spark_events.api.formatting import duration, moment
+from spark_events.sql_runner.deploy.waiting import Waiting
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.host_files import (
     RUN,
@@ -19,9 +21,13 @@ from spark_events.sql_runner.store.host_files import (
     write_orders,
 )
 from spark_events.sql_runner.store.lease import Lease
+from spark_events.sql_runner.store.starting import is_starting
 from spark_events.sql_runner.store.store import Store
 
-_LOOK_EVERY_S = 0.3
+# It gives one in each third of the time that it may be silent: this is more than one that was missed.
+_SILENT = 0.7
+# A deployer may give orders in several threads; each order changes a file that has all of an application's.
+_ORDERS = threading.Lock()
 
 
 class DeploymentError(SparkEventsError):
@@ -35,12 +41,20 @@ class HostLink:
         store: holds orders and statuses.
         host: its name.
         guard: called before each order; raises if this deployer must not give orders any more.
+        waiting: how it waits.
     """
 
-    def __init__(self, store: Store, host: str, guard: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        host: str,
+        guard: Callable[[], None] = lambda: None,
+        waiting: Waiting | None = None,
+    ) -> None:
         self.host = host
         self._store = store
         self._guard = guard
+        self._waiting = waiting or Waiting()
         self._lease = Lease(store, layout.host_lease(host), f"application {host}", 0)
 
     @property
@@ -53,25 +67,41 @@ class HostLink:
         """Whether it has recently given a sign of life."""
         return self._lease.holder() is not None
 
+    @property
+    def is_starting(self) -> bool:
+        """Whether a process on this or another machine is starting it."""
+        return is_starting(self._store, self.host)
+
     def snapshot(self) -> HostSnapshot:
         """Return its current orders and status."""
         orders = read_orders(self._store, self.host)
-        alive = self.is_alive
+        holder = self._lease.holder()
+        alive = holder is not None
         ended = not alive and self._store.read(layout.ended(self.host)) is not None
-        return HostSnapshot(self, orders, alive, self._status(), ended)
+        silent_ms = now_ms() - holder.beat_ms if holder is not None else 0
+        return HostSnapshot(
+            self,
+            orders,
+            alive,
+            self._status(),
+            ended,
+            is_starting=not alive and self.is_starting,
+            silent_ms=silent_ms if holder and silent_ms > holder.lease_ms * _SILENT else 0,
+        )
 
     def _status(self) -> HostStatus | None:
         return read_status(self._store, self.host)
 
     def give(self, name: str, order: Order | None) -> None:
         """Give an order for a query; None removes the existing order."""
-        self._guard()
-        orders = read_orders(self._store, self.host)
-        before = orders.pop(name, None)
-        if order is not None:
-            orders[name] = order
-        if order is not None or before is not None:
-            write_orders(self._store, self.host, orders)
+        with _ORDERS:
+            self._guard()
+            orders = read_orders(self._store, self.host)
+            before = orders.pop(name, None)
+            if order is not None:
+                orders[name] = order
+            if order is not None or before is not None:
+                write_orders(self._store, self.host, orders)
 
     def request_end(self) -> None:
         """Ask it to stop its queries and end; returns at once."""
@@ -90,19 +120,23 @@ class HostLink:
         Raises:
             DeploymentError: the application is gone, or has not started in time.
         """
-        until = time.monotonic() + timeout_s
-        while True:
+        seen: list[QueryStatus] = []
+
+        def look() -> QueryStatus | None:
             status = status_of(self._status(), name, order)
             if status is not None and (status.error or status.started or status.is_over):
                 return status
-            if time.monotonic() > until:
-                if status is not None and status.run_id:
-                    return status
-                raise DeploymentError(
-                    f"{self.described} has not started the query within {timeout_s:.0f} s; its log says why"
-                )
+            seen[:] = [status] if status is not None and status.run_id else []
             self._demand_alive()
-            time.sleep(_LOOK_EVERY_S)
+            return None
+
+        if status := self._waiting.wait_for(look, timeout_s):
+            return status
+        if seen:
+            return seen[0]
+        raise DeploymentError(
+            f"{self.described} has not started the query within {timeout_s:.0f} s; its log says why"
+        )
 
     def wait_stopped(self, name: str, order: Order, timeout_s: float) -> QueryStatus:
         """Wait until an order to stop is carried out.
@@ -110,18 +144,40 @@ class HostLink:
         Raises:
             DeploymentError: the application is gone, or it takes too long.
         """
-        until = time.monotonic() + timeout_s
-        while True:
+
+        def look() -> QueryStatus | None:
             status = status_of(self._status(), name, order)
             if status is not None and status.is_over:
                 return status
-            if time.monotonic() > until:
-                raise DeploymentError(
-                    f"the query has not stopped within {timeout_s:.0f} s: its micro-batch still runs; it "
-                    "will stop with its savepoint; deploy again then, or give a longer --timeout"
-                )
             self._demand_alive()
-            time.sleep(_LOOK_EVERY_S)
+            return None
+
+        if status := self._waiting.wait_for(look, timeout_s):
+            return status
+        raise DeploymentError(
+            f"the query has not stopped within {timeout_s:.0f} s: its micro-batch still runs; it "
+            "will stop with its savepoint; deploy again then, or give a longer --timeout"
+        )
+
+    def wait_alive(self, timeout_s: float, why_not: Callable[[], str]) -> None:
+        """Wait until the application is there.
+
+        Args:
+            timeout_s: how long, in seconds.
+            why_not: returns why it will never be; empty while it may.
+
+        Raises:
+            DeploymentError: it is not.
+        """
+
+        def look() -> str | None:
+            return "" if self.is_alive else why_not() or None
+
+        problem = self._waiting.wait_for(look, timeout_s)
+        if problem is None:
+            problem = "did not start"
+        if problem:
+            raise DeploymentError(f"{self.described} {problem}")
 
     def wait_gone(self, timeout_s: float) -> None:
         """Wait until the application has ended.
@@ -129,11 +185,12 @@ class HostLink:
         Raises:
             DeploymentError: it has not.
         """
-        until = time.monotonic() + timeout_s
-        while self.is_alive:
-            if time.monotonic() > until:
-                raise DeploymentError(f"{self.described} has not ended within {timeout_s:.0f} s")
-            time.sleep(_LOOK_EVERY_S)
+        if self._waiting.wait_for(lambda: None if self._may_run else True, timeout_s) is None:
+            raise DeploymentError(f"{self.described} has not ended within {timeout_s:.0f} s")
+
+    @property
+    def _may_run(self) -> bool:
+        return self.is_alive or self.is_starting
 
     @property
     def described(self) -> str:
@@ -166,6 +223,8 @@ class HostSnapshot:
         is_alive: whether it had recently given a sign of life.
         status: its last status; None if it had never written one.
         ended: whether it is gone because somebody asked it to end.
+        is_starting: whether it is not alive yet, but is being started.
+        silent_ms: for how long it has given no sign of life, if that is suspicious, in ms; else 0.
     """
 
     link: HostLink
@@ -173,6 +232,8 @@ class HostSnapshot:
     is_alive: bool
     status: HostStatus | None
     ended: bool = False
+    is_starting: bool = False
+    silent_ms: int = 0
 
     def status_of(self, name: str) -> QueryStatus | None:
         """Return the status of its order for a query; None if it has no order, or has not seen it yet."""
@@ -182,13 +243,22 @@ class HostSnapshot:
     def is_running(self, name: str) -> bool:
         """Return whether it runs a query, or is about to."""
         order = self.orders.get(name)
-        if order is None or order.action != RUN or not self.is_alive:
+        if order is None or order.action != RUN:
             return False
+        if not self.is_alive:
+            return self.is_starting
         status = self.status_of(name)
         return status is None or not status.is_over
 
     def why_gone(self) -> str:
-        """Return a sentence on an application that is not alive."""
+        """Return a sentence on an application that is not alive, or silent."""
+        if self.silent_ms:
+            return (
+                f"{self.link.described} has given no sign of life for {duration(self.silent_ms)}: it may "
+                "not reach the store, and what is shown may be out of date"
+            )
+        if self.is_starting:
+            return f"{self.link.described} is starting"
         if self.ended:
             return f"{self.link.described} has ended; its queries start again when it does"
         return self.link.why_gone(self.status)

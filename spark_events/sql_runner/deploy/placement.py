@@ -34,6 +34,7 @@ class Placement:
         poll_ms: how often they look for orders, in ms.
         lease_ms: how long they may be silent, in ms.
         timeout_s: how long a query may take to start, and to stop, in seconds.
+        parallel: how many queries are deployed at a time.
 
     Raises:
         ConfigError: a session cannot have this name.
@@ -48,6 +49,7 @@ class Placement:
     poll_ms: int = 1_000
     lease_ms: int = 30_000
     timeout_s: int = 120
+    parallel: int = 4
 
     def __post_init__(self) -> None:
         if not re.match(NAME, self.session):

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
-from spark_events.runtime.redaction import DEFAULT_REGEX, REDACTED
+from spark_events.api import ConfigError
 from spark_events.sql_runner.analysis.analyst import Analysis, Analyst
 from spark_events.sql_runner.analysis.query_data import QueryError
+from spark_events.sql_runner.deploy.ahead import rows_twice
+from spark_events.sql_runner.deploy.changes import configuration_changes, without_effect
 from spark_events.sql_runner.deploy.decision import Action, Decision, Situation, decide, differences
 from spark_events.sql_runner.deploy.placement import HostKind, Placement
 from spark_events.sql_runner.deploy.snapshot import QuerySnapshot, Snapshot
+from spark_events.sql_runner.deploy.writers import FolderClaim, Refusal, settle
 from spark_events.sql_runner.manifest.folder import Manifests
 from spark_events.sql_runner.manifest.manifest import Manifest
-from spark_events.sql_runner.store.deployed import DeployedQuery, deployed_names, last_version
-from spark_events.sql_runner.store.savepoints import latest_state
+from spark_events.sql_runner.store.deployed import DeployedQuery, last_version
+from spark_events.sql_runner.store.fixed import fixed_properties
+from spark_events.sql_runner.store.savepoints import FoundStates, QueryState, find_states
 from spark_events.sql_runner.store.store import Store
-
-_SECRET = re.compile(DEFAULT_REGEX)
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,9 @@ class PlannedQuery:
         fingerprint: of the manifest's plan.
         host: the application that is to run it.
         warnings: what is ignored.
+        sink_folder: the folder that Spark's file sink will write; empty for another sink.
+        after: the queries that have to leave that folder first.
+        undone: what ran before an interrupted deployment, and goes on now; None in all other cases.
     """
 
     name: str
@@ -40,6 +43,9 @@ class PlannedQuery:
     fingerprint: str = ""
     host: str = ""
     warnings: tuple[str, ...] = ()
+    sink_folder: str = ""
+    after: tuple[str, ...] = ()
+    undone: DeployedQuery | None = None
 
 
 class Planner:
@@ -63,53 +69,149 @@ class Planner:
             StoreError: the store cannot be read.
         """
         snapshot = Snapshot(self._store)
-        analyses = _analyses(self._analyst, manifests)
+        analyses = self._analyst.analyse_all(manifests.by_name.values())
         planned = [
-            self._plan_query(snapshot, manifest, manifests.places[name], analyses[name], clean)
+            self._plan_query(snapshot, manifest, manifests, analyses[name], clean)
             for name, manifest in manifests.by_name.items()
         ]
+        without = self._without_manifest(snapshot, manifests, prune)
         if prune:
-            gone = [name for name in deployed_names(self._store) if name not in manifests.by_name]
-            queries = [snapshot.query(name, self._placement.host_of(name)) for name in gone]
-            planned += [_stopped(query) for query in queries if query.running]
-        return planned
+            planned += [_stopped(query) for query in without if query.may_write]
+            without = [query for query in without if not query.may_write]
+        return self._settled(planned, without, manifests)
+
+    def _without_manifest(self, snapshot: Snapshot, manifests: Manifests, prune: bool) -> list[QuerySnapshot]:
+        queries = []
+        for name in snapshot.names():
+            if name not in manifests.by_name:
+                try:
+                    queries.append(snapshot.query(name, self._placement.host_of(name)))
+                except ConfigError:
+                    # Applications refuse it, too; it need not keep others from being deployed.
+                    if prune:
+                        raise
+        return queries
+
+    def _settled(
+        self, planned: list[PlannedQuery], without: list[QuerySnapshot], manifests: Manifests
+    ) -> list[PlannedQuery]:
+        """Leave out queries whose folder others write, and let those that leave a folder go first."""
+        claims = [
+            FolderClaim(query.name, folder := self._sink_now(query), folder, False) for query in without
+        ]
+        claims += [self._claim(query) for query in planned]
+        settled = settle(claims)
+        return [
+            _refused(query, manifests, settled.refused[query.name])
+            if query.name in settled.refused
+            else replace(query, after=settled.leave_first.get(query.name, ()))
+            for query in planned
+        ]
+
+    def _claim(self, planned: PlannedQuery) -> FolderClaim:
+        now = self._sink_now(planned.current)
+        action = planned.decision.action
+        if action is Action.FAIL:
+            return FolderClaim(planned.name, now, now, refusable=False)
+        if action is Action.STOP:
+            return FolderClaim(planned.name, now, "", refusable=False)
+        return FolderClaim(planned.name, now, planned.sink_folder, refusable=True)
+
+    def _sink_now(self, query: QuerySnapshot) -> str:
+        """Return the folder that a query writes; empty if it writes none."""
+        if query.deployed is None or not query.may_write:
+            return ""
+        recorded = query.deployed.meta.sink_folder
+        if recorded is None:  # by an older spark-events
+            try:
+                return self._analyst.analyse(query.deployed.manifest).sink
+            except QueryError:
+                return ""
+        return recorded
 
     def _plan_query(
-        self, snapshot: Snapshot, manifest: Manifest, place: str, analysis: Analysis | QueryError, clean: bool
+        self,
+        snapshot: Snapshot,
+        manifest: Manifest,
+        manifests: Manifests,
+        analysis: Analysis | QueryError,
+        clean: bool,
     ) -> PlannedQuery:
         name, host = manifest.name, self._placement.host_of(manifest.name)
         current = snapshot.query(name, host)
         if isinstance(analysis, QueryError):
-            reason = f"{_line(place, analysis)}: {analysis}"
+            reason = f"{_line(manifests, name, analysis)}: {analysis}"
             return PlannedQuery(name, Decision(Action.FAIL, current.version, reason), current, manifest)
-        decision = decide(self._situation(manifest, analysis, current, clean))
-        warnings: tuple[str, ...] = ()
+        undone = None if clean else self._undone(current, manifest, analysis)
+        situation = self._situation(manifest, analysis, current, undone, clean)
+        decision = decide(situation)
+        if undone is not None:
+            reason = f"the deployment of version {current.version} was interrupted; {decision.reason}"
+            decision = replace(decision, reason=reason)
+        goes_on = decision.version == situation.deployed_version and decision.action is not Action.FAIL
+        fixed = self._fixed(current.deployed, situation.state) if goes_on else {}
+        warnings = without_effect(manifest, decision.version, fixed)
         if self._placement.mode is HostKind.SESSION:
-            warnings = tuple(
+            warnings += tuple(
                 f"{name}: sparkProperties.{key}: is fixed when an application starts, and has no effect in a "
                 "session; give it to `spark-events sql session`"
                 for key in analysis.without_effect
             )
-        return PlannedQuery(name, decision, current, manifest, analysis.fingerprint, host, warnings)
+        return PlannedQuery(
+            *(name, decision, current, manifest, analysis.fingerprint, host, warnings, analysis.sink),
+            undone=undone,
+        )
+
+    def _undone(self, current: QuerySnapshot, manifest: Manifest, analysis: Analysis) -> DeployedQuery | None:
+        """Return what ran before an interrupted deployment, if the manifest is of that query again."""
+        before = current.undoable
+        if current.deployed is None or before is None:
+            return None
+        if not self._query_change(current.deployed, manifest, analysis):
+            return None
+        return None if self._query_change(before, manifest, analysis) else before
 
     def _situation(
-        self, manifest: Manifest, analysis: Analysis, current: QuerySnapshot, clean: bool
+        self,
+        manifest: Manifest,
+        analysis: Analysis,
+        current: QuerySnapshot,
+        undone: DeployedQuery | None,
+        clean: bool,
     ) -> Situation:
-        deployed = current.deployed
+        deployed = undone or current.deployed
+        running = current.running and undone is None
         next_version = last_version(self._store, manifest.name) + 1
         if deployed is None:
             return Situation(None, False, False, "", (), None, next_version)
         host = self._placement.host_of(manifest.name)
+        query_changed = self._query_change(deployed, manifest, analysis)
+        states = FoundStates(None)
+        notes: tuple[str, ...] = ()
+        if not running and not query_changed and not clean:
+            states = find_states(self._store, manifest.name, deployed.meta)
+            notes = (*states.passed_over, *rows_twice(self._store, self._analyst, analysis, states.latest))
+        changes = configuration_changes(deployed, manifest, host, self._fixed(deployed, states.latest))
         return Situation(
-            deployed_version=current.version,
+            deployed_version=deployed.meta.query_version,
             pending=current.pending,
-            running=current.running,
-            query_changed=self._query_change(deployed, manifest, analysis),
-            configuration_changed=_configuration_changes(deployed, manifest, host),
-            state=None if current.running else latest_state(self._store, manifest.name, deployed.meta),
+            running=running,
+            query_changed=query_changed,
+            configuration_changed=changes.effective,
+            state=states.latest,
             next_version=max(next_version, current.version + 1),
             clean=clean,
+            notes=notes,
+            without_effect=changes.without_effect,
+            unproven=current.pending and not _is_of_version(current.recorded, deployed.meta.query_version),
         )
+
+    def _fixed(self, deployed: DeployedQuery | None, state: QueryState | None) -> dict[str, str]:
+        """Return the properties that the state from which a query goes on has fixed."""
+        if deployed is None:
+            return {}
+        path = state.path if state is not None else deployed.meta.checkpoint
+        return fixed_properties(self._store, path)
 
     def _query_change(self, deployed: DeployedQuery, manifest: Manifest, analysis: Analysis) -> str:
         changes = differences(deployed.manifest.query, manifest.query)
@@ -125,10 +227,18 @@ def problems_of_queries(analyst: Analyst, manifests: Manifests) -> list[str]:
     Raises:
         ConfigError: a table definition cannot be run.
     """
+    analyses = analyst.analyse_all(manifests.by_name.values())
+    errors = {name: error for name, error in analyses.items() if isinstance(error, QueryError)}
+    claims = [
+        FolderClaim(name, "", analysis.sink, True)
+        for name, analysis in analyses.items()
+        if isinstance(analysis, Analysis)
+    ]
+    errors |= {name: _of_writer(refusal, here=True) for name, refusal in settle(claims).refused.items()}
     return [
-        f"{_line(manifests.places[name], analysis)}: {name}: {analysis}"
-        for name, analysis in _analyses(analyst, manifests).items()
-        if isinstance(analysis, QueryError)
+        f"{_line(manifests, name, errors[name])}: {name}: {errors[name]}"
+        for name in manifests.by_name
+        if name in errors
     ]
 
 
@@ -137,49 +247,45 @@ def hosts_of(planned: Iterable[PlannedQuery]) -> set[str]:
     return {query.host for query in planned if query.host and query.decision.action is not Action.FAIL}
 
 
-def _analyses(analyst: Analyst, manifests: Manifests) -> dict[str, Analysis | QueryError]:
-    """Analyse manifests; two queries that write into one folder with Spark's file sink are an error.
+def _of_writer(refusal: Refusal, here: bool) -> QueryError:
+    """Return the error of a query whose folder another one writes, which has a manifest here or not."""
+    if refusal.in_a_ring:
+        what = "they wait for each other's folders; stop one of them first"
+    elif here:
+        what = "give each query its own table, or use a format such as Delta"
+    else:
+        what = (
+            "it has no manifest in this deployment; stop it with "
+            f"`spark-events sql stop {refusal.other}`, or deploy the whole folder with --prune"
+        )
+    return QueryError(
+        f"its target-table is in {refusal.folder}, which {refusal.other!r} writes to as well: "
+        f"Spark's file sink supports one query per folder; {what}",
+        of_target=True,
+    )
 
-    The sink keeps one log per folder, keyed by batch number.
-    """
-    analyses: dict[str, Analysis | QueryError] = dict(analyst.analyse_all(manifests.by_name.values()))
-    writers: dict[str, str] = {}
-    for name in manifests.by_name:
-        analysis = analyses[name]
-        if isinstance(analysis, QueryError) or not analysis.sink_folder:
-            continue
-        writer = writers.setdefault(analysis.sink_folder, name)
-        if writer != name:
-            analyses[name] = QueryError(
-                f"its target-table is in {analysis.sink_folder}, which {writer!r} writes to as well: "
-                "Spark's file sink supports one query per folder; give each query its own table, or use a "
-                "format such as Delta"
-            )
-    return analyses
+
+def _refused(planned: PlannedQuery, manifests: Manifests, refusal: Refusal) -> PlannedQuery:
+    error = _of_writer(refusal, here=refusal.other in manifests.by_name)
+    reason = f"{_line(manifests, planned.name, error)}: {error}"
+    return replace(planned, decision=Decision(Action.FAIL, planned.current.version, reason))
 
 
 def _stopped(query: QuerySnapshot) -> PlannedQuery:
-    return PlannedQuery(query.name, Decision(Action.STOP, query.version, "its manifest was deleted"), query)
+    reason = "its manifest was deleted"
+    if not query.host.is_alive:
+        reason += f"; {query.host.why_gone()}"
+    return PlannedQuery(query.name, Decision(Action.STOP, query.version, reason), query)
 
 
-def _configuration_changes(deployed: DeployedQuery, manifest: Manifest, host: str) -> tuple[str, ...]:
-    before, after = deployed.manifest.configuration, manifest.configuration
-    changes = differences(_redacted(before), _redacted(after))
-    if before != after and not changes:
-        changes = ("a secret",)
-    if deployed.meta.host != host:
-        changes += (f"runs in: {deployed.meta.host} -> {host}",)
-    return changes
-
-
-def _line(place: str, error: QueryError) -> str:
+def _line(manifests: Manifests, name: str, error: QueryError) -> str:
     """Return ``file:line``, with the line in the query that is at fault, if known."""
+    place = manifests.places[name]
+    if error.of_target:
+        return manifests.targets.get(name, place)
     file, _, line = place.rpartition(":")
     return f"{file}:{int(line) + error.line - 1}" if error.line else place
 
 
-def _redacted(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key: _redacted(value) if isinstance(value, Mapping) else REDACTED if _SECRET.search(key) else value
-        for key, value in configuration.items()
-    }
+def _is_of_version(deployed: DeployedQuery | None, version: int) -> bool:
+    return deployed is not None and deployed.meta.query_version == version

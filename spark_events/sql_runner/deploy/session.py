@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from spark_events.api import ConfigError
+from spark_events.sql_runner.deploy.host_link import HostLink
 from spark_events.sql_runner.deploy.launch import submit_command
 from spark_events.sql_runner.deploy.workspace import Workspace
+from spark_events.sql_runner.store.starting import clear_starting, mark_starting
+from spark_events.sql_runner.store.store import StoreError
 
 
 def run_session(workspace: Workspace, on_stop: Callable[[], None]) -> int:
@@ -36,9 +40,20 @@ def run_session(workspace: Workspace, on_stop: Callable[[], None]) -> int:
             f"{link.described} is already running in {workspace.store.url}{application}; give another "
             "--session, or end it with --end"
         )
+    if session.is_starting:
+        raise ConfigError(f"{link.described} is already being started in {workspace.store.url}")
     command = submit_command(workspace.store.url, link.host, workspace.placement, {}, single=False)
     # Withdraw an old request that nobody was there to take; Ctrl-C during start-up makes a new one.
     link.withdraw_end_request()
+    mark_starting(workspace.store, link.host)
+    try:
+        return _run(command, link, on_stop)
+    finally:
+        with suppress(StoreError):  # the mark is over without it, as soon as this process is
+            clear_starting(workspace.store, link.host)
+
+
+def _run(command: Sequence[str], link: HostLink, on_stop: Callable[[], None]) -> int:
     # In its own process group: otherwise Ctrl-C would end the JVM before the queries' micro-batches end.
     process = subprocess.Popen(command, start_new_session=True)
 
@@ -67,7 +82,7 @@ def end_session(workspace: Workspace) -> bool:
         StoreError: the store cannot be read or written.
     """
     link = workspace.link(workspace.placement.session_host)
-    if not link.is_alive:
+    if not (link.is_alive or link.is_starting):
         return False
     link.request_end()
     link.wait_gone(workspace.placement.timeout_s)

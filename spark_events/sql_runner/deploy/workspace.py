@@ -49,7 +49,8 @@ class Workspace:
 
     def rows(self) -> list[QueryRow]:
         """Return the status of each query, in the order of their names."""
-        return [QueryRow.of(query) for query in self.queries().values()]
+        deploying = self._deploy_lease().holder() is not None
+        return [QueryRow.of(query, deploying) for query in self.queries().values()]
 
     def plan(
         self, analyst: Analyst, manifests: Manifests, *, prune: bool = False, clean: bool = False
@@ -64,42 +65,95 @@ class Workspace:
         Raises:
             ConfigError: somebody else deploys.
         """
-        lease = Lease(self.store, layout.DEPLOY_LEASE, "another deployment is running", _DEPLOY_LEASE_MS)
+        lease = self._deploy_lease()
         with lease.held():
+            for folder in (layout.MANIFESTS, layout.DEPLOY_LEASE):
+                self.store.sweep(folder)
             yield lease
+
+    def _deploy_lease(self) -> Lease:
+        return Lease(self.store, layout.DEPLOY_LEASE, "another deployment is running", _DEPLOY_LEASE_MS)
 
     def deployer(self, lease: Lease, analyst: Analyst | None) -> Deployer:
         """Return a deployer that works under a lease; without an analyst, it can only stop queries."""
         return Deployer(self.store, lease, self.placement, analyst)
 
     def stop(self, name: str, savepoint: bool) -> DeployResult | None:
-        """Stop a query after its current micro-batch.
+        """Stop a query after its current micro-batch; if its application is gone, when that is back.
 
         Returns:
-            How it went; None if it is not running.
+            How it went; None if it is not to run.
 
         Raises:
             ConfigError: there is no such query, or somebody else deploys.
             LeaseLost: another deployment has taken over.
         """
-        names = self.queries()
-        if name not in names:
-            there = ", ".join(names) or "none"
-            raise ConfigError(f"{name!r}: no such query in {self.store.url}; there is {there}")
+        self._query(name)
         with self.deploying() as lease:
-            query = self.queries()[name]
-            return self.deployer(lease, None).stop(query, savepoint) if query.running else None
+            query = self._query(name)
+            return self.deployer(lease, None).stop(query, savepoint) if query.may_write else None
 
-    def demand_sessions(self, hosts: Iterable[str]) -> None:
-        """Raise if a session that is to run queries is not running.
+    def forget(self, name: str, *, state: bool) -> None:
+        """Remove a query that has been stopped.
+
+        Args:
+            name: the query's.
+            state: whether its checkpoints, savepoints and history are removed, too.
+
+        Raises:
+            ConfigError: there is no such query, it is to run, or somebody else deploys.
+            LeaseLost: another deployment has taken over.
+        """
+        self._query(name)
+        with self.deploying() as lease:
+            query = self._query(name)
+            if query.may_write:
+                how = "is to run" if query.wanted else "has not stopped yet"
+                raise ConfigError(f"{name!r}: {how}; stop it first with `spark-events sql stop {name}`")
+            for host in (query.host, *query.elsewhere):
+                HostLink(self.store, host.link.host, lease.check).give(name, None)
+                if host.link.is_single and not host.is_alive:
+                    self.store.delete(layout.host(host.link.host))
+            if state:
+                for folder in (layout.checkpoints(name), layout.savepoints(name), layout.history(name)):
+                    self.store.delete(folder)
+            self.store.delete(layout.manifest(name))
+
+    def _query(self, name: str) -> QuerySnapshot:
+        queries = self.queries()
+        if name not in queries:
+            there = ", ".join(queries) or "none"
+            raise ConfigError(f"{name!r}: no such query in {self.store.url}; there is {there}")
+        return queries[name]
+
+    def demand_sessions(self, hosts: Iterable[str]) -> list[HostLink]:
+        """Raise if a session that is to run queries is neither running nor starting.
 
         Args:
             hosts: names of applications; those of single queries may be gone.
+
+        Returns:
+            The sessions that are starting.
 
         Raises:
             ConfigError: a session is not running; the message says how to start it.
         """
         start = f"spark-events sql session --store {self.store.url} --session {self.placement.session}"
+        starting = []
         for link in map(self.link, sorted(hosts)):
-            if not link.is_single and not (session := link.snapshot()).is_alive:
+            if link.is_single or (session := link.snapshot()).is_alive:
+                continue
+            if not session.is_starting:
                 raise ConfigError(f"{session.why_gone()}; start it with `{start}`: it resumes its queries")
+            starting.append(link)
+        return starting
+
+    def await_session(self, link: HostLink) -> None:
+        """Wait for a session that is starting.
+
+        Raises:
+            DeploymentError: it has ended, or it takes too long.
+        """
+        link.wait_alive(
+            self.placement.timeout_s, lambda: "" if link.is_starting else "has ended while it was starting"
+        )

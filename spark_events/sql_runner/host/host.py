@@ -14,8 +14,16 @@ from spark_events.sql_runner.analysis.definitions import TableDefinitions
 from spark_events.sql_runner.host.hosted_query import HostedQuery
 from spark_events.sql_runner.host.next_step import HeldOrder, Step, next_step
 from spark_events.sql_runner.store import layout
-from spark_events.sql_runner.store.host_files import HostStatus, Order, QueryStatus, read_orders, write_status
+from spark_events.sql_runner.store.host_files import (
+    HostStatus,
+    Order,
+    QueryStatus,
+    read_orders,
+    read_status,
+    write_status,
+)
 from spark_events.sql_runner.store.lease import Lease, LeaseLost
+from spark_events.sql_runner.store.starting import clear_starting
 from spark_events.sql_runner.store.store import Store, StoreError
 
 _END_WAIT_S = 600
@@ -55,6 +63,8 @@ class QueryHost:
         context = spark.sparkContext
         self._status = HostStatus(context.applicationId, context.master, now_ms(), spark.version)
         self._written_status: HostStatus | None = None
+        # The statuses that the application left when it last ended.
+        self._before: dict[str, QueryStatus] = {}
         self._store_error = ""
         self._renewed_ms = now_ms()
         self._ending = threading.Event()
@@ -70,6 +80,10 @@ class QueryHost:
         """
         self._lease.take()
         self._store.delete(layout.ended(self._name))
+        clear_starting(self._store, self._name)
+        for folder in (layout.host(self._name), layout.host_lease(self._name)):
+            self._store.sweep(folder)
+        self._read_status_before()
         logger.info("application %s hosts queries of %s", self._name, self._store.url)
         try:
             self._take_turns()
@@ -87,6 +101,14 @@ class QueryHost:
             raise
         self._lease.release()
         return all(query.status.state != "FAILED" for query in self._queries.values())
+
+    def _read_status_before(self) -> None:
+        try:
+            status = read_status(self._store, self._name)
+        except StoreError as error:  # of another version, say
+            logger.warning("%s", error)
+            return
+        self._before = dict(status.queries) if status is not None else {}
 
     def end(self) -> None:
         """Ask it to stop all queries and end; returns at once."""
@@ -163,7 +185,10 @@ class QueryHost:
     def _begin(self, name: str, order: Order) -> None:
         logger.info("query %s: %s, order %s", name, order.action, order.id)
         try:
-            self._queries[name] = HostedQuery(self._spark, self._store, self._definitions, order)
+            before = self._before.pop(name, None)
+            if before is not None and before.order != order.id:
+                before = None
+            self._queries[name] = HostedQuery(self._spark, self._store, self._definitions, order, before)
             self._refused.pop(name, None)
         except ConfigError as error:
             # An order that cannot be understood, say from another version, must not stop other queries.

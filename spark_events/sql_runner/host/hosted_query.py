@@ -9,15 +9,18 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from spark_events.api import JobStatus
+from spark_events.api import JobStatus, SparkEventsError
 from spark_events.api.event import now_ms
 from spark_events.runtime.log_once import logger
 from spark_events.sql_runner.analysis.definitions import TableDefinitions
 from spark_events.sql_runner.analysis.jvm import entry_of
-from spark_events.sql_runner.analysis.prepared import open_session, prepare
+from spark_events.sql_runner.analysis.prepared import open_session
 from spark_events.sql_runner.analysis.spark_errors import error_summary
 from spark_events.sql_runner.host.next_step import state_after_failure
+from spark_events.sql_runner.host.progress import figures
+from spark_events.sql_runner.host.resuming import StateLost, demand_state
 from spark_events.sql_runner.host.start import start_query
+from spark_events.sql_runner.store.checkpoints import COMMITS, progress
 from spark_events.sql_runner.store.deployed import DeployedQuery
 from spark_events.sql_runner.store.host_files import STOP, Order, QueryStatus
 from spark_events.sql_runner.store.savepoints import make_savepoint
@@ -26,6 +29,7 @@ from spark_events.sql_runner.store.store import Store
 _LOOK_EVERY_S = 0.2
 _STOP_LOOK_EVERY_S = 0.03
 _IDLE_LOOKS = 2
+_KEPT_RESTARTS = 10
 
 
 class HostedQuery:
@@ -38,9 +42,17 @@ class HostedQuery:
         store: has its checkpoint.
         definitions: the table definitions that the application has run.
         order: the first order.
+        before: the last status of the same order, in an application that has ended; None for another order.
     """
 
-    def __init__(self, spark: Any, store: Store, definitions: TableDefinitions, order: Order) -> None:
+    def __init__(
+        self,
+        spark: Any,
+        store: Store,
+        definitions: TableDefinitions,
+        order: Order,
+        before: QueryStatus | None = None,
+    ) -> None:
         self._spark = spark
         self._store = store
         self._definitions = definitions
@@ -51,6 +63,10 @@ class HostedQuery:
         self._at_once = False
         self._lock = threading.Lock()
         self._status = QueryStatus(order.id, JobStatus.CREATED.value, now_ms())
+        if before is not None:
+            self._status = replace(self._status, restarts=before.restarts, restarted_ms=before.restarted_ms)
+        # Those of an application that has ended do not count as attempts of this one.
+        self._restarts_before = self._status.restarts
         if order.action == STOP:
             self._stopping.set()
         name = self._deployed.manifest.name
@@ -100,8 +116,9 @@ class HostedQuery:
             self._run_and_restart()
             self._finish_order()
         except Exception as error:
-            logger.exception("query %s", self._deployed.manifest.name)
-            self._update_status(JobStatus.FAILED, error=error_summary(error))
+            own = isinstance(error, SparkEventsError)
+            logger.error("query %s: %s", self._deployed.manifest.name, error, exc_info=not own)
+            self._update_status(JobStatus.FAILED, **_failed(error_summary(error)))
 
     def _run_and_restart(self) -> None:
         settings = self._deployed.manifest.settings
@@ -112,23 +129,34 @@ class HostedQuery:
             logger.error("query %s: %s", self._deployed.manifest.name, failure)
             restarts = self.status.restarts
             state = state_after_failure(
-                stopping=self._stopping.is_set(), restarts=restarts, attempts=settings.most_restarts
+                stopping=self._stopping.is_set(),
+                restarts=restarts - self._restarts_before,
+                attempts=settings.most_restarts,
             )
             if state is not JobStatus.RESTARTING:
-                self._update_status(state, error=failure)
+                self._update_status(state, **_failed(failure))
                 return
-            self._update_status(state, error=failure, restarts=restarts + 1)
-            self._stopping.wait(settings.restart_delay_ms / 1000)
+            self._update_status(state, **_failed(failure), restarts=restarts + 1)
+            if not self._stopping.wait(settings.restart_delay_ms / 1000):
+                self._note_restart()
+
+    def _note_restart(self) -> None:
+        restarted_ms = (now_ms(), *self.status.restarted_ms)[:_KEPT_RESTARTS]
+        self._update_status(None, restarted_ms=restarted_ms)
 
     def _run_once(self) -> str | None:
         """Run it until it ends; return why it failed, or None if it did not."""
         try:
+            demand_state(self._store, self._deployed)  # before the long part
             if self._session is None:
                 self._session, _ = open_session(
                     self._spark, self._deployed.manifest, self._definitions, self._order.definitions
                 )
-            prepared = prepare(self._session, self._deployed.manifest, self._deployed.meta)
-            query = start_query(prepared, self._deployed, self._store)
+            self._know_batch()
+            with self._definitions.in_force(self._session, self._order.definitions):
+                query = start_query(self._session, self._deployed, self._store)
+        except StateLost:  # it would be lost at each restart, too
+            raise
         except Exception as error:
             return error_summary(error)
         self._update_status(JobStatus.RUNNING, run_id=str(query.runId))
@@ -151,14 +179,28 @@ class HostedQuery:
 
     def _update_progress(self, query: Any) -> None:
         progress = query.lastProgress
+        if progress is not None and (now := figures(progress))["progress_ms"] != self.status.progress_ms:
+            self._update_status(None, **now)
         if progress is not None and "addBatch" in progress["durationMs"]:
             batch = progress["batchId"]
             if batch != self.status.batch:
-                self._update_status(None, batch=batch, batch_ms=now_ms(), started=True)
-        elif not self.status.started:
+                self._update_status(None, batch=batch, batch_ms=now_ms(), **self._well())
+        elif not self.status.started or (self.status.error and not self.status.recovered):
             spark_status = query.status
             if not spark_status["isTriggerActive"] and spark_status["message"].startswith("Waiting"):
-                self._update_status(None, started=True)
+                self._update_status(None, **self._well())
+
+    def _well(self) -> dict[str, bool]:
+        """Return what the status says of a query that has passed a micro-batch, or has nothing to read."""
+        return {"started": True, "recovered": bool(self.status.error)}
+
+    def _know_batch(self) -> None:
+        """Tell the last micro-batch of the checkpoint until there is a newer one."""
+        checkpoint = self._deployed.meta.checkpoint
+        batch = progress(self._store, checkpoint).committed
+        if self.status.batch is None and batch >= 0:
+            ended_ms = self._store.modified_ms(f"{checkpoint}/{COMMITS}/{batch}")
+            self._update_status(None, batch=batch, batch_ms=ended_ms)
 
     def _stop_query(self, query: Any) -> None:
         """Let the query's current micro-batch end, within the time allowed, and then stop it."""
@@ -207,6 +249,11 @@ class HostedQuery:
         if state.value == self._status.state:
             return self._status
         return replace(self._status, state=state.value, since_ms=now_ms())
+
+
+def _failed(why: str) -> dict[str, Any]:
+    """Return what a failure changes in a status."""
+    return {"error": why, "error_ms": now_ms(), "recovered": False}
 
 
 def _is_idle(query: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,14 @@ class Manifests:
         places: ``file:line`` of the first line of each query, for errors in it.
         problems: what is wrong with the others, each with its file and line.
         warnings: what is ignored, each with its file and line.
+        targets: ``file:line`` of each query's target-table, for errors about that.
     """
 
     by_name: dict[str, Manifest]
     places: dict[str, str]
     problems: list[str]
     warnings: list[str]
+    targets: dict[str, str] = field(default_factory=dict)
 
     def or_fail(self) -> Manifests:
         """Return the manifests if nothing is wrong.
@@ -85,6 +87,7 @@ def _add(manifests: Manifests, text: YamlText) -> None:
             f"{manifests.places[manifest.name].rpartition(':')[0]}; expected a unique name"
         )
     manifests.by_name[manifest.name] = manifest
+    manifests.targets[manifest.name] = text.place(("target-table",))
     manifests.places[manifest.name] = text.place_of_text(("sql",) if manifest.sql is not None else ("code",))
 
 

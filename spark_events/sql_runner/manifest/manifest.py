@@ -77,7 +77,7 @@ class Manifest(BaseModel):
         pattern=NAME,
         description=f"Tells the query from all others, in events and in the store: {NAME_RULE}.",
     )
-    description: str = Field("", description="What it is for; each row carries it.")
+    description: str = Field("", description="What it is for; rows carry it from the next start on.")
     target_table: str = Field(
         alias="target-table",
         min_length=1,
@@ -131,7 +131,7 @@ class Manifest(BaseModel):
     @property
     def configuration(self) -> dict[str, Any]:
         """The keys whose changes take effect with a restart from a savepoint."""
-        kept = ("name", "target-table", "output-mode", "sql", "code")
+        kept = ("name", "description", "target-table", "output-mode", "sql", "code")
         return {key: value for key, value in self.values().items() if key not in kept}
 
 

@@ -32,6 +32,8 @@ class Meta:
         deployment: the id of the order under which it runs.
         plan: the fingerprint of its plan.
         spark_version: the version of Spark that made the fingerprint.
+        sink_folder: the folder that Spark's file sink writes; empty for another sink, None where an older
+            spark-events has not recorded it.
     """
 
     query_id: str
@@ -42,13 +44,23 @@ class Meta:
     deployment: str
     plan: str
     spark_version: str
+    sink_folder: str | None = None
 
     @classmethod
-    def new(cls, name: str, version: int, host: str, plan: str, spark_version: str) -> Meta:
+    def new(
+        cls,
+        name: str,
+        version: int,
+        host: str,
+        plan: str,
+        spark_version: str,
+        sink_folder: str | None = None,
+    ) -> Meta:
         """Make the meta of a new version, with an empty checkpoint."""
         checkpoint = f"{layout.checkpoints(name, version)}/{layout.new_id()}"
         now = datetime.now(timezone.utc).strftime(_TIME)
-        return cls(str(uuid.uuid4()), version, now, checkpoint, host, layout.new_id(), plan, spark_version)
+        own = (str(uuid.uuid4()), version, now, checkpoint, host, layout.new_id())
+        return cls(*own, plan, spark_version, sink_folder)
 
 
 @dataclass(frozen=True, slots=True)

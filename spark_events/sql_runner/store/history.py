@@ -5,12 +5,15 @@ All functions raise ``StoreError`` where the store cannot be read or written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
 
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.store import Store
+
+BEGUN = "it has begun; if no deployment is running any more, the deployer was killed before it ended"
+"""The result of an entry whose deployment has not ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +21,7 @@ class Deployment:
     """One entry of a query's history.
 
     Attributes:
-        at_ms: when, in ms since the epoch.
+        at_ms: when it began, in ms since the epoch.
         version: the query's version after it.
         result: how it ended, for a person.
         who: user, machine and process of the deployer.
@@ -34,9 +37,27 @@ class Deployment:
     savepoint: str = ""
 
 
-def add_history(store: Store, name: str, entry: Deployment) -> None:
-    """Add to the history of a query."""
-    store.write(f"{layout.history(name)}/{entry.at_ms:015d}-{layout.new_id()}.json", orjson.dumps(entry))
+class HistoryEntry:
+    """An entry, which is in the history of a query from the beginning of its deployment.
+
+    Args:
+        store: has the history.
+        name: the query's.
+        begun: the entry without its result.
+    """
+
+    def __init__(self, store: Store, name: str, begun: Deployment) -> None:
+        self._store = store
+        self._path = f"{layout.history(name)}/{begun.at_ms:015d}-{layout.new_id()}.json"
+        self._begun = begun
+        self._write(begun)
+
+    def end(self, result: str, savepoint: str) -> None:
+        """Complete the entry."""
+        self._write(replace(self._begun, result=result, savepoint=savepoint))
+
+    def _write(self, entry: Deployment) -> None:
+        self._store.write(self._path, orjson.dumps(entry))
 
 
 def read_history(store: Store, name: str) -> list[Deployment]:

@@ -22,6 +22,19 @@ STOP = "stop"
 
 
 @dataclass(frozen=True, slots=True)
+class Before:
+    """What ran before a deployment, and runs again if that fails.
+
+    Attributes:
+        deployed: the manifest with its meta, as in ``DeployedQuery.values``.
+        definitions: the statements that define its tables, in order.
+    """
+
+    deployed: dict[str, Any]
+    definitions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Order:
     """What an application is to do with one query.
 
@@ -31,6 +44,8 @@ class Order:
         deployed: the manifest with its meta, as in ``DeployedQuery.values``.
         definitions: the statements that define its tables, in order.
         savepoint: for a stop, the id of the savepoint to make; empty for none.
+        before: what is to run if the deployment that gave this order fails, or is killed; None if nothing
+            is. A stop that has it is a step of a deployment: the query is wanted all the while.
     """
 
     id: str
@@ -38,6 +53,7 @@ class Order:
     deployed: dict[str, Any]
     definitions: tuple[str, ...] = ()
     savepoint: str = ""
+    before: Before | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +70,14 @@ class QueryStatus:
         batch_ms: when it ended, in ms since the epoch.
         restarts: how often the query was restarted since the order.
         error: why it last failed; empty if it did not.
+        error_ms: when that was, in ms since the epoch.
+        recovered: whether it has run well since then.
         savepoint: the path of the savepoint that the stop made.
+        progress_ms: the trigger that Spark last reported, in ms since the epoch; also without data.
+        input_rate: the rows a second that it read.
+        behind: how many offsets its sources had ahead of it; None if they do not say.
+        watermark_lag_ms: how far its watermark was behind it, in ms; None without one.
+        restarted_ms: when it was last restarted, in ms since the epoch, the latest first.
     """
 
     order: str
@@ -67,6 +90,13 @@ class QueryStatus:
     restarts: int = 0
     error: str = ""
     savepoint: str = ""
+    error_ms: int | None = None
+    recovered: bool = False
+    progress_ms: int | None = None
+    input_rate: float | None = None
+    behind: int | None = None
+    watermark_lag_ms: int | None = None
+    restarted_ms: tuple[int, ...] = ()
 
     @property
     def is_over(self) -> bool:
@@ -105,10 +135,7 @@ def read_orders(store: Store, host: str) -> dict[str, Order]:
     if data is None:
         return {}
     with _understanding(store, path):
-        return {
-            name: Order(**{**order, "definitions": tuple(order["definitions"])})
-            for name, order in orjson.loads(data)["orders"].items()
-        }
+        return {name: _order(values) for name, values in orjson.loads(data)["orders"].items()}
 
 
 def write_orders(store: Store, host: str, orders: Mapping[str, Order]) -> None:
@@ -124,13 +151,24 @@ def read_status(store: Store, host: str) -> HostStatus | None:
         return None
     with _understanding(store, path):
         values = orjson.loads(data)
-        queries = {name: QueryStatus(**query) for name, query in values.pop("queries").items()}
+        queries = {name: _query_status(query) for name, query in values.pop("queries").items()}
         return HostStatus(**values, queries=queries)
 
 
 def write_status(store: Store, host: str, status: HostStatus) -> None:
     """Write the status of an application."""
     store.write(layout.status(host), orjson.dumps(status, option=orjson.OPT_INDENT_2))
+
+
+def _query_status(values: dict[str, Any]) -> QueryStatus:
+    return QueryStatus(**{**values, "restarted_ms": tuple(values.get("restarted_ms", ()))})
+
+
+def _order(values: dict[str, Any]) -> Order:
+    before = values.get("before")
+    if before is not None:
+        before = Before(before["deployed"], tuple(before["definitions"]))
+    return Order(**{**values, "definitions": tuple(values["definitions"]), "before": before})
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 
 MANIFESTS = "manifests"
@@ -38,6 +39,16 @@ def history(name: str) -> str:
     return f"history/{name}"
 
 
+def host(name: str) -> str:
+    """Return the folder of an application that runs queries."""
+    return f"{HOSTS}/{name}"
+
+
+def target(folder: str) -> str:
+    """Return the file that says which checkpoint's query was the last to write into a folder of files."""
+    return f"targets/{hashlib.sha256(folder.encode()).hexdigest()[:20]}.json"
+
+
 def host_lease(host: str) -> str:
     """Return the folder of the lease of an application that runs queries."""
     return f"{HOSTS}/{host}/lease"
@@ -56,6 +67,11 @@ def status(host: str) -> str:
 def ended(host: str) -> str:
     """Return the file that marks an application as ended on request."""
     return f"{HOSTS}/{host}/ended.json"
+
+
+def starting(host: str) -> str:
+    """Return the file that marks an application that is being started."""
+    return f"{HOSTS}/{host}/starting.json"
 
 
 def end_request(host: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import uuid
 from collections.abc import Iterator
@@ -9,14 +10,18 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from spark_events.api import ConfigError, SparkEventsError, needs_extra
+from spark_events.api.event import now_ms
 
 with needs_extra("sql", "fsspec", "the store of queries"):
     from spark_events.spark.file_systems import open_file_system
 
 # Names of queries cannot contain a tilde.
 _NEW, _MADE = "~new", "~made"
+_PROBE = "locks/can-be-written"
+_LEFTOVER_MS = 24 * 3_600_000
 _READ_TRIES = 20
 _COPY_TRIES = 5
+_PIECE = 1 << 20
 
 
 class StoreError(SparkEventsError):
@@ -88,15 +93,15 @@ class Store:
             if not self._by_rename:
                 self._fs.pipe_file(self._at(path), data)
                 return
-            made = self._write_beside(path, data)
-            if self._is_local:
-                self._move(made, path)
-                return
-            # HDFS does not rename over a file: meanwhile, read() finds the new file under its other name.
-            self._remove(path + _NEW)
-            self._move(made, path + _NEW)
-            self._remove(path)
-            self._move(path + _NEW, path)
+            with self._beside(path, data) as made:
+                if self._is_local:
+                    self._move(made, path)
+                    return
+                # HDFS does not rename over a file: meanwhile, read() finds the new file under its other name.
+                self._remove(path + _NEW)
+                self._move(made, path + _NEW)
+                self._remove(path)
+                self._move(path + _NEW, path)
 
     def create(self, path: str, data: bytes) -> bool:
         """Write a file that must not exist yet.
@@ -111,11 +116,11 @@ class Store:
                 except FileExistsError:
                     return False
                 return True
-            made = self._write_beside(path, data)
-            try:
-                return self._link(made, path) if self._is_local else self._rename(made, path)
-            finally:
-                self._remove(made)
+            with self._beside(path, data) as made:
+                try:
+                    return self._link(made, path) if self._is_local else self._rename(made, path)
+                finally:
+                    self._remove(made)
 
     def names(self, folder: str) -> list[str]:
         """Return the sorted names of files and folders in a folder; empty if there is no such folder."""
@@ -139,6 +144,25 @@ class Store:
             # S3A marks a folder by a file whose name ends with a slash.
             return {name: int(size or 0) for name, size in sizes.items() if name and not name.endswith("/")}
 
+    def checksum(self, path: str) -> str:
+        """Return a checksum of a file that nobody writes to: 16 hexadecimal digits."""
+        made = hashlib.blake2b(digest_size=8)
+        with self._reporting("read", path):
+            if self._is_webhdfs:
+                made.update(self._content(self._at(path)))
+                return made.hexdigest()
+            with self._fs.open(self._at(path), "rb") as file:
+                while piece := file.read(_PIECE):
+                    made.update(piece)
+        return made.hexdigest()
+
+    def modified_ms(self, path: str) -> int | None:
+        """Return when a file was last written, in ms since the epoch; None if the file system cannot tell."""
+        try:
+            return int(self._fs.modified(self._at(path)).timestamp() * 1000)
+        except Exception:  # each file system has errors of its own; nothing depends on the time
+            return None
+
     def copy(self, source: str, target: str) -> dict[str, int]:
         """Copy all files of a folder that nobody writes to; files removed meanwhile are left out.
 
@@ -155,6 +179,34 @@ class Store:
         raise StoreError(
             f"store {self.url}: {source} keeps changing, or its copy {target} never becomes complete"
         )
+
+    def sweep(self, folder: str, older_than_ms: int = _LEFTOVER_MS) -> None:
+        """Remove what killed writers have left in a folder.
+
+        Args:
+            folder: the folder, without those in it.
+            older_than_ms: a writer may still be there that has begun less long ago, in ms.
+        """
+        if not self._by_rename:
+            return
+        with self._reporting("swept", folder):
+            for name in self._listed(folder):
+                if name.endswith(_MADE) and now_ms() - _begun_ms(name) > older_than_ms:
+                    self._remove(f"{folder}/{name}")
+
+    def write_problem(self) -> str:
+        """Return why nothing can be written now; empty if it can, or if only this user may not.
+
+        An object store is not asked: it does not become full.
+        """
+        if not self._by_rename:
+            return ""
+        try:
+            self.write(_PROBE, b"")
+            self.delete(_PROBE)
+        except StoreError as error:
+            return "" if isinstance(error.__cause__, PermissionError) else str(error)
+        return ""
 
     def delete(self, path: str) -> None:
         """Remove a file or a folder with everything in it, if it exists."""
@@ -196,11 +248,18 @@ class Store:
         content: bytes = self._fs.cat_file(path)
         return content
 
-    def _write_beside(self, path: str, data: bytes) -> str:
-        made = f"{path}.{uuid.uuid4().hex[:8]}{_MADE}"
+    @contextmanager
+    def _beside(self, path: str, data: bytes) -> Iterator[str]:
+        """Write a file under another name, which the block takes away; if anything fails, none is left."""
+        made = f"{path}.{now_ms():x}-{uuid.uuid4().hex[:8]}{_MADE}"
         self._make_parent(path)
-        self._fs.pipe_file(self._at(made), data)
-        return made
+        try:
+            self._fs.pipe_file(self._at(made), data)
+            yield made
+        except BaseException:
+            with suppress(Exception):  # the error that is raised says what is wrong
+                self._remove(made)
+            raise
 
     def _link(self, made: str, path: str) -> bool:
         """Give a local file its name if that is free; fsspec itself would first look and then write."""
@@ -259,6 +318,14 @@ def _pass_over_removed(error: OSError) -> None:
     """Ignore an error for a folder removed since it was listed; raise any other."""
     if not isinstance(error, FileNotFoundError):
         raise error
+
+
+def _begun_ms(made: str) -> int:
+    """Return when a file was begun, by its name, in ms since the epoch; 0 for one of older versions."""
+    stamp, dash, _ = made.removesuffix(_MADE).rpartition(".")[2].partition("-")
+    with suppress(ValueError):
+        return int(stamp, 16) if dash else 0
+    return 0
 
 
 def _reason(error: Any) -> str:

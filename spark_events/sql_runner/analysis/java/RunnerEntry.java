@@ -109,6 +109,15 @@ public final class RunnerEntry {
         return new LaterFileSink(session, path, provider, partitions, options, batchesBefore);
     }
 
+    /**
+     * Returns the last micro-batch of a query that a table's own log has; -1 for none, null where the table has no
+     * such log: see WrittenEpochs.
+     */
+    public Long lastWritten(String table, String provider, String location, String queryId) throws Throwable {
+        return provider.equals("delta") ? WrittenEpochs.inDelta(session, location, queryId)
+            : provider.equals("kafka") ? null : WrittenEpochs.inIceberg(session, table, queryId);
+    }
+
     /** Returns a class of Spark by its name, or by the one that it has in older versions. */
     static Class classOf(String name, String olderName) throws ClassNotFoundException {
         ClassLoader loader = Thread.currentThread().getContextClassLoader();

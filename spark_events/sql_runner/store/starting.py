@@ -1,0 +1,41 @@
+"""Marks an application that is being started, until it gives its own first sign of life.
+
+All functions raise ``StoreError`` if the store cannot be read or written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import orjson
+
+from spark_events.api.event import now_ms
+from spark_events.runtime.owner import Owner
+from spark_events.sql_runner.store import layout
+from spark_events.sql_runner.store.store import Store
+
+_LONGEST_MS = 600_000
+
+
+def mark_starting(store: Store, host: str) -> None:
+    """Record that this process starts an application."""
+    values = {"owner": asdict(Owner.this_process("")), "at_ms": now_ms()}
+    store.write(layout.starting(host), orjson.dumps(values))
+
+
+def clear_starting(store: Store, host: str) -> None:
+    """Remove the mark: the application is there, or will not be."""
+    store.delete(layout.starting(host))
+
+
+def is_starting(store: Store, host: str) -> bool:
+    """Return whether a process is starting an application, and has not been at it for too long."""
+    data = store.read(layout.starting(host))
+    if data is None:
+        return False
+    try:
+        values = orjson.loads(data)
+        owner, at_ms = Owner(**values["owner"]), int(values["at_ms"])
+    except (ValueError, KeyError, TypeError):
+        return False
+    return not owner.is_dead and now_ms() - at_ms < _LONGEST_MS

@@ -1,0 +1,62 @@
+"""What is said of a query that failed: why, when, whether it has recovered; without Spark's words around it."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from spark_events.cli.sql.views import show_status
+from spark_events.sql_runner.analysis.spark_errors import error_summary
+from spark_events.sql_runner.deploy.snapshot import QueryRow
+
+_IDS = "[id = a170cded-2774-494e-b0d8-c2627b9f723a, runId = 432cc934-90c3-4fd1-8270-1a2bf9a411fc]"
+_PLAN = (
+    f"\n=== Streaming Query ===\nIdentifier: {_IDS}\nCurrent Committed Offsets: {{}}\n\nCurrent State: ACTIVE"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        (
+            f"[STREAM_FAILED] Query {_IDS} terminated with exception: [USER_RAISED_EXCEPTION] boom "
+            f"SQLSTATE: P0001 SQLSTATE: XXKST{_PLAN}",
+            "[USER_RAISED_EXCEPTION] boom",
+        ),
+        (
+            "Job aborted due to stage failure: Task 0 in stage 70.0 failed 1 times, most recent failure: Lost "
+            "task 0.0 in stage 70.0 (TID 71) (localhost executor driver): java.io.IOException: No space left"
+            f"\n\tat x.y(Z.java:1)\n{_PLAN}",
+            "RuntimeError: java.io.IOException: No space left",
+        ),
+        (
+            "An error occurred while calling o104.start.\n: org.apache.hadoop.fs.ParentNotDirectoryException: "
+            "Parent path is not a directory: file:/tmp/x\n\tat a.b(C.java:2)",
+            "RuntimeError: org.apache.hadoop.fs.ParentNotDirectoryException: Parent path is not a directory: "
+            "file:/tmp/x",
+        ),
+        ("no words of Spark's around it", "RuntimeError: no words of Spark's around it"),
+    ],
+)
+def test_the_reason_is_what_is_left(text: str, summary: str) -> None:
+    assert error_summary(RuntimeError(text)) == summary
+
+
+@pytest.mark.parametrize(
+    ("state", "recovered", "told"),
+    [
+        ("RUNNING", True, "q: recovered; the last error, 2026-11-25 03:00:00 UTC: boom"),
+        ("RESTARTING", False, "q: 2026-11-25 03:00:00 UTC: boom"),
+    ],
+)
+def test_an_error_has_its_time(state: str, recovered: bool, told: str) -> None:
+    row = QueryRow(
+        "q", state, True, 1, "session 'x'", error="boom", error_ms=1_795_575_600_000, recovered=recovered
+    )
+    out = io.StringIO()
+
+    show_status([row], Console(file=out, width=200))
+
+    assert told in out.getvalue()
