@@ -222,7 +222,7 @@ def test_a_savepoint_that_somebody_put_in_place_of_the_checkpoint(
 def test_every_row_is_accounted_for(
     lake: Any, s3: str, broker: KafkaBroker, tmp_path: Path, kind: str, seeds: range
 ) -> None:
-    """What test_truth.py does, with other targets, and another store."""
+    """What test_truth.py does, with other targets, and another store: pytest -m soak on PySpark 4.1 runs it."""
     conf = lakehouse_conf(Path(lake.conf.get(f"{ICE}.warehouse")), s3)
     wrong = []
     for seed in seeds:
