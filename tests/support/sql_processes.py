@@ -18,7 +18,7 @@ from spark_events.sql_runner.deploy.placement import Placement
 from spark_events.sql_runner.deploy.workspace import Workspace
 from spark_events.sql_runner.store.store import StoreError
 from tests.support.applications import App
-from tests.support.paths import APPS, REPO
+from tests.support.paths import REPO
 from tests.support.waiting import wait_until
 
 _CONF = {
@@ -57,7 +57,7 @@ class Deployer:
         self._errors = folder / "deployers.txt"
         with self._errors.open("a") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, str(APPS / "sql_truth_deploy.py"), store, *arguments],
+                [sys.executable, "-m", "tests.support.sql_truth_deploy", store, *arguments],
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,

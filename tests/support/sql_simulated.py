@@ -20,7 +20,7 @@ from spark_events.sql_runner.host import hosted_query
 from spark_events.sql_runner.host.host import QueryHost
 from spark_events.sql_runner.store import lease
 from spark_events.sql_runner.store.store import Store
-from tests.apps import sql_truth_deploy
+from tests.support import sql_truth_deploy
 from tests.support.sql_engine import FakeQuery, Killed, Life, start
 from tests.support.sql_processes import Said
 from tests.support.sql_world import World

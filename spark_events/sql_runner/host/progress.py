@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from spark_events.listeners.query_metrics import backlog
+from spark_events.listeners.queries.query_metrics import backlog
 from spark_events.listeners.timestamps import parse_timestamp_ms
 
 

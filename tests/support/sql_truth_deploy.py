@@ -108,7 +108,8 @@ def main() -> None:
     given = arguments()
 
     def say(**values: Any) -> None:
-        print(json.dumps(values), flush=True)
+        sys.stdout.write(json.dumps(values) + "\n")
+        sys.stdout.flush()
 
     try:
         workspace = Workspace(given.store, Placement(poll_ms=100, lease_ms=5_000, timeout_s=60))
