@@ -9,9 +9,11 @@ import pytest
 
 from spark_events.sql_runner.deploy.decision import Action
 from spark_events.sql_runner.deploy.host_link import HostLink
+from spark_events.sql_runner.deploy.waiting import Waiting
 from spark_events.sql_runner.deploy.writers import FolderClaim, Refusal, Settled, settle
 from spark_events.sql_runner.store.deployed import read_deployed, write_deployed
-from spark_events.sql_runner.store.host_files import RUN, Order
+from spark_events.sql_runner.store.host_files import RUN, STOP, Order
+from spark_events.sql_runner.store.layout import new_id
 from tests.support.query_shop import Bench
 
 
@@ -100,6 +102,18 @@ class TestDeployments:
         hosted.stop("first")
         (started,) = hosted.deploy(shop.manifest("second"))
         assert (started.action, started.failed) == (Action.START, False), started.text
+
+    def test_an_order_to_stop_that_is_about_to_be_seen_is_waited_for(self, hosted: Bench) -> None:
+        """As after a restart of the application, which first has to look at its orders."""
+        hosted.deploy(hosted.shop.manifest("first"))
+        found = read_deployed(hosted.store, "first")
+        assert found is not None
+        link = HostLink(hosted.store, found.meta.host, lambda: None, Waiting())
+        link.give("first", Order(new_id(), STOP, found.values()))
+
+        (planned,) = hosted.plan(hosted.shop.manifest("second"))
+
+        assert planned.decision.action is Action.START, planned.decision.reason
 
     def test_so_it_is_for_one_whose_application_is_away(self, bench: Bench) -> None:
         with bench.hosting():

@@ -13,6 +13,7 @@ from spark_events.sql_runner.deploy.changes import configuration_changes, withou
 from spark_events.sql_runner.deploy.decision import Action, Decision, Situation, decide, differences
 from spark_events.sql_runner.deploy.placement import HostKind, Placement
 from spark_events.sql_runner.deploy.snapshot import QuerySnapshot, Snapshot
+from spark_events.sql_runner.deploy.waiting import Waiting
 from spark_events.sql_runner.deploy.writers import FolderClaim, Refusal, settle
 from spark_events.sql_runner.manifest.folder import Manifests
 from spark_events.sql_runner.manifest.manifest import Manifest
@@ -20,6 +21,8 @@ from spark_events.sql_runner.store.deployed import DeployedQuery, last_version
 from spark_events.sql_runner.store.fixed import fixed_properties
 from spark_events.sql_runner.store.savepoints import FoundStates, QueryState, find_states
 from spark_events.sql_runner.store.store import Store
+
+_STOPS_ARE_SEEN_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -68,17 +71,33 @@ class Planner:
             ConfigError: a table definition cannot be run, or a manifest in the store cannot be understood.
             StoreError: the store cannot be read.
         """
-        snapshot = Snapshot(self._store)
         analyses = self._analyst.analyse_all(manifests.by_name.values())
+        snapshot, without = self._once_stops_are_seen(manifests, prune)
         planned = [
             self._plan_query(snapshot, manifest, manifests, analyses[name], clean)
             for name, manifest in manifests.by_name.items()
         ]
-        without = self._without_manifest(snapshot, manifests, prune)
         if prune:
             planned += [_stopped(query) for query in without if query.may_write]
             without = [query for query in without if not query.may_write]
         return self._settled(planned, without, manifests)
+
+    def _once_stops_are_seen(self, manifests: Manifests, prune: bool) -> tuple[Snapshot, list[QuerySnapshot]]:
+        """Return what is, with the queries that have no manifest.
+
+        One of them may have an order to stop that its application, which has just come back, say, is about to
+        see. Until then it would keep its folder from others, so that is waited for, for a while.
+        """
+
+        looks: list[tuple[Snapshot, list[QuerySnapshot]]] = []
+
+        def stops_are_seen() -> bool | None:
+            snapshot = Snapshot(self._store)
+            looks.append((snapshot, self._without_manifest(snapshot, manifests, prune)))
+            return None if any(query.may_write and not query.wanted for query in looks[-1][1]) else True
+
+        Waiting().wait_for(stops_are_seen, _STOPS_ARE_SEEN_S)
+        return looks[-1]
 
     def _without_manifest(self, snapshot: Snapshot, manifests: Manifests, prune: bool) -> list[QuerySnapshot]:
         queries = []
