@@ -19,8 +19,6 @@ KINDS = {
 }
 LARGEST = 2**63 - 1
 """The largest whole number of OTLP, and of most JSON."""
-_LATEST_MS = LARGEST // 1_000_000
-"""OTLP has times in ns."""
 _DEEPEST = 2
 _PLAIN = frozenset((str, int, float, bool))
 _LOG = logging.getLogger("spark_events")
@@ -68,9 +66,9 @@ def finite_of(value: Any) -> float | int | None:
 
 
 def time_of(value: Any) -> int | None:
-    """Return a time in ms as Python's own; None if it is none, or none that can be sent."""
+    """Return a time in ms as Python's own, as one that can at least be written; None if it is none."""
     number = finite_of(value)
-    return int(number) if number is not None and abs(number) <= _LATEST_MS else None
+    return int(max(-LARGEST, min(LARGEST, number))) if number is not None else None
 
 
 def attributes_of(given: Any, kind: str, where: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 import spark_events
-from tests.support.hostile_values import ODD
+from tests.support import hostile_values
 
 spark = SparkSession.builder.getOrCreate()
 attachment = spark_events.attach(spark, strict=True)
@@ -17,6 +17,7 @@ attachment = spark_events.attach(spark, strict=True)
 def hand_over(numbers: Iterator[int]) -> Iterator[int]:
     """Hand each of them to each call."""
     from spark_events import task
+    from tests.support.hostile_values import ODD  # not all of them can be pickled
 
     for number in numbers:
         value: Any = ODD[number]
@@ -38,7 +39,8 @@ def hand_over(numbers: Iterator[int]) -> Iterator[int]:
         yield number
 
 
-handed = spark.sparkContext.parallelize(range(len(ODD)), 2).mapPartitions(hand_over).count()
-assert handed == len(ODD), handed
+count = len(hostile_values.ODD)
+handed = spark.sparkContext.parallelize(range(count), 2).mapPartitions(hand_over).count()
+assert handed == count, handed
 spark.stop()
 attachment.wait_closed()

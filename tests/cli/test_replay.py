@@ -17,7 +17,7 @@ import pyspark
 import pytest
 import zstandard
 
-from tests.support.applications import cli
+from tests.support.applications import cli, on_a_terminal
 from tests.support.collector import Collector
 from tests.support.event_log_reading import read_bytes
 from tests.support.event_log_sample import SampleLog, small_log
@@ -227,13 +227,11 @@ def test_ctrl_c(tmp_path: Path) -> None:
         reporter__slow__factory__class="tests.support.plugins:SlowFactory", reporter__slow__queue__size="600"
     )
     process = subprocess.Popen(
-        cli("replay", str(tmp_path / "app-1"), *to_file(tmp_path / "out"), *slow),
+        on_a_terminal("replay", str(tmp_path / "app-1"), *to_file(tmp_path / "out"), *slow),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": str(REPO)},
-        # As on a terminal: a test run in the background has it ignored, and hands that on.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     wait_until(lambda: file_events(tmp_path / "out"), "it has begun")
     process.send_signal(signal.SIGINT)

@@ -29,7 +29,7 @@ from spark_events.history.page.report_server import ReportServer
 from spark_events.history.reading.local_files import state_of_files
 from spark_events.history.reading.on_duckdb import DuckDb
 from spark_events.history.store.store import HistoryStore
-from tests.support.applications import cli
+from tests.support.applications import cli, on_a_terminal
 from tests.support.browser import browser
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, fleet, write
 from tests.support.pki import Pki
@@ -44,13 +44,12 @@ class Served:
         self.folder = folder
         write(folder / "log", *fleet())
         self.process = subprocess.Popen(
-            cli("report", "log", "--serve", "0", "--serve-every", "1s", *arguments),
+            on_a_terminal("report", "log", "--serve", "0", "--serve-every", "1s", *arguments),
             cwd=folder,
             env={**os.environ, **(environment or {})},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.applications import cli
+from tests.support.applications import on_a_terminal
 from tests.support.browser import browser
 from tests.support.history_story import DAY, HOUR, MARKUP, MIN, T0, fleet, write
 from tests.support.waiting import wait_until
@@ -188,13 +188,12 @@ def test_ctrl_c(tmp_path: Path) -> None:
     write_large(tmp_path / "log")
     (tmp_path / "temporary").mkdir()
     process = subprocess.Popen(
-        cli("report", "log", "--html", "page.html"),
+        on_a_terminal("report", "log", "--html", "page.html"),
         cwd=tmp_path,
         env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     wait_until(lambda: list((tmp_path / "temporary").glob("spark-events-own-report-*")), "it has begun", 60)
     process.send_signal(signal.SIGINT)
@@ -222,13 +221,12 @@ def test_ctrl_c_with_spark(java: str, tmp_path: Path) -> None:
     (tmp_path / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in conf.items()))
     with out.open("w") as file:
         process = subprocess.Popen(
-            cli("report", "log", "--engine", "spark", "--html", str(tmp_path / "page.html")),
+            on_a_terminal("report", "log", "--engine", "spark", "--html", str(tmp_path / "page.html")),
             cwd=tmp_path,
             env={**os.environ, "SPARK_CONF_DIR": str(tmp_path)},
             stdout=file,
             stderr=file,
             start_new_session=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
     started = "SparkListenerJobStart"
     wait_until(

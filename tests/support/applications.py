@@ -126,3 +126,13 @@ def _check_form_of_messages(err: str) -> None:
 def cli(*arguments: str) -> list[str]:
     """Return the command line of ``spark-events``."""
     return [str(Path(sys.executable).with_name("spark-events")), *arguments]
+
+
+def on_a_terminal(*arguments: str) -> list[str]:
+    """Return the command line of ``spark-events`` that Ctrl-C ends, as on a terminal.
+
+    A test run in the background has that signal ignored, and hands that on. A function that the child calls
+    before it becomes the command would do, but for gRPC, whose threads a fork leaves behind.
+    """
+    heed = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+    return [sys.executable, "-c", heed, *cli(*arguments)]
