@@ -458,3 +458,30 @@ def test_owed_across_drivers(
     (sla,) = history.tables().checkpoint_sla
     late = int(gap_ms > 50_000)
     assert (sla["late_by_gap"], sla["worst_gap_ms"], sla["met"]) == (late, gap_ms, 2 - late)
+
+
+@pytest.mark.parametrize("written_before", [False, True])
+def test_tables_on_a_full_disk(
+    duckdb: DuckDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written_before: bool
+) -> None:
+    """All tables are written, or none: half a report would look like a whole one."""
+    folder, rows = tmp_path / "of" / "tables", {"app_id": "a"}
+    columns = {"runs": {"app_id": "VARCHAR"}, "uptime": {"app_id": "VARCHAR"}}
+    if written_before:
+        duckdb.tables_to_parquet({"runs": [rows], "uptime": [rows]}, columns, str(folder))
+    before = sorted(str(path) for path in tmp_path.rglob("*"))
+    assert len(before) == (6 if written_before else 0)
+    monkeypatch.setattr(duckdb, "to_parquet", _full_at(duckdb.to_parquet, "uptime"))
+    with pytest.raises(ConfigError, match="no room"):
+        duckdb.tables_to_parquet({"runs": [rows, rows], "uptime": [rows]}, columns, str(folder))
+
+    assert sorted(str(path) for path in tmp_path.rglob("*")) == before
+
+
+def _full_at(write_table: Any, name: str) -> Any:
+    def to_parquet(sql: str, folder: str) -> None:
+        write_table(sql, folder)
+        if folder.endswith(name):
+            raise ConfigError("no room")
+
+    return to_parquet

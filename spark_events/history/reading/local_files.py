@@ -7,6 +7,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -148,6 +149,29 @@ def _readable(file: dict[str, Any], seen: set[Path]) -> Iterator[dict[str, Any]]
 def local_path(url: str) -> str:
     """Return the path of a folder of this machine, which may be given as ``file:///folder``."""
     return _FILE_URL.sub("", url)
+
+
+@contextmanager
+def all_or_none(folder: Path) -> Iterator[Path]:
+    """Give a new folder, whose folders replace those of their names in another folder at the end.
+
+    After an error none is moved, and the other folder is not made.
+    """
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    new = folder / f".{uuid.uuid4().hex}.new"
+    try:
+        new.mkdir(parents=True)
+        yield new
+        for path in new.iterdir():
+            shutil.rmtree(folder / path.name, ignore_errors=True)
+            path.rename(folder / path.name)
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        with suppress(OSError):  # what somebody else has put there stays
+            for path in made:
+                path.rmdir()
+        raise
+    new.rmdir()
 
 
 class LocalFiles:

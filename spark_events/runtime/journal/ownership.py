@@ -1,4 +1,4 @@
-"""Whether a journal's folder belongs to the user who runs the driver: others could remove or forge records."""
+"""Whether a journal's folder is this user's own: in another one's, records could be removed or forged."""
 
 from __future__ import annotations
 
