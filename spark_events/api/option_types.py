@@ -156,14 +156,18 @@ def _parse_list(text: str) -> tuple[str, ...]:
 
 
 def _parse_map(text: str) -> Mapping[str, str]:
-    pairs: dict[str, str] = {}
+    return dict(_parse_pairs(text))
+
+
+def _parse_pairs(text: str) -> list[tuple[str, str]]:
+    pairs = []
     for part in (part.strip() for part in text.split(",")):
         if not part:
             continue
         match = re.match(r"([^:=]+)[:=](.*)", part, re.DOTALL)
         if not match:
             raise ValueError(f"{part!r} has no ':'")
-        pairs[match.group(1).strip()] = match.group(2).strip()
+        pairs.append((match.group(1).strip(), match.group(2).strip()))
     return pairs
 
 
@@ -243,6 +247,15 @@ def in_clear(option_type: OptionType[Any], text: str) -> bool:
         return False
     parts = _parse_map(text).values() if option_type is SECRET_MAP else (text,)
     return any(part and not part.startswith(("env:", "file:")) for part in parts)
+
+
+def keys_of_map(option_type: OptionType[Any], text: str) -> list[str]:
+    """Return the keys of a map as they are written, each as often as it is there; none of another type."""
+    if option_type is MAP_OF_PAIRS:
+        text = text.replace(";", ",")
+    elif option_type not in (MAP, SECRET_MAP):
+        return []
+    return [key for key, _ in _parse_pairs(text)]
 
 
 def choice(*values: str) -> OptionType[str]:
