@@ -42,13 +42,15 @@ class Secret:
     Args:
         value: the value itself.
         file: the file it comes from, which is read again each time, because tokens in files are renewed.
+        in_clear: whether the configuration has the value itself.
     """
 
-    __slots__ = ("_file", "_value")
+    __slots__ = ("_file", "_value", "in_clear")
 
-    def __init__(self, value: str, file: Path | None = None) -> None:
+    def __init__(self, value: str, file: Path | None = None, in_clear: bool = False) -> None:
         self._value = value
         self._file = file
+        self.in_clear = in_clear
 
     def reveal(self) -> str:
         """Return the value; if its file cannot be read right now, the last value."""
@@ -172,7 +174,7 @@ def _parse_pairs(text: str) -> list[tuple[str, str]]:
 
 
 def _parse_secret(text: str) -> Secret:
-    path = None
+    path, in_clear = None, False
     if text.startswith("env:"):
         text = os.environ.get(text.removeprefix("env:"), "")
     elif text.startswith("file:"):
@@ -181,9 +183,11 @@ def _parse_secret(text: str) -> Secret:
             text = path.read_text().strip()
         except OSError:
             raise ValueError from None
+    else:
+        in_clear = True
     if not text:  # one was meant to be there
         raise ValueError
-    return Secret(text, path)
+    return Secret(text, path, in_clear)
 
 
 def _parse_secret_map(text: str) -> Mapping[str, Secret]:
@@ -243,10 +247,11 @@ SECRET_MAP = OptionType(
 
 def in_clear(option_type: OptionType[Any], text: str) -> bool:
     """Return whether an option contains a secret instead of a reference to one."""
-    if not option_type.secret:
+    if not option_type.secret or not text:
         return False
-    parts = _parse_map(text).values() if option_type is SECRET_MAP else (text,)
-    return any(part and not part.startswith(("env:", "file:")) for part in parts)
+    value = option_type.parse(text)
+    parts = value.values() if isinstance(value, Mapping) else (value,)
+    return any(isinstance(part, Secret) and part.in_clear for part in parts)
 
 
 def keys_of_map(option_type: OptionType[Any], text: str) -> list[str]:
