@@ -146,6 +146,23 @@ def test_names_that_look_like_patterns(duckdb: DuckDb, facts: list[str], tmp_pat
     assert read(duckdb, folder) == (facts, 0, {})
 
 
+def test_file_logs_that_begin_with_an_underscore(
+    database: Database, facts: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As earlier versions wrote them: they are read, or, where Spark hides them, counted in a warning."""
+    write(tmp_path / "log", told())
+    for name in ("__x__app-2.events.000001.jsonl", "_x__app-1.events.000001.jsonl"):
+        write(tmp_path / "log", told(), name=name)
+    for name in ("_tmp.jsonl", "_temporary/a__b.events.000001.jsonl", ".x__a.events.000001.jsonl"):
+        (tmp_path / "log" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "log" / name).write_text("nothing\n")
+    found = read(database, tmp_path / "log")
+
+    assert (found[0], found[2]) == (facts, {})
+    assert bool(found[1]) is isinstance(database, DuckDb)  # as duplicates
+    assert ("2 or more files of file logs are left out" in caplog.text) is not bool(found[1])
+
+
 def test_links_and_pipes(
     duckdb: DuckDb, facts: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
