@@ -78,18 +78,18 @@ def _file_names(spark: SparkSession, path: str) -> list[str]:
 def _names_below(file_system: Any, status: Any) -> list[str]:
     if not status.isDirectory():
         return [str(status.getPath().getName())]
-    found = []
+    below: list[str] = []
     files = file_system.listFiles(status.getPath(), True)
-    while files.hasNext() and len(found) < _PEEKED_FILES:
-        found.append(str(files.next().getPath().getName()))
-    if own := sum(re.search(OWN_NAME, name) is not None for name in found):
+    while files.hasNext() and len(below) < _PEEKED_FILES:
+        below.append(str(files.next().getPath().getName()))
+    if own := sum(re.search(OWN_NAME, name) is not None for name in below):
         logger.warning(
             "%s: %d or more files of file logs are left out, because Spark hides what begins with '_': read "
             "them with --engine local, or rename them",
             status.getPath().toString(),
             own,
         )
-    return [name for name in found if not name.startswith(("_", "."))]  # Spark reads none of these
+    return [name for name in below if not name.startswith(("_", "."))]  # Spark reads none of these
 
 
 def _from_json(spark: SparkSession, paths: list[str], mixed: bool) -> DataFrame:
