@@ -53,9 +53,9 @@ def _of_reporter(conf: Mapping[str, str], setup: ReporterSetup) -> Iterator[str]
             yield f"{prefix}{option.name}: '{shown}' has {name!r} more than once; only its last value counts"
     for field in _FILTERS:
         key = prefix + common[field].name if field in common else ""
-        if found := _OF_REGULAR_EXPRESSIONS.search(conf.get(key, "")):
+        if special := _OF_REGULAR_EXPRESSIONS.search(conf.get(key, "")):
             yield (
-                f"{key}: '{conf[key]}' is no regular expression: {found.group()!r} stands for itself, and "
+                f"{key}: '{conf[key]}' is no regular expression: {special.group()!r} stands for itself, and "
                 "only * for any text"
             )
 
