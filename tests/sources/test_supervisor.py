@@ -38,6 +38,7 @@ def test_what_is_no_message(tmp_path: Path, sent: str) -> None:
     applications = Applications(str(tmp_path / "socket"))
     for text in (sent, json.dumps({"said": "hello"})):
         with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(10)
             connection.connect(applications.path)
             connection.sendall(len(text).to_bytes(4, "big") + text.encode())
             connection.shutdown(socket.SHUT_WR)

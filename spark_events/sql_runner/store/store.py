@@ -321,8 +321,8 @@ def _demand_no_password(url: str) -> None:
     """Raise if a URL has a password: everybody on this machine sees the command line of an application."""
     if re.match(r"[^/]*//[^/@]*:.*@", url):
         raise ConfigError(
-            f"store {url_without_secrets(url)}: has a password in its URL, which others could see; give it in "
-            "the configuration of the file system (fsspec's and Hadoop's)"
+            f"store {url_without_secrets(url)}: has a password in its URL, which others could see; give it "
+            "in the configuration of the file system (fsspec's and Hadoop's)"
         )
 
 
