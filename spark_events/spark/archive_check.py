@@ -57,7 +57,7 @@ def remove(archive: Path) -> None:
 
 
 def is_own(path: Path) -> bool:
-    """Return whether a file or folder is this user's, or root's, and no link, and nobody else may write to it.
+    """Return whether a file or folder is this user's or root's, no link, and nobody else may write to it.
 
     Raises:
         OSError: it is not there.
