@@ -273,7 +273,7 @@ def test_a_manifest_that_means_no_good(text: str, said: str) -> None:
 @pytest.mark.parametrize("name", ["a\n", "../a", "a/b", "", "a" * 128, "\x1b[2J"])
 def test_names_of_sessions(name: str) -> None:
     """They are parts of paths, as those of queries are."""
-    with pytest.raises(ConfigError, match="--session: .* is not allowed"):
+    with pytest.raises(ConfigError, match=r"--session: .* is not allowed"):
         Placement(session=name)
 
 
