@@ -32,7 +32,7 @@ sys.exit(7)
 """
 
 
-@pytest.mark.parametrize("sent", NO_MESSAGES)
+@pytest.mark.parametrize("sent", NO_MESSAGES, ids=lambda sent: sent[:20])
 def test_what_is_no_message(tmp_path: Path, sent: str) -> None:
     """The connection is closed, nobody waits for it, and the next one is served."""
     applications = Applications(str(tmp_path / "socket"))
