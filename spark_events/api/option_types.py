@@ -42,13 +42,15 @@ class Secret:
     Args:
         value: the value itself.
         file: the file it comes from, which is read again each time, because tokens in files are renewed.
+        in_clear: whether the configuration has the value itself.
     """
 
-    __slots__ = ("_file", "_value")
+    __slots__ = ("_file", "_value", "in_clear")
 
-    def __init__(self, value: str, file: Path | None = None) -> None:
+    def __init__(self, value: str, file: Path | None = None, in_clear: bool = False) -> None:
         self._value = value
         self._file = file
+        self.in_clear = in_clear
 
     def reveal(self) -> str:
         """Return the value; if its file cannot be read right now, the last value."""
@@ -156,19 +158,23 @@ def _parse_list(text: str) -> tuple[str, ...]:
 
 
 def _parse_map(text: str) -> Mapping[str, str]:
-    pairs: dict[str, str] = {}
+    return dict(_parse_pairs(text))
+
+
+def _parse_pairs(text: str) -> list[tuple[str, str]]:
+    pairs = []
     for part in (part.strip() for part in text.split(",")):
         if not part:
             continue
         match = re.match(r"([^:=]+)[:=](.*)", part, re.DOTALL)
         if not match:
             raise ValueError(f"{part!r} has no ':'")
-        pairs[match.group(1).strip()] = match.group(2).strip()
+        pairs.append((match.group(1).strip(), match.group(2).strip()))
     return pairs
 
 
 def _parse_secret(text: str) -> Secret:
-    path = None
+    path, in_clear = None, False
     if text.startswith("env:"):
         text = os.environ.get(text.removeprefix("env:"), "")
     elif text.startswith("file:"):
@@ -177,9 +183,11 @@ def _parse_secret(text: str) -> Secret:
             text = path.read_text().strip()
         except OSError:
             raise ValueError from None
+    else:
+        in_clear = True
     if not text:  # one was meant to be there
         raise ValueError
-    return Secret(text, path)
+    return Secret(text, path, in_clear)
 
 
 def _parse_secret_map(text: str) -> Mapping[str, Secret]:
@@ -239,10 +247,20 @@ SECRET_MAP = OptionType(
 
 def in_clear(option_type: OptionType[Any], text: str) -> bool:
     """Return whether an option contains a secret instead of a reference to one."""
-    if not option_type.secret:
+    if not option_type.secret or not text:
         return False
-    parts = _parse_map(text).values() if option_type is SECRET_MAP else (text,)
-    return any(part and not part.startswith(("env:", "file:")) for part in parts)
+    value = option_type.parse(text)
+    parts = value.values() if isinstance(value, Mapping) else (value,)
+    return any(isinstance(part, Secret) and part.in_clear for part in parts)
+
+
+def keys_of_map(option_type: OptionType[Any], text: str) -> list[str]:
+    """Return the keys of a map as they are written, each as often as it is there; none of another type."""
+    if option_type is MAP_OF_PAIRS:
+        text = text.replace(";", ",")
+    elif option_type not in (MAP, SECRET_MAP):
+        return []
+    return [key for key, _ in _parse_pairs(text)]
 
 
 def choice(*values: str) -> OptionType[str]:

@@ -228,8 +228,7 @@ def _unfinished_txids(names: Iterable[str]) -> set[str]:
 
 
 def _numbers(prefix: str, names: Iterable[str]) -> list[int]:
-    return [
-        int(name.removeprefix(prefix).removesuffix(_ENTRY))
-        for name in names
-        if name.startswith(prefix) and name.endswith(_ENTRY)
-    ]
+    """Return the numbers of entries; a file that somebody else has put there, a copy say, has none."""
+    entries = (name for name in names if name.startswith(prefix) and name.endswith(_ENTRY))
+    numbers = (name.removeprefix(prefix).removesuffix(_ENTRY) for name in entries)
+    return [int(number) for number in numbers if number.isascii() and number.isdecimal()]

@@ -105,8 +105,7 @@ def make_report(database: Database, options: ReportOptions, added: Sequence[Read
     history, readings = _read(database, options, added)
     tables = history.tables()
     if options.parquet:
-        for name, rows in tables._asdict().items():
-            database.rows_to_parquet(rows, COLUMNS[name], f"{options.parquet.rstrip('/')}/{name}")
+        database.tables_to_parquet(tables._asdict(), COLUMNS, options.parquet)
     return collect(history, tables, readings)
 
 

@@ -11,6 +11,7 @@ from spark_events.api import ApplicationInfo, FailureEnricher, Secret
 from spark_events.api.option_types import in_clear
 from spark_events.listeners.failures.enrichers import load_enrichers
 from spark_events.listeners.settings import ListenerSettings, read_settings
+from spark_events.runtime.doubtful import doubtful_values
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.redaction import KEY_REGEX, Redactor, read_patterns, secret_values
 from spark_events.runtime.registry import read_all_setups
@@ -63,7 +64,10 @@ def read_configuration(conf: Mapping[str, str], application: ApplicationInfo | N
         settings,
         enrichers,
         [*(redactor.text(text) for error in wrong for text in error.problems), *ignored],
-        [sentence for setup in setups for sentence in _secrets_in_clear(setup, keys)],
+        [
+            *(sentence for setup in setups for sentence in _secrets_in_clear(setup, keys)),
+            *map(redactor.text, doubtful_values(conf, setups)),
+        ],
         redactor,
         frozenset(ignored),
     )

@@ -17,19 +17,27 @@ DEFAULT_REGEX = "(?i)secret|password|token|access[.]?key"
 """Spark's own default of ``spark.redaction.regex``."""
 _SHORTEST = 6
 _COMMON = re.compile(r"(?i)true|false|none|null|[\d.]+|(env|file):.*")
+_QUOTED = re.compile(r'"([^"]+)"')
+_FLAGS = frozenset(("required", "requisite", "sufficient", "optional"))
+"""Of JAAS; hidden in all texts, they would be missed."""
 T = TypeVar("T", Event, Span)
+
+
+def _parts(secret: str) -> tuple[str, ...]:
+    return (secret, *secret.split(), *_QUOTED.findall(secret))
 
 
 class Redactor:
     """Replaces secrets in texts.
 
     Args:
-        secrets: secret values; if one contains blanks, like ``Bearer abc``, its parts are secret, too.
+        secrets: secret values; if one contains blanks, like ``Bearer abc``, its parts are secret, too, and
+            so is what has quotes around it, as in JAAS: ``Module required password="abc";``.
         pattern: matches what else must be hidden; None if there is nothing else.
     """
 
     def __init__(self, secrets: Iterable[str] = (), pattern: re.Pattern[str] | None = None) -> None:
-        parts = {part for secret in secrets for part in (secret, *secret.split()) if len(part) >= _SHORTEST}
+        parts = {part for secret in secrets for part in _parts(secret) if len(part) >= _SHORTEST} - _FLAGS
         # The longest first: replacing a part first would leave the rest of the whole value visible.
         known = "|".join(re.escape(part) for part in sorted(parts, key=lambda part: (-len(part), part)))
         self._patterns = [re.compile(known)] if known else []

@@ -36,7 +36,7 @@ def is_whole(archive: Path) -> bool:
     Java runs what is in it, so it has to be this user's, or root's, and so has its folder.
     """
     try:
-        if not (_is_safe(archive) and _is_safe(archive.parent)):
+        if not (is_own(archive) and is_own(archive.parent)):
             return False
         if _is_as_made(archive):
             return True
@@ -56,7 +56,12 @@ def remove(archive: Path) -> None:
             path.unlink()
 
 
-def _is_safe(path: Path) -> bool:
+def is_own(path: Path) -> bool:
+    """Return whether a file or folder is this user's or root's, no link, and nobody else may write to it.
+
+    Raises:
+        OSError: it is not there.
+    """
     state = path.lstat()
     kinds = stat.S_ISREG(state.st_mode) or stat.S_ISDIR(state.st_mode)
     return kinds and state.st_uid in (0, os.geteuid()) and not state.st_mode & 0o022

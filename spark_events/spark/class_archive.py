@@ -20,7 +20,7 @@ import sys
 import time
 from pathlib import Path
 
-from spark_events.spark.archive_check import is_whole
+from spark_events.spark.archive_check import is_own, is_whole
 from spark_events.spark.java_runtime import java_command
 
 SETTING = "SPARK_EVENTS_CLASS_ARCHIVE"
@@ -121,8 +121,8 @@ def _make_in_background(archive: Path) -> None:
         OSError: the folder cannot be written.
     """
     archive.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if archive.exists() or archive.parent.stat().st_mode & 0o022:
-        _LOG.debug("no class archive: another user may write to %s", archive)
+    if archive.exists() or not is_own(archive.parent):
+        _LOG.debug("no class archive: %s is not this user's alone", archive.parent)
         return
     begun = archive.with_suffix(".begun")
     if begun.exists() and time.time() - begun.stat().st_mtime < _MADE_WITHIN_S:

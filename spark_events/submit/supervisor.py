@@ -37,7 +37,10 @@ def main() -> None:
     with temporary_folder("run") as folder:
         applications = Applications(str(folder / "socket"))
         status, wanted = _run(sys.argv[1:], applications.path, before)
-        applications.tell_ends(status, wanted)
+        try:
+            applications.tell_ends(status, wanted)
+        except Exception as error:  # whatever is wrong with what they have left, their status stays theirs
+            sys.stderr.write(f"spark-events: ERROR: an end cannot be told: {type(error).__name__}: {error}\n")
     _end_as(status)
 
 
@@ -102,14 +105,17 @@ class Applications:
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
-        with contextlib.suppress(OSError, ValueError, KeyError):
-            while message := receive(connection):
-                with self._changed:
-                    self._take(message)
-                    self._changed.notify_all()
-        with self._changed:
-            self._connections.remove(connection)
-            self._changed.notify_all()
+        try:
+            with contextlib.suppress(Exception):  # whatever was sent that is no message
+                while message := receive(connection):
+                    with self._changed:
+                        self._take(message)
+                        self._changed.notify_all()
+        finally:
+            connection.close()
+            with self._changed:
+                self._connections.remove(connection)
+                self._changed.notify_all()
 
     def _take(self, message: dict[str, Any]) -> None:
         if said := message.get("said"):

@@ -17,10 +17,10 @@ from spark_events.task.instruments import (
     TaskGauge,
     TaskHistogram,
     TaskMetric,
-    measured,
     metrics,
 )
 from spark_events.task.logs import EventHandler, TraceContextFilter
+from spark_events.task.measured_functions import measured
 from spark_events.task.spans import TaskSpan, span, traceparent
 
 __all__ = [

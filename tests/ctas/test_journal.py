@@ -13,6 +13,7 @@ import pytest
 
 from spark_events import ctas
 from spark_events.api import ConfigError
+from spark_events.ctas.errors import JournalError
 from spark_events.ctas.journal import TransactionJournal
 from spark_events.ctas.settings import CtasSettings, read_settings
 from spark_events.ctas.transaction import Level, Purpose, State, TablePath, Transaction, new_txid
@@ -96,6 +97,21 @@ def test_an_entry_that_is_torn_was_never_acted_upon(journal: TransactionJournal,
     found = journal.read(one.txid)
     assert (found.state, found.number) == (State.INTENT, 1)
     assert journal.advance(found, State.ABORTING).number == 2
+
+
+def test_files_of_others_are_passed_over(journal: TransactionJournal, tmp_path: Path) -> None:
+    """A copy that somebody has made beside an entry, or a lock in place of an id, stops nothing."""
+    one = transaction()
+    journal.begin(one)
+    journal.lock(one, lambda holder: None)
+    for name in (f"{one.txid}.copy.json", f"{one.txid}.0000 (1).json", "notes.of.me.json"):
+        (tmp_path / name).write_text("{}")
+
+    assert journal.all() == [one]
+    assert journal.advance(one, State.PREPARED).number == 1
+    for txid in ("lock", "notes", "../x", ""):
+        with pytest.raises(JournalError, match="has no transaction"):
+            journal.read(txid)
 
 
 def test_a_lease_that_is_not_renewed_is_over(session: Any, tmp_path: Path) -> None:

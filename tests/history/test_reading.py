@@ -146,6 +146,23 @@ def test_names_that_look_like_patterns(duckdb: DuckDb, facts: list[str], tmp_pat
     assert read(duckdb, folder) == (facts, 0, {})
 
 
+def test_file_logs_that_begin_with_an_underscore(
+    database: Database, facts: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As earlier versions wrote them: they are read, or, where Spark hides them, counted in a warning."""
+    write(tmp_path / "log", told())
+    for name in ("__x__app-2.events.000001.jsonl", "_x__app-1.events.000001.jsonl"):
+        write(tmp_path / "log", told(), name=name)
+    for name in ("_tmp.jsonl", "_temporary/a__b.events.000001.jsonl", ".x__a.events.000001.jsonl"):
+        (tmp_path / "log" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "log" / name).write_text("nothing\n")
+    found = read(database, tmp_path / "log")
+
+    assert (found[0], found[2]) == (facts, {})
+    assert bool(found[1]) is isinstance(database, DuckDb)  # as duplicates
+    assert ("2 or more files of file logs are left out" in caplog.text) is not bool(found[1])
+
+
 def test_links_and_pipes(
     duckdb: DuckDb, facts: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -458,3 +475,30 @@ def test_owed_across_drivers(
     (sla,) = history.tables().checkpoint_sla
     late = int(gap_ms > 50_000)
     assert (sla["late_by_gap"], sla["worst_gap_ms"], sla["met"]) == (late, gap_ms, 2 - late)
+
+
+@pytest.mark.parametrize("written_before", [False, True])
+def test_tables_on_a_full_disk(
+    duckdb: DuckDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written_before: bool
+) -> None:
+    """All tables are written, or none: half a report would look like a whole one."""
+    folder, rows = tmp_path / "of" / "tables", {"app_id": "a"}
+    columns = {"runs": {"app_id": "VARCHAR"}, "uptime": {"app_id": "VARCHAR"}}
+    if written_before:
+        duckdb.tables_to_parquet({"runs": [rows], "uptime": [rows]}, columns, str(folder))
+    before = sorted(str(path) for path in tmp_path.rglob("*"))
+    assert len(before) == (6 if written_before else 0)
+    monkeypatch.setattr(duckdb, "to_parquet", _full_at(duckdb.to_parquet, "uptime"))
+    with pytest.raises(ConfigError, match="no room"):
+        duckdb.tables_to_parquet({"runs": [rows, rows], "uptime": [rows]}, columns, str(folder))
+
+    assert sorted(str(path) for path in tmp_path.rglob("*")) == before
+
+
+def _full_at(write_table: Any, name: str) -> Any:
+    def to_parquet(sql: str, folder: str) -> None:
+        write_table(sql, folder)
+        if folder.endswith(name):
+            raise ConfigError("no room")
+
+    return to_parquet

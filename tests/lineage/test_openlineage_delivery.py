@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spark_events_openlineage.transport import Destination
 
+from spark_events.api import RetryLater
 from spark_events.runtime.worker import Worker
 from tests.support.applications import cli
 from tests.support.told_jobs import Told, statement
@@ -212,3 +214,19 @@ def test_a_password_in_the_url_is_in_no_message() -> None:
 
     destination = Destination({"type": "http", "url": "http://me:s3cr3t@localhost:9/api"}, "key")
     assert destination.name == "http://******@localhost:9/api"
+
+
+def test_a_query_is_not_shown(catalogue: Catalogue) -> None:
+    """Of a catalogue that is away, a token in its path is in no error."""
+    to = {"type": "http", "url": f"{catalogue.url}/?token=s3cr3t", "endpoint": "api?token=s3cr3t"}
+    event = {
+        "run": {"runId": "01936f7c-7a4e-7b8a-9c5d-000000000000"},
+        "job": {"namespace": "n", "name": "j"},
+        "eventTime": "2026-11-20T00:00:00Z",
+        "producer": "https://p",
+        "eventType": "START",
+    }
+    with pytest.raises(RetryLater, match="cannot be reached") as caught:
+        Destination(to, "key").send(json.dumps(event).encode())
+
+    assert "s3cr3t" not in str(caught.value)

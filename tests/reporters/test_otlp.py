@@ -267,6 +267,41 @@ def test_wrong_endpoint(endpoint: str) -> None:
         OtlpEventReporterFactory().create(config(endpoint))
 
 
+@pytest.mark.parametrize("endpoint", ["localhost:4317?token=s3cr3t", "http://u:s3/cr3t@h?a=s3cr3t"])
+def test_a_wrong_endpoint_with_a_secret(endpoint: str) -> None:
+    """Neither a user nor a query is shown."""
+    with pytest.raises(ConfigError, match=r"\*{6}") as caught:
+        OtlpEventReporterFactory().create(config(endpoint))
+
+    assert "s3" not in str(caught.value)
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_a_query_is_sent_and_not_shown(backend: Backend, protocol: str) -> None:
+    """A token in a URL goes to the wire, behind the signal's path, and is in no error."""
+    url = f"{getattr(backend, protocol)}?token=s3cr3t"
+    reporter = OtlpEventReporterFactory().create(config(url, protocol))
+    records = outbox_of(reporter)
+    reporter.notify_of_added_event(Event("id", "MyEvent", "scope", 1))
+    reporter.send(records, b"")
+    assert len(backend.requests) == 1
+    backend.behave = lambda request: Answer(401)
+    with pytest.raises(RetryLater) as caught:
+        reporter.send(records, b"")
+    reporter.close()
+
+    assert "s3cr3t" not in f"{caught.value} {reporter.destination}"
+    assert "answered" in str(caught.value)
+
+
+def test_a_query_is_not_shown_while_nobody_answers() -> None:
+    reporter = OtlpEventReporterFactory().create(config("http://127.0.0.1:1/?token=s3cr3t", "http"))
+    with pytest.raises(RetryLater, match="cannot be reached") as caught:
+        reporter.send([b""], b"")
+
+    assert "s3cr3t" not in str(caught.value)
+
+
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
 def test_missing_certificate_fails_closed(protocol: str) -> None:
     """A certificate that is not there does not mean the system's authorities."""

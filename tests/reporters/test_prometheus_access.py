@@ -46,6 +46,12 @@ def tls_options(pki: Pki) -> dict[str, str]:
     return {"tls__certificate": str(pki.server), "tls__key": str(pki.server_key)}
 
 
+@pytest.mark.parametrize("version", ["\xe9", "one", "1.0.0; escaping=\xff", ""])
+def test_odd_wishes_of_a_scraper(serve: Callable[..., PrometheusReporter], version: str) -> None:
+    """Whatever it would like to have, it gets an answer."""
+    assert code_of(serve().destination, Accept=f"application/openmetrics-text;version={version}") == 200
+
+
 def test_password_and_token(
     serve: Callable[..., PrometheusReporter], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,7 +101,10 @@ def test_what_it_does_not_take_is_refused(pushgateway: Pushgateway, monkeypatch:
     ("options", "message"),
     [
         ({"hostUrl": "localhost:9091"}, "hostUrl: 'localhost:9091' is not allowed; expected a URL"),
-        ({"hostUrl": "http://u:secret@h"}, "hostUrl: 'h' is not allowed"),
+        ({"hostUrl": "http://[h"}, r"hostUrl: 'http://\[h' is not allowed"),
+        ({"hostUrl": "http://u:secret@h"}, r"hostUrl: 'http://\*{6}@h' is not allowed"),
+        ({"hostUrl": "http://secret@h"}, r"hostUrl: 'http://\*{6}@h' is not allowed"),
+        ({"hostUrl": "http://h/?token=secret"}, r"hostUrl: 'http://h/\?\*{6}' is not allowed"),
         ({"username": "u"}, "password: missing; .*username has no effect without it"),
         (
             {"groupingKey": "a b=x"},

@@ -312,6 +312,64 @@ def test_two_drivers_have_a_folder_each(tmp_path: Path) -> None:
     assert first.own.folder.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.parametrize("level", ["events-otel", "events-otel/app", "events-otel/app/1"])
+@pytest.mark.parametrize("trap", ["open", "link"])
+def test_a_folder_that_another_user_laid_out(tmp_path: Path, level: str, trap: str) -> None:
+    """Whoever can write to a journal could forge its records: such a folder is named, and not used."""
+    laid = tmp_path / "journal" / level
+    laid.parent.mkdir(mode=0o700, parents=True)
+    if trap == "link":
+        (tmp_path / "elsewhere").mkdir()
+        laid.symlink_to(tmp_path / "elsewhere")
+    else:
+        laid.mkdir()
+        laid.chmod(0o777)
+    with pytest.raises(OSError, match=r"remove it") as refused:
+        claim(tmp_path / "journal", "events-otel", "app")
+
+    assert str(laid) in str(refused.value)
+
+
+def test_folders_that_mounts_show(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of a volume, a mode that all may write to and an owner that is nobody are named once, and used."""
+    made = Path.lstat
+    squashed = os.stat_result((*made(tmp_path)[:4], 65_534, *made(tmp_path)[5:]))
+    (tmp_path / "volume").mkdir()
+    (tmp_path / "volume").chmod(0o777)
+    monkeypatch.setattr(Path, "lstat", lambda path: squashed)
+    for _ in range(2):
+        claim(tmp_path / "volume", "events-otel", "app").own.release()
+
+    warned = [record.getMessage() for record in caplog.records]
+    folders = [
+        tmp_path / "volume" / below for below in ("", "events-otel", "events-otel/app", "events-otel/app/1")
+    ]
+    assert [sum(f"folder {folder} " in text for text in warned) for folder in folders] == [1, 1, 1, 1]
+    assert "mode 0777" in warned[0]
+    assert "65534" in warned[1]
+
+
+def test_a_file_system_without_modes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A share that shows one mode for all that is on it can be used, with a warning."""
+    (tmp_path / "events-otel").mkdir()
+    (tmp_path / "events-otel").chmod(0o777)
+    monkeypatch.setattr(tempfile, "mkdtemp", _made_open)
+    claim(tmp_path, "events-otel", "app").own.release()
+
+    assert "without modes" in caplog.text
+
+
+def _made_open(suffix: str | None = None, prefix: str | None = None, dir: Any = None) -> str:  # noqa: A002
+    folder = Path(dir, f"{prefix}open")
+    folder.mkdir()
+    folder.chmod(0o777)
+    return str(folder)
+
+
 def test_a_forked_child_does_not_keep_the_lock(tmp_path: Path) -> None:
     """A child that outlives the driver does not stand in the next driver's way."""
     taken = claim(tmp_path, "events-otel", "app")

@@ -6,13 +6,21 @@ import random
 import re
 import threading
 import tracemalloc
+from codecs import BOM_UTF8
 from pathlib import Path
 
 import pytest
 import zstandard
 
 from spark_events.sources.event_log.lines import LONGEST, LineSplitter
-from spark_events.sources.event_log.records import CUT, MALFORMED, NO_RECORD, NOT_JSON, TOO_LONG
+from spark_events.sources.event_log.records import (
+    CUT,
+    MALFORMED,
+    NO_RECORD,
+    NOT_JSON,
+    TOO_LONG,
+    is_whole_record,
+)
 from tests.support.event_log_reading import read, read_bytes
 from tests.support.event_log_sample import small_log
 from tests.support.waiting import wait_until
@@ -128,6 +136,17 @@ def test_a_line_of_100_mb_that_compresses_well(tmp_path: Path) -> None:
     assert found.log.counts.unknown == {"x": 1}  # it was read, with its text cut
     assert found.log.ended
     assert peak < 6 * LONGEST
+
+
+def test_a_byte_order_mark(tmp_path: Path) -> None:
+    """As some editors put before a text: the first line is read all the same, were it the only one."""
+    whole = read_bytes(SMALL, tmp_path)
+    marked = read_bytes(BOM_UTF8 + SMALL, tmp_path)
+    first, _, _ = SMALL.partition(b"\n")
+
+    assert (marked.ids, marked.log.counts) == (whole.ids, whole.log.counts)
+    assert not read_bytes(BOM_UTF8 + first, tmp_path).log.counts.skipped
+    assert is_whole_record(BOM_UTF8 + first)
 
 
 def test_a_listener_that_stumbles_is_counted(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from spark_events.listeners.application.application_outcome import outcome_of
 from spark_events.listeners.spark_records import APPLICATION_EXIT
-from spark_events.sources.driver.last_word import ending_of
+from spark_events.sources.driver.last_word import Rest, ending_of
 from spark_events.sources.ending import Ending, ExitMark, by_exit_code, by_signal, by_status, of_lost_jvm
 from tests.support.spark_records import terminated
 
@@ -60,6 +60,7 @@ def test_a_jvm_that_is_gone(
         ("exit 4", {"by": "python"}, 4, None, False),
         ("exit 0", {"by": "python"}, 0, None, False),
         ('Current thread 0x1 (most recent call first):\0  File "a.py"', {"by": "python"}, 143, "SIGTERM", False),
+        ("exit \0\0", {}, None, None, True),
         ("", {"by": "signal", "signal": "SIGHUP"}, 129, "SIGHUP", False),
         ("", {"by": "python"}, None, None, True),
         ("", {}, None, None, True),
@@ -70,6 +71,14 @@ def test_last_words(words: str, cause: dict[str, str], code: int, name: str | No
     ending = ending_of(words, cause)
 
     assert (ending.exit_code, ending.exit_signal, ending.assumed) == (code, name, assumed)
+
+
+def test_a_rest_that_is_cut() -> None:
+    """A JVM that is killed while it writes leaves half a line: the others count."""
+    whole = b'{"Event":"a"}\n{"Event":\n\n1 {"Event":"b"}\n2 {"Event":"SparkListenerApplicationEnd","Timest'
+    rest = Rest.read(whole)
+
+    assert ([*rest.known, *rest.records], rest.end) == ([{"Event": "a"}, {"Event": "b"}], {})
 
 
 def test_a_signal_that_is_meant_is_no_failure() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -124,6 +125,16 @@ def test_folders_of_spark_before_1_3(tmp_path: Path) -> None:
     found = read(tmp_path)
     assert found.log.spark_version == "1.2.0"
     assert new_statuses(found.events, "application") == ["CREATED", "RUNNING"]
+
+
+@pytest.mark.parametrize("name", ["EVENT_LOG_1", "events_1_app-1", "app-1"])
+def test_a_pipe_is_no_log(tmp_path: Path, name: str) -> None:
+    """Whatever its name: opening it would wait for a writer who never comes."""
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "folder" / name)
+
+    assert LogFiles(str(tmp_path)).find() == []
+    assert LogFiles(str(tmp_path / "folder")).find() == []
 
 
 def test_an_application_without_an_id(tmp_path: Path) -> None:

@@ -203,6 +203,30 @@ def test_one_process_makes_it(java: str, begun: Path) -> None:
     assert sorted(begun.iterdir()) == before
 
 
+@pytest.mark.parametrize("whose", ["link", "another user's"])
+def test_none_is_made_in_a_folder_of_others(
+    java: str, begun: Path, monkeypatch: pytest.MonkeyPatch, whose: str
+) -> None:
+    """They could lay links there, through which this user would write."""
+    (begun / "real").mkdir(mode=0o755)
+    if whose == "link":
+        (begun / "folder").symlink_to(begun / "real")
+    elif os.geteuid() == 0:
+        (begun / "real").rename(begun / "folder")
+        os.chown(begun / "folder", 65_534, 65_534)
+    else:
+        pytest.skip("only root can give a folder away")
+    monkeypatch.setenv(SETTING, str(begun / "folder"))
+    monkeypatch.setattr(subprocess, "Popen", _never)
+
+    assert archive_for_command() is None
+    assert list((begun / "folder").iterdir()) == []
+
+
+def _never(*_: object, **__: object) -> None:
+    raise AssertionError("a process was started")
+
+
 def test_off(java: str, begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     archive = made(begun)
     assert archive_for_command() == archive

@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 
 from spark_events.api import ConfigError
+from spark_events.sql_runner.deploy.placement import Placement
 from spark_events.sql_runner.manifest.folder import read_files, read_folder
 from spark_events.sql_runner.manifest.manifest import json_schema, parse_manifest
 from spark_events.sql_runner.manifest.yaml_text import read_yaml, write_yaml
@@ -255,16 +256,25 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
             "m.yaml:2: '2026-13-45' is not allowed; expected a YAML timestamp, or a quoted string",
         ),
         ("a: " + "9" * 5_000, "m.yaml:1: '9999"),
+        ("a: 59" + ":59" * 3_000, "m.yaml:1: '59:59:"),
+        ("a: 0x" + "f" * 6_000, "m.yaml:1: '0xffff"),
         ("a: !!bool x", "m.yaml:1: 'x' is not allowed; expected a YAML bool"),
         ("a: \0", "m.yaml:1: not YAML: unacceptable character #x0000"),
     ],
-    ids=["bomb", "itself", "nested", "long", "date", "number", "bool", "nul"],
+    ids=["bomb", "itself", "nested", "long", "date", "number", "sixties", "hex", "bool", "nul"],
 )
 def test_a_manifest_that_means_no_good(text: str, said: str) -> None:
     """A bound, with its line, before anything is made of it; for templates as well."""
     with pytest.raises(ConfigError) as raised:
         read_yaml(text, "m.yaml")
     assert str(raised.value).startswith(said)
+
+
+@pytest.mark.parametrize("name", ["a\n", "../a", "a/b", "", "a" * 128, "\x1b[2J"])
+def test_names_of_sessions(name: str) -> None:
+    """They are parts of paths, as those of queries are."""
+    with pytest.raises(ConfigError, match=r"--session: .* is not allowed"):
+        Placement(session=name)
 
 
 def test_aliases_and_merges_within_bounds() -> None:

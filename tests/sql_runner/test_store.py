@@ -144,6 +144,15 @@ def test_what_spark_calls_it(tmp_path: Path, s3: str) -> None:
     assert Store(str(tmp_path / "x")).spark_url("a") == f"{tmp_path}/x/a"
 
 
+@pytest.mark.parametrize("url", ["s3a://key:s3cr3t@bucket/x", "webhdfs://me:s3/cr3t@host:9870/x"])
+def test_a_password_in_its_url(url: str) -> None:
+    """It would be on the command line of an application, and in messages."""
+    with pytest.raises(ConfigError, match=r"store \w+://\*{6}@\S+: has a password") as caught:
+        Store(url)
+
+    assert "cr3t" not in str(caught.value)
+
+
 def test_a_relative_folder_is_the_same_for_an_application(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
 

@@ -9,7 +9,7 @@ import pytest
 
 from spark_events.sources.driver.measured_udfs import MeasuredUdfs
 from spark_events.task import measured
-from spark_events.task.instruments import is_measured
+from spark_events.task.measured_functions import is_measured
 
 udf = pytest.importorskip("pyspark.sql.udf")
 LongType = pytest.importorskip("pyspark.sql.types").LongType

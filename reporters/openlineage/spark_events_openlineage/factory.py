@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -19,6 +18,7 @@ from spark_events.api import (
     option_types,
 )
 from spark_events_openlineage.parents import ParentRun, parse_parent
+from spark_events_openlineage.secret_values import revealed, with_secrets
 
 if TYPE_CHECKING:
     from spark_events_openlineage.listener import OpenLineageListener
@@ -45,14 +45,17 @@ PATH = Option.optional(
     "transport.path", option_types.LOCAL_PATH, "file: the file to which events are appended"
 )
 TOPIC = Option.optional("transport.topic", option_types.STRING, "kafka: the topic")
-KAFKA: Option[Mapping[str, str]] = Option(
-    "transport.config", option_types.MAP, {}, "kafka: the producer's configuration, key:value,…"
-)
-MORE: Option[Mapping[str, str]] = Option(
-    "transport.properties",
-    option_types.MAP_OF_PAIRS,
+KAFKA = Option(
+    "transport.config",
+    with_secrets(option_types.MAP),
     {},
-    "more options of the client for the transport, key=value;…",
+    "kafka: the producer's configuration, key:value,…; a password may be env:NAME or file:/path",
+)
+MORE = Option(
+    "transport.properties",
+    with_secrets(option_types.MAP_OF_PAIRS),
+    {},
+    "more options of the client for the transport, key=value;…; a password may be env:NAME or file:/path",
 )
 READS = Option(
     "include.reads",
@@ -173,7 +176,7 @@ def transport_config(config: ReporterConfig) -> dict[str, object] | None:
     needed = {"http": URL.name, "file": PATH.name, "kafka": TOPIC.name}.get(kind)
     if needed is not None and needed not in config.values:
         raise ConfigError(f"{config.key(needed)}: missing; transport.type {kind} needs it")
-    more, kafka = config.get(MORE), config.get(KAFKA)
+    more, kafka = revealed(config.get(MORE)), revealed(config.get(KAFKA))
     transport: dict[str, object] = {"type": kind, **more}
     if kind == "http":
         # The runtime tries again; the client's own tries would only hold it up.
@@ -186,5 +189,5 @@ def transport_config(config: ReporterConfig) -> dict[str, object] | None:
     elif kind == "file":
         transport |= {"log_file_path": str(config.get(PATH)), "append": True}
     elif kind == "kafka":
-        transport |= {"topic": config.get(TOPIC), "config": dict(kafka), "flush": True}
+        transport |= {"topic": config.get(TOPIC), "config": kafka, "flush": True}
     return transport

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ from openlineage.client.transport import Transport
 from requests import HTTPError, RequestException
 
 from spark_events.api import ConfigError, Refused, RetryLater
+from spark_events.api.urls import text_without_queries, url_without_secrets
 
 _TRY_LATER = frozenset((408, 425, 429))
 _SERVERS_FAULT = 500
@@ -39,10 +39,12 @@ class Destination:
         try:
             self._client = OpenLineageClient(config={"transport": config} if config else None)
         except Exception as error:  # whatever a transport's constructor raises
-            raise ConfigError(f"{key}: the transport {kind} cannot be created: {error}") from error
+            raise ConfigError(
+                f"{key}: the transport {kind} cannot be created: {text_without_queries(str(error))}"
+            ) from error
         self._transport = self._client.transport
         name = str(getattr(self._transport, "url", "") or self._transport.kind or kind)
-        self.name = re.sub(r"//[^/]*@", "//******@", name)
+        self.name = url_without_secrets(name)
 
     def prepare(self, event: RunEvent, take: Callable[[bytes], None]) -> None:
         """Pass an event to ``take`` as JSON, after the client's tags and filters, which may drop it."""
@@ -67,7 +69,7 @@ class Destination:
                 raise RetryLater(answer) from error
             raise Refused(f"{answer}: {error.response.text[:200]}") from error
         except (RequestException, OSError, TimeoutError, BufferError) as error:
-            raise RetryLater(f"{self.name} cannot be reached: {error}") from error
+            raise RetryLater(f"{self.name} cannot be reached: {text_without_queries(str(error))}") from error
 
     def close(self) -> None:
         """Close the transport."""

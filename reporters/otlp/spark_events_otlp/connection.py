@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 from urllib.parse import unquote, urlsplit
 
 from spark_events.api import ConfigError, ReporterConfig, Secret
+from spark_events.api.urls import url_without_secrets
 from spark_events_otlp.options import (
     CERTIFICATE,
     CLIENT_CERTIFICATE,
@@ -79,19 +79,15 @@ def _url_from(config: ReporterConfig, signal: Signal, over_http: bool) -> str:
         valid = False
     if not valid:
         allowed = "a URL such as http://localhost:4317 or https://collector.example.org"
-        raise ConfigError.of_value(key, _without_user(given), allowed)
+        raise ConfigError.of_value(key, url_without_secrets(given), allowed)
     if url.username or url.password:
         raise ConfigError(
-            f"{key}: {_without_user(given)!r} contains a user or a password; give them as a header: "
+            f"{key}: {url_without_secrets(given)!r} contains a user or a password; give them as a header: "
             f"{config.key(HEADERS.name)} authorization:env:NAME"
         )
-    if over_http and not given.endswith(signal.path):
-        return given.rstrip("/") + signal.path
+    if over_http and not url.path.endswith(signal.path):
+        return url._replace(path=url.path.rstrip("/") + signal.path).geturl()
     return given
-
-
-def _without_user(url: str) -> str:
-    return re.sub(r"//.*@", "//******@", url)  # a password may have slashes
 
 
 def _headers_of_environment(signal: Signal) -> dict[str, Secret]:

@@ -70,7 +70,7 @@ class GrpcTransport(OtlpTransport):
         self._export = self._channel.unary_unary(self._signal.method, response_deserializer=parse)
 
     def _open_channel(self) -> Any:
-        url = urlsplit(self.url)
+        url = urlsplit(self._endpoint.url)
         address = f"[{url.hostname}]" if ":" in str(url.hostname) else url.hostname
         # A collector that comes back is noticed within a second, and not after gRPC's two minutes.
         options = [("grpc.max_reconnect_backoff_ms", 1_000), ("grpc.initial_reconnect_backoff_ms", 200)]

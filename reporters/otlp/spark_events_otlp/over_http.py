@@ -14,6 +14,7 @@ from google.protobuf.message import DecodeError
 from google.rpc.status_pb2 import Status
 
 from spark_events.api import Refused, RetryLater
+from spark_events.api.urls import text_without_queries
 from spark_events_otlp.signals import Signal
 from spark_events_otlp.transport import TRIES_OF_UNCLEAR, Endpoint, OtlpTransport
 
@@ -47,7 +48,7 @@ class HttpTransport(OtlpTransport):
             request, headers["Content-Encoding"] = gzip.compress(request), "gzip"
         try:
             answer = self._session_now().post(
-                self.url,
+                self._endpoint.url,
                 data=request,
                 headers=headers,
                 timeout=self._endpoint.timeout_s,
@@ -60,7 +61,7 @@ class HttpTransport(OtlpTransport):
             )
             body = _read_body(answer, self._endpoint.timeout_s)
         except OSError as error:  # of a file of TLS, or of requests, whose errors all are of this kind
-            reason = f"{self.url} (http) cannot be reached: {_innermost(error)}"
+            reason = f"{self.url} (http) cannot be reached: {text_without_queries(_innermost(error))}"
             raise RetryLater(reason, smaller=isinstance(error, requests.ReadTimeout)) from None
         if 200 <= answer.status_code < 300:
             return self._parsed(answer.status_code, body)

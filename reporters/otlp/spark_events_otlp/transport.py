@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_events.api import PartlyRefused, Secret
+from spark_events.api.urls import url_without_secrets
 from spark_events_otlp.signals import Signal
 
 TRIES_OF_UNCLEAR = 10
@@ -72,10 +73,10 @@ class Endpoint:
 
 
 class OtlpTransport(abc.ABC):
-    """Sends requests to one endpoint; ``url`` is the endpoint's, for messages."""
+    """Sends requests to one endpoint; ``url`` is the endpoint's, for messages, without secrets."""
 
     def __init__(self, endpoint: Endpoint, signal: Signal) -> None:
-        self.url = endpoint.url
+        self.url = url_without_secrets(endpoint.url)
         self._endpoint = endpoint
         self._signal = signal
         self._tls_stamp: tuple[int, ...] = ()

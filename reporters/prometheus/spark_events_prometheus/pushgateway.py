@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry, delete_from_gateway, push_to_ga
 from prometheus_client.exposition import basic_auth_handler, default_handler
 
 from spark_events.api import ConfigError, Refused, ReporterConfig, RetryLater, Scheduled
+from spark_events.api.urls import url_without_secrets
 from spark_events_prometheus.exposition import CONTENT_TYPE
 from spark_events_prometheus.options import (
     DELETE_ON_SHUTDOWN,
@@ -114,9 +115,12 @@ def _grouping_key_from(config: ReporterConfig) -> dict[str, str]:
 
 def _url_from(config: ReporterConfig) -> str:
     url = config.get(HOST_URL)
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.password:
-        without_user = url.rpartition("@")[2]
-        allowed = "a URL such as http://localhost:9091; user and password have options of their own"
-        raise ConfigError.of_value(config.key(HOST_URL.name), without_user, allowed)
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:  # of IPv6, say
+        valid = False
+    if not valid or "@" in parts.netloc or parts.query or parts.fragment:
+        allowed = "a URL such as http://localhost:9091 without a query; a user has options of its own"
+        raise ConfigError.of_value(config.key(HOST_URL.name), url_without_secrets(url), allowed)
     return url.rstrip("/")

@@ -131,8 +131,7 @@ class _MetricsHandler(BaseHTTPRequestHandler):
             hint = b"see auth.username, auth.password, auth.token\n"
             self._answer(401, "text/plain", hint, challenge=authentication.challenge)
         elif path == "/metrics":
-            _, chosen = choose_encoder(self.headers.get("Accept", ""))
-            openmetrics = chosen.startswith("application/openmetrics-text")
+            openmetrics = _wants_openmetrics(self.headers.get("Accept", ""))
             content_type = OPENMETRICS_CONTENT_TYPE if openmetrics else CONTENT_TYPE
             self._answer(200, content_type, self.server.render(openmetrics))
             self.server.scrapers.scraped(self.client_address[0])
@@ -152,3 +151,11 @@ class _MetricsHandler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is http.server's
         """Do nothing: a scrape every few seconds is not worth logging."""
+
+
+def _wants_openmetrics(accept: str) -> bool:
+    try:
+        _, chosen = choose_encoder(accept)
+    except Exception:  # a version that is no number: then all that is there can be had as plain text
+        return False
+    return bool(chosen.startswith("application/openmetrics-text"))

@@ -43,6 +43,14 @@ class Database(Protocol):
     ) -> None:
         """Write rows into a folder; what was in it is replaced."""
 
+    def tables_to_parquet(
+        self,
+        tables: Mapping[str, Iterable[Mapping[str, Any]]],
+        columns: Mapping[str, Mapping[str, str]],
+        folder: str,
+    ) -> None:
+        """Write tables into a folder of their name each, below one folder; what was in these is replaced."""
+
     def files(self, folder: str) -> Files:
         """Return the access to the files in a folder."""
 

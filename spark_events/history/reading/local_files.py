@@ -7,12 +7,13 @@ import re
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import needs_extra
-from spark_events.history.reading.stored_forms import NOTHING, SPANS
+from spark_events.history.reading.stored_forms import NOTHING, OWN_NAME, SPANS
 from spark_events.runtime.log_once import logger
 
 with needs_extra("report", "fsspec", "reading stored events without Spark"):
@@ -22,6 +23,7 @@ with needs_extra("report", "fsspec", "reading stored events without Spark"):
     from spark_events.spark.file_systems import open_file_system
 
 _SPANS = re.compile(SPANS)
+_OWN_NAME = re.compile(OWN_NAME)
 _STORE = re.compile(r"(?:^|/)store-\d{8}\.json$")
 _FILE_URL = re.compile(r"^file:(//)?")
 _COMPRESSED = re.compile(r"\.(bz2|lz4|snappy|xz|deflate|lzo)$")
@@ -112,14 +114,19 @@ def _files_at(file_system: Any, root: str, path: str) -> Iterator[dict[str, Any]
                 below = list(file_system.find(info["name"], detail=True).values())
             seen = {Path(info["name"]).resolve()} if is_local else set()
             for file in below:
-                # As Spark does: what is hidden, or not finished.
-                inside = file["name"].removeprefix(info["name"])
-                if not any(part.startswith((".", "_")) for part in inside.split("/")):
+                if not _is_hidden(file["name"].removeprefix(info["name"])):
                     yield from _readable(file, seen) if is_local else (file,)
     except FileNotFoundError:
         return
     except Exception as error:  # each file system has errors of its own
         raise ConfigError(f"{path}: cannot be read: {type(error).__name__}: {error}") from error
+
+
+def _is_hidden(inside: str) -> bool:
+    """Return whether Spark would leave out a path below a folder, and it is not one of our own file logs."""
+    *folders, name = inside.split("/")
+    of_ours = _OWN_NAME.search(name) is not None
+    return any(part.startswith((".", "_")) for part in (folders if of_ours else (*folders, name)))
 
 
 def _readable(file: dict[str, Any], seen: set[Path]) -> Iterator[dict[str, Any]]:
@@ -148,6 +155,29 @@ def _readable(file: dict[str, Any], seen: set[Path]) -> Iterator[dict[str, Any]]
 def local_path(url: str) -> str:
     """Return the path of a folder of this machine, which may be given as ``file:///folder``."""
     return _FILE_URL.sub("", url)
+
+
+@contextmanager
+def all_or_none(folder: Path) -> Iterator[Path]:
+    """Give a new folder, whose folders replace those of their names in another folder at the end.
+
+    After an error none is moved, and the other folder is not made.
+    """
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    new = folder / f".{uuid.uuid4().hex}.new"
+    try:
+        new.mkdir(parents=True)
+        yield new
+        for path in new.iterdir():
+            shutil.rmtree(folder / path.name, ignore_errors=True)
+            path.rename(folder / path.name)
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        with suppress(OSError):  # what somebody else has put there stays
+            for path in made:
+                path.rmdir()
+        raise
+    new.rmdir()
 
 
 class LocalFiles:

@@ -24,7 +24,13 @@ from spark_events.history.reading.facts import (
     order_of_repeated,
     together,
 )
-from spark_events.history.reading.local_files import LocalFiles, StoredFiles, local_path, stored_files
+from spark_events.history.reading.local_files import (
+    LocalFiles,
+    StoredFiles,
+    all_or_none,
+    local_path,
+    stored_files,
+)
 from spark_events.history.reading.plausible import PossibleTimes
 from spark_events.spark.temporary_folders import TemporaryFolder
 
@@ -205,6 +211,20 @@ class DuckDb:
         types = ", ".join(f"{_text(name)}: {_text(of_type)}" for name, of_type in columns.items())
         self.to_parquet(f"SELECT * FROM read_ndjson({_text(str(lines))}, columns = {{{types}}})", folder)
         lines.unlink()
+
+    def tables_to_parquet(
+        self,
+        tables: Mapping[str, Iterable[Mapping[str, Any]]],
+        columns: Mapping[str, Mapping[str, str]],
+        folder: str,
+    ) -> None:
+        """Write tables below a folder: on a full disk, say, none, and what was there stays."""
+        try:
+            with all_or_none(Path(local_path(folder))) as new:
+                for name, rows in tables.items():
+                    self.rows_to_parquet(rows, columns[name], f"{new}/{name}")
+        except OSError as error:
+            raise ConfigError(f"{folder}: cannot be written: {error.strerror or error}") from error
 
     def files(self, folder: str) -> LocalFiles:
         """Return the access to the files in a folder."""

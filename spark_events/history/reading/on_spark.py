@@ -97,6 +97,16 @@ class Spark:
         typed = frame.select(*(F.col(name).cast(of_type) for name, of_type in columns.items()))
         typed.coalesce(1).write.mode("overwrite").parquet(folder)
 
+    def tables_to_parquet(
+        self,
+        tables: Mapping[str, Iterable[Mapping[str, Any]]],
+        columns: Mapping[str, Mapping[str, str]],
+        folder: str,
+    ) -> None:
+        """Write tables below a folder; Spark removes what it has begun of one that fails."""
+        for name, rows in tables.items():
+            self.rows_to_parquet(rows, columns[name], f"{folder.rstrip('/')}/{name}")
+
     def files(self, folder: str) -> HadoopFiles:
         """Return the access to the files in a folder."""
         return HadoopFiles(self._session, folder)

@@ -7,6 +7,7 @@ line).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from spark_events.api import ConfigError
-from spark_events.history.reading.stored_forms import NOTHING, SPANS
+from spark_events.history.reading.stored_forms import NOTHING, OWN_NAME, SPANS
+from spark_events.runtime.log_once import logger
 
 _VALUE = "struct<stringValue:string,intValue:string,doubleValue:string,boolValue:string>"
 _LOG_RECORD = (
@@ -76,13 +78,18 @@ def _file_names(spark: SparkSession, path: str) -> list[str]:
 def _names_below(file_system: Any, status: Any) -> list[str]:
     if not status.isDirectory():
         return [str(status.getPath().getName())]
-    names: list[str] = []
+    below: list[str] = []
     files = file_system.listFiles(status.getPath(), True)
-    while files.hasNext() and len(names) < _PEEKED_FILES:
-        name = str(files.next().getPath().getName())
-        if not name.startswith(("_", ".")):  # Spark reads none of these
-            names.append(name)
-    return names
+    while files.hasNext() and len(below) < _PEEKED_FILES:
+        below.append(str(files.next().getPath().getName()))
+    if own := sum(re.search(OWN_NAME, name) is not None for name in below):
+        logger.warning(
+            "%s: %d or more files of file logs are left out, because Spark hides what begins with '_': read "
+            "them with --engine local, or rename them",
+            status.getPath().toString(),
+            own,
+        )
+    return [name for name in below if not name.startswith(("_", "."))]  # Spark reads none of these
 
 
 def _from_json(spark: SparkSession, paths: list[str], mixed: bool) -> DataFrame:

@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from spark_events.runtime.journal.ownership import base_folder, own_folder
+
 _MOST_DRIVERS = 1_000
 
 
@@ -24,10 +26,10 @@ class Lock:
         """Lock and return a folder; return None if another driver has it.
 
         Raises:
-            OSError: it cannot be made, or cannot be locked at all.
+            OSError: it cannot be made, cannot be locked at all, or is open to other users.
         """
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        own_folder(folder)
+        fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -67,10 +69,9 @@ def claim(base: Path, reporter: str, application: str) -> Claim:
     """Take a folder below ``<base>/<reporter>/<application>``, and those there that have no owner any more.
 
     Raises:
-        OSError: a folder cannot be made, read or locked.
+        OSError: a folder cannot be made, read or locked, or is open to other users.
     """
-    parent = base / safe(reporter) / safe(application or "application")
-    parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    parent = own_folder(own_folder(base_folder(base) / safe(reporter)) / safe(application or "application"))
     taken = sorted(int(path.name) for path in parent.iterdir() if path.name.isdecimal())
     new = (number for number in range(1, _MOST_DRIVERS) if number not in taken)
     free: list[Lock] = []

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,10 +56,10 @@ class Rest:
     def read(cls, text: bytes) -> Rest:
         """Read lines of known records, an empty line, and lines of others, each after its time."""
         known, _, others = text.partition(b"\n\n")
-        records = [load(line.partition(b" ")[2].decode()) for line in others.split(b"\n") if line]
+        records = _records(line.partition(b" ")[2] for line in others.split(b"\n"))
         ends = [record for record in records if record.get("Event") == APPLICATION_END]
         return cls(
-            [load(line.decode()) for line in known.split(b"\n") if line],
+            _records(known.split(b"\n")),
             [record for record in records if record.get("Event") != APPLICATION_END],
             ends[-1] if ends else {},
         )
@@ -73,6 +75,15 @@ class Rest:
         return int(self.end.get("Timestamp") or now_ms())
 
 
+def _records(lines: Iterable[bytes]) -> list[Record]:
+    """Return the records of lines, without those that cannot be read: a killed JVM leaves half a one."""
+    records = []
+    for line in filter(None, lines):
+        with suppress(ValueError):
+            records.append(load(line.decode()))
+    return records
+
+
 def ending_of(words: str, cause: Mapping[str, Any]) -> Ending:
     """Return how an application ended whose Python is gone.
 
@@ -80,9 +91,9 @@ def ending_of(words: str, cause: Mapping[str, Any]) -> Ending:
         words: what Python left: ``exit`` and a code, a stack where a signal found it, or nothing.
         cause: why the JVM ended, by itself.
     """
-    if words.startswith("exit "):
-        return by_exit_code(int(words.removeprefix("exit ").strip("\0 ")))
-    if words:
+    if exit_code := re.match(r"exit (-?\d+)", words):
+        return by_exit_code(int(exit_code.group(1)))
+    if words and not words.startswith("exit "):
         return by_signal("SIGTERM")
     if cause.get("by") == "signal":
         return by_signal(str(cause["signal"]))

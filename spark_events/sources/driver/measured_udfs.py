@@ -8,7 +8,7 @@ from typing import Any
 from spark_events.runtime.log_once import logger
 from spark_events.sources.driver.replaced_method import ReplacedMethod
 from spark_events.task import measured
-from spark_events.task.instruments import is_measured
+from spark_events.task.measured_functions import is_measured
 
 _ROW_OR_BATCH = frozenset((100, 101, 200, 250))
 """Spark's numbers of UDFs that are called for a row or a batch; others get iterators or whole groups."""

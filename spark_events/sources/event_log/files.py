@@ -176,7 +176,7 @@ class LogFiles:
         parts = [info for info in inside if _PART.match(_base(info)) and info["type"] == "file"]
         if parts:
             return self._log_of_parts(folder, parts, names)
-        old = [info for info in inside if _OLD_PART.match(_base(info))]
+        old = [info for info in inside if _OLD_PART.match(_base(info)) and info["type"] == "file"]
         if not old:
             return None
         version = next((name for name in names if name.startswith(_OLD_VERSION)), _OLD_VERSION)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -68,7 +69,7 @@ def is_whole_record(line: bytes) -> bool:
     if not line.endswith(b"}"):
         return False
     try:
-        return "Event" in orjson.loads(line)
+        return "Event" in orjson.loads(line.removeprefix(BOM_UTF8))
     except ValueError:
         return False
 
@@ -135,6 +136,7 @@ class RecordReader:
 
     def take_last(self, line: bytes) -> None:
         """Called with the rest at the end of a log: a whole record, or one that was cut off."""
+        line = line.removeprefix(BOM_UTF8)
         if not line.strip():
             return
         try:
@@ -164,6 +166,7 @@ class RecordReader:
     # ----------------------------------------------------------------------------------------------------
 
     def _take_other(self, line: bytes) -> None:
+        line = line.removeprefix(BOM_UTF8)  # an editor may have put one before the first line
         if not line or line.isspace():
             return
         self.counts.read += 1

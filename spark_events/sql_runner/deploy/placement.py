@@ -52,7 +52,7 @@ class Placement:
     parallel: int = 4
 
     def __post_init__(self) -> None:
-        if not re.match(NAME, self.session):
+        if not re.fullmatch(NAME, self.session):
             raise ConfigError.of_value("--session", self.session, NAME_RULE)
 
     @property

@@ -15,6 +15,7 @@ MOST_BYTES = 1 << 20
 """Of a manifest or a template."""
 _DEEPEST = 50
 _MOST_NODES = 50_000
+_LARGEST = 2**63
 _NO_VALUE = (ValueError, KeyError, AttributeError)
 """Raised by PyYAML on a text that is no value of its type, beside errors of its own."""
 _MERGE = "tag:yaml.org,2002:merge"
@@ -164,8 +165,9 @@ def _demand_values(node: yaml.Node, loader: yaml.SafeLoader, file: str) -> None:
     """Raise if a value cannot be constructed: YAML takes ``2026-13-01`` for a date, which does not exist."""
     if isinstance(node, yaml.ScalarNode):
         try:
-            if node.tag != _MERGE:
-                loader.construct_object(node)
+            value = None if node.tag == _MERGE else loader.construct_object(node)
+            if isinstance(value, int) and abs(value) >= _LARGEST:  # Python does not even print some of these
+                raise ValueError
         except _NO_VALUE as error:
             place, kind = f"{file}:{node.start_mark.line + 1}", node.tag.rpartition(":")[2]
             raise ConfigError(

@@ -106,7 +106,11 @@ def read_deployed(store: Store, name: str) -> DeployedQuery | None:
     if data is None:
         return None
     where = store.spark_url(path)
-    return DeployedQuery.parse(read_yaml(data.decode(), where).values, where)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{where}: cannot be read: {error}") from error
+    return DeployedQuery.parse(read_yaml(text, where).values, where)
 
 
 def deployed_names(store: Store) -> list[str]:

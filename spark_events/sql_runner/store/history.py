@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import orjson
 
 from spark_events.sql_runner.store import layout
-from spark_events.sql_runner.store.store import Store
+from spark_events.sql_runner.store.store import Store, StoreError
 
 BEGUN = "it has begun; if no deployment is running any more, the deployer was killed before it ended"
 """The result of an entry whose deployment has not ended."""
@@ -63,5 +63,15 @@ class HistoryEntry:
 def read_history(store: Store, name: str) -> list[Deployment]:
     """Return the history of a query, the oldest first."""
     folder = layout.history(name)
-    entries = (store.read(f"{folder}/{file}") for file in store.names(folder))
-    return [Deployment(**orjson.loads(entry)) for entry in entries if entry is not None]
+    paths = [f"{folder}/{file}" for file in store.names(folder)]
+    entries = ((path, store.read(path)) for path in paths)
+    return [_read_entry(store, path, entry) for path, entry in entries if entry is not None]
+
+
+def _read_entry(store: Store, path: str, entry: bytes) -> Deployment:
+    try:
+        return Deployment(**orjson.loads(entry))
+    except (ValueError, TypeError) as error:
+        raise StoreError(
+            f"store {store.url}: {path} is not what this version of spark-events writes ({error})"
+        ) from error

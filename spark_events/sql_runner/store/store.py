@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,6 +12,7 @@ from typing import Any
 
 from spark_events.api import ConfigError, SparkEventsError, needs_extra
 from spark_events.api.event import now_ms
+from spark_events.api.urls import url_without_secrets
 
 with needs_extra("sql", "fsspec", "the store of queries"):
     from spark_events.spark.file_systems import open_file_system
@@ -38,10 +40,11 @@ class Store:
         url: a local folder, or a URL as Spark takes it: ``s3a://bucket/queries``, ``hdfs://name/queries``.
 
     Raises:
-        ConfigError: its file system is not known here, or not installed.
+        ConfigError: its file system is not known here, or not installed; or the URL has a password.
     """
 
     def __init__(self, url: str) -> None:
+        _demand_no_password(url)
         self.url = url.rstrip("/")
         self._fs, root = open_file_system(self.url, f"store {url}")
         self._root = root.rstrip("/")
@@ -312,6 +315,15 @@ class Store:
             raise
         except Exception as error:  # each file system has errors of its own
             raise StoreError(f"store {self.url}: {path} cannot be {done}: {_reason(error)}") from error
+
+
+def _demand_no_password(url: str) -> None:
+    """Raise if a URL has a password: everybody on this machine sees the command line of an application."""
+    if re.match(r"[^/]*//[^/@]*:.*@", url):
+        raise ConfigError(
+            f"store {url_without_secrets(url)}: has a password in its URL, which others could see; give it "
+            "in the configuration of the file system (fsspec's and Hadoop's)"
+        )
 
 
 def _pass_over_removed(error: OSError) -> None:
