@@ -69,6 +69,7 @@ from spark_events.api.server_authentication import ServerAuthentication
 from spark_events.api.server_tls import ServerTls
 from spark_events.api.span import Span, SpanBuilder, SpanEvent, SpanLink
 from spark_events.api.units import BaseUnit, base_unit, own_unit, snake_case
+from spark_events.api.urls import text_without_queries, url_without_secrets
 
 __all__ = [
     "JOURNAL_OPTIONS",
@@ -158,4 +159,6 @@ __all__ = [
     "printable",
     "probe_folder",
     "snake_case",
+    "text_without_queries",
+    "url_without_secrets",
 ]

@@ -286,7 +286,7 @@ def test_a_query_that_fails_is_restarted_and_stops_no_other(hosted: Bench) -> No
     assert recovered.error_ms <= recovered.batch_ms
     assert "=== Streaming Query ===" not in recovered.error
     # Of the write that failed, or of a restart that looked first.
-    reasons = ("ParentNotDirectoryException", "FileAlreadyExists", "no longer has the micro-batches")
+    reasons = ("ParentNotDirectory", "FileAlreadyExists", "does not exist", "no longer has the micro-batches")
     assert any(reason in recovered.error for reason in reasons)
 
 

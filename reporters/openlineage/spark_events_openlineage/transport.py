@@ -13,8 +13,7 @@ from openlineage.client.serde import Serde
 from openlineage.client.transport import Transport
 from requests import HTTPError, RequestException
 
-from spark_events.api import ConfigError, Refused, RetryLater
-from spark_events.api.urls import text_without_queries, url_without_secrets
+from spark_events.api import ConfigError, Refused, RetryLater, text_without_queries, url_without_secrets
 
 _TRY_LATER = frozenset((408, 425, 429))
 _SERVERS_FAULT = 500

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from urllib.parse import unquote, urlsplit
 
-from spark_events.api import ConfigError, ReporterConfig, Secret
-from spark_events.api.urls import url_without_secrets
+from spark_events.api import ConfigError, ReporterConfig, Secret, url_without_secrets
 from spark_events_otlp.options import (
     CERTIFICATE,
     CLIENT_CERTIFICATE,

@@ -13,8 +13,7 @@ import requests
 from google.protobuf.message import DecodeError
 from google.rpc.status_pb2 import Status
 
-from spark_events.api import Refused, RetryLater
-from spark_events.api.urls import text_without_queries
+from spark_events.api import Refused, RetryLater, text_without_queries
 from spark_events_otlp.signals import Signal
 from spark_events_otlp.transport import TRIES_OF_UNCLEAR, Endpoint, OtlpTransport
 

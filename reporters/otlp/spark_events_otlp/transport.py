@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spark_events.api import PartlyRefused, Secret
-from spark_events.api.urls import url_without_secrets
+from spark_events.api import PartlyRefused, Secret, url_without_secrets
 from spark_events_otlp.signals import Signal
 
 TRIES_OF_UNCLEAR = 10

@@ -13,8 +13,7 @@ from urllib.request import urlopen
 from prometheus_client import CollectorRegistry, delete_from_gateway, push_to_gateway
 from prometheus_client.exposition import basic_auth_handler, default_handler
 
-from spark_events.api import ConfigError, Refused, ReporterConfig, RetryLater, Scheduled
-from spark_events.api.urls import url_without_secrets
+from spark_events.api import ConfigError, Refused, ReporterConfig, RetryLater, Scheduled, url_without_secrets
 from spark_events_prometheus.exposition import CONTENT_TYPE
 from spark_events_prometheus.options import (
     DELETE_ON_SHUTDOWN,
