@@ -26,8 +26,8 @@ def job_handlers(conf: Mapping[str, str], registry: Registry, with_plans: bool) 
         return None
     catalogs = catalogs_of(conf)
 
-    def make_handlers(context: ListenerContext, events: Registry, spark_version: str) -> Listener:
+    def make_handlers(context: ListenerContext, events: Registry, spark_version: str) -> list[Listener]:
         job_events = JobEvents(context, events, spark_version, catalogs, with_plans)
-        return job_events if with_plans else LoggedPlans(job_events)
+        return [job_events if with_plans else LoggedPlans(job_events)]
 
     return make_handlers

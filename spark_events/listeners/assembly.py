@@ -47,6 +47,9 @@ def listeners_of_application(
 ) -> tuple[ApplicationListener, list[Listener]]:
     """Return the listener of the application itself, and all listeners with it.
 
+    Those of one phase are called in this order, what is within before what is around it: at the end of the
+    application, it is told last that it has ended.
+
     Args:
         context: what they share.
         spark_version: of the application; empty if unknown.
@@ -61,7 +64,7 @@ def listeners_of_application(
     jobs = SparkJobListener(context, places.of_job)
     stages = StageListener(context, jobs)
     places.stages = stages
-    issues, tasks = IssueListener(context, issue_events), TaskReportListener(context, places.of_tasks)
+    issues = IssueListener(context, issue_events)
     of_application = issues.application
     listeners: list[Listener] = [
         context.run,
@@ -71,10 +74,9 @@ def listeners_of_application(
         queries,
         executions,
         context.work,
+        TaskReportListener(context, places.of_tasks),
         issues,
         of_application,
-        tasks,
-        tasks.counters,
         HeartbeatListener(context, lambda: jobs.running, queries.running),
         TableTransactionListener(context),
         application,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from spark_events.listeners.listener import Handle, Handler, Listener, Record, Timeless
+from spark_events.listeners.listener import Handle, Handler, Listener, Record
 
 OnError = Callable[[str, Exception], None]
 
@@ -18,17 +18,10 @@ class Dispatcher:
             listeners still hear the record.
     """
 
-    def __init__(
-        self,
-        listeners: Iterable[Listener],
-        on_error: OnError,
-    ) -> None:
+    def __init__(self, listeners: Iterable[Listener], on_error: OnError) -> None:
         self._on_error = on_error
         listeners = tuple(listeners)
-        timeless = Timeless.tick
-        self._tickers = [
-            listener.tick for listener in listeners if getattr(type(listener), "tick", None) is not timeless
-        ]
+        self._tickers = [listener.tick for listener in listeners]
         by_name: dict[str, list[Handler]] = {}
         for listener in listeners:
             for name, handlers in listener.handlers.items():

@@ -67,7 +67,8 @@ def late(handle: Handle) -> Handler:
 class Listener(Protocol):
     """Hears the records of one application, all on one thread.
 
-    Two handlers of one record and phase are called in the order of ``assembly``, which means nothing.
+    Handlers of one record and phase are called in the order of ``assembly``, which fixes the order of their
+    events and nothing else: a handler that needs what another has done says so by its phase.
     """
 
     @property

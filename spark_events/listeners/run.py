@@ -8,10 +8,11 @@ from typing import Any
 
 from spark_events.listeners import spark_records
 from spark_events.listeners.listener import Handlers, Record, Timeless, first, last
-from spark_events.listeners.long_texts import LONGEST_NAME, cut
+from spark_events.listeners.long_texts import LONGEST_NAME, LONGEST_TITLE, cut
 from spark_events.listeners.queries.micro_batch import parse_micro_batch
 
-_GROUP = "spark.jobGroup.id"
+_GROUP, _BATCH = "spark.jobGroup.id", "streaming.sql.batchId"
+_DESCRIPTION = "spark.job.description"
 _ROOT, _EXECUTION = "spark.sql.execution.root.id", "spark.sql.execution.id"
 _NO_QUERY: Mapping[str, str] = {}
 
@@ -23,7 +24,7 @@ class Execution:
     Attributes:
         id: its number.
         begun_ms: in ms since the epoch.
-        description: as Spark has it, often a statement's text.
+        description: how Spark's begins, often a statement's text.
         of_batch: whether it is a micro-batch of a streaming query.
     """
 
@@ -42,7 +43,9 @@ class Job:
         begun_ms: in ms since the epoch.
         stages: the ids of all of them, those included that are skipped.
         tasks: how many there are in all stages.
-        properties: Spark's local properties of the thread that submitted it.
+        group: its job group, which is the run id of the query that it works for; empty for none.
+        batch: the number of the micro-batch, as Spark writes it; None for none.
+        description: how the one begins that the user gave it; empty for none.
         query: the variables of the streaming query that it works for; empty for none.
         execution: the number of the SQL execution that it is of, the outermost one; None for none.
         final_stage: the name of its last stage.
@@ -52,15 +55,12 @@ class Job:
     begun_ms: int
     stages: tuple[int, ...]
     tasks: int
-    properties: Mapping[str, Any]
+    group: str
+    batch: str | None
+    description: str
     query: Mapping[str, str]
     execution: int | None
     final_stage: str
-
-    @property
-    def group(self) -> str:
-        """Its job group, which is the run id of the query that it works for; empty for none."""
-        return str(self.properties.get(_GROUP) or "")
 
 
 class Run(Timeless):
@@ -90,6 +90,7 @@ class Run(Timeless):
             spark_records.SQL_EXECUTION_END: last(self._end_execution),
             spark_records.JOB_START: first(self._begin_job),
             spark_records.JOB_END: last(self._end_job),
+            spark_records.APPLICATION_END: last(self._end_all),
         }
 
     def jobs_of(self, stage: int) -> Sequence[Job]:
@@ -120,7 +121,7 @@ class Run(Timeless):
         if root is None or int(root) == number:
             described = str(record.get("description") or "")
             of_batch = parse_micro_batch(described) is not None
-            self.executions[number] = Execution(number, time_ms, described, of_batch)
+            self.executions[number] = Execution(number, time_ms, described[:LONGEST_TITLE], of_batch)
 
     def _end_execution(self, record: Record, time_ms: int) -> None:
         self.executions.pop(int(record["executionId"]), None)
@@ -136,21 +137,31 @@ class Run(Timeless):
             time_ms,
             tuple(int(stage) for stage in record.get("Stage IDs") or ()),
             sum(int(info.get("Number of Tasks") or 0) for info in infos),
-            properties,
+            str(properties.get(_GROUP) or ""),
+            properties.get(_BATCH),
+            str(properties.get(_DESCRIPTION) or "")[:LONGEST_TITLE],
             self.query_of(properties.get(_GROUP)),
             int(execution) if execution is not None else None,
-            str(infos[-1].get("Stage Name") or "") if infos else "",
+            str(infos[-1].get("Stage Name") or "")[:LONGEST_TITLE] if infos else "",
         )
         for stage in job.stages:
             self._jobs_of_stage.setdefault(stage, []).append(job)
 
     def _end_job(self, record: Record, time_ms: int) -> None:
         job = self.jobs.pop(int(record["Job ID"]), None)
-        for stage in job.stages if job is not None else ():
+        if job is None:
+            return
+        for stage in job.stages:
             jobs = self._jobs_of_stage[stage]
-            jobs.remove(job)  # type: ignore[arg-type]
+            jobs.remove(job)
             if not jobs:
                 del self._jobs_of_stage[stage]
+
+    def _end_all(self, record: Record, time_ms: int) -> None:
+        """Nothing runs after the application; Spark may fail what did only then."""
+        self.jobs.clear()
+        self.executions.clear()
+        self._jobs_of_stage.clear()
 
 
 def query_name(started: Mapping[str, Any]) -> str:

@@ -31,8 +31,8 @@ from spark_events.runtime.kinds import METRICS, SPANS
 from spark_events.runtime.registry import Registry
 from spark_events.task.driver_link import DriverLink
 
-Extension = Callable[[ListenerContext, Registry, str], Listener]
-"""Makes a listener from what the listeners share, the registry, and Spark's version."""
+Extension = Callable[[ListenerContext, Registry, str], Sequence[Listener]]
+"""Makes listeners from what the others share, the registry, and Spark's version."""
 
 
 class SparkListeners:
@@ -45,7 +45,7 @@ class SparkListeners:
         settings: the listeners' settings.
         enrichers: label failures.
         spark_version: of the application; an event log contains its own.
-        extension: makes another listener; None makes none.
+        extension: makes more listeners; None makes none.
         with_all_sums: whether each stage counts, however short it is, for a listener of that.
 
     Attributes:
@@ -173,7 +173,7 @@ class SparkListeners:
             kinds = Wanted(self._registry.has_reporters(SPANS), self._registry.has_reporters(METRICS))
             self._application, listeners = listeners_of_application(context, self._spark_version, kinds)
         if self._extension is not None:
-            listeners = [self._extension(context, self._registry, self._spark_version), *listeners]
+            listeners = [*self._extension(context, self._registry, self._spark_version), *listeners]
         self._dispatcher = Dispatcher(listeners, self._stumble)
 
     def _context(self, application: ApplicationInfo) -> ListenerContext:

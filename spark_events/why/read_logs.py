@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from spark_events.api import ApplicationInfo, ConfigError, Event
 from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.context import ListenerContext
-from spark_events.listeners.issues.application_timeline import TIMELINE_RECORDS, ApplicationTimeline
-from spark_events.listeners.listener import Handle, Handlers, Listener, Record, Timeless, late
+from spark_events.listeners.issues.application_timeline import ApplicationTimeline
+from spark_events.listeners.listener import Listener
 from spark_events.listeners.settings import read_settings
 from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.runtime.registry import Registry
@@ -16,30 +16,9 @@ from spark_events.sources.assembly import read_checked
 from spark_events.sources.event_log.files import EventLog, LogFiles
 from spark_events.sources.event_log.replay import LogReplay, Tap
 from spark_events.why.explanation import Explanation, explain
-from spark_events.why.run_figures import FIGURES_RECORDS, RunFigures
+from spark_events.why.run_figures import RunFigures
 
 ISSUE_EVENT = "PerformanceIssueEvent"
-
-
-class _Followed(Timeless):
-    """Hears what an explanation is made of, after the listeners.
-
-    Args:
-        takers: called with each record.
-    """
-
-    def __init__(self, takers: Sequence[Callable[[Record], None]]) -> None:
-        self._takers = takers
-
-    @property
-    def handlers(self) -> Handlers:
-        """Everything that figures are made of."""
-        names = (*TIMELINE_RECORDS, *FIGURES_RECORDS)
-        return {name: tuple(late(self._handing(take)) for take in self._takers) for name in names}
-
-    @staticmethod
-    def _handing(take: Callable[[Record], None]) -> Handle:
-        return lambda record, time_ms: take(record)
 
 
 def explain_logs(
@@ -110,9 +89,9 @@ class _Reading:
         configuration = read_configuration(self._conf, application)
         registry = Registry([], configuration.redactor, tap=tap)
 
-        def follow(context: ListenerContext, registry: Registry, spark_version: str) -> Listener:
+        def follow(context: ListenerContext, registry: Registry, spark_version: str) -> Sequence[Listener]:
             self._figures.spark_version = spark_version
-            return _Followed((self._timeline.take, self._figures.take))
+            return self._timeline, self._figures
 
         return SparkListeners(
             registry,

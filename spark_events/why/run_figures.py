@@ -9,19 +9,12 @@ from typing import Any
 from spark_events.diagnosis.past_runs import differs_in_each_run
 from spark_events.listeners import spark_records
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline
+from spark_events.listeners.listener import Handlers, Record, Timeless
 from spark_events.listeners.work.work import SUMS, scanned_files_bytes
-
-FIGURES_RECORDS = (
-    spark_records.STAGE_TASKS,
-    spark_records.STAGE_COMPLETED,
-    spark_records.SQL_EXECUTION_END,
-    spark_records.ENVIRONMENT_UPDATE,
-)
-"""What ``RunFigures.take`` has to be called with."""
 
 
 @dataclass(slots=True)
-class RunFigures:
+class RunFigures(Timeless):
     """What is known of a run, besides where its time went.
 
     Attributes:
@@ -39,21 +32,35 @@ class RunFigures:
     scanned_files_bytes: int = 0
     _of_attempts: dict[tuple[int, int], Mapping[str, Any]] = field(default_factory=dict)
 
-    def take(self, record: Mapping[str, Any]) -> None:
-        """Called with each record, in order."""
-        name = record["Event"]
-        if name == spark_records.STAGE_TASKS:
-            # Its sums grow; the last record of an attempt has them all.
-            self._of_attempts[spark_records.stage_attempt(record)] = record
-        elif name == spark_records.STAGE_COMPLETED:
-            self._add(self._of_attempts.pop(spark_records.stage_attempt(record["Stage Info"]), {}))
-        elif name == spark_records.SQL_EXECUTION_END:
-            self.scanned_files_bytes += scanned_files_bytes(record)
-        elif name == spark_records.ENVIRONMENT_UPDATE and not self.conf:
+    @property
+    def handlers(self) -> Handlers:
+        """What it hears."""
+        return {
+            spark_records.ENVIRONMENT_UPDATE: self.on_environment,
+            spark_records.SQL_EXECUTION_END: self.on_execution_end,
+            spark_records.STAGE_TASKS: self.on_stage_tasks,
+            spark_records.STAGE_COMPLETED: self.on_stage_completed,
+        }
+
+    def on_environment(self, record: Record, time_ms: int) -> None:
+        """Handle EnvironmentUpdate, of which the first has what the application was started with."""
+        if not self.conf:
             properties = record.get("Spark Properties") or {}
             self.conf = {
                 str(key): str(value) for key, value in properties.items() if not differs_in_each_run(key)
             }
+
+    def on_execution_end(self, record: Record, time_ms: int) -> None:
+        """Handle SQLExecutionEnd."""
+        self.scanned_files_bytes += scanned_files_bytes(record)
+
+    def on_stage_tasks(self, record: Record, time_ms: int) -> None:
+        """Handle what a stage's tasks have done so far; the last record of an attempt has it all."""
+        self._of_attempts[spark_records.stage_attempt(record)] = record
+
+    def on_stage_completed(self, record: Record, time_ms: int) -> None:
+        """Handle StageCompleted."""
+        self._add(self._of_attempts.pop(spark_records.stage_attempt(record["Stage Info"]), {}))
 
     def end(self, timeline: ApplicationTimeline) -> None:
         """Called after the last record."""

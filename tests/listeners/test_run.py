@@ -7,6 +7,7 @@ from typing import Any
 from spark_events.listeners.dispatch import Dispatcher
 from spark_events.listeners.run import Run
 from tests.support import spark_records as r
+from tests.support.spark_records import Feed
 
 
 def handed(*records: dict[str, Any], run: Run | None = None) -> Run:
@@ -87,3 +88,30 @@ def test_nothing_stays() -> None:
     assert not run.executions
     assert not run.queries
     assert not run.jobs_of(1)
+
+
+def test_what_spark_ends_after_the_application_has_ended_already() -> None:
+    """``SparkContext.stop`` posts the application's end first, and then fails what still runs."""
+    late = (
+        r.stage("Completed", 5_100, reason="Stage cancelled because SparkContext was shut down"),
+        r.job_end(5_200, message="Job 0 cancelled because SparkContext was shut down"),
+        r.execution("End", 5_300),
+    )
+    feed = Feed()(
+        r.application_start(),
+        r.execution("Start", 1_000, description="collect"),
+        r.job_start(2_000, spark__sql__execution__id="0"),
+        r.stage("Submitted", 3_000),
+        r.application_end(5_000),
+        *late,
+    )
+    assert feed.listeners.stumbled == 0
+    names = [span.name for span in feed.spans()]
+    assert names.count("SQL execution") == names.count("Job") == 1
+
+
+def test_no_text_of_a_user_is_kept_whole() -> None:
+    """An execution's description may be a statement of any length, as may a job's."""
+    sql = "SELECT " + "a, " * 10_000
+    run = handed(execution(4, description=sql), job(0, 1, spark_job_description=sql))
+    assert len(run.executions[4].description) == len(run.jobs[0].description) == 200

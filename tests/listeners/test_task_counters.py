@@ -47,6 +47,23 @@ def test_at_the_end_of_a_query() -> None:
     assert (of_application.attributes["job.kind"], of_application.attributes["count"]) == ("application", 9)
 
 
+def test_before_the_issues_of_the_application() -> None:
+    """At its end: what its tasks have counted, then what made it slow, then that it has ended."""
+    peaks = {"Event": "SparkEventsExecutorMetrics", "Task Peaks": {"1": {"JVMHeapMemory": 1 << 30}}}
+    settings = {"spark.master": "yarn", "spark.executor.memory": "8g"}
+    environment = {"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": settings}
+    feed = Feed()(r.application_start(), environment, r.executor("Added", 0), peaks, counted(0, 5))
+    events = feed(r.application_end(3_600_000)).end()
+    of_end = [event.name for event in events if event.observed_time_ms == r.T0 + 3_600_000]
+    assert of_end == [
+        "TaskCounterEvent",
+        "PerformanceIssueEvent",
+        "PerformanceIssueEvent",
+        "ExecutorLostEvent",
+        "JobStatusChangeEvent",
+    ]
+
+
 def test_from_time_to_time() -> None:
     """Each event has what is new since the one before it; where nothing is, there is none."""
     feed = Feed(task__counters__interval="10s")(r.application_start(), r.query_started(0), counted(0, 5))

@@ -14,6 +14,7 @@ import pytest
 from spark_events import task
 from spark_events.sources.driver.foreach_batches import ForeachBatches
 from spark_events.task.driver_link import DriverLink
+from spark_events.task.fitting import MOST_BYTES
 from spark_events.task.instruments import MOST_VALUES
 
 utils = pytest.importorskip("pyspark.sql.utils")
@@ -104,6 +105,20 @@ def test_one_that_raises(reports: list[dict[str, Any]]) -> None:
     (report,) = reports
     assert report["raised"]
     assert report["spans"][0]["error"] == ("KeyError", "'closed'")
+
+
+def test_how_large_a_report_is(reports: list[dict[str, Any]]) -> None:
+    """The driver bounds what waits by that, whoever has sent it; a single report is as small as a task's."""
+
+    def write(_: Any, batch: int) -> None:
+        for number in range(100):
+            for value in range(MOST_VALUES):
+                task.metrics.histogram(f"sizes_{number}").update(value)
+
+    function_of("run-1", write).call(None, 1)
+    (report,) = reports
+    assert 0 < report["bytes"] <= MOST_BYTES
+    assert report["dropped"]["values"] > 0
 
 
 def test_attachments_that_overlap(reports: list[dict[str, Any]]) -> None:

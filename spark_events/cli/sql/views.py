@@ -27,9 +27,8 @@ _STATE_COLOUR = {
     "SILENT": "red",
 }
 _COLUMNS = (
-    *("query", "state", "for", "version", "batch", "ended ago"),
-    *("rows/s", "behind", "restarts", "in"),
-)
+    "query", "state", "for", "version", "batch", "ended ago", "rows/s", "behind", "restarts", "in",
+)  # fmt: skip
 _SHOWN_RESTARTS = 3
 
 
@@ -79,19 +78,7 @@ def show_status(rows: Sequence[QueryRow], console: Console) -> None:
         "restarts": any(row.restarts for row in rows),
         "in": len({row.application for row in rows}) > 1,
     }
-    columns = (
-        "query",
-        "state",
-        "for",
-        "version",
-        "batch",
-        "ended ago",
-        "rows/s",
-        "behind",
-        "restarts",
-        "in",
-    )
-    shown = [name for name in columns if optional.get(name, True)]
+    shown = [name for name in _COLUMNS if optional.get(name, True)]
     table = Table(box=None, pad_edge=False)
     for name in shown:
         table.add_column(name, no_wrap=name in ("query", "state"))

@@ -250,15 +250,13 @@ class IssueListener(Timeless):
 
     def _described(self, job: Job) -> str | None:
         """Return what a job is, by its description or that of its execution."""
-        described = self._tellable(job.properties.get("spark.job.description"))
         execution = self._context.run.execution_of(job)
-        if described is None and execution is not None and not execution.of_batch:
-            return self._tellable(execution.description)
-        return described
+        of_execution = execution.description if execution is not None and not execution.of_batch else ""
+        return self._tellable(job.description or of_execution)
 
-    def _tellable(self, description: object) -> str | None:
-        """Return a description as it is told; it may be a statement's text, which need not be."""
-        return str(description)[:LONGEST_TITLE] if description and self._thresholds.tell_sql else None
+    def _tellable(self, description: str) -> str | None:
+        """Return a description, unless it must not be told: it may be a statement's text."""
+        return description if description and self._thresholds.tell_sql else None
 
     def _add_to_query(self, query: _Query, job: _Job, lasted_ms: int, time_ms: int) -> None:
         query.busy_ms += lasted_ms

@@ -141,7 +141,7 @@ class RegressionListener:
             return
         running = self._executions.get(job.execution) if job.execution is not None else None
         if running is None:
-            name = _name(str(job.properties.get("spark.job.description") or job.final_stage))
+            name = _name(job.description or job.final_stage)
             entity = Entity("job", str(job.id), f"job {job.id} ({name})")
             running = self._jobs[job.id] = _Running(entity, {"jobId": job.id}, time_ms, Work(name))
         for stage in job.stages:

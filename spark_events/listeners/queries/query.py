@@ -161,12 +161,11 @@ class QueryListener:
 
     def place_of_job(self, job: Job) -> tuple[bool, Place | None]:
         """Return whether a job belongs to a query, and the parent of its span, or None if it has none."""
-        run_id = job.group
-        if run_id not in self._running:
+        if job.group not in self._running:
             return False, None
         if not self._context.settings.detailed(PHASES_AND_JOBS):
             return True, None
-        return True, self.place_of_batch(run_id, job.properties.get("streaming.sql.batchId"))
+        return True, self.place_of_batch(job.group, job.batch)
 
     def place_of_batch(self, run_id: str, batch: str | None) -> Place | None:
         """Return the place of a micro-batch's checkpoint, or of its query; None if the query does not run."""

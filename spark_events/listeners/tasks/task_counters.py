@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_events.api import Event, MetricGroup
-from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
-from spark_events.listeners.listener import Handlers, early
 from spark_events.runtime.log_once import logger
 
 CLASS_SCOPE = "spark_events.listeners.TaskCounters"
@@ -28,6 +26,8 @@ class _Job:
 
 class TaskCounters:
     """Reports by how much each counter of a job has grown: from time to time, and when the job ends.
+
+    The listener of what tasks report hands it what it hears.
 
     Args:
         context: what the listeners share.
@@ -67,16 +67,6 @@ class TaskCounters:
             self._due_ms = None
             for key in list(self._jobs):
                 self._report(key, now_ms)
-
-    @property
-    def handlers(self) -> Handlers:
-        """What it hears."""
-        return {
-            # Reports that came before their query are counted now.
-            spark_records.QUERY_STARTED: early(self.on_query_started),
-            spark_records.QUERY_TERMINATED: early(self.on_query_terminated),
-            spark_records.APPLICATION_END: early(self.on_application_end),
-        }
 
     def on_query_started(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle QueryStarted."""

@@ -21,7 +21,7 @@ from spark_events.api import (
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
-from spark_events.listeners.listener import Handlers, Timeless, early
+from spark_events.listeners.listener import Handlers, early
 from spark_events.listeners.tasks.failed_tasks import code_of, details_of
 from spark_events.listeners.tasks.task_counters import TaskCounters
 from spark_events.listeners.traces import Place
@@ -79,16 +79,13 @@ class _Names:
         return True
 
 
-class TaskReportListener(Timeless):
+class TaskReportListener:
     """Adds up what tasks report: each partition of a stage counts once, however often it was computed.
 
     Args:
         context: what the listeners share.
         place_of_stage: returns the place below which a stage's tasks have their spans, by its id and by
             the local properties of its tasks.
-
-    Attributes:
-        counters: reports the counters as events, too.
     """
 
     def __init__(self, context: ListenerContext, place_of_stage: PlaceOfStage) -> None:
@@ -101,7 +98,7 @@ class TaskReportListener(Timeless):
         self._warned: set[tuple[str, str]] = set()
         self._names_of = {kind: _Names() for kind in ("series", "events")}
         self._early: list[dict[str, Any]] = []
-        self.counters = TaskCounters(context)
+        self._counters = TaskCounters(context)
         group = context.scopes.task("")
         described = "What tasks reported beyond the limits, by kind."
         self._dropped = {
@@ -117,6 +114,7 @@ class TaskReportListener(Timeless):
         return {
             spark_records.JOB_END: self.on_job_end,
             spark_records.QUERY_STARTED: self.on_query_started,
+            spark_records.QUERY_TERMINATED: early(self._counters.on_query_terminated),
             spark_records.TASK_REPORT: self.on_report,
             spark_records.APPLICATION_END: early(self.on_application_end),
         }
@@ -129,14 +127,20 @@ class TaskReportListener(Timeless):
 
     def on_query_started(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle QueryStarted: reports of its ``foreachBatch`` function may have come before it."""
-        early, self._early = self._early, []
-        for report in early:
+        self._counters.on_query_started(record, time_ms)
+        reports, self._early = self._early, []
+        for report in reports:
             self.on_report(report, time_ms)
 
     def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ApplicationEnd: what is of a query that nobody knows counts for the application."""
         for report in self._early:
             self._take(report)
+        self._counters.on_application_end(record, time_ms)
+
+    def tick(self, now_ms: int) -> None:
+        """Report from time to time what was counted."""
+        self._counters.tick(now_ms)
 
     def on_report(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle the report of a task that has succeeded or failed, or of a ``foreachBatch`` function."""
@@ -154,7 +158,7 @@ class TaskReportListener(Timeless):
         of_query = self._context.run.query_of(run_id)
         if batch is not None:
             occasion: tuple[str, ...] = ("batch", str(batch))
-            entity, group = self.counters.subject(run_id, of_query)
+            entity, group = self._counters.subject(run_id, of_query)
         else:
             # Two reports of one task attempt are of its two workers; a failed one has one, and may be any.
             report = None if failed else self._number_of(stage, partition, int(record["task"]))
@@ -169,7 +173,7 @@ class TaskReportListener(Timeless):
             labels = tuple((label, text) for label, text in pairs)
             kept = self._add_metric(kind, counted, labels, value, of_query.get("query_name", ""), stage)
             if kept and kind == "counter":
-                self.counters.grow(counted, labels, int(value), run_id, of_query)
+                self._counters.grow(counted, labels, int(value), run_id, of_query)
         for number, event in enumerate(record["events"]):
             whose = of_query.get("query_name") or str(stage)
             self._emit(event, (*occasion, str(number)), entity, group, whose)

@@ -11,7 +11,6 @@ from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.failures.failures import parse_failure
 from spark_events.listeners.listener import Handlers, Timeless
-from spark_events.listeners.long_texts import LONGEST_TITLE
 from spark_events.listeners.run import Execution, Job
 from spark_events.listeners.traces import Place, ended_span
 
@@ -55,7 +54,7 @@ class SqlExecutionListener(Timeless):
         span = (
             ended_span("SQL execution", execution.begun_ms, time_ms, failure)
             .set_attribute("executionId", number)
-            .set_attribute("description", execution.description[:LONGEST_TITLE])
+            .set_attribute("description", execution.description)
         )
         group = self._context.scopes.sql_execution(number)
         self._context.traces.report(span, self._place(number), _entity(number), group)

@@ -11,6 +11,7 @@ from spark_events.runtime.log_once import logger
 from spark_events.sources.driver.replaced_method import ReplacedMethod
 from spark_events.task.current import in_batch
 from spark_events.task.driver_link import DriverLink
+from spark_events.task.fitting import cut_to_fit
 from spark_events.task.instruments import count_in_driver
 from spark_events.task.report import TaskReport
 from spark_events.task.trace_context import enter_trace
@@ -89,7 +90,9 @@ class ForeachBatches:
 
     def _hand_over(self, report: TaskReport, batch: int, failed_by: BaseException | None) -> None:
         try:
-            self._take({**report.values(failed_by), "batch": batch, "raised": failed_by is not None})
+            values = report.values(failed_by)
+            cut_to_fit(values)
+            self._take({**values, "batch": batch, "raised": failed_by is not None})
         except Exception:  # the query goes on without it
             logger.exception("the report of a foreachBatch function is lost")
 

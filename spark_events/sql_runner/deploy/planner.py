@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from spark_events.api import ConfigError
@@ -14,7 +14,7 @@ from spark_events.sql_runner.deploy.decision import Action, Decision, Situation,
 from spark_events.sql_runner.deploy.placement import HostKind, Placement
 from spark_events.sql_runner.deploy.snapshot import QuerySnapshot, Snapshot
 from spark_events.sql_runner.deploy.waiting import Waiting
-from spark_events.sql_runner.deploy.writers import FolderClaim, Refusal, settle
+from spark_events.sql_runner.deploy.writers import FolderClaim, Refusal, Settled, settle
 from spark_events.sql_runner.manifest.folder import Manifests
 from spark_events.sql_runner.manifest.manifest import Manifest
 from spark_events.sql_runner.store.deployed import DeployedQuery, last_version
@@ -72,32 +72,42 @@ class Planner:
             StoreError: the store cannot be read.
         """
         analyses = self._analyst.analyse_all(manifests.by_name.values())
-        snapshot, without = self._once_stops_are_seen(manifests, prune)
+        looks: list[list[PlannedQuery]] = []
+
+        def look() -> bool | None:
+            planned, is_free_soon = self._plan_now(analyses, manifests, prune, clean)
+            looks.append(planned)
+            return None if is_free_soon else True
+
+        Waiting().wait_for(look, _STOPS_ARE_SEEN_S)
+        return looks[-1]
+
+    def _plan_now(
+        self, analyses: Mapping[str, Analysis | QueryError], manifests: Manifests, prune: bool, clean: bool
+    ) -> tuple[list[PlannedQuery], bool]:
+        """Return what is decided, and whether a query is refused that soon need not be.
+
+        That is so if the one that is in its folder has an order to stop, which its application has not seen
+        yet: it has just come back, say.
+        """
+        snapshot = Snapshot(self._store)
         planned = [
             self._plan_query(snapshot, manifest, manifests, analyses[name], clean)
             for name, manifest in manifests.by_name.items()
         ]
+        without = self._without_manifest(snapshot, manifests, prune)
         if prune:
             planned += [_stopped(query) for query in without if query.may_write]
             without = [query for query in without if not query.may_write]
-        return self._settled(planned, without, manifests)
-
-    def _once_stops_are_seen(self, manifests: Manifests, prune: bool) -> tuple[Snapshot, list[QuerySnapshot]]:
-        """Return what is, with the queries that have no manifest.
-
-        One of them may have an order to stop that its application, which has just come back, say, is about to
-        see. Until then it would keep its folder from others, so that is waited for, for a while.
-        """
-
-        looks: list[tuple[Snapshot, list[QuerySnapshot]]] = []
-
-        def stops_are_seen() -> bool | None:
-            snapshot = Snapshot(self._store)
-            looks.append((snapshot, self._without_manifest(snapshot, manifests, prune)))
-            return None if any(query.may_write and not query.wanted for query in looks[-1][1]) else True
-
-        Waiting().wait_for(stops_are_seen, _STOPS_ARE_SEEN_S)
-        return looks[-1]
+        settled = self._settled(planned, without)
+        leaving = {query.name for query in without if query.may_write and not query.wanted}
+        decided = [
+            _refused(query, manifests, settled.refused[query.name])
+            if query.name in settled.refused
+            else replace(query, after=settled.leave_first.get(query.name, ()))
+            for query in planned
+        ]
+        return decided, any(refusal.other in leaving for refusal in settled.refused.values())
 
     def _without_manifest(self, snapshot: Snapshot, manifests: Manifests, prune: bool) -> list[QuerySnapshot]:
         queries = []
@@ -111,21 +121,12 @@ class Planner:
                         raise
         return queries
 
-    def _settled(
-        self, planned: list[PlannedQuery], without: list[QuerySnapshot], manifests: Manifests
-    ) -> list[PlannedQuery]:
-        """Leave out queries whose folder others write, and let those that leave a folder go first."""
+    def _settled(self, planned: list[PlannedQuery], without: list[QuerySnapshot]) -> Settled:
+        """Decide whose folder others write, and who leaves one first."""
         claims = [
             FolderClaim(query.name, folder := self._sink_now(query), folder, False) for query in without
         ]
-        claims += [self._claim(query) for query in planned]
-        settled = settle(claims)
-        return [
-            _refused(query, manifests, settled.refused[query.name])
-            if query.name in settled.refused
-            else replace(query, after=settled.leave_first.get(query.name, ()))
-            for query in planned
-        ]
+        return settle([*claims, *map(self._claim, planned)])
 
     def _claim(self, planned: PlannedQuery) -> FolderClaim:
         now = self._sink_now(planned.current)

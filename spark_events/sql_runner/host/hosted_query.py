@@ -196,9 +196,11 @@ class HostedQuery:
 
     def _know_batch(self) -> None:
         """Tell the last micro-batch of the checkpoint until there is a newer one."""
+        if self.status.batch is not None:
+            return
         checkpoint = self._deployed.meta.checkpoint
         batch = progress(self._store, checkpoint).committed
-        if self.status.batch is None and batch >= 0:
+        if batch >= 0:
             ended_ms = self._store.modified_ms(f"{checkpoint}/{COMMITS}/{batch}")
             self._update_status(None, batch=batch, batch_ms=ended_ms)
 
