@@ -21,11 +21,11 @@ def machine() -> str:
 
 
 def write(name: str, lines: list[str]) -> None:
-    """Print a table, keep it as measured now, and write it into docs/benchmarks.md and the README.
+    """Print a table, keep it as measured now, and write it into its page in docs/ and the README.
 
     Raises:
         KeyError: nobody says which code the bench measures.
-        ValueError: docs/benchmarks.md has no place for it.
+        ValueError: its page has no place for it.
     """
     print("\n".join(lines))
     figures.keep(name, lines)

@@ -1,7 +1,7 @@
-"""Where the figures of README and docs/benchmarks.md come from: docs/benchmarks.json, with commit and date.
+"""Where the figures of README and of pages in docs/ come from: docs/benchmarks.json, with commit and date.
 
-``python -m docs.figures`` writes both pages; ``--check`` says whether they are as they should be. It
-measures nothing. A figure whose code has changed since is marked, on both pages.
+``python -m docs.figures`` writes all of them; ``--check`` says whether they are as they should be. It
+measures nothing. A figure whose code has changed since is marked, on each page.
 """
 
 from __future__ import annotations
@@ -32,8 +32,11 @@ MEASURED = {
     "executors": ("spark_events/sources/driver", "spark_events/listeners"),
     "task_metrics": ("spark_events/task", "spark_events/sources/driver"),
     "ctas": ("spark_events/ctas",),
+    "slow": ("spark_events/diagnosis", "spark_events/listeners/issues", "spark_events/why"),
 }
 """The code that each bench measures."""
+ELSEWHERE = {"slow": "docs/why.md"}
+"""The pages of figures that are not in docs/benchmarks.md."""
 _COSTS = (
     (
         "CPU of a driver that runs 20,000 tasks, with three reporters",
@@ -78,7 +81,7 @@ def keep(name: str, lines: Sequence[str]) -> None:
 
 
 def write_pages() -> None:
-    """Write all figures into both pages.
+    """Write all figures into their pages.
 
     Raises:
         ValueError: a page has no place for one.
@@ -109,13 +112,15 @@ def is_old(kept: dict[str, Any]) -> bool | None:
 
 
 def _pages(kept: dict[str, dict[str, Any]]) -> Iterator[tuple[Path, str]]:
-    """Yield both pages and what they should say."""
-    page, readme = PAGE.read_text(), README.read_text()
-    olds = {name: _shown_as_old(name, of, page) for name, of in kept.items()}
+    """Yield each page and what it should say."""
+    paths = {name: ROOT / ELSEWHERE[name] if name in ELSEWHERE else PAGE for name in kept}
+    pages = {path: path.read_text() for path in (PAGE, *paths.values())}
+    readme = README.read_text()
+    olds = {name: _shown_as_old(name, of, pages[paths[name]]) for name, of in kept.items()}
     for name, of in kept.items():
         old = "; **the code has changed since**" if olds[name] else ""
         source = f"Measured on {of['date']} at commit {of['commit']} with `{of['command']}`{old}."
-        page = _put(page, name, [*of["table"], "", source])
+        pages[paths[name]] = _put(pages[paths[name]], name, [*of["table"], "", source])
     rows = ["| | | measured |", "| --- | --- | --- |"]
     for title, name, where in _COSTS:
         of = kept[name]
@@ -124,7 +129,7 @@ def _pages(kept: dict[str, dict[str, Any]]) -> Iterator[tuple[Path, str]]:
             raise ValueError(f"the table of {name} has no figure for the README")
         mark = ", before changes" if olds[name] else ""
         rows.append(f"| {title} | {found[1]}{_UNITS.get(name, '')} | {of['date']}{mark} |")
-    yield PAGE, page
+    yield from pages.items()
     yield README, _put(readme, "costs", rows)
 
 

@@ -1,0 +1,61 @@
+"""Which issues of spark-events name a cause: the one file to change when issues get other names.
+
+A finding counts only if its reader would understand the true cause from its sentence.
+"""
+
+from __future__ import annotations
+
+KINDS: dict[str, frozenset[str]] = {
+    cause: frozenset(issues.split())
+    for cause, issues in {
+        "skew": "skew",
+        "explode-skew": "explode-skew skew",
+        "straggler": "straggler",
+        "one-task": "too-few-tasks task-count",
+        "half-of-the-cores": "too-few-tasks task-count",
+        "too-many-tasks": "too-many-tasks tiny-partitions task-count",
+        "tiny-partitions": "too-many-tasks tiny-partitions task-count",
+        "shuffle-partitions": "shuffle-partitions too-many-tasks tiny-partitions task-count",
+        "retries": "retries",
+        "python-row-by-row": "python python-row-by-row",
+        "udf-in-rdd": "python udf-in-rdd",
+        "loop-of-small-jobs": "loop-of-small-jobs",
+        "collect-to-driver": "collect-to-driver",
+        "driver-alone": "driver-alone idle-cores",
+        "window-without-partition-by": "window-without-partition-by",
+        "exploding-join": "exploding-join",
+        "cartesian": "cartesian",
+        "nested-loop-join": "nested-loop-join",
+        "broadcast-too-large": "broadcast-too-large",
+        "broadcast-missing": "broadcast-missing",
+        "unsplittable-file": "unsplittable-file",
+        "small-files-read": "small-files-read small-files",
+        "small-files-written": "small-files-written small-files",
+        "full-scan-of-partitions": "full-scan-of-partitions",
+        "recomputed-not-cached": "recomputed-not-cached",
+        "cache-evicted": "cache-evicted",
+        "cache-never-read": "cache-never-read",
+        "spill": "spill",
+        "gc": "gc",
+        "memory-unused": "memory-unused memory",
+        "slow-node": "slow-node",
+        "executor-churn": "executor-churn",
+        "fetch-failures": "fetch-failures",
+        "regression": "regression",
+        "foreach-batch-code": "foreach-batch-code",
+        "stream-straggler": "straggler",
+        "stream-behind": "stream-behind",
+        "state-grows": "state-grows",
+        "source-stopped": "source-stopped",
+    }.items()
+}
+"""By cause, the issues that say it."""
+
+THRESHOLDS = {
+    "spark.events.issue.min.time": "1s",
+    "spark.events.issue.min.bytes": "16m",
+    "spark.events.issue.idle-cores.time": "6s",
+    "spark.events.issue.task-count.many": "1000",
+    "spark.events.issue.task-count.long": "3s",
+}
+"""Settings for applications that take seconds instead of hours."""

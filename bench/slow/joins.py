@@ -1,0 +1,108 @@
+"""Joins and windows that make more rows, or go through fewer tasks, than they need to."""
+
+from __future__ import annotations
+
+from bench.slow.case import Work, case, resting
+
+
+@case("exploding-join")
+def few_keys_on_both_sides(work: Work) -> None:
+    """Both sides have the same few keys hundreds of times; each pair becomes a row, which takes time."""
+    keys, times = work.random.randrange(4, 8), work.random.randrange(350, 450)
+    pairs = keys * times * times
+    total_ms = pairs // 2_000 * 50
+    work.defect("exploding-join", total_ms / work.cores, "campaign_id")
+    spark = work.begin()
+    rows = keys * times
+    clicks = spark.range(0, rows, 1, 2 * work.cores).selectExpr("id AS click", f"id % {keys} AS campaign_id")
+    views = spark.range(0, rows, 1, 2).selectExpr("id AS view", f"id % {keys} AS campaign_id")
+    on = "campaign_id"
+    if not work.bad:
+        clicks, views, on = clicks.withColumnRenamed("click", "view"), views, "view"
+    both = clicks.join(views, on)  # slow
+    number = f"({'click' if work.bad else 'view'} DIV {keys}) * {times} + view DIV {keys}"
+    rest = resting("50", f"({number}) % 2000 = 0")
+    both.selectExpr(rest, number).write.format("noop").mode("overwrite").save()  # slow
+
+
+@case("cartesian", conf={"spark.sql.autoBroadcastJoinThreshold": "-1"})
+def join_without_condition(work: Work) -> None:
+    """Each row is paired with each other one, and nearly all pairs are thrown away afterwards."""
+    rows = work.random.randrange(1_000, 1_300)
+    work.defect("cartesian", rows * rows // 2_500 * 50 / work.cores, "buyer", "seller")
+    spark = work.begin()
+    buyers = spark.range(0, rows, 1, work.cores).withColumnRenamed("id", "buyer")
+    sellers = spark.range(0, rows, 1, work.cores).withColumnRenamed("id", "seller")
+    pairs = (
+        buyers.crossJoin(sellers) if work.bad else buyers.join(sellers, buyers.buyer == sellers.seller)
+    )  # slow
+    scored = pairs.selectExpr("*", resting("50", f"(buyer * {rows} + seller) % 2500 = 0") + " AS score")
+    scored.where("buyer = seller AND score IS NOT NULL").write.format("noop").mode("overwrite").save()  # slow
+
+
+@case("window-without-partition-by")
+def numbered_all_over(work: Work) -> None:
+    """A window over all rows sends them to one task, and what is done with them is done there."""
+    from pyspark.sql import Window
+    from pyspark.sql.functions import row_number
+
+    rows, row_ms = work.random.randrange(200, 260), 50
+    total_ms = rows * row_ms
+    work.defect("window-without-partition-by", total_ms - total_ms / work.cores, "paid_at")
+    spark = work.begin()
+    payments = spark.range(0, rows, 1, work.cores).selectExpr("id AS paid_at", "id % 400 AS account_id")
+    window = Window.orderBy("paid_at") if work.bad else Window.partitionBy("account_id").orderBy("paid_at")
+    numbered = payments.withColumn("number", row_number().over(window))  # slow
+    numbered.selectExpr("*", resting(str(row_ms))).write.format("noop").mode("overwrite").save()  # slow
+
+
+@case("nested-loop-join")
+def join_by_range(work: Work) -> None:
+    """A join by a range compares each row with each other one; a second key would leave few to compare."""
+    rows, ranges = 60_000, work.random.randrange(9_000, 11_000)
+    work.defect("nested-loop-join", None, "address", "first_address", "last_address")
+    spark = work.begin()
+    visits = spark.range(0, rows, 1, 2 * work.cores).selectExpr("id * 97 % 1000000 AS address", "id AS visit")
+    width = 1_000_000 // ranges
+    nets = spark.range(0, ranges, 1, 2).selectExpr(
+        f"id * {width} AS first_address", f"id * {width} + {width - 1} AS last_address", "id AS net"
+    )
+    within = "address BETWEEN first_address AND last_address"
+    if not work.bad:
+        within += f" AND net = address DIV {width}"
+    visits.createOrReplaceTempView("visits")
+    nets.createOrReplaceTempView("nets")
+    found = spark.sql(f"SELECT visit, net FROM visits JOIN nets ON {within}")  # slow
+    found.write.format("noop").mode("overwrite").save()  # slow
+
+
+@case("broadcast-too-large", conf={"spark.driver.memory": "3g"})
+def broadcast_of_everything(work: Work) -> None:
+    """A hint makes the driver collect a table of millions of rows and send it to all executors."""
+    rows = work.random.randrange(1_500_000, 1_900_000)
+    work.defect("broadcast-too-large", None, "subscriber_id")
+    spark = work.begin()
+    name = "sha2(cast(id AS string), 256) AS subscriber_name"
+    subscribers = spark.range(0, rows, 1, work.cores).selectExpr("id AS subscriber_id", name)
+    calls = spark.range(0, 40_000, 1, work.cores).selectExpr("id * 31 AS subscriber_id", "id AS call")
+    if work.bad:
+        both = calls.join(subscribers.hint("broadcast"), "subscriber_id")  # slow
+    else:
+        both = subscribers.join(calls.hint("broadcast"), "subscriber_id")
+    both.write.format("noop").mode("overwrite").save()  # slow
+
+
+@case("broadcast-missing", conf={"spark.sql.adaptive.enabled": "false"})
+def shuffled_for_a_few_rows(work: Work) -> None:
+    """A large table is shuffled and sorted to be joined with a few rows that a filter leaves."""
+    rows = work.random.randrange(3_000_000, 3_500_000)
+    work.defect("broadcast-missing", None, "country_code")
+    spark = work.begin()
+    if work.bad:
+        spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    note = "sha2(cast(id AS string), 256) AS note"
+    parcels = spark.range(0, rows, 1, work.cores).selectExpr("id % 5000 AS country_code", note)
+    countries = spark.range(0, 5_000, 1, 2).selectExpr("id AS country_code", "id % 250 AS region")
+    few = countries.where("region = 7")
+    both = parcels.join(few if work.bad else few.hint("broadcast"), "country_code")  # slow
+    both.write.format("noop").mode("overwrite").save()  # slow

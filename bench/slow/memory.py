@@ -1,0 +1,92 @@
+"""Caches, and memory of which there is too little or too much."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from bench.slow.case import Work, case, resting
+
+_LITTLE = {"spark.driver.memory": "512m", "spark.memory.fraction": "0.2"}
+
+
+@case("recomputed-not-cached")
+def the_same_again(work: Work) -> None:
+    """Several actions use a result that is computed for each of them anew, instead of once."""
+    actions, rows = work.random.randrange(4, 6), work.cores * work.random.randrange(40, 52)
+    once_ms = rows * 50 / work.cores
+    work.defect("recomputed-not-cached", (actions - 1) * once_ms, "risk_score")
+    spark = work.begin()
+    score = f"IF({resting('50')} IS NULL, 0, id % 97) AS risk_score"
+    scored = spark.range(0, rows, 1, 2 * work.cores).selectExpr("id", score)
+    if not work.bad:
+        scored = scored.cache()
+    for action in range(actions):
+        scored.where(f"risk_score % 7 <> {action}").agg({"risk_score": "sum"}).collect()  # slow
+
+
+@case("cache-evicted", bad=_LITTLE)
+def larger_than_the_memory(work: Work) -> None:
+    """A cached RDD does not fit into the memory, so what was evicted is computed again for each action."""
+    from pyspark import StorageLevel
+
+    partitions, actions = 2 * work.cores, 3
+    part_ms, part_bytes = work.random.randrange(1_000, 1_400), 12_000_000
+    spark = work.begin(python=True)
+    computed = spark.sparkContext.accumulator(0)
+
+    def picture(index: int) -> Iterator[bytes]:
+        computed.add(1)
+        time.sleep(part_ms / 1_000)
+        for part in range(12):
+            yield bytes([index, part]) * (part_bytes // 24)
+
+    # A list in one object: pickled for itself, so that nothing of the JVM makes it small.
+    pictures = spark.sparkContext.parallelize(range(partitions), partitions).flatMap(picture)
+    pictures.setName("pictures").persist(StorageLevel.MEMORY_ONLY)  # slow
+    for _ in range(actions):
+        pictures.map(len).sum()  # slow
+    again = computed.value - partitions
+    work.defect("cache-evicted", again * part_ms / work.cores, "pictures")
+
+
+@case("cache-never-read")
+def cached_and_forgotten(work: Work) -> None:
+    """A result is cached, and nothing ever reads it from there."""
+    rows = work.random.randrange(1_000_000, 1_500_000)
+    work.defect("cache-never-read", None, "session_token", costed=False)
+    spark = work.begin()
+    sessions = spark.range(0, rows, 1, work.cores).selectExpr(
+        "id", "sha2(cast(id AS string), 256) AS session_token"
+    )
+    if work.bad:
+        sessions.cache()  # slow
+    sessions.selectExpr("max(session_token)").write.format("noop").mode("overwrite").save()  # slow
+    rest = spark.range(0, 40 * work.cores, 1, 2 * work.cores).selectExpr("id", resting("50"))
+    rest.write.format("noop").mode("overwrite").save()
+
+
+@case("spill", bad=_LITTLE, twin={"spark.driver.memory": "2g"})
+def sorted_in_little_memory(work: Work) -> None:
+    """A sort does not fit into the memory, and is done on disk."""
+    rows = work.random.randrange(2_500_000, 3_000_000)
+    work.defect("spill", None, "visitor_hash")
+    spark = work.begin()
+    visits = spark.range(0, rows, 1, work.cores).selectExpr(
+        "sha2(cast(id AS string), 256) AS visitor_hash", "id"
+    )
+    in_order = visits.repartition(work.cores, "visitor_hash").sortWithinPartitions("visitor_hash")  # slow
+    in_order.write.format("noop").mode("overwrite").save()  # slow
+
+
+@case("gc", bad={"spark.driver.memory": "512m"}, twin={"spark.driver.memory": "3g"})
+def hardly_any_heap_left(work: Work) -> None:
+    """A broadcast and aggregates nearly fill the heap, so that the JVM collects garbage all the time."""
+    groups = work.random.randrange(3_000, 4_000)
+    work.defect("gc", None, "device_log")
+    spark = work.begin()
+    readings = spark.range(0, 1_500_000, 1, work.cores).selectExpr(
+        f"id % {groups} AS device", "cast(id AS string) AS log"
+    )
+    logs = readings.groupBy("device").agg({"log": "collect_list"}).toDF("device", "device_log")  # slow
+    logs.selectExpr("sum(size(device_log))").write.format("noop").mode("overwrite").save()  # slow

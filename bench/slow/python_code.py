@@ -1,0 +1,77 @@
+"""Python functions: where Spark has one of its own, where it has none; workers that start slowly."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from bench.slow.case import Work, case
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+@case("python-row-by-row")
+def udf_for_each_row(work: Work) -> None:
+    """A UDF does for each row what an expression of Spark's could; a row takes 20 ms."""
+    from pyspark.sql.functions import udf
+
+    rows = work.cores * work.random.randrange(250, 400)
+    work.defect("python-row-by-row", rows * 20 / work.cores, "price_with_tax")
+    spark = work.begin(python=True)
+
+    @udf("double")  # type: ignore[untyped-decorator]
+    def price_with_tax(price: int) -> float:
+        time.sleep(0.02)
+        return price * 1.19
+
+    prices = spark.range(0, rows, 1, 2 * work.cores)
+    taxed = prices.select(price_with_tax("id") if work.bad else prices["id"] * 1.19)  # slow
+    taxed.write.format("noop").mode("overwrite").save()  # slow
+
+
+@case("udf-in-rdd")
+def map_in_rdd(work: Work) -> None:
+    """The same in an RDD, instead of a DataFrame."""
+    rows = work.cores * work.random.randrange(250, 400)
+    work.defect("udf-in-rdd", rows * 20 / work.cores)
+    spark = work.begin(python=True)
+
+    def price_with_tax(price: int) -> float:
+        time.sleep(0.02)
+        return price * 1.19
+
+    if work.bad:
+        prices = spark.sparkContext.parallelize(range(rows), 2 * work.cores)
+        prices.map(price_with_tax).sum()  # slow
+    else:
+        spark.range(0, rows, 1, 2 * work.cores).selectExpr("sum(id * 1.19)").collect()
+
+
+@case("python-cold-start", healthy=True, conf={"spark.python.daemon.module": "bench.slow.slow_daemon"})
+def workers_start_slowly(work: Work) -> None:
+    """Python takes seconds to start, so the first tasks on all cores wait; no code can mend that."""
+    tasks_ms = work.random.randrange(300, 600)
+    spark = work.begin()
+
+    def scored(rows: Iterator[int]) -> Iterator[int]:
+        time.sleep(tasks_ms / 1_000)
+        return rows
+
+    spark.sparkContext.parallelize(range(1_000), 4 * work.cores).mapPartitions(scored).count()
+
+
+@case("model-in-python", healthy=True)
+def model_of_all_rows(work: Work) -> None:
+    """Python takes nearly all of the time, evenly and in batches, for what only Python can do."""
+    seconds = work.random.uniform(1.5, 2.5)
+    spark = work.begin(python=True)
+
+    def predicted(batches: Iterator[DataFrame]) -> Iterator[DataFrame]:
+        for batch in batches:
+            time.sleep(seconds)
+            yield batch
+
+    rows = spark.range(0, 1_000, 1, 2 * work.cores)
+    rows.mapInPandas(predicted, "id long").write.format("noop").mode("overwrite").save()
