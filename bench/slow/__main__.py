@@ -56,8 +56,8 @@ def _pair(case: Case, seed: int, wanted: argparse.Namespace, conf: Mapping[str, 
         own = folder / ("bad" if bad else "twin")
         if not wanted.again:
             run(case, seed, bad, wanted.master, conf, own)
-        told[bad] = ask(case, seed, bad, own)
-    return Pair(told.get(True), told[False], wanted.source == "events")
+        told[bad] = ask(case, seed, bad, own, wanted.source == "events")
+    return Pair(told.get(True), told[False])
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:

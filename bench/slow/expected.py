@@ -22,6 +22,7 @@ KINDS: dict[str, frozenset[str]] = {
         "loop-of-small-jobs": "loop-of-small-jobs",
         "collect-to-driver": "collect-to-driver",
         "driver-alone": "driver-alone idle-cores",
+        "planning": "planning driver-alone",
         "window-without-partition-by": "window-without-partition-by",
         "exploding-join": "exploding-join",
         "cartesian": "cartesian",
@@ -50,6 +51,17 @@ KINDS: dict[str, frozenset[str]] = {
     }.items()
 }
 """By cause, the issues that say it."""
+
+BESIDE: dict[str, frozenset[str]] = {
+    "executor-churn": frozenset({"retries"}),
+    "fetch-failures": frozenset({"retries"}),
+    "cache-evicted": frozenset({"gc"}),
+    "spill": frozenset({"gc"}),
+    "gc": frozenset({"spill"}),
+    "broadcast-too-large": frozenset({"gc"}),
+    "collect-to-driver": frozenset({"gc"}),
+}
+"""By cause, issues that are true beside it, and that do not say it."""
 
 THRESHOLDS = {
     "spark.events.issue.min.time": "1s",

@@ -8,9 +8,9 @@ from bench.slow.case import Work, case, resting
 @case("exploding-join")
 def few_keys_on_both_sides(work: Work) -> None:
     """Both sides have the same few keys hundreds of times; each pair becomes a row, which takes time."""
-    keys, times = work.random.randrange(4, 8), work.random.randrange(350, 450)
+    keys, times = work.random.randrange(4, 8), work.random.randrange(190, 230)
     pairs = keys * times * times
-    total_ms = pairs // 2_000 * 50
+    total_ms = pairs // 500 * 50
     work.defect("exploding-join", total_ms / work.cores, "campaign_id")
     spark = work.begin()
     rows = keys * times
@@ -21,22 +21,22 @@ def few_keys_on_both_sides(work: Work) -> None:
         clicks, views, on = clicks.withColumnRenamed("click", "view"), views, "view"
     both = clicks.join(views, on)  # slow
     number = f"({'click' if work.bad else 'view'} DIV {keys}) * {times} + view DIV {keys}"
-    rest = resting("50", f"({number}) % 2000 = 0")
+    rest = resting("50", f"({number}) % 500 = 0")
     both.selectExpr(rest, number).write.format("noop").mode("overwrite").save()  # slow
 
 
 @case("cartesian", conf={"spark.sql.autoBroadcastJoinThreshold": "-1"})
 def join_without_condition(work: Work) -> None:
     """Each row is paired with each other one, and nearly all pairs are thrown away afterwards."""
-    rows = work.random.randrange(1_000, 1_300)
-    work.defect("cartesian", rows * rows // 2_500 * 50 / work.cores, "buyer", "seller")
+    rows = work.random.randrange(500, 650)
+    work.defect("cartesian", rows * rows // 625 * 50 / work.cores, "buyer", "seller")
     spark = work.begin()
     buyers = spark.range(0, rows, 1, work.cores).withColumnRenamed("id", "buyer")
     sellers = spark.range(0, rows, 1, work.cores).withColumnRenamed("id", "seller")
     pairs = (
         buyers.crossJoin(sellers) if work.bad else buyers.join(sellers, buyers.buyer == sellers.seller)
     )  # slow
-    scored = pairs.selectExpr("*", resting("50", f"(buyer * {rows} + seller) % 2500 = 0") + " AS score")
+    scored = pairs.selectExpr("*", resting("50", f"(buyer * {rows} + seller) % 625 = 0") + " AS score")
     scored.where("buyer = seller AND score IS NOT NULL").write.format("noop").mode("overwrite").save()  # slow
 
 

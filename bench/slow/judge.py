@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.slow.expected import KINDS
+from bench.slow.expected import BESIDE, KINDS
 
 TOLERANCE = 0.2
 """How far a cost may be from the true one, as a share of that."""
@@ -71,7 +71,7 @@ def verdicts(
 
 def false_issues(causes: Sequence[str], issues: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the kinds of those issues that none of these causes explains."""
-    true_kinds = {kind for cause in causes for kind in KINDS[cause]}
+    true_kinds = {kind for cause in causes for kind in KINDS[cause] | BESIDE.get(cause, frozenset())}
     return [issue["issue"] for issue in issues if issue["issue"] not in true_kinds]
 
 

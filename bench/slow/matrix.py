@@ -21,14 +21,13 @@ class Pair:
 
     bad: Told | None
     twin: Told
-    by_events: bool = False
 
     @property
     def verdicts(self) -> list[Verdict]:
         """One for each defect."""
         if self.bad is None:
             return []
-        return verdicts(self.bad.outcome, self._issues(self.bad), self.twin.outcome["took_ms"])
+        return verdicts(self.bad.outcome, self.bad.issues, self.twin.outcome["took_ms"])
 
     @property
     def false_beside(self) -> list[str]:
@@ -36,15 +35,12 @@ class Pair:
         if self.bad is None:
             return []
         causes = [truth["cause"] for truth in self.bad.outcome["truths"]]
-        return false_issues(causes, self._issues(self.bad))
+        return false_issues(causes, self.bad.issues)
 
     @property
     def false_of_twin(self) -> list[str]:
         """What was said of the twin."""
-        return [issue["issue"] for issue in self._issues(self.twin)]
-
-    def _issues(self, told: Told) -> list[dict[str, object]]:
-        return told.from_events if self.by_events else told.from_log
+        return [issue["issue"] for issue in self.twin.issues]
 
 
 @dataclass
@@ -60,17 +56,18 @@ class Row:
 
 def case_lines(pairs: Iterable[Pair]) -> Iterator[str]:
     """Yield a table with a line for each defect of each run."""
-    yield "| case, seed | cause | rank | said first | said / true | place | false beside it | twin |"
-    yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
+    yield "| case, seed | cause | rank | first | said / true | run, twin | place | false beside it | twin |"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     for pair in pairs:
         name = f"{pair.twin.case}, {pair.twin.seed}"
         beside, twin = _list(pair.false_beside), _list(pair.false_of_twin)
         if pair.bad is None:
-            yield f"| {name} | none | | | | | | {twin} |"
+            yield f"| {name} | none | | | | | | | {twin} |"
         for verdict in pair.verdicts:
             yield (
                 f"| {name} | {verdict.cause} | {verdict.rank or '-'} | {verdict.first or 'nothing'} "
-                f"| {_cost(verdict)} | {verdict.named or '-'} | {beside} | {twin} |"
+                f"| {_cost(verdict)} | {_took(pair.bad)}, {_took(pair.twin)} "
+                f"| {verdict.named or '-'} | {beside} | {twin} |"
             )
 
 
@@ -116,7 +113,7 @@ def _precision(pairs: Iterable[Pair]) -> Iterator[str]:
     for pair in pairs:
         false.update([*pair.false_beside, *pair.false_of_twin])
         for told in (pair.bad, pair.twin):
-            said.update(issue["issue"] for issue in (pair._issues(told) if told else []))
+            said.update(issue["issue"] for issue in (told.issues if told else []))
     yield "| issue | said | true | precision |"
     yield "| --- | --- | --- | --- |"
     for kind, number in sorted(said.items()):
@@ -129,7 +126,7 @@ def _sums(pairs: Sequence[Pair]) -> Iterator[str]:
     firsts = [pair.verdicts[0] for pair in pairs if pair.verdicts]
     costs = [verdict.cost_is_right for verdict in of if verdict.true_ms is not None]
     silent = sum(1 for pair in pairs if not pair.false_of_twin)
-    said = sum(len(pair._issues(told)) for pair in pairs for told in (pair.bad, pair.twin) if told)
+    said = sum(len(told.issues) for pair in pairs for told in (pair.bad, pair.twin) if told)
     false = sum(len(pair.false_beside) + len(pair.false_of_twin) for pair in pairs)
     yield (
         f"Told first: {_count(firsts, lambda verdict: verdict.rank == 1)}. "
@@ -152,6 +149,10 @@ def _cost(verdict: Verdict) -> str:
     by = " s by the stopwatch" if verdict.measured else " s"
     difference = "" if verdict.said_ms is None else f" ({verdict.said_ms / verdict.true_ms - 1:+.0%})"
     return f"{said} / {verdict.true_ms / 1_000:.1f}{by}{difference}"
+
+
+def _took(told: Told | None) -> str:
+    return f"{told.outcome['took_ms'] / 1_000:.1f} s" if told else ""
 
 
 def _list(kinds: Iterable[str]) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
+from subprocess import Popen
 from typing import TYPE_CHECKING
 
 from bench.slow.case import Work, case
@@ -60,6 +62,25 @@ def workers_start_slowly(work: Work) -> None:
         return rows
 
     spark.sparkContext.parallelize(range(1_000), 4 * work.cores).mapPartitions(scored).count()
+
+
+@case("cold-start-under-load", healthy=True)
+def workers_start_beside_other_work(work: Work) -> None:
+    """Python workers start while two other processes keep the machine busy."""
+    tasks_ms = work.random.randrange(300, 600)
+    busy = [Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+
+    def scored(rows: Iterator[int]) -> Iterator[int]:
+        time.sleep(tasks_ms / 1_000)
+        return rows
+
+    try:
+        spark = work.begin()
+        spark.sparkContext.parallelize(range(1_000), 4 * work.cores).mapPartitions(scored).count()
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
 
 
 @case("model-in-python", healthy=True)

@@ -37,15 +37,14 @@ class Told:
 
     Attributes:
         outcome: the injected truth, and how long the work took.
-        from_log, from_events: the issues that ``why`` tells of its event log, and of its live events.
+        issues: that ``why`` tells of it, in its order.
     """
 
     case: str
     seed: int
     bad: bool
     outcome: Mapping[str, Any]
-    from_log: list[dict[str, Any]]
-    from_events: list[dict[str, Any]]
+    issues: list[dict[str, Any]]
 
 
 def run(case: Case, seed: int, bad: bool, master: str, conf: Mapping[str, str], folder: Path) -> None:
@@ -76,22 +75,21 @@ def run(case: Case, seed: int, bad: bool, master: str, conf: Mapping[str, str], 
         raise RuntimeError(f"{case.name} {arguments[2]} ended with {ended.code}:\n{ended.err[-3_000:]}")
 
 
-def ask(case: Case, seed: int, bad: bool, folder: Path) -> Told:
-    """Ask ``spark-events why`` about the last event log in a folder, and about the live events.
+def ask(case: Case, seed: int, bad: bool, folder: Path, live: bool = False) -> Told:
+    """Ask ``spark-events why`` about the last event log in a folder, or about the live events.
 
     Raises:
         RuntimeError: it failed.
     """
     outcome = json.loads((folder / "outcome.json").read_text())
-    last = max((folder / "logs").iterdir(), key=lambda log: log.name)
+    path = folder / "events" if live else max((folder / "logs").iterdir(), key=lambda log: log.name)
     conf = {**THRESHOLDS, **_own(case, bad, folder)}
     conf = {key: value for key, value in conf.items() if key.startswith("spark.events.issue")}
-    from_log, from_events = (_issues(path, conf, folder) for path in (last, folder / "events"))
-    return Told(case.name, seed, bad, outcome, from_log, from_events)
+    return Told(case.name, seed, bad, outcome, _issues(path, conf, folder))
 
 
 def _issues(path: Path, conf: Mapping[str, str], folder: Path) -> list[dict[str, Any]]:
-    figures = folder / f"why-{path.parent.name}.json"
+    figures = folder / "why.json"
     settings = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
     command = [sys.executable, "-m", "spark_events.cli.main", "why", str(path), "--json", str(figures)]
     done = subprocess.run([*command, *settings], capture_output=True, text=True, check=False)

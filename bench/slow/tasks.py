@@ -152,6 +152,20 @@ def far_too_many_shuffle_partitions(work: Work) -> None:
     ranked.write.format("noop").mode("overwrite").save()  # slow
 
 
+@case("one-shuffle-partition", conf={"spark.sql.shuffle.partitions": "1"})
+def one_task_after_the_shuffle(work: Work) -> None:
+    """spark.sql.shuffle.partitions is 1, as for tests, so one task does the rest; a group takes 50 ms."""
+    groups = work.random.randrange(180, 240)
+    total_ms = groups * 50
+    work.defect("one-task", total_ms - total_ms / work.cores, "spark.sql.shuffle.partitions")
+    spark = work.begin()
+    if not work.bad:
+        spark.conf.set("spark.sql.shuffle.partitions", 8 * work.cores)
+    orders = spark.range(0, 40_000, 1, work.cores).selectExpr("id", f"id % {groups} AS customer_id")
+    totals = orders.groupBy("customer_id").count()  # slow
+    totals.selectExpr("*", resting("50")).write.format("noop").mode("overwrite").save()  # slow
+
+
 @case("retries", master="local[{cores},4]")
 def first_attempts_fail(work: Work) -> None:
     """As many tasks as there are cores fail once or twice, after some seconds each."""

@@ -63,6 +63,21 @@ def everything_as_rows(work: Work) -> None:
         invoices.agg({"invoice_text": "max"}).collect()
 
 
+@case("plan-grows")
+def a_column_at_a_time(work: Work) -> None:
+    """A loop adds columns one by one, and Spark analyzes the whole plan again for each of them."""
+    columns = work.random.randrange(350, 450)
+    work.defect("planning", None, "withColumn")
+    spark = work.begin()
+    rows = spark.range(0, 1_000, 1, work.cores)
+    if work.bad:
+        for number in range(columns):
+            rows = rows.withColumn(f"c{number}", rows["id"] + number)  # slow
+    else:
+        rows = rows.selectExpr("id", *(f"id + {number} AS c{number}" for number in range(columns)))
+    rows.write.format("noop").mode("overwrite").save()  # slow
+
+
 @case("several")
 def two_or_three_at_once(work: Work) -> None:
     """A straggler, a driver that waits, one task for everything: two or three of these in one application."""

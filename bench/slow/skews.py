@@ -1,0 +1,113 @@
+"""Data that is unevenly distributed among tasks, in the ways of DataFrames."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from bench.slow.case import Work, case, makespan_ms, resting
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_PARTITIONS = {
+    "spark.sql.shuffle.partitions": "16",
+    "spark.sql.adaptive.coalescePartitions.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+}
+
+
+@case("skew-join", conf=_PARTITIONS)
+def one_key_of_a_join(work: Work) -> None:
+    """Half of the orders are of one customer, so one task of the join has them all; an order takes 2 ms."""
+    rows, customers, hot = 10_000, 2_000, work.random.randrange(2_000)
+    share = work.random.uniform(0.5, 0.7)
+    total_ms = rows * 2
+    # The hot key's task, with its share of all others, against all evenly on all cores.
+    work.defect(
+        "skew", total_ms * (share + (1 - share) / 16) - total_ms / work.cores, "customer_id", f"C-{hot}"
+    )
+    spark = work.begin()
+    customer = f"IF(id < {int(rows * share)}, {hot}, id % {customers})" if work.bad else f"id % {customers}"
+    text = "repeat(sha2(cast(id AS string), 256), 8) AS remarks"
+    orders = spark.range(0, rows, 1, 2 * work.cores).selectExpr(
+        "id", f"concat('C-', {customer}) AS customer_id", text
+    )
+    names = spark.range(0, customers, 1, 2).selectExpr("concat('C-', id) AS customer_id", "id AS name")
+    joined = orders.join(names, "customer_id")  # slow
+    rest = resting("50", "(id + id DIV 2000) % 25 = 0")
+    joined.selectExpr("*", rest).write.format("noop").mode("overwrite").save()  # slow
+
+
+@case("skew-window", conf=_PARTITIONS)
+def one_key_of_a_window(work: Work) -> None:
+    """A window's partition has most of the rows, and so has one task; a row takes 2 ms."""
+    from pyspark.sql import Window
+    from pyspark.sql.functions import row_number
+
+    rows, sensors, hot = 8_000, 2_000, work.random.randrange(2_000)
+    share = work.random.uniform(0.5, 0.7)
+    total_ms = rows * 2
+    work.defect(
+        "skew", total_ms * (share + (1 - share) / 16) - total_ms / work.cores, "sensor_id", f"S-{hot}"
+    )
+    spark = work.begin()
+    sensor = f"IF(id < {int(rows * share)}, {hot}, id % {sensors})" if work.bad else f"id % {sensors}"
+    raw = "repeat(sha2(cast(id AS string), 256), 8) AS raw"
+    readings = spark.range(0, rows, 1, 2 * work.cores).selectExpr(
+        "id", f"concat('S-', {sensor}) AS sensor_id", raw
+    )
+    numbered = readings.withColumn(
+        "n", row_number().over(Window.partitionBy("sensor_id").orderBy("id"))
+    )  # slow
+    rest = resting("50", "(id + id DIV 2000) % 25 = 0")
+    numbered.selectExpr("*", rest).write.format("noop").mode("overwrite").save()  # slow
+
+
+@case("skew-pandas", conf=_PARTITIONS)
+def one_group_in_pandas(work: Work) -> None:
+    """One group of ``applyInPandas`` has most of the rows; a row takes 2 ms."""
+    rows, shops, hot = 8_000, 400, work.random.randrange(400)
+    share = work.random.uniform(0.5, 0.7)
+    total_ms = rows * 2
+    work.defect("skew", total_ms * (share + (1 - share) / 16) - total_ms / work.cores, "shop_id", f"R-{hot}")
+    spark = work.begin(python=True)
+    shop = f"IF(id < {int(rows * share)}, {hot}, id % {shops})" if work.bad else f"id % {shops}"
+    text = "repeat(sha2(cast(id AS string), 256), 8) AS receipt"
+    sales = spark.range(0, rows, 1, 2 * work.cores).selectExpr("id", f"concat('R-', {shop}) AS shop_id", text)
+
+    def fitted(group: DataFrame) -> DataFrame:
+        time.sleep(len(group) * 0.002)
+        return group[["id"]]
+
+    models = sales.groupBy("shop_id").applyInPandas(fitted, "id long")  # slow
+    models.write.format("noop").mode("overwrite").save()  # slow
+
+
+@case("straggler-beside", conf={"spark.sql.adaptive.coalescePartitions.enabled": "false"})
+def a_straggler_beside_another_job(work: Work) -> None:
+    """While a task is late, a second job keeps the other cores busy: only what comes after costs time."""
+    from threading import Thread
+
+    late_ms, beside_ms = work.random.randrange(9_000, 11_000), work.random.randrange(3_000, 4_000)
+    spark = work.begin(python=True)
+    others = work.cores - 1
+    usual = [300.0] * work.cores
+    late = [300.0 + late_ms, *usual[1:]]
+    work.defect("straggler", makespan_ms(late, work.cores) - beside_ms - 300)
+    times = late if work.bad else usual
+
+    def visit(index: int, rows: object) -> object:
+        time.sleep(times[index] / 1_000)
+        return rows
+
+    def beside() -> None:
+        time.sleep(0.2)
+        busy = spark.range(0, others, 1, others).selectExpr(resting(str(beside_ms)))
+        busy.write.format("noop").mode("overwrite").save()
+
+    second = Thread(target=beside)
+    second.start()
+    rows = spark.sparkContext.parallelize(range(400), work.cores)
+    rows.mapPartitionsWithIndex(visit).count()  # slow
+    second.join()
