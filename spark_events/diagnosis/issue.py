@@ -21,6 +21,10 @@ class Issue:
         sentence: what is wrong, without its subject.
         advice: one thing to do, with the setting or the place in the code.
         evidence: the figures behind it, by name of an event's attribute.
+        share_ms: how long what it is about took, in ms, where nobody knows how long it would take otherwise;
+            None where ``lost_ms`` says what it cost.
+        stages: the stages that would have taken less time; what all issues of a stage cost is no more than
+            the stage took.
     """
 
     kind: str
@@ -31,3 +35,5 @@ class Issue:
     advice: str
     severity: Severity = Severity.WARN
     evidence: Mapping[str, AttributeValue] = field(default_factory=dict)
+    share_ms: int | None = None
+    stages: frozenset[int] = frozenset()

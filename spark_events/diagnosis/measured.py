@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -13,7 +13,9 @@ _SCANS = (_FILE_SCAN, "DataSourceRDD")
 _COUNTED = re.compile(r"scan (orc|csv|json|text|xml|avro|binaryfile)\b", re.IGNORECASE)
 _COLUMNAR = re.compile(r"parquet", re.IGNORECASE)
 _PYTHON_RUN = "time to run Python workers"
-"""Spark's SQL metric of the time in Python functions, in ms, since Spark 4."""
+_PYTHON_START = ("time to start Python workers", "time to initialize Python workers")
+"""Spark's SQL metrics of the time in Python, in ms, since Spark 4; the first has the others in it."""
+_PYTHON_RDD = "PythonRDD"
 
 
 class Spread(NamedTuple):
@@ -43,6 +45,31 @@ class LongestTask(NamedTuple):
     read_bytes: int
 
 
+class TaskRun(NamedTuple):
+    """When a task was launched, in ms since the epoch, how long it ran, in ms, and on which executor."""
+
+    launched_ms: int
+    run_ms: int
+    executor: str
+
+
+class PythonTimes(NamedTuple):
+    """How long a stage's tasks waited for Python, in ms.
+
+    Attributes:
+        run_ms: for the user's functions.
+        start_ms: for workers to start.
+        in_rdd: whether those are an RDD's, of which Spark measures nothing: it is all that tasks did.
+    """
+
+    run_ms: int = 0
+    start_ms: int = 0
+    in_rdd: bool = False
+
+
+NO_PYTHON = PythonTimes()
+
+
 @dataclass(frozen=True, slots=True)
 class TasksMeasured:
     """What the tasks of one stage attempt measured.
@@ -55,6 +82,7 @@ class TasksMeasured:
         failed_ms: how long those ran.
         fetch_failures: how many of them because shuffle output was gone.
         spreads: by name: the record's, times in ms and sizes in bytes.
+        longest_runs: the eight longest, the longest first.
     """
 
     tasks: int
@@ -67,6 +95,7 @@ class TasksMeasured:
     spreads: Mapping[str, Spread]
     longest: LongestTask | None
     hosts: Mapping[str, HostWork]
+    longest_runs: tuple[TaskRun, ...] = ()
 
     @property
     def run(self) -> Spread:
@@ -128,16 +157,27 @@ def read_tasks_measured(statistics: Mapping[str, Any]) -> TasksMeasured:
         if longest
         else None,
         hosts={host: HostWork(*work) for host, work in statistics["Hosts"].items()},
+        longest_runs=tuple(
+            TaskRun(int(launched), int(run), str(executor))
+            for launched, run, executor in statistics.get("Longest Runs") or ()
+        ),
     )
 
 
-def python_ms(accumulables: Iterable[Mapping[str, Any]]) -> int:
-    """Return how long a stage's tasks waited for Python functions, by its SQL metrics, in ms."""
-    total = 0
-    for accumulable in accumulables:
-        if accumulable.get("Name") == _PYTHON_RUN:
+def read_python_times(stage_info: Mapping[str, Any], measured: TasksMeasured) -> PythonTimes:
+    """Return how long a stage's tasks waited for Python, by its SQL metrics, or because it is an RDD's."""
+    times = dict.fromkeys((_PYTHON_RUN, *_PYTHON_START), 0)
+    for accumulable in stage_info.get("Accumulables") or ():
+        if (name := accumulable.get("Name")) in times:
             try:
-                total += int(accumulable.get("Value") or 0)
+                times[name] += max(0, int(accumulable.get("Value") or 0))
             except (TypeError, ValueError):
                 continue
-    return total
+    start_ms = min(times[_PYTHON_RUN], sum(times[name] for name in _PYTHON_START))
+    if times[_PYTHON_RUN]:
+        return PythonTimes(times[_PYTHON_RUN] - start_ms, start_ms)
+    if any(rdd.get("Name") == _PYTHON_RDD for rdd in stage_info.get("RDD Info") or ()):
+        spreads = measured.spreads
+        besides = spreads["JVM GC Time"].total + spreads["Fetch Wait Time"].total
+        return PythonTimes(max(0, measured.run.total - besides), 0, True)
+    return PythonTimes()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from spark_events.api import Severity
 from spark_events.api.formatting import duration, size
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.measured import TasksMeasured
+from spark_events.diagnosis.measured import NO_PYTHON, PythonTimes, TaskRun, TasksMeasured
 from spark_events.diagnosis.thresholds import (
     GC,
     PYTHON,
@@ -25,6 +25,8 @@ from spark_events.diagnosis.thresholds import (
 
 _TAIL = "tail"
 _DATA_RATIO = 2
+_TOGETHER_MS = 500
+"""Tasks that are launched within this time begin together."""
 _NOT_MEASURED = "Spark has not measured how much each task reads, so see whether this one has more rows;"
 
 
@@ -35,14 +37,16 @@ class EndedStage:
     Attributes:
         cores: of all executors at its end; 0 if unknown.
         measured: what its tasks measured.
-        python_ms: how long they waited for Python functions, in ms.
+        python: how long they waited for Python.
         retries_tasks: whether Spark tries a task again that has failed; it does not in most local modes.
+        warms_up: whether it is the first stage on its executors: its first tasks load what all need.
     """
 
     cores: int
     measured: TasksMeasured
-    python_ms: int = 0
+    python: PythonTimes = NO_PYTHON
     retries_tasks: bool = True
+    warms_up: bool = False
 
     @property
     def wall_ms(self) -> int:
@@ -53,6 +57,24 @@ class EndedStage:
     def slots(self) -> int:
         """How many tasks ran at once; Spark may report a start before the end that made room for it."""
         return min(self.measured.most_running, self.cores or self.measured.most_running)
+
+    @property
+    def first_run_ms(self) -> int:
+        """How long the first tasks take because workers or classes have yet to be loaded, in ms; else 0.
+
+        That is as long as the second longest of those that began together when the stage did: they all wait
+        for the same, and only one of them is the longest for a reason of its own.
+        """
+        if not (self.warms_up or self.python.start_ms or self.python.in_rdd):
+            return 0
+        first = [run for run in self.measured.longest_runs if self._is_first(run)]
+        return first[1].run_ms if len(first) > 1 else 0
+
+    def _is_first(self, run: TaskRun) -> bool:
+        began_ms = min(
+            each.launched_ms for each in self.measured.longest_runs if each.executor == run.executor
+        )
+        return run.launched_ms - max(began_ms, self.measured.first_ms) <= _TOGETHER_MS
 
     def as_wall_ms(self, task_ms: int) -> int:
         """Return how long a time of tasks lasts if as many run at once as ran at most."""
@@ -71,12 +93,15 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     """Return that a task takes much longer than the others: with more data, a skew; else a straggler."""
     measured, run, read = stage.measured, stage.measured.run, stage.measured.read
     longest = measured.longest
-    if measured.tasks < 2 or longest is None or run.highest <= thresholds.skew_ratio * run.median:
+    if measured.tasks < 2 or longest is None:
         return None
     skewed = read.highest > 0 and longest.read_bytes > _DATA_RATIO * read.median
+    usual_ms = run.median if skewed else max(run.median, stage.first_run_ms)
+    if run.highest <= thresholds.skew_ratio * usual_ms:
+        return None
     # A long task costs nothing while other cores have something to do. Of data that were evenly spread, the
     # time would remain; of whatever holds a straggler up, it would not.
-    more_ms = run.highest - run.median
+    more_ms = run.highest - usual_ms
     least_ms = stage.as_wall_ms(run.total if skewed else run.total - more_ms)
     lost_ms = max(0, min(more_ms, stage.wall_ms - least_ms))
     times = f"{duration(run.highest)}, the median {duration(run.median)}"
@@ -202,16 +227,18 @@ def task_count(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             "spark.sql.files.maxPartitionBytes.",
             evidence={**evidence, "overheadMs": around_ms, "runTimeMs": run.total},
         )
-    if 0 < measured.tasks < stage.cores / 2 and run.median > thresholds.long_task_ms:
+    if 0 < measured.tasks < stage.cores and run.median > thresholds.long_task_ms:
         lost_ms = max(0, run.highest - run.total // stage.cores)
+        count = "one task" if measured.tasks == 1 else f"{measured.tasks} tasks"
+        each = "" if measured.tasks == 1 else " each at the median"
         return Issue(
             TASK_COUNT,
             TASK_COUNT,
             lost_ms,
             None,
-            f"{measured.tasks} tasks of {duration(run.median)} each at the median, for {stage.cores} cores",
+            f"{count} of {duration(run.median)}{each}, for {stage.cores} cores",
             "Use more partitions: repartition(), spark.sql.shuffle.partitions, or files that can be split.",
-            evidence=evidence,
+            evidence={**evidence, "fewTasks": True},
         )
     return None
 
@@ -253,19 +280,31 @@ def retries(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
 
 
 def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
-    """Return that most of the tasks' time is spent in Python functions."""
-    run = stage.measured.run
-    share = stage.python_ms / run.total if run.total else 0.0
-    if share < thresholds.python_share or not stage.python_ms:
+    """Return that most of the tasks' time is spent in Python functions.
+
+    How long the same would take without Python is known of no RDD, and of no function that takes whole groups
+    or batches: what is said of those is how long they take, not what they cost.
+    """
+    run, python = stage.measured.run, stage.python
+    share = python.run_ms / run.total if run.total else 0.0
+    if share < thresholds.python_share or not python.run_ms:
         return None
+    time_ms = stage.as_wall_ms(python.run_ms)
+    advice = (
+        "Use Spark's own functions where there are any, pandas or Arrow functions instead of row by row, and "
+        "call the function on fewer rows: filter before it."
+    )
+    if python.in_rdd:
+        advice = "DataFrames do in the JVM what they can; what has to be in Python runs there by itself."
     return Issue(
         PYTHON,
         PYTHON,
-        stage.as_wall_ms(stage.python_ms),
+        None if python.in_rdd else time_ms,
         None,
-        f"{share:.0%} of the tasks' run time is spent in Python functions",
-        "Use Spark's own functions where there are any, pandas or Arrow functions instead of row by row, and "
-        "call the function on fewer rows: filter before it.",
+        f"{share:.0%} of the tasks' run time is spent in Python functions"
+        f"{' of an RDD' if python.in_rdd else ''}",
+        advice,
         Severity.INFO,
-        {"pythonTimeMs": stage.python_ms, "runTimeMs": run.total, "pythonShare": round(share, 4)},
+        {"pythonTimeMs": python.run_ms, "runTimeMs": run.total, "pythonShare": round(share, 4)},
+        share_ms=time_ms if python.in_rdd else None,
     )

@@ -19,6 +19,16 @@ from spark_events.runtime.settings import setting
     SMALL_FILES,
     RETRIES,
     PYTHON,
+    EXPLODING_JOIN,
+    CROSS_JOIN,
+    MISSING_BROADCAST,
+    LARGE_BROADCAST,
+    FULL_SCAN,
+    WINDOW,
+    RECOMPUTATION,
+    COLLECT,
+    FOREACH_BATCH,
+    STATE_GROWTH,
     REGRESSION,
 ) = KINDS = (
     "skew",
@@ -32,6 +42,16 @@ from spark_events.runtime.settings import setting
     "small-files",
     "retries",
     "python",
+    "exploding-join",
+    "cross-join",
+    "missing-broadcast",
+    "large-broadcast",
+    "full-scan",
+    "window",
+    "recomputation",
+    "collect",
+    "foreach-batch",
+    "state-growth",
     "regression",
 )
 
@@ -106,8 +126,8 @@ class Thresholds:
     idle_share: float = setting(
         "spark.events.issue.idle-cores.share",
         types.RATIO,
-        0.50,
-        "For `idle-cores`: share of the cores' time in which they had nothing to do, at least.",
+        0.20,
+        "For `idle-cores`: share of the time of the application in which no stage ran, at least.",
     )
     idle_time_ms: int = setting(
         "spark.events.issue.idle-cores.time",
@@ -156,6 +176,36 @@ class Thresholds:
         types.RATIO,
         0.50,
         "For `python`: share of the tasks' run time in Python functions, at least.",
+    )
+    explosion_ratio: int = setting(
+        "spark.events.issue.exploding-join.ratio",
+        types.at_least(2, types.INT),
+        10,
+        "For `exploding-join`: how many times as many rows as it reads a join makes at least.",
+    )
+    explosion_rows: int = setting(
+        "spark.events.issue.exploding-join.rows",
+        types.at_least(1, types.INT),
+        100_000,
+        "For `exploding-join`: how many rows at least; for `cross-join`, how many pairs.",
+    )
+    small_side_bytes: int = setting(
+        "spark.events.issue.missing-broadcast.size",
+        types.SIZE,
+        10 << 20,
+        "For `missing-broadcast`: how large the smaller side of a join is at most.",
+    )
+    broadcast_bytes: int = setting(
+        "spark.events.issue.large-broadcast.size",
+        types.SIZE,
+        64 << 20,
+        "For `large-broadcast`: how large what is sent to all executors is at least.",
+    )
+    scan_kept: float = setting(
+        "spark.events.issue.full-scan.kept",
+        types.RATIO,
+        0.20,
+        "For `full-scan`: the share of the rows of all partitions that a filter keeps at most.",
     )
     past_dir: str | None = setting(
         "spark.events.issue.regression.dir",

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from spark_events.api import CodePlace
 from spark_events.listeners import spark_records
+from spark_events.listeners.failures.failures import place_of_call_site
 from spark_events.listeners.listener import Handlers, Record, Timeless, first, last
 from spark_events.listeners.long_texts import LONGEST_NAME, LONGEST_TITLE, cut
 from spark_events.listeners.queries.micro_batch import parse_micro_batch
@@ -14,6 +16,7 @@ from spark_events.listeners.queries.micro_batch import parse_micro_batch
 _GROUP, _BATCH = "spark.jobGroup.id", "streaming.sql.batchId"
 _DESCRIPTION = "spark.job.description"
 _ROOT, _EXECUTION = "spark.sql.execution.root.id", "spark.sql.execution.id"
+_SURE_MS = 1
 _NO_QUERY: Mapping[str, str] = {}
 
 
@@ -49,6 +52,9 @@ class Job:
         query: the variables of the streaming query that it works for; empty for none.
         execution: the number of the SQL execution that it is of, the outermost one; None for none.
         final_stage: the name of its last stage.
+        action: the place in the user's code that began it; None if nobody has seen it.
+        action_seen_ms: when the driver's Python was seen to wait there, in ms since the epoch; None if Spark
+            itself names the place.
     """
 
     id: int
@@ -61,6 +67,16 @@ class Job:
     query: Mapping[str, str]
     execution: int | None
     final_stage: str
+    action: CodePlace | None = None
+    action_seen_ms: int | None = None
+
+    def action_until(self, end_ms: int) -> CodePlace | None:
+        """Return the place of its action, now that it has run until then; None if that is not certain.
+
+        Whoever was seen to wait when the job was about to end may have waited for something else.
+        """
+        seen_ms = self.action_seen_ms
+        return self.action if seen_ms is None or end_ms > seen_ms + _SURE_MS else None
 
 
 class Run(Timeless):
@@ -143,6 +159,7 @@ class Run(Timeless):
             self.query_of(properties.get(_GROUP)),
             int(execution) if execution is not None else None,
             str(infos[-1].get("Stage Name") or "")[:LONGEST_TITLE] if infos else "",
+            *_action(record),
         )
         for stage in job.stages:
             self._jobs_of_stage.setdefault(stage, []).append(job)
@@ -167,3 +184,17 @@ class Run(Timeless):
 def query_name(started: Mapping[str, Any]) -> str:
     """Return a query's name from its QueryStarted, or its id if it has no name."""
     return cut(str(started.get("name") or started["id"]), LONGEST_NAME)
+
+
+def _action(record: Record) -> tuple[CodePlace | None, int | None]:
+    """Return the place in the user's code that began a job, and when it was seen; see ``Job``."""
+    named = place_of_call_site((record.get("Properties") or {}).get("callSite.short"))
+    call = record.get(spark_records.PYTHON_CALL)
+    if call is None:
+        return named, None
+    seen = CodePlace(str(call["file"]), int(call["line"]), str(call["function"]))
+    if named is None:
+        return seen, int(call["atMs"])
+    # Spark names no function.
+    same = (seen.file_path, seen.line_number) == (named.file_path, named.line_number)
+    return seen if same else named, None

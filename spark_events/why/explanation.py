@@ -127,7 +127,17 @@ def issue_of(attributes: Mapping[str, Any], severity: str = "") -> FoundIssue:
 
 
 def by_cost(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
-    """Return issues, those that cost most time first, then those that cost most bytes."""
+    """Return issues as they were told last: those that cost most time first, then those that cost most bytes.
+
+    An issue is told again while its cost grows, with the same id.
+    """
+    latest: dict[str, FoundIssue] = {}
+    for number, issue in enumerate(issues):
+        latest[str(issue.evidence.get("issue.id") or number)] = issue
+    return _sorted(latest.values())
+
+
+def _sorted(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
     return sorted(issues, key=lambda issue: (-(issue.lost_ms or 0), -(issue.lost_bytes or 0), issue.about))
 
 

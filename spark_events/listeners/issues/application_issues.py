@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
-from spark_events.diagnosis.idle_cores import IdleCores
+from spark_events.diagnosis.driver_time import DriverTime
 from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.measured import TasksMeasured
+from spark_events.diagnosis.plans.execution import read_stage
 from spark_events.diagnosis.slow_hosts import SlowHosts
 from spark_events.diagnosis.stage_rules import EndedStage
 from spark_events.diagnosis.unused_memory import unused_memory
@@ -15,8 +18,9 @@ from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.executors.executors import DRIVER
 from spark_events.listeners.executors.memory_limits import MASTER, memory_limits
-from spark_events.listeners.issues.issue_events import IssueEvents, Subject
+from spark_events.listeners.issues.issue_events import GrowingIssues, IssueEvents, Subject
 from spark_events.listeners.listener import Handlers, Timeless, early
+from spark_events.listeners.spark_records import stage_attempt
 
 _HEAP = "JVMHeapMemory"
 _MOST_EXECUTORS = 10_000
@@ -36,9 +40,10 @@ class ApplicationIssues(Timeless):
         self._context = context
         self._events = events
         self._thresholds = context.settings.thresholds
-        self._idle = IdleCores(self._thresholds)
+        self._driver = DriverTime(self._thresholds)
         self._slow_hosts = SlowHosts(self._thresholds)
-        self._told: set[str] = set()
+        self._growing = GrowingIssues(events)
+        self._warm: set[str] = set()
         self._begun_ms: int | None = None
         self._heap_limit: int | None = None
         self._heap_peaks: dict[str, int] = {}
@@ -48,7 +53,7 @@ class ApplicationIssues(Timeless):
     @property
     def cores(self) -> int:
         """The cores of all executors that live."""
-        return self._idle.cores
+        return self._driver.cores
 
     @property
     def handlers(self) -> Handlers:
@@ -60,6 +65,8 @@ class ApplicationIssues(Timeless):
             spark_records.EXECUTOR_ADDED: self.on_executor_added,
             spark_records.EXECUTOR_REMOVED: self.on_executor_removed,
             spark_records.EXECUTOR_METRICS: self.on_executor_metrics,
+            spark_records.SQL_EXECUTION_START: self.on_execution_start,
+            spark_records.SQL_EXECUTION_END: self.on_execution_end,
             spark_records.QUERY_STARTED: self.on_query_started,
             spark_records.QUERY_TERMINATED: early(self.on_query_terminated),
         }
@@ -78,14 +85,14 @@ class ApplicationIssues(Timeless):
     def on_executor_added(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ExecutorAdded."""
         executor, info = str(record["Executor ID"]), record.get("Executor Info") or {}
-        self._idle.executor_added(executor, int(info.get("Total Cores") or 0), time_ms)
+        self._driver.executor_added(executor, int(info.get("Total Cores") or 0), time_ms)
         # One of another resource profile may be given another heap than the configuration says.
         if int(info.get("Resource Profile Id") or 0) and len(self._other_profiles) < _MOST_EXECUTORS:
             self._other_profiles.add(executor)
 
     def on_executor_removed(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ExecutorRemoved."""
-        self._idle.executor_removed(str(record["Executor ID"]), time_ms)
+        self._driver.executor_removed(str(record["Executor ID"]), time_ms)
 
     def on_executor_metrics(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle what executors have measured at the ends of tasks, which event logs have as well."""
@@ -98,48 +105,69 @@ class ApplicationIssues(Timeless):
 
     def on_query_started(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle QueryStarted."""
-        self._idle.query_started(str(record["runId"]), time_ms)
+        self._driver.query_started(str(record["runId"]), time_ms)
 
     def on_query_terminated(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle QueryTerminated."""
-        self._idle.query_ended(str(record["runId"]), time_ms)
+        self._driver.query_ended(str(record["runId"]), time_ms)
 
-    def stage_submitted(self, key: tuple[int, int], tasks: int, time_ms: int) -> None:
+    def stage_submitted(self, key: tuple[int, int], time_ms: int) -> None:
         """Called when a stage attempt has begun."""
-        self._idle.stage_submitted(key, tasks, time_ms)
+        self._driver.stage_submitted(key, time_ms)
 
-    def stage_completed(self, key: tuple[int, int], time_ms: int) -> None:
-        """Called when a stage attempt has ended."""
-        self._idle.stage_completed(key, time_ms)
-        self._report(self._idle.issue(time_ms), time_ms)
+    def stage_completed(self, info: Mapping[str, Any], place: str, time_ms: int) -> None:
+        """Called when a stage attempt has ended, with its ``Stage Info`` and what people call it."""
+        result_bytes = read_stage(info, time_ms).result_bytes
+        self._driver.stage_completed(stage_attempt(info), place, result_bytes, time_ms)
+        self._take_driver_time(time_ms)
+
+    def warms_up(self, measured: TasksMeasured) -> bool:
+        """Called with what a stage has measured; returns whether it was the first on one of its executors."""
+        executors = {run.executor for run in measured.longest_runs}
+        new = executors - self._warm
+        if len(self._warm) < _MOST_EXECUTORS:
+            self._warm |= new
+        return bool(new)
 
     def stage_measured(self, stage: EndedStage, time_ms: int) -> None:
         """Called with a stage that has ended."""
         for issue in self._slow_hosts.take(stage.measured, stage.slots):
-            self._report(issue, time_ms)
+            self._take(issue, time_ms)
+
+    def on_execution_start(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle SQLExecutionStart."""
+        self._driver.executions(int(record["executionId"]) in self._context.run.executions, time_ms)
+
+    def on_execution_end(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle SQLExecutionEnd."""
+        self._driver.executions(-(int(record["executionId"]) in self._context.run.executions), time_ms)
 
     def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ApplicationEnd."""
-        self._report(self._idle.issue(time_ms), time_ms)
+        self._driver.end(time_ms)
+        self._take_driver_time(time_ms)
         lasted_ms = self._lasted_ms(time_ms)
         if self._heap_limit is not None and lasted_ms >= self._thresholds.min_time_ms:
-            self._report(unused_memory(self._heap_peaks, self._heap_limit, self._thresholds), time_ms)
+            unused = unused_memory(self._heap_peaks, self._heap_limit, self._thresholds)
+            if unused is not None:
+                self._take(unused, time_ms)
+        self._growing.close(time_ms)
 
-    def _report(self, issue: Issue | None, time_ms: int) -> None:
-        """Report an issue, once, when it costs enough."""
-        lasted_ms = self._lasted_ms(time_ms)
-        if issue is None or issue.cause in self._told or not self._events.matters(issue, lasted_ms):
-            return
-        self._told.add(issue.cause)
+    def _take_driver_time(self, time_ms: int) -> None:
+        for issue in self._driver.issues(time_ms):
+            self._take(issue, time_ms)
+
+    def _take(self, issue: Issue, time_ms: int) -> None:
+        """Take what an issue has cost so far."""
         name = self._context.emitter.application.name
         subject = Subject(
             Entity("application", "", f"application {name!r}"),
             self._context.scopes.application_run(),
             "the application so far",
-            lasted_ms,
+            self._lasted_ms(time_ms),
             {},
         )
-        self._events.report(issue, subject, time_ms)
+        self._growing.take(issue, subject, time_ms)
 
     def _lasted_ms(self, time_ms: int) -> int:
         return max(0, time_ms - self._begun_ms) if self._begun_ms is not None else 0

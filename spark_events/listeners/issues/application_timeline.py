@@ -7,7 +7,7 @@ from typing import Any
 
 from spark_events.api import AttributeValue
 from spark_events.diagnosis.cores_model import CORES, CRITICAL_PATH, ESTIMATES, critical_path_ms, estimates
-from spark_events.diagnosis.measured import TasksMeasured, python_ms, read_tasks_measured
+from spark_events.diagnosis.measured import TasksMeasured, read_python_times, read_tasks_measured
 from spark_events.diagnosis.run_timeline import JobRun, RunStages, StageRun, TaskTimes
 from spark_events.diagnosis.time_use import KEYS, TimeUse
 from spark_events.listeners import spark_records
@@ -207,7 +207,8 @@ def _task_times(measured: TasksMeasured | None, info: Mapping[str, Any]) -> Task
     spreads, run_ms = measured.spreads, measured.run.total
     gc_ms = min(run_ms, spreads["JVM GC Time"].total)
     shuffle_ms = min(run_ms - gc_ms, spreads["Fetch Wait Time"].total)
-    in_python_ms = min(run_ms - gc_ms - shuffle_ms, python_ms(info.get("Accumulables") or ()))
+    python = read_python_times(info, measured)
+    in_python_ms = min(run_ms - gc_ms - shuffle_ms, python.run_ms + python.start_ms)
     around_ms = spreads["Scheduler Delay"].total + spreads["Executor Deserialize Time"].total
     return TaskTimes(
         first_ms=measured.first_ms,

@@ -14,6 +14,9 @@ from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 
 CLASS_SCOPE = "spark_events.listeners.PerformanceIssue"
+_EVENT = "PerformanceIssueEvent"
+OPEN, CLOSED = "OPEN", "CLOSED"
+_MOST_GROWING = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +49,13 @@ class IssueEvents:
         """Return whether an issue costs enough to be reported, of something that took this long, in ms."""
         if issue.kind not in self._thresholds.kinds:
             return False
-        if issue.lost_ms is None:
-            return (issue.lost_bytes or 0) >= self._thresholds.min_bytes
+        time_ms = issue.share_ms if issue.lost_ms is None else issue.lost_ms
+        if time_ms is None and issue.lost_bytes is None:
+            return True  # it has cost nothing yet, and will
         least_ms = max(self._thresholds.min_time_ms, self._thresholds.min_share * whole_ms)
-        return issue.lost_ms >= least_ms
+        if time_ms is not None and time_ms >= least_ms:
+            return True
+        return issue.lost_bytes is not None and issue.lost_bytes >= self._thresholds.min_bytes
 
     def report(self, issue: Issue, subject: Subject, time_ms: int) -> None:
         """Report an issue, which must be reported only once for each cause, and count it.
@@ -59,25 +65,49 @@ class IssueEvents:
             subject: what it is about.
             time_ms: when it was found, in ms since the epoch.
         """
-        self._emit(issue, subject, time_ms, ("issue", issue.cause))
+        self.update(issue, subject, time_ms, 0, 0, CLOSED)
+
+    def update(
+        self, issue: Issue, subject: Subject, time_ms: int, number: int, told_ms: int, state: str
+    ) -> None:
+        """Report what an issue has cost so far.
+
+        Args:
+            issue: what is wrong.
+            subject: what it is about.
+            time_ms: when it was found, in ms since the epoch.
+            number: how often it was reported before.
+            told_ms: what it had cost by the last report, in ms; 0 before the first.
+            state: whether it may cost more.
+        """
+        occasion = ("issue", issue.cause, str(number)) if number else ("issue", issue.cause)
+        self._emit(issue, subject, time_ms, occasion, state)
         issues, lost = self._counters[issue.kind]
-        issues.inc()
-        lost.inc(issue.lost_ms or 0)
+        if not number:
+            issues.inc()
+        lost.inc(max(0, (issue.lost_ms or 0) - told_ms))
 
     def warn(self, issue: Issue, subject: Subject, time_ms: int) -> None:
         """Report an issue while there is time to do something about it; the end says what it really was."""
-        self._emit(issue, subject, time_ms, ("issue", issue.cause, "live"))
+        self._emit(issue, subject, time_ms, ("issue", issue.cause, "live"), OPEN)
 
-    def _emit(self, issue: Issue, subject: Subject, time_ms: int, occasion: tuple[str, ...]) -> None:
+    def _emit(
+        self, issue: Issue, subject: Subject, time_ms: int, occasion: tuple[str, ...], state: str
+    ) -> None:
         event = (
-            Event.builder(CLASS_SCOPE, "PerformanceIssueEvent")
+            Event.builder(CLASS_SCOPE, _EVENT)
             .set_severity(issue.severity)
             .set_body(_sentence(issue, subject))
             .set_attribute("issue", issue.kind)
+            .set_attribute(
+                "issue.id", self._context.emitter.digest(8, subject.entity, _EVENT, "issue", issue.cause)
+            )
+            .set_attribute("issue.state", state)
             .set_attribute("subject", subject.entity.title)
             .set_attribute("summary", issue.sentence)
             .set_attribute("lostMs", issue.lost_ms)
             .set_attribute("lostBytes", issue.lost_bytes)
+            .set_attribute("shareMs", issue.share_ms)
             .set_attribute("durationMs", subject.whole_ms)
             .set_attribute("advice", issue.advice)
             .set_attributes(subject.attributes)
@@ -92,6 +122,55 @@ class IssueEvents:
         scopes.events().child(components=("issue", kind), variables=labels).register("issues", issues)
         scopes.application().child(components=("lost", kind), variables=labels).register("lostTime", lost)
         return issues, lost
+
+
+@dataclass(slots=True)
+class _Growing:
+    """An issue that was found, with how often it was told, and what it had cost by then."""
+
+    issue: Issue
+    subject: Subject
+    number: int = 0
+    told: int = 0
+
+
+class GrowingIssues:
+    """The issues of something that goes on: told when they matter, when they have doubled, and at the end."""
+
+    def __init__(self, events: IssueEvents) -> None:
+        self._events = events
+        self._by_cause: dict[str, _Growing] = {}
+
+    def take(self, issue: Issue, subject: Subject, time_ms: int) -> None:
+        """Called with what an issue has cost so far; of causes beyond the first 200, none is told."""
+        growing = self._by_cause.get(issue.cause)
+        if growing is None:
+            if len(self._by_cause) >= _MOST_GROWING:
+                return
+            growing = self._by_cause[issue.cause] = _Growing(issue, subject)
+        growing.issue, growing.subject = issue, subject
+        cost = _cost(issue)
+        if self._events.matters(issue, subject.whole_ms) and (not growing.number or cost >= 2 * growing.told):
+            self._tell(growing, time_ms, OPEN)
+
+    def close(self, time_ms: int) -> None:
+        """Called when it has ended: what was told is told with what it has cost in all."""
+        for growing in self._by_cause.values():
+            if growing.number or self._events.matters(growing.issue, growing.subject.whole_ms):
+                self._tell(growing, time_ms, CLOSED)
+        self._by_cause.clear()
+
+    def _tell(self, growing: _Growing, time_ms: int, state: str) -> None:
+        issue = growing.issue
+        self._events.update(
+            issue, growing.subject, time_ms, growing.number, growing.told if issue.lost_ms else 0, state
+        )
+        growing.number += 1
+        growing.told = _cost(issue)
+
+
+def _cost(issue: Issue) -> int:
+    return issue.lost_ms or issue.share_ms or issue.lost_bytes or 1
 
 
 def _sentence(issue: Issue, subject: Subject) -> str:

@@ -1,42 +1,38 @@
-"""Diagnoses: which stages are slow, why, and what that costs their job or streaming query."""
+"""Diagnoses: which stages are slow, why, and what that costs their job, SQL execution or streaming query."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from spark_events.diagnosis.booking import booked
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import (
     TasksMeasured,
     misses_reads,
-    python_ms,
+    read_python_times,
     read_tasks_measured,
     without_reads,
 )
+from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.small_files import small_files
 from spark_events.diagnosis.stage_rules import EndedStage, lagging_task, stage_issues
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
-from spark_events.listeners.emitter import Entity
 from spark_events.listeners.issues.application_issues import ApplicationIssues
-from spark_events.listeners.issues.issue_events import IssueEvents, Subject
+from spark_events.listeners.issues.executions import Executions, explained
+from spark_events.listeners.issues.found import Found, Subjects, named
+from spark_events.listeners.issues.issue_events import IssueEvents
+from spark_events.listeners.issues.query_issues import QueryIssues
 from spark_events.listeners.listener import Handlers, Timeless, early
 from spark_events.listeners.long_texts import LONGEST_TITLE
-from spark_events.listeners.run import Job
+from spark_events.listeners.run import Execution, Job
 from spark_events.listeners.spark_records import stage_attempt
 
-_MOST_OF_ONE = 100
-"""How many issues one job may have, the costliest, and how many one run of a query."""
-
-
-@dataclass(frozen=True, slots=True)
-class _StageIssue:
-    """An issue of a stage whose job or query has not reported of it yet."""
-
-    issue: Issue
-    key: tuple[int, int]
-    name: str
+_MOST_OF_ONE, _MOST_OF_EXECUTION = 100, 1_000
+"""How many issues one job may have, the costliest, and how many an SQL execution."""
+Key = tuple[int, int]
 
 
 @dataclass(slots=True)
@@ -44,8 +40,8 @@ class _Job:
     """What was found about a job that runs; ``warned`` has the stages of which a warning was given."""
 
     run: Job
-    issues: list[_StageIssue] = field(default_factory=list)
-    warned: set[tuple[int, int]] = field(default_factory=set)
+    issues: list[Found] = field(default_factory=list)
+    warned: set[Key] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -58,35 +54,27 @@ class _Stage:
     measured: TasksMeasured | None = None
 
 
-@dataclass(slots=True)
-class _Query:
-    """A run of a streaming query: how long its jobs took, and what they lost, by cause and stage name."""
-
-    query_id: str
-    name: str
-    busy_ms: int = 0
-    lost: dict[tuple[str, str], Issue] = field(default_factory=dict)
-    times: dict[tuple[str, str], int] = field(default_factory=dict)
-    reported: set[tuple[str, str]] = field(default_factory=set)
-
-
 class IssueListener(Timeless):
     """Follows the stages of one application, and reports what makes them slow.
 
-    What a job loses is reported at its end. A micro-batch is short, so what a streaming query loses is added
-    up, and reported when it is enough.
+    What a job loses is reported at its end, or at that of its SQL execution, whose plan says why. A
+    micro-batch is short, so what a streaming query loses is added up, and reported when it is enough.
     """
 
     def __init__(self, context: ListenerContext, events: IssueEvents) -> None:
-        self._context = context
+        self._run = context.run
         self._thresholds = context.settings.thresholds
         # A micro-batch may lose too little for a limit, and all of them enough.
         self._of_batches = replace(self._thresholds, min_bytes=1)
         self._events = events
+        self._subjects = Subjects(context)
         self._application = ApplicationIssues(context, events)
+        self._queries = QueryIssues(context, events)
+        self._executions = Executions(self._thresholds)
         self._jobs: dict[int, _Job] = {}
-        self._stages: dict[tuple[int, int], _Stage] = {}
-        self._queries: dict[str, _Query] = {}
+        self._stages: dict[Key, _Stage] = {}
+        # What was found in jobs whose SQL execution runs on.
+        self._found: dict[int, list[Found]] = {}
 
     @property
     def application(self) -> ApplicationIssues:
@@ -98,6 +86,7 @@ class IssueListener(Timeless):
         """What it hears."""
         return {
             spark_records.QUERY_STARTED: self.on_query_started,
+            spark_records.QUERY_PROGRESS: self.on_query_progress,
             spark_records.QUERY_TERMINATED: early(self.on_query_terminated),
             spark_records.SQL_EXECUTION_END: self.on_execution_end,
             spark_records.JOB_START: early(self.on_job_start),
@@ -105,48 +94,47 @@ class IssueListener(Timeless):
             spark_records.STAGE_SUBMITTED: self.on_stage_submitted,
             spark_records.STAGE_TASKS: self.on_stage_tasks,
             spark_records.STAGE_COMPLETED: self.on_stage_completed,
+            spark_records.APPLICATION_END: early(self.on_application_end),
         }
 
     def on_query_started(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle QueryStarted."""
-        run_id = str(record["runId"])
-        name = self._context.run.query_of(run_id).get("query_name", "")
-        self._queries.setdefault(run_id, _Query(str(record["id"]), name))
+        self._queries.started(record)
+
+    def on_query_progress(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle QueryProgress."""
+        self._queries.progressed(record["progress"], time_ms)
 
     def on_query_terminated(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle QueryTerminated."""
-        self._queries.pop(str(record["runId"]), None)
+        self._queries.ended(str(record["runId"]), time_ms)
 
     def on_execution_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle SQLExecutionEnd, which comes after the ends of its jobs."""
         number = int(record["executionId"])
-        execution = self._context.run.executions.get(number)
-        if execution is None or execution.of_batch:
+        execution = self._run.executions.get(number)
+        if execution is None:
             return
-        lasted_ms = max(0, time_ms - execution.begun_ms)
-        for issue in small_files(record.get("Files") or {}, self._thresholds):
-            if self._events.matters(issue, lasted_ms):
-                subject = Subject(
-                    Entity("sql_execution", str(number), f"SQL execution {number}"),
-                    self._context.scopes.sql_execution(number),
-                    "its time",
-                    lasted_ms,
-                    {"sqlExecutionId": number, "description": self._tellable(execution.description)},
-                )
-                self._events.report(issue, subject, time_ms)
+        ended, job = self._executions.ended(record, execution.begun_ms, time_ms, self._application.cores)
+        found = [
+            replace(each, issue=explained(each.issue, ended, each.stage[0])) if each.stage else each
+            for each in self._found.pop(number, ())
+        ]
+        found += self._of_execution(record, execution, ended, job)
+        self._report(found, ended, time_ms)
 
     def on_job_start(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle JobStart."""
-        job = self._context.run.jobs[int(record["Job ID"])]
+        job = self._run.jobs[int(record["Job ID"])]
         self._jobs[job.id] = _Job(job)
 
     def on_stage_submitted(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle StageSubmitted."""
         info = record["Stage Info"]
-        job = self._context.run.job_of(int(info["Stage ID"]))
+        job = self._run.job_of(int(info["Stage ID"]))
         name = str(info.get("Stage Name") or "")[:LONGEST_TITLE]
         self._stages[stage_attempt(info)] = _Stage(self._jobs.get(job.id) if job else None, name, time_ms)
-        self._application.stage_submitted(stage_attempt(info), int(info.get("Number of Tasks") or 0), time_ms)
+        self._application.stage_submitted(stage_attempt(info), time_ms)
 
     def on_stage_tasks(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle what a stage's tasks have measured, which comes right before its end, and what lags."""
@@ -164,25 +152,13 @@ class IssueListener(Timeless):
         info = record["Stage Info"]
         key = stage_attempt(info)
         stage = self._stages.pop(key, None)
-        self._application.stage_completed(key, time_ms)
-        if stage is None or stage.measured is None:
-            return
-        lasted_ms = time_ms - int(info.get("Submission Time") or stage.begun_ms)
-        of_query = bool(stage.job and stage.job.run.query)
-        if lasted_ms < self._thresholds.min_time_ms and not of_query:
-            return  # it cannot have lost so much
-        in_python_ms = python_ms(info.get("Accumulables") or ())
-        measured = without_reads(stage.measured) if misses_reads(info) else stage.measured
-        ended = EndedStage(self._application.cores, measured, in_python_ms, self._application.retries_tasks)
-        self._application.stage_measured(ended, time_ms)
-        for issue in stage_issues(ended, self._of_batches if of_query else self._thresholds):
-            pending = _StageIssue(issue, key, stage.name)
-            if stage.job is None:
-                self._report_of_stage(pending, None, lasted_ms, time_ms)
-            else:
-                stage.job.issues.append(pending)
-                if len(stage.job.issues) > _MOST_OF_ONE:
-                    stage.job.issues.remove(min(stage.job.issues, key=_cost))
+        job = stage.job if stage else None
+        place = named(stage.name, job.run if job else None, time_ms) if stage else ""
+        self._application.stage_completed(info, place or "stages of DataFrames", time_ms)
+        if job is not None and (execution := self._run.execution_of(job.run)) is not None:
+            self._executions.stage_completed(execution.id, job.run, info, time_ms)
+        if stage is not None and stage.measured is not None:
+            self._take_measured(key, stage, stage.measured, info, time_ms)
 
     def on_job_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle JobEnd: now it is known how long the job took, and so what matters."""
@@ -190,18 +166,53 @@ class IssueListener(Timeless):
         if job is None:
             return
         lasted_ms = max(0, time_ms - job.run.begun_ms)
-        query = self._queries.get(job.run.group)
-        if query is not None:
-            self._add_to_query(query, job, lasted_ms, time_ms)
-            return
-        for pending in job.issues:
-            self._report_of_stage(pending, job, lasted_ms, time_ms)
+        found = [replace(each, job_ms=lasted_ms) for each in job.issues]
+        if job.run.group in self._queries:
+            self._queries.job_ended(job.run.group, lasted_ms)
+        if (execution := self._run.execution_of(job.run)) is not None:
+            of_execution = self._found.setdefault(execution.id, [])
+            of_execution += found[: _MOST_OF_EXECUTION - len(of_execution)]
+        else:
+            self._report(found, None, time_ms)
+
+    def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
+        """Handle ApplicationEnd: what still runs will say nothing any more."""
+        for found in self._found.values():
+            self._report(found, None, time_ms)
+        self._found.clear()
+        self._executions.forget()
+        self._queries.all_ended(time_ms)
 
     # -----------------------------------------------------------------------------------------------------
 
-    def _take_lagging(
-        self, key: tuple[int, int], stage: _Stage, task: Mapping[str, Any], time_ms: int
+    def _take_measured(
+        self, key: Key, stage: _Stage, measured: TasksMeasured, info: Mapping[str, Any], time_ms: int
     ) -> None:
+        """Find the issues of a stage that has ended."""
+        lasted_ms = time_ms - int(info.get("Submission Time") or stage.begun_ms)
+        of_query = bool(stage.job and stage.job.run.query)
+        if lasted_ms < self._thresholds.min_time_ms and not of_query:
+            return  # it cannot have lost so much
+        ended = EndedStage(
+            self._application.cores,
+            without_reads(measured) if misses_reads(info) else measured,
+            read_python_times(info, measured),
+            self._application.retries_tasks,
+            self._application.warms_up(measured),
+        )
+        self._application.stage_measured(ended, time_ms)
+        job = stage.job
+        for issue in stage_issues(ended, self._of_batches if of_query else self._thresholds):
+            of_stage = replace(issue, stages=frozenset((key[0],)))
+            found = Found(of_stage, key, stage.name, lasted_ms, job.run if job else None)
+            if job is None:
+                self._report([found], None, time_ms)
+                continue
+            job.issues.append(found)
+            if len(job.issues) > _MOST_OF_ONE:
+                job.issues.remove(min(job.issues, key=_cost))
+
+    def _take_lagging(self, key: Key, stage: _Stage, task: Mapping[str, Any], time_ms: int) -> None:
         """Warn of a task that lags, at most once: there is still time to do something about it."""
         job = stage.job
         if job is None:
@@ -219,86 +230,33 @@ class IssueListener(Timeless):
         lasted_ms = max(0, time_ms - job.run.begun_ms)
         if self._events.matters(issue, lasted_ms):
             job.warned.add(key)
-            subject = self._stage_subject(_StageIssue(issue, key, stage.name), job, lasted_ms)
-            self._events.warn(issue, subject, time_ms)
+            found = Found(issue, key, stage.name, lasted_ms, job.run, lasted_ms)
+            self._events.warn(issue, self._subjects.of(found, time_ms), time_ms)
 
-    def _report_of_stage(self, pending: _StageIssue, job: _Job | None, whole_ms: int, time_ms: int) -> None:
-        issue = pending.issue
-        if self._events.matters(issue, whole_ms):
-            self._events.report(issue, self._stage_subject(pending, job, whole_ms), time_ms)
+    def _of_execution(
+        self, record: Mapping[str, Any], execution: Execution, ended: EndedExecution, job: Job | None
+    ) -> list[Found]:
+        """Return what the plan of an execution that has ended says, and the files that it read and wrote."""
+        issues: list[Issue] = self._executions.issues(ended)
+        if not execution.of_batch:
+            issues += small_files(record.get("Files") or {}, ended, self._thresholds)
+        name = execution.description.partition("\n")[0]
+        return [Found(issue, None, name, ended.lasted_ms, job, 0, execution) for issue in issues]
 
-    def _stage_subject(self, pending: _StageIssue, job: _Job | None, whole_ms: int) -> Subject:
-        stage, attempt = pending.key
-        run = job.run if job else None
-        of_query = run.query if run else {}
-        described = self._described(run) if run else None
-        title = f"stage {stage}.{attempt}" + (f" ({pending.name})" if pending.name else "")
-        return Subject(
-            Entity("stage", f"{stage}.{attempt}", title, of_query.get("query_name", "")),
-            self._context.scopes.stage(stage, attempt, of_query),
-            f"job {run.id}" if run else "the stage",
-            whole_ms,
-            {
-                "stageId": stage,
-                "stageAttempt": attempt,
-                "stageName": pending.name or None,
-                "jobId": run.id if run else None,
-                "sqlExecutionId": run.execution if run else None,
-                "description": described,
-            },
-        )
-
-    def _described(self, job: Job) -> str | None:
-        """Return what a job is, by its description or that of its execution."""
-        execution = self._context.run.execution_of(job)
-        of_execution = execution.description if execution is not None and not execution.of_batch else ""
-        return self._tellable(job.description or of_execution)
-
-    def _tellable(self, description: str) -> str | None:
-        """Return a description, unless it must not be told: it may be a statement's text."""
-        return description if description and self._thresholds.tell_sql else None
-
-    def _add_to_query(self, query: _Query, job: _Job, lasted_ms: int, time_ms: int) -> None:
-        query.busy_ms += lasted_ms
-        for pending in job.issues:
-            at = (pending.issue.cause, pending.name)
-            if at not in query.lost and len(query.lost) >= _MOST_OF_ONE:
-                continue
-            before = query.lost.get(at)
-            query.lost[at] = _added(before, pending.issue) if before else pending.issue
-            query.times[at] = query.times.get(at, 0) + 1
-        for at in sorted({(pending.issue.cause, pending.name) for pending in job.issues} - query.reported):
-            issue = query.lost.get(at)
-            if issue is not None and self._events.matters(issue, query.busy_ms):
-                query.reported.add(at)
-                self._report_of_query(query, job.run.group, issue, at[1], query.times[at], time_ms)
-
-    def _report_of_query(
-        self, query: _Query, run_id: str, issue: Issue, stage_name: str, times: int, time_ms: int
-    ) -> None:
-        subject = Subject(
-            Entity("query", run_id, f"query {query.name!r}", query.name),
-            self._context.scopes.query_run(query.name, query.query_id, run_id),
-            "the time of its jobs",
-            query.busy_ms,
-            {"stageName": stage_name or None, "stages": times},
-        )
-        reported = replace(
-            issue,
-            cause=f"{issue.cause} {stage_name}",
-            sentence=issue.sentence
-            if times == 1
-            else f"in {times} stages so far, most recently: {issue.sentence}",
-        )
-        self._events.report(reported, subject, time_ms)
+    def _report(self, found: Sequence[Found], ended: EndedExecution | None, time_ms: int) -> None:
+        """Report issues of one job, or of one execution, that have cost enough; those of a query add up."""
+        wall_ms = {stage.id: stage.wall_ms for stage in ended.stages.values()} if ended else {}
+        wall_ms.update((each.stage[0], each.wall_ms) for each in found if each.stage)
+        of_queries: dict[str, list[tuple[Issue, str]]] = {}
+        for each, issue in zip(found, booked([each.issue for each in found], wall_ms), strict=True):
+            run_id = each.job.group if each.job else ""
+            if run_id in self._queries:
+                of_queries.setdefault(run_id, []).append((issue, each.name))
+            elif self._events.matters(issue, each.whole_ms):
+                self._events.report(issue, self._subjects.of(each, time_ms, ended), time_ms)
+        for run_id, issues in of_queries.items():
+            self._queries.lost(run_id, issues, time_ms)
 
 
-def _added(before: Issue, issue: Issue) -> Issue:
-    """Return the newer of two issues of one cause, with what both have cost."""
-    if issue.lost_ms is None:
-        return replace(issue, lost_bytes=(before.lost_bytes or 0) + (issue.lost_bytes or 0))
-    return replace(issue, lost_ms=(before.lost_ms or 0) + issue.lost_ms)
-
-
-def _cost(pending: _StageIssue) -> tuple[int, int]:
-    return pending.issue.lost_ms or 0, pending.issue.lost_bytes or 0
+def _cost(found: Found) -> tuple[int, int]:
+    return found.issue.lost_ms or 0, found.issue.lost_bytes or 0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from spark_events.api import CodePlace, Failure, Gauge, JobStatus, MetricGroup
+from spark_events.api import Failure, Gauge, JobStatus, MetricGroup
 from spark_events.api.event import now_ms
 from spark_events.listeners import spark_records
 from spark_events.listeners.application.application_outcome import outcome_of
@@ -16,18 +16,15 @@ from spark_events.listeners.emitter import Entity
 from spark_events.listeners.executors.executor_ends import FailedStage
 from spark_events.listeners.failures.failures import (
     parse_json_exception,
-    place_of_call_site,
     thrown_by_task,
     was_cancelled,
 )
 from spark_events.listeners.listener import Handlers
 from spark_events.listeners.passing_series import PassingSeries
 from spark_events.listeners.run import Job
-from spark_events.listeners.spark_records import PYTHON_CALL
 from spark_events.listeners.traces import Place, ended_span
 from spark_events.listeners.work.work import JobWork
 
-_SURE_MS = 1
 PlaceOfJob = Callable[[Job], Place | None]
 
 
@@ -38,26 +35,16 @@ class RunningJob:
     Attributes:
         of_query: names the streaming query that it belongs to; empty if none.
         place: of its span; None if it is to have none.
-        action: the place in the user's Python code that began it; None if that is not known.
-        seen_ms: when that place was seen in the driver, in ms since the epoch; None if Spark itself names it.
         failed_stage: the one that failed last, if any.
     """
 
+    model: Job
     tracker: JobStatusTracker
     of_query: Mapping[str, str]
     place: Place | None
     start_ms: int
     work: JobWork
-    action: CodePlace | None
-    seen_ms: int | None
     failed_stage: FailedStage | None = None
-
-    def action_until(self, end_ms: int) -> CodePlace | None:
-        """Return the place of its action, now that it has ended; None if that is not certain.
-
-        Whoever was seen to wait when the job was about to end may have waited for something else.
-        """
-        return self.action if self.seen_ms is None or end_ms > self.seen_ms + _SURE_MS else None
 
 
 class SparkJobListener:
@@ -102,7 +89,7 @@ class SparkJobListener:
         parent = self._parent_of(begun)
         place = self._context.traces.below(parent, "Job", entity) if parent else None
         work = JobWork(len(begun.stages), begun.tasks)
-        job = RunningJob(tracker, begun.query, place, time_ms, work, *_action(record))
+        job = RunningJob(begun, tracker, begun.query, place, time_ms, work)
         self._running[job_id] = job
         self._series.begun(job_id, time_ms, lambda: self._show(job_id, job))
         tracker.change(JobStatus.RUNNING, time_ms)
@@ -158,7 +145,7 @@ class SparkJobListener:
             time_ms,
             can_restart=False,
             is_global=not thrown_by_task(failure),
-            code=job.action_until(time_ms),
+            code=job.model.action_until(time_ms),
             stage=job.failed_stage,
         )
 
@@ -179,20 +166,6 @@ class SparkJobListener:
         group.register("uptime", Gauge(uptime_ms, "ms", described))
         job.work.register(group)
         return group
-
-
-def _action(record: dict[str, Any]) -> tuple[CodePlace | None, int | None]:
-    """Return the place in the user's code that began a job, and when it was seen; see ``RunningJob``."""
-    named = place_of_call_site((record.get("Properties") or {}).get("callSite.short"))
-    call = record.get(PYTHON_CALL)
-    if call is None:
-        return named, None
-    seen = CodePlace(str(call["file"]), int(call["line"]), str(call["function"]))
-    if named is None:
-        return seen, int(call["atMs"])
-    # Spark names no function.
-    same = (seen.file_path, seen.line_number) == (named.file_path, named.line_number)
-    return seen if same else named, None
 
 
 def _with_class(failure: Failure, failed: FailedStage | None) -> Failure:

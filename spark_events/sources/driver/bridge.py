@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from spark_events.diagnosis.plans.node import PLAN_METRICS
 from spark_events.jvm.janino import JavaUnit, new
 from spark_events.listeners import spark_records
 from spark_events.sources.record_json import load
@@ -64,7 +65,10 @@ class DriverBridge:
         self._bus = spark_context._jsc.sc().listenerBus()
         self._counters = self._bus.metrics().metricRegistry()
         java_class = JAVA.load(jvm, "DriverBridge")
-        self.java = new(self._gateway, java_class, max_bytes, drop_oldest, shutdown_wait_ms, names, *lagging)
+        metrics = self._strings(PLAN_METRICS)
+        self.java = new(
+            self._gateway, java_class, max_bytes, drop_oldest, shutdown_wait_ms, names, metrics, *lagging
+        )
         self.dropped = 0
         self.queue_bytes = 0
         self.queue_depth = 0

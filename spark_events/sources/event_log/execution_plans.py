@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from spark_events.diagnosis.plans.node import PLAN_METRICS
 from spark_events.listeners import spark_records
 
 _MOST_EXECUTIONS = 10_000
@@ -20,13 +21,23 @@ _FIELDS = {
 }
 """Spark's metrics, and the fields of the record of an execution's end."""
 _NUMBER = re.compile(r" \(\d+\)$", re.ASCII)
+_MOST_PLANS_TOLD = 20
+_MOST_NODES_TOLD = 400
+_LONGEST_TEXT = 500
+_METADATA = ("Location", "PartitionFilters", "DataFilters")
+_TOLD = {name: index for index, name in enumerate(PLAN_METRICS)}
+Plan = Mapping[str, Any]
+"""A node of a plan, as Spark's ``SparkPlanInfo`` is written."""
 
 
 @dataclass(slots=True)
 class _Execution:
-    """An execution that runs; one that is a part of another adds to the sums of that."""
+    """An execution that runs; one that is a part of another shares the sums and the plans of that."""
 
     sums: dict[str, int]
+    plans: dict[int, Plan]
+    driver: dict[int, int]
+    is_part: bool
     metrics: dict[int, str] = field(default_factory=dict)
 
 
@@ -51,9 +62,14 @@ class ExecutionPlans:
         root, plan = record.get("rootExecutionId"), record.get("sparkPlanInfo")
         whole = self._executions.get(int(root)) if root is not None else None
         if len(self._executions) < _MOST_EXECUTIONS:
-            execution = _Execution(whole.sums if whole else dict.fromkeys(_FIELDS.values(), 0))
-            self._executions[int(record["executionId"])] = execution
-            _follow(execution, plan)
+            execution = (
+                _Execution(whole.sums, whole.plans, whole.driver, True)
+                if whole
+                else _Execution(dict.fromkeys(_FIELDS.values(), 0), {}, {}, False)
+            )
+            number = int(record["executionId"])
+            self._executions[number] = execution
+            _follow(number, execution, plan)
         if root in (None, record["executionId"]):
             record["Plan Shape"] = _shape(plan)
         else:
@@ -63,21 +79,32 @@ class ExecutionPlans:
         # The nodes of the new plan may have other metrics.
         execution = self._executions.get(int(record["executionId"]))
         if execution is not None:
-            _follow(execution, record.get("sparkPlanInfo"))
+            _follow(int(record["executionId"]), execution, record.get("sparkPlanInfo"))
 
     def _add(self, record: dict[str, Any]) -> None:
         execution = self._executions.get(int(record["executionId"]))
         if execution is None:
             return
         for metric, value in record.get("accumUpdates") or ():
-            if (name := execution.metrics.get(int(metric))) is not None:
+            name = execution.metrics.get(int(metric))
+            if name is None:
+                continue
+            if name in execution.sums:
                 execution.sums[name] += int(value)
+            execution.driver[int(metric)] = execution.driver.get(int(metric), 0) + int(value)
 
     def _end(self, record: dict[str, Any]) -> None:
-        """Add the files of an execution to its SQLExecutionEnd, if it has any."""
+        """Add the files of an execution to its SQLExecutionEnd, and its plans, if it has any."""
         execution = self._executions.pop(int(record["executionId"]), None)
-        if execution is not None and execution.sums["Read"] + execution.sums["Written"]:
+        if execution is None or execution.is_part:  # the whole tells of its parts
+            return
+        if execution.sums["Read"] + execution.sums["Written"]:
             record["Files"] = execution.sums
+        if execution.plans:
+            record["Plans"] = [_told(plan) for plan in execution.plans.values()]
+            record["Driver Metrics"] = {
+                str(metric): execution.driver[metric] for metric in sorted(execution.driver)
+            }
 
 
 def _shape(plan: Mapping[str, Any] | None) -> str | None:
@@ -91,11 +118,40 @@ def _shape(plan: Mapping[str, Any] | None) -> str | None:
     return digest.hexdigest()[:16]
 
 
-def _follow(execution: _Execution, plan: Mapping[str, Any] | None) -> None:
-    for node in _nodes(plan or {}):
+def _follow(number: int, execution: _Execution, plan: Plan | None) -> None:
+    """Keep the newest plan of an execution, and which of Spark's metrics its nodes have."""
+    if not plan:
+        return
+    if number in execution.plans or len(execution.plans) < _MOST_PLANS_TOLD:
+        execution.plans[number] = plan
+    for node in _nodes(plan):
         for metric in node.get("metrics") or ():
-            if (name := _FIELDS.get(metric.get("name"))) is not None:
-                execution.metrics[int(metric["accumulatorId"])] = name
+            if (name := metric.get("name")) in _TOLD:
+                execution.metrics[int(metric["accumulatorId"])] = _FIELDS.get(name, "")
+
+
+def _told(plan: Plan) -> list[list[Any]]:
+    """Return the nodes of a plan, each before its children: depth, name, text, metadata, metrics with ids."""
+    nodes: list[list[Any]] = []
+    waiting = [(0, plan)]
+    while waiting and len(nodes) < _MOST_NODES_TOLD:
+        depth, node = waiting.pop()
+        metadata = node.get("metadata") or {}
+        nodes.append(
+            [
+                depth,
+                str(node.get("nodeName"))[:_LONGEST_TEXT],
+                str(node.get("simpleString"))[:_LONGEST_TEXT],
+                {key: str(metadata[key])[:_LONGEST_TEXT] for key in _METADATA if key in metadata},
+                [
+                    [_TOLD[metric["name"]], int(metric["accumulatorId"])]
+                    for metric in node.get("metrics") or ()
+                    if metric.get("name") in _TOLD
+                ],
+            ]
+        )
+        waiting += [(depth + 1, child) for child in reversed(node.get("children") or ())]
+    return nodes
 
 
 def _nodes(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

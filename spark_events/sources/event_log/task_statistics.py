@@ -7,6 +7,7 @@ kept as they are, and read only if they are needed, many at a time and by column
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from heapq import nlargest
 from typing import Any
 
 from spark_events.listeners.work.work import SUMS
@@ -26,6 +27,7 @@ LONGEST_KEPT = 4_096
 _DETAILS_END = 1_024
 """Of longer lines, what they begin with is kept, the details of their task, and their metrics."""
 _MOST_HOSTS = 100
+_MOST_LONGEST = 8
 _SUCCESS, _RESUBMITTED, _KILLED, _FETCH_FAILED = "Success", "Resubmitted", "TaskKilled", "FetchFailed"
 
 
@@ -58,7 +60,8 @@ class TaskStatistics:
 
     __slots__ = (
         "_between", "_distributions", "_failed", "_fetch_failures", "_first_ms", "_hosts", "_killed",
-        "_last_ms", "_longest", "_longest_ms", "_read", "_rows", "readable", "sums", "waiting",
+        "_last_ms", "_longest", "_longest_ms", "_longest_runs", "_read", "_rows", "readable", "sums",
+        "waiting",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -73,6 +76,7 @@ class TaskStatistics:
         self._first_ms: int | None = None
         self._last_ms = 0
         self._longest_ms, self._longest = -1, Record()
+        self._longest_runs: list[tuple[int, int, str]] = []
         self._failed, self._killed, self._fetch_failures = [0, 0], [0, 0], 0
 
     def keep(self, info: Info, metrics: int) -> None:
@@ -161,6 +165,7 @@ class TaskStatistics:
             statistics[quantity] = distribution.summary()
         if self._longest:
             statistics["Longest Task"] = self._longest
+            statistics["Longest Runs"] = [list(run) for run in self._longest_runs]
         return {**statistics, "Hosts": dict(sorted(self._hosts.items()))}
 
     def _read_lines(self, lines: Sequence[Info]) -> int:
@@ -190,7 +195,22 @@ class TaskStatistics:
                 "Executor Run Time": longest_ms,
                 "Bytes Read": read[at],
             }
+        self._keep_longest(tasks)
         self._add_to_hosts(tasks, read)
+
+    def _keep_longest(self, tasks: TaskColumns) -> None:
+        """Keep the longest tasks, the longest first; of those that are equally long, the first."""
+        runs = tasks.run
+        least_ms = nlargest(_MOST_LONGEST, runs)[-1]
+        if len(self._longest_runs) == _MOST_LONGEST and max(runs) <= self._longest_runs[-1][1]:
+            return
+        rows = sorted((row for row, run in enumerate(runs) if run >= least_ms), key=lambda row: -runs[row])
+        self._longest_runs += [
+            (tasks.launched[row], runs[row], tasks.executor[row].decode(errors="replace"))
+            for row in rows[:_MOST_LONGEST]
+        ]
+        self._longest_runs.sort(key=lambda run: -run[1])
+        del self._longest_runs[_MOST_LONGEST:]
 
     def _add_to_hosts(self, tasks: TaskColumns, read: Sequence[int]) -> None:
         if len(set(tasks.host)) == 1:

@@ -38,7 +38,7 @@ public class DriverBridge extends SparkListener implements Consumer {
     private final RecordQueue records;
     private final HashMap stages = new HashMap();
     private final ExecutorStates executors = new ExecutorStates();
-    private final ExecutionPlans plans = new ExecutionPlans();
+    private final ExecutionPlans plans;
     private final HashSet wanted = new HashSet();
     private final ObjectMapper mapper = new ObjectMapper();
     private final RecordTexts texts;
@@ -54,12 +54,13 @@ public class DriverBridge extends SparkListener implements Consumer {
     private long changedAt = 0;
 
     public DriverBridge(long maxBytes, boolean dropOldest, long shutdownWaitMs, String[] wantedOtherEvents,
-            long laggingRatio, long laggingMs) {
+            String[] planMetrics, long laggingRatio, long laggingMs) {
         this.records = new RecordQueue(maxBytes, dropOldest);
         this.texts = new RecordTexts(maxBytes);
         this.shutdownWaitMs = shutdownWaitMs;
         this.laggingRatio = laggingRatio;
         this.laggingMs = laggingMs;
+        this.plans = new ExecutionPlans(planMetrics);
         wanted.addAll(Arrays.asList(wantedOtherEvents));
     }
 
@@ -244,7 +245,9 @@ public class DriverBridge extends SparkListener implements Consumer {
                 plans.add((SparkListenerDriverAccumUpdates) event);
             } else if (event instanceof SparkListenerSQLExecutionEnd) {
                 SparkListenerSQLExecutionEnd end = (SparkListenerSQLExecutionEnd) event;
-                addMap(EventRecords.ofExecutionEnd(end, plans.end(end.executionId())), true);
+                LinkedHashMap record = EventRecords.ofExecutionEnd(end);
+                plans.end(end.executionId(), record);
+                addMap(record, true);
             } else {
                 addEvent(event);
             }

@@ -35,16 +35,13 @@ public class EventRecords {
         return record;
     }
 
-    /** Returns an SQL execution's end, with the files that it read and wrote; null for files if there are none. */
-    static LinkedHashMap ofExecutionEnd(SparkListenerSQLExecutionEnd event, LinkedHashMap files) {
+    /** Returns an SQL execution's end. */
+    static LinkedHashMap ofExecutionEnd(SparkListenerSQLExecutionEnd event) {
         LinkedHashMap record = record(event.getClass().getName());
         record.put("executionId", event.executionId());
         record.put("time", event.time());
         if (event.errorMessage().isDefined()) {
             record.put("errorMessage", event.errorMessage().get());
-        }
-        if (files != null) {
-            record.put("Files", files);
         }
         return record;
     }

@@ -3,8 +3,12 @@ package io.sparkevents;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.TreeMap;
 import org.apache.spark.sql.execution.SparkPlanInfo;
 import org.apache.spark.sql.execution.metric.SQLMetricInfo;
 import org.apache.spark.sql.execution.ui.SparkListenerDriverAccumUpdates;
@@ -13,27 +17,45 @@ import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
 import scala.Tuple2;
 
 /**
- * What the plans of SQL executions say, and the driver's metrics of them: the shape of each plan, and how many files
- * each execution reads and writes. execution_plans.py does the same for event logs.
+ * What the plans of SQL executions say, and the driver's metrics of them: the shape of each plan, how many files each
+ * execution reads and writes, and the nodes of its last plan. execution_plans.py does the same for event logs.
  */
 public class ExecutionPlans {
     private static final int MOST_EXECUTIONS = 10000;
     private static final int MOST_NODES = 10000;
+    private static final int MOST_PLANS_TOLD = 20;
+    private static final int MOST_NODES_TOLD = 400;
+    private static final int LONGEST_TEXT = 500;
     /** Spark's metrics, in the order of an execution's sums. */
     private static final String[] METRICS = {
         "number of files read", "size of files read", "number of written files", "written output"
     };
     private static final String[] FIELDS = {"Read", "Read Bytes", "Written", "Written Bytes"};
+    private static final String[] METADATA = {"Location", "PartitionFilters", "DataFilters"};
 
     private final HashMap executions = new HashMap(); // Long execution id -> Execution
+    private final HashMap told = new HashMap(); // name of a metric -> Integer, its place in PLAN_METRICS
 
-    /** An execution that runs; one that is a part of another adds to the sums of that. */
+    /** An execution that runs; one that is a part of another adds to the sums and the plans of that. */
     private static class Execution {
         final HashMap metrics = new HashMap(); // Long accumulator id -> Integer index in METRICS
         final long[] sums;
+        final LinkedHashMap plans; // Long execution id -> SparkPlanInfo, the last one
+        final TreeMap driver; // Long accumulator id -> Long, the sum of the driver's updates
+        final boolean isPart;
 
-        Execution(long[] sums) {
-            this.sums = sums;
+        Execution(Execution whole) {
+            isPart = whole != null;
+            sums = whole == null ? new long[METRICS.length] : whole.sums;
+            plans = whole == null ? new LinkedHashMap() : whole.plans;
+            driver = whole == null ? new TreeMap() : whole.driver;
+        }
+    }
+
+    /** Takes the names of the metrics of nodes that are told: execution_plans.py has them. */
+    ExecutionPlans(String[] planMetrics) {
+        for (int index = 0; index < planMetrics.length; index++) {
+            told.put(planMetrics[index], Integer.valueOf(index));
         }
     }
 
@@ -41,10 +63,10 @@ public class ExecutionPlans {
         scala.Option root = event.rootExecutionId();
         Execution whole = root.isDefined() ? execution(((Number) root.get()).longValue()) : null;
         if (executions.size() < MOST_EXECUTIONS) {
-            Execution execution = new Execution(whole == null ? new long[METRICS.length] : whole.sums);
+            Execution execution = new Execution(whole);
             executions.put(Long.valueOf(event.executionId()), execution);
             if (event.sparkPlanInfo() != null) {
-                follow(execution, event.sparkPlanInfo());
+                follow(event.executionId(), execution, event.sparkPlanInfo());
             }
         }
     }
@@ -53,7 +75,7 @@ public class ExecutionPlans {
     void replan(SparkListenerSQLAdaptiveExecutionUpdate event) {
         Execution execution = execution(event.executionId());
         if (execution != null && event.sparkPlanInfo() != null) {
-            follow(execution, event.sparkPlanInfo());
+            follow(event.executionId(), execution, event.sparkPlanInfo());
         }
     }
 
@@ -64,24 +86,40 @@ public class ExecutionPlans {
         }
         for (scala.collection.Iterator updates = event.accumUpdates().iterator(); updates.hasNext();) {
             Tuple2 update = (Tuple2) updates.next();
+            long value = ((Number) update._2()).longValue();
             Integer metric = (Integer) execution.metrics.get((Long) update._1());
-            if (metric != null) {
-                execution.sums[metric.intValue()] += ((Number) update._2()).longValue();
+            if (metric == null) {
+                continue;
             }
+            if (metric.intValue() >= 0) {
+                execution.sums[metric.intValue()] += value;
+            }
+            Long before = (Long) execution.driver.get(update._1());
+            execution.driver.put(update._1(), Long.valueOf(value + (before == null ? 0 : before.longValue())));
         }
     }
 
-    /** Returns the files of an execution that has ended; null if it has none. */
-    LinkedHashMap end(long id) {
+    /** Adds to the record of an execution's end what files it has read and written, and its plans, if there are any. */
+    void end(long id, Map record) {
         Execution execution = (Execution) executions.remove(Long.valueOf(id));
-        if (execution == null || execution.sums[0] + execution.sums[2] == 0) {
-            return null;
+        if (execution == null || execution.isPart) {
+            return; // the whole tells of its parts
         }
-        LinkedHashMap files = new LinkedHashMap();
-        for (int index = 0; index < FIELDS.length; index++) {
-            files.put(FIELDS[index], Long.valueOf(execution.sums[index]));
+        if (execution.sums[0] + execution.sums[2] > 0) {
+            LinkedHashMap files = new LinkedHashMap();
+            for (int index = 0; index < FIELDS.length; index++) {
+                files.put(FIELDS[index], Long.valueOf(execution.sums[index]));
+            }
+            record.put("Files", files);
         }
-        return files;
+        ArrayList plans = new ArrayList();
+        for (Iterator each = execution.plans.values().iterator(); each.hasNext();) {
+            plans.add(nodes((SparkPlanInfo) each.next()));
+        }
+        if (!plans.isEmpty()) {
+            record.put("Plans", plans);
+            record.put("Driver Metrics", execution.driver);
+        }
     }
 
     /** Returns a digest of the names of a plan's nodes, each before its children: the same in each run. */
@@ -108,22 +146,85 @@ public class ExecutionPlans {
         return text.toString();
     }
 
+    /** Returns the nodes of a plan, each before its children: depth, name, text, metadata, and metrics with their ids. */
+    private ArrayList nodes(SparkPlanInfo plan) {
+        ArrayList nodes = new ArrayList();
+        ArrayDeque waiting = new ArrayDeque();
+        ArrayDeque depths = new ArrayDeque();
+        waiting.push(plan);
+        depths.push(Integer.valueOf(0));
+        while (!waiting.isEmpty() && nodes.size() < MOST_NODES_TOLD) {
+            SparkPlanInfo node = (SparkPlanInfo) waiting.pop();
+            int depth = ((Integer) depths.pop()).intValue();
+            ArrayList values = new ArrayList();
+            values.add(Integer.valueOf(depth));
+            values.add(beginning(node.nodeName()));
+            values.add(beginning(node.simpleString()));
+            values.add(metadata(node));
+            values.add(metrics(node));
+            nodes.add(values);
+            pushChildren(waiting, node);
+            for (int index = 0; index < node.children().size(); index++) {
+                depths.push(Integer.valueOf(depth + 1));
+            }
+        }
+        return nodes;
+    }
+
+    private static LinkedHashMap metadata(SparkPlanInfo node) {
+        LinkedHashMap metadata = new LinkedHashMap();
+        for (int index = 0; index < METADATA.length; index++) {
+            scala.Option value = node.metadata().get(METADATA[index]);
+            if (value.isDefined()) {
+                metadata.put(METADATA[index], beginning((String) value.get()));
+            }
+        }
+        return metadata;
+    }
+
+    private ArrayList metrics(SparkPlanInfo node) {
+        ArrayList metrics = new ArrayList();
+        for (scala.collection.Iterator all = node.metrics().iterator(); all.hasNext();) {
+            SQLMetricInfo metric = (SQLMetricInfo) all.next();
+            Integer index = (Integer) told.get(metric.name());
+            if (index != null) {
+                metrics.add(new long[] {index.intValue(), metric.accumulatorId()});
+            }
+        }
+        return metrics;
+    }
+
+    private static String beginning(String text) {
+        if (text.length() <= LONGEST_TEXT || text.codePointCount(0, text.length()) <= LONGEST_TEXT) {
+            return text;
+        }
+        return text.substring(0, text.offsetByCodePoints(0, LONGEST_TEXT));
+    }
+
     private static void pushChildren(ArrayDeque waiting, SparkPlanInfo node) {
         for (int index = node.children().size() - 1; index >= 0; index--) {
             waiting.push(node.children().apply(index));
         }
     }
 
-    private static void follow(Execution execution, SparkPlanInfo plan) {
+    private void follow(long id, Execution execution, SparkPlanInfo plan) {
+        Long key = Long.valueOf(id);
+        if (execution.plans.containsKey(key) || execution.plans.size() < MOST_PLANS_TOLD) {
+            execution.plans.put(key, plan);
+        }
         ArrayDeque waiting = new ArrayDeque();
         waiting.push(plan);
         for (int nodes = 0; !waiting.isEmpty() && nodes < MOST_NODES; nodes++) {
             SparkPlanInfo node = (SparkPlanInfo) waiting.pop();
             for (scala.collection.Iterator metrics = node.metrics().iterator(); metrics.hasNext();) {
                 SQLMetricInfo metric = (SQLMetricInfo) metrics.next();
+                Long accumulator = Long.valueOf(metric.accumulatorId());
+                if (told.containsKey(metric.name())) {
+                    execution.metrics.put(accumulator, Integer.valueOf(-1));
+                }
                 for (int index = 0; index < METRICS.length; index++) {
                     if (METRICS[index].equals(metric.name())) {
-                        execution.metrics.put(Long.valueOf(metric.accumulatorId()), Integer.valueOf(index));
+                        execution.metrics.put(accumulator, Integer.valueOf(index));
                     }
                 }
             }

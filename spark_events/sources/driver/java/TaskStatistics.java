@@ -1,5 +1,6 @@
 package io.sparkevents;
 
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.TreeMap;
@@ -21,6 +22,7 @@ public class TaskStatistics {
         "Fetch Wait Time", "Bytes Read", "Records Read", "Bytes Written", "Disk Bytes Spilled"
     };
     private static final int RUN = 1;
+    private static final int MOST_LONGEST = 8;
 
     private final Distribution[] distributions = new Distribution[QUANTITIES.length];
     private final HashMap hosts = new HashMap(); // host -> long[] {tasks, run time, bytes read}
@@ -29,6 +31,7 @@ public class TaskStatistics {
     private TaskInfo longest = null;
     private long longestRun = -1;
     private long longestRead = 0;
+    private final ArrayList longestRuns = new ArrayList(); // Object[] {launch, run, executor}, the longest first
     private int failed = 0;
     private int killed = 0;
     private int fetchFailures = 0;
@@ -81,6 +84,7 @@ public class TaskStatistics {
             longestRun = run;
             longestRead = read;
         }
+        keepLongest(info, run);
         long[] host = (long[]) hosts.get(info.host());
         if (host == null) {
             if (hosts.size() >= MOST_HOSTS) {
@@ -92,6 +96,20 @@ public class TaskStatistics {
         host[0]++;
         host[1] += run;
         host[2] += read;
+    }
+
+    /** Keeps a task if it is among the longest; of those that are equally long, the first. */
+    private void keepLongest(TaskInfo info, long run) {
+        int place = longestRuns.size();
+        while (place > 0 && ((Long) ((Object[]) longestRuns.get(place - 1))[1]).longValue() < run) {
+            place--;
+        }
+        if (place < MOST_LONGEST) {
+            longestRuns.add(place, new Object[] {Long.valueOf(info.launchTime()), Long.valueOf(run), info.executorId()});
+            if (longestRuns.size() > MOST_LONGEST) {
+                longestRuns.remove(MOST_LONGEST);
+            }
+        }
     }
 
     /** Returns how long half of the tasks ran at most, in ms. */
@@ -122,6 +140,7 @@ public class TaskStatistics {
             task.put("Executor Run Time", Long.valueOf(longestRun));
             task.put("Bytes Read", Long.valueOf(longestRead));
             map.put("Longest Task", task);
+            map.put("Longest Runs", longestRuns);
         }
         map.put("Hosts", new TreeMap(hosts));
         return map;

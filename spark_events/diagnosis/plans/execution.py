@@ -1,0 +1,145 @@
+"""An SQL execution that has ended: its plans, and the stages that its tasks ran in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spark_events.diagnosis.plans.node import Measured, Node
+
+IN_MEMORY = "InMemoryTableScan"
+_INTERNAL = "internal.metrics."
+_RUN, _RESULT = _INTERNAL + "executorRunTime", _INTERNAL + "resultSize"
+_SHUFFLE_WRITE_NS = _INTERNAL + "shuffle.write.writeTime"
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutedStage:
+    """A stage attempt that has ended; times in ms, sizes in bytes.
+
+    Attributes:
+        tasks: how many it had.
+        begun_ms, ended_ms: since the epoch.
+        run_ms: how long its tasks ran, in all.
+        shuffle_write_ms: how much of that they wrote for shuffles.
+        result_bytes: what they sent to the driver.
+    """
+
+    id: int
+    tasks: int
+    begun_ms: int
+    ended_ms: int
+    run_ms: int
+    shuffle_write_ms: int
+    result_bytes: int
+
+    @property
+    def wall_ms(self) -> int:
+        """How long it took."""
+        return max(0, self.ended_ms - self.begun_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class EndedExecution:
+    """An SQL execution that has ended.
+
+    Attributes:
+        begun_ms, ended_ms: in ms since the epoch.
+        cores: of all executors at its end; 0 if unknown.
+        plans: the roots of its plans, that of the whole first.
+        stages: by id.
+    """
+
+    begun_ms: int
+    ended_ms: int
+    cores: int
+    plans: tuple[Node, ...]
+    stages: Mapping[int, ExecutedStage]
+
+    @property
+    def lasted_ms(self) -> int:
+        """How long it took."""
+        return max(0, self.ended_ms - self.begun_ms)
+
+    def tables(self) -> list[str]:
+        """Return what it reads and writes, each once: names of tables, or paths."""
+        return list(dict.fromkeys(name for node in self.nodes() if (name := node.table())))
+
+    def nodes(self) -> Iterator[Node]:
+        """Yield the nodes of all plans, but for those of a cache that another execution has filled."""
+        for plan in self.plans:
+            yield from _executed(plan)
+
+    def wall_ms(self, stages: Iterable[int]) -> int:
+        """Return for how long at least one of some stages ran."""
+        known = sorted(
+            (self.stages[stage] for stage in set(stages) if stage in self.stages),
+            key=lambda stage: stage.begun_ms,
+        )
+        covered_ms = until_ms = 0
+        for stage in known:
+            covered_ms += max(0, stage.ended_ms - max(stage.begun_ms, until_ms))
+            until_ms = max(until_ms, stage.ended_ms)
+        return covered_ms
+
+
+def _executed(node: Node) -> Iterator[Node]:
+    yield node
+    if node.name == IN_MEMORY and not fills_cache(node):
+        return
+    for child in node.children:
+        yield from _executed(child)
+
+
+def fills_cache(scan: Node) -> bool:
+    """Return whether what is below the scan of a cache was computed by this execution."""
+    return any(node.measured_in for child in scan.children for node in child.walk())
+
+
+def read_stage(info: Mapping[str, Any], time_ms: int) -> ExecutedStage:
+    """Return a stage attempt by the ``Stage Info`` of its StageCompleted.
+
+    Args:
+        info: as Spark writes it.
+        time_ms: the record's, in ms since the epoch.
+    """
+    sums = {
+        str(each.get("Name")): _number(each.get("Value"))
+        for each in info.get("Accumulables") or ()
+        if str(each.get("Name")).startswith(_INTERNAL)
+    }
+    ended_ms = int(info.get("Completion Time") or time_ms)
+    return ExecutedStage(
+        int(info["Stage ID"]),
+        int(info.get("Number of Tasks") or 0),
+        int(info.get("Submission Time") or ended_ms),
+        ended_ms,
+        sums.get(_RUN, 0),
+        sums.get(_SHUFFLE_WRITE_NS, 0) // 1_000_000,
+        sums.get(_RESULT, 0),
+    )
+
+
+def add_measured(measured: dict[int, Measured], info: Mapping[str, Any]) -> None:
+    """Add what the tasks of a stage have measured for the nodes of plans.
+
+    Args:
+        measured: by the ids of accumulators; a stage's record has the sum of all stages so far.
+        info: the ``Stage Info`` of its StageCompleted.
+    """
+    stage = int(info["Stage ID"])
+    for each in info.get("Accumulables") or ():
+        if each.get("Metadata") != "sql":
+            continue
+        number = int(each["ID"])
+        stages = measured[number].stages if number in measured else frozenset()
+        measured[number] = Measured(_number(each.get("Value")), stages | {stage})
+
+
+def _number(value: object) -> int:
+    """Return an accumulator's value; Spark writes -1 where nothing was measured."""
+    try:
+        return max(0, int(str(value)))
+    except (TypeError, ValueError):
+        return 0

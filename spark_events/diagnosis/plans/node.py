@@ -1,0 +1,199 @@
+"""A plan's nodes with what each measured, from the record of an SQL execution's end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+PLAN_METRICS = (
+    "number of output rows",
+    "number of files read",
+    "size of files read",
+    "number of partitions read",
+    "number of written files",
+    "written output",
+    "data size",
+    "time to collect",
+    "time to build",
+    "time to broadcast",
+    "shuffle records written",
+    "shuffle bytes written",
+    "number of partitions",
+    "spill size",
+    "sort time",
+    "time to start Python workers",
+    "time to initialize Python workers",
+    "time to run Python workers",
+)
+"""Spark's metrics of plans' nodes that are handed on; in an SQLExecutionEnd's ``Plans``, each metric of a
+node is its index in this, and the id of its accumulator."""
+ROWS = "number of output rows"
+DATA_SIZE = "data size"
+_SHUFFLED_ROWS = "shuffle records written"
+_AROUND = ("WholeStageCodegen", "InputAdapter", "AdaptiveSparkPlan", "ColumnarToRow", "RowToColumnar")
+_AROUND_ENDS = "QueryStage"
+_NUMBER = re.compile(r"(?: \(\d+\))?\s*$", re.ASCII)
+_EXPRESSION_ID = re.compile(r"#\d+L?", re.ASCII)
+_PLAN_ID = re.compile(r",? ?\[?plan_id=\d+\]?", re.ASCII)
+_ONE_LOCATION = re.compile(r"\[([^\],]*)")
+_WRITTEN = re.compile(r"(?:file|hdfs|s3a?|gs|abfss?|dbfs|viewfs|webhdfs|oss|cosn):/[^\s,\]]*")
+_COLUMN = re.compile(r"([A-Za-z_][\w.]*)#\d+L?", re.ASCII)
+EXCHANGE, BROADCAST = "Exchange", "BroadcastExchange"
+
+
+class Measured(NamedTuple):
+    """The value of an accumulator, and the stages whose tasks have added to it."""
+
+    value: int
+    stages: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A node of a plan; those that only wrap others are left out.
+
+    Attributes:
+        name: its kind, such as ``SortMergeJoin``.
+        text: how Spark describes it; cut.
+        metadata: what Spark says of a scan: ``Location``, ``PartitionFilters``, ``DataFilters``.
+        metrics: what it measured, by Spark's names; times in ms, sizes in bytes.
+        measured_in: the stages whose tasks measured that.
+        children: what it reads from.
+        parent: what reads from it; None for the plan's root.
+    """
+
+    name: str
+    text: str
+    metadata: Mapping[str, str]
+    metrics: Mapping[str, int]
+    measured_in: frozenset[int]
+    parent: Node | None
+    children: list[Node] = field(default_factory=list)
+
+    def walk(self) -> Iterator[Node]:
+        """Yield this node, and all below it."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows come out of it; None if nobody has counted them."""
+        for name in (ROWS, _SHUFFLED_ROWS):
+            if name in self.metrics:
+                return self.metrics[name]
+        keeps_rows = len(self.children) == 1 and self.name not in ("Generate", "Expand", "Sample")
+        return self.children[0].rows if keeps_rows else None
+
+    @property
+    def is_exchange(self) -> bool:
+        """Whether what is below it runs in another stage, or in the driver."""
+        return self.name in (EXCHANGE, BROADCAST)
+
+    @property
+    def stages(self) -> frozenset[int]:
+        """The stages that it runs in: where it measured, or else its neighbors within the stage."""
+        if self.measured_in:
+            return self.measured_in
+        below = self.children[:]
+        while below:
+            node = below.pop()
+            if node.is_exchange:
+                continue
+            if node.measured_in:
+                return node.measured_in
+            below += node.children
+        above = self.parent
+        while above is not None and not above.is_exchange:
+            if above.measured_in:
+                return above.measured_in
+            above = above.parent
+        return frozenset() if above is None else above.measured_in
+
+    def within_stage(self) -> Iterator[Node]:
+        """Yield this node, and those below it that run in the same stage."""
+        yield self
+        for child in self.children:
+            if not child.is_exchange:
+                yield from child.within_stage()
+
+    def tables(self) -> list[str]:
+        """Return what it reads, each once: names of tables, or paths."""
+        found: dict[str, None] = {}
+        for node in self.walk():
+            if not node.children and (name := node.table()):
+                found[name] = None
+        return list(found)
+
+    def table(self) -> str:
+        """Return the table or the path that a scan reads, or a write writes; empty if it does neither."""
+        name = self.name.removeprefix("Scan ").removeprefix("BatchScan ")
+        words = name.split()
+        if len(words) > 1 and self.name.startswith("Scan "):
+            return words[-1]  # a format, and the table's name
+        if self.name.startswith("BatchScan "):
+            return words[0]
+        if match := _ONE_LOCATION.search(self.metadata.get("Location", "")):
+            return match[1]
+        if self.name.startswith(("Execute ", "Append", "Overwrite", "Scan ExistingRDD")):
+            written = _WRITTEN.search(self.text)
+            return written[0] if written else ""
+        return ""
+
+    def signature(self) -> str:
+        """Return what it and all below it do, without the ids that differ each time."""
+        return "\n".join(
+            f"{len(node.children)} {without_ids(node.text)} {without_ids(node.metadata.get('Location', ''))}"
+            for node in self.walk()
+        )
+
+
+def without_ids(text: str) -> str:
+    """Return a node's text without the ids of expressions and plans."""
+    return _EXPRESSION_ID.sub("", _PLAN_ID.sub("", text))
+
+
+def columns(text: str) -> list[str]:
+    """Return the names of the columns in a part of a node's text, each once."""
+    return list(dict.fromkeys(_COLUMN.findall(text)))
+
+
+def read_plans(record: Mapping[str, Any], measured: Mapping[int, Measured]) -> list[Node]:
+    """Return the roots of the plans in the record of an SQL execution's end.
+
+    Args:
+        record: an SQLExecutionEnd.
+        measured: the accumulators to which tasks of the execution's stages have added.
+    """
+    values = dict(measured)
+    for number, value in (record.get("Driver Metrics") or {}).items():
+        values.setdefault(int(number), Measured(max(0, int(value))))
+    return [root for plan in record.get("Plans") or () if (root := _tree(plan, values)) is not None]
+
+
+def _tree(plan: Sequence[Sequence[Any]], values: Mapping[int, Measured]) -> Node | None:
+    root: Node | None = None
+    path: list[tuple[int, Node]] = []
+    for depth, name, text, metadata, metrics in plan:
+        name = _NUMBER.sub("", name)
+        if name in _AROUND or name.endswith(_AROUND_ENDS):
+            continue
+        while path and path[-1][0] >= depth:
+            path.pop()
+        known = [(PLAN_METRICS[index], values[number]) for index, number in metrics if number in values]
+        node = Node(
+            name,
+            text,
+            metadata,
+            {metric: found.value for metric, found in known},
+            frozenset().union(*(found.stages for _, found in known)),
+            path[-1][1] if path else None,
+        )
+        if path:
+            path[-1][1].children.append(node)
+        elif root is None:
+            root = node
+        path.append((depth, node))
+    return root

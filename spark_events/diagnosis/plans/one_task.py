@@ -1,0 +1,108 @@
+"""The rule about what one task, or a few, do alone: why there are no more of them, by the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.node import EXCHANGE, Node, columns
+from spark_events.diagnosis.thresholds import WINDOW, Thresholds
+
+_SINGLE = "SinglePartition"
+_FILES = "number of files read"
+_PACKED = (".gz", ".gzip", ".zip", ".zst", ".snappy", ".xz")
+
+
+class FewTasks(NamedTuple):
+    """Why a stage has so few tasks, as a sentence without its subject, and what to do about it."""
+
+    because: str
+    advice: str
+
+
+def windows_over_all(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
+    """Yield each window function without PARTITION BY: one task has all rows."""
+    for node in execution.nodes():
+        if not node.name.startswith("Window") or not _is_single(node):
+            continue
+        rows, stages = node.rows or 0, node.stages
+        wall_ms = execution.wall_ms(stages)
+        cores = max(1, execution.cores)
+        by = ", ".join(columns(node.text.rpartition("[")[2]))
+        yield Issue(
+            WINDOW,
+            WINDOW,
+            wall_ms * (cores - 1) // cores,
+            None,
+            f"a window function without PARTITION BY{f', ordered by {by},' if by else ''} runs over all "
+            f"{rows:,} rows in one task",
+            "Add PARTITION BY with a column that divides the rows; for a running number or total, number the "
+            "rows of each partition, and add the totals of the partitions before it.",
+            evidence={"window.rows": rows},
+            stages=stages,
+        )
+
+
+def why_few_tasks(execution: EndedExecution, stage: int) -> FewTasks | None:
+    """Return why a stage of an execution has few tasks; None if its plan does not say."""
+    nodes = [node for node in execution.nodes() if stage in node.stages]
+    for node in nodes:
+        if node.name == "Coalesce":
+            number = node.text.partition(" ")[2]
+            return FewTasks(
+                f"coalesce({number}) runs all before it in {number} tasks, too",
+                f"repartition({number}) in the place of coalesce({number}) shuffles the rows, so that what "
+                "comes before it runs in as many tasks as it did.",
+            )
+    for node in nodes:
+        if (reason := _of_scan(node)) is not None:
+            return reason
+    for node in nodes:
+        below = [
+            child for child in node.within_stage() if child.children and child.children[0].name == EXCHANGE
+        ]
+        if any(_SINGLE in child.children[0].text for child in below):
+            return FewTasks(
+                "all rows are brought into one partition, for a sort, a limit or an aggregate of all of them",
+                "Do as much as possible before that, by keys; write sorted within partitions "
+                "(sortWithinPartitions) where no total order is needed.",
+            )
+        if any(child.name == "AQEShuffleRead" and "coalesced" in child.text for child in below):
+            return FewTasks(
+                "adaptive execution put small shuffle partitions together",
+                "Their rows take long, small as they are: "
+                "spark.sql.adaptive.coalescePartitions.parallelismFirst=true with a smaller "
+                "spark.sql.adaptive.advisoryPartitionSizeInBytes, or "
+                "spark.sql.adaptive.coalescePartitions.enabled=false, keeps more tasks.",
+            )
+    return None
+
+
+def _of_scan(node: Node) -> FewTasks | None:
+    files = node.metrics.get(_FILES, 0)
+    if not node.name.startswith("Scan ") or not files:
+        return None
+    table, packed = node.table(), _packed(node)
+    number = f"{files:,} file{'s' if files > 1 else ''}"
+    if packed:
+        return FewTasks(
+            f"{number} of {table} cannot be split: {packed} is unpacked from its beginning",
+            "Write it in many files, or in a format that can be split (Parquet, or text without gzip); "
+            "repartition() after reading spreads what comes after it.",
+        )
+    return None
+
+
+def _packed(node: Node) -> str:
+    return next((ending for ending in _PACKED if node.table().endswith(ending)), "")
+
+
+def _is_single(window: Node) -> bool:
+    below = window.children[0] if window.children else None
+    while below is not None and not below.is_exchange:
+        if below.name.startswith("Window") or not below.children:
+            return False
+        below = below.children[0]
+    return below is not None and _SINGLE in below.text

@@ -1,0 +1,59 @@
+"""The rules about what is read: whole tables for few rows, and files that one task has to read alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.node import Node, columns
+from spark_events.diagnosis.thresholds import FULL_SCAN, Thresholds
+
+_PARTITIONS = "number of partitions read"
+_NO_CONDITION = ("isnotnull", "dynamicpruning")
+
+
+def full_scans(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
+    """Yield each scan of all partitions of a table of which a filter keeps few rows."""
+    for node in execution.nodes():
+        if node.metrics.get(_PARTITIONS, 0) < 2 or _prunes(node):
+            continue
+        read, filtered = node.rows or 0, _filter_above(node)
+        kept = filtered.rows if filtered is not None else None
+        if filtered is None or kept is None or kept > thresholds.scan_kept * read:
+            continue
+        partitions, by = node.metrics[_PARTITIONS], ", ".join(columns(filtered.text))
+        table = node.table()
+        yield Issue(
+            FULL_SCAN,
+            f"{FULL_SCAN} {table}",
+            execution.wall_ms(node.stages) * (read - kept) // max(1, read),
+            None,
+            f"reads all {partitions:,} partitions{f' of {table}' if table else ''}, {read:,} rows, of which "
+            f"the filter on {by} keeps {kept:,}",
+            "No condition is on the columns by which the table is partitioned, or it is within a function: "
+            f"compare them directly with constants besides {by}, or partition the table by what you ask for.",
+            evidence={
+                "scan.partitions": partitions,
+                "scan.rows": read,
+                "scan.keptRows": kept,
+                "scan.table": table,
+            },
+            stages=node.stages,
+        )
+
+
+def _prunes(scan: Node) -> bool:
+    """Return whether a scan leaves out partitions by a condition."""
+    conditions = scan.metadata.get("PartitionFilters", "[]")[1:-1]
+    named = [part for part in conditions.split("), ") if part.strip()]
+    return any(not part.strip().startswith(_NO_CONDITION) for part in named)
+
+
+def _filter_above(scan: Node) -> Node | None:
+    above = scan.parent
+    while above is not None and above.name in ("Project", "Filter", "SubqueryAlias"):
+        if above.name == "Filter":
+            return above
+        above = above.parent
+    return None

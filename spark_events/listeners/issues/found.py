@@ -1,0 +1,139 @@
+"""What was found about a stage or an SQL execution, until it is known what that cost the whole."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from spark_events.api.event import AttributeValue
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.emitter import Entity
+from spark_events.listeners.issues.issue_events import Subject
+from spark_events.listeners.run import Execution, Job
+
+_NOWHERE = re.compile(r"NativeMethodAccessorImpl\.java|\$anonfun\$|CompletableFuture\.java|<unknown>")
+"""What Spark calls the place of an action of PySpark's DataFrames, and of a stage of adaptive execution."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An issue with what it is about.
+
+    Attributes:
+        stage: the stage and the number of its attempt; None if it is about the execution as a whole.
+        name: of the stage, as Spark calls it.
+        wall_ms: how long the stage or the execution took, in ms.
+        job: that of the stage; None if unknown.
+        job_ms: how long that took, in ms; 0 if it has not ended.
+        execution: the SQL execution; None if it is none's.
+    """
+
+    issue: Issue
+    stage: tuple[int, int] | None
+    name: str
+    wall_ms: int
+    job: Job | None = None
+    job_ms: int = 0
+    execution: Execution | None = None
+
+    @property
+    def whole_ms(self) -> int:
+        """What its cost is compared with, in ms."""
+        return self.job_ms or self.wall_ms
+
+
+class Subjects:
+    """Says of each issue whose it is, by the name that people know it by."""
+
+    def __init__(self, context: ListenerContext) -> None:
+        self._context = context
+        self._thresholds = context.settings.thresholds
+
+    def of(self, found: Found, time_ms: int, ended: EndedExecution | None = None) -> Subject:
+        """Return the subject of an issue.
+
+        Args:
+            found: the issue.
+            time_ms: how long its job has run, at least, in ms since the epoch.
+            ended: its SQL execution, if that has ended.
+        """
+        if found.stage is None:
+            return self._of_execution(found, ended)
+        return self._of_stage(found, found.stage, time_ms, ended)
+
+    def _of_stage(
+        self, found: Found, at: tuple[int, int], time_ms: int, ended: EndedExecution | None
+    ) -> Subject:
+        (stage, attempt), job = at, found.job
+        of_query = job.query if job else {}
+        name = named(found.name, job, time_ms, ended)
+        title = f"stage {stage}.{attempt}" + (f" ({name})" if name else "")
+        return Subject(
+            Entity("stage", f"{stage}.{attempt}", title, of_query.get("query_name", "")),
+            self._context.scopes.stage(stage, attempt, of_query),
+            f"job {job.id}" if job and found.job_ms else "the stage",
+            found.whole_ms,
+            {
+                "stageId": stage,
+                "stageAttempt": attempt,
+                "stageName": found.name or None,
+                "jobId": job.id if job else None,
+                "sqlExecutionId": job.execution if job else None,
+                "description": self._described(job) if job else None,
+                **_code(job, time_ms),
+            },
+        )
+
+    def _of_execution(self, found: Found, ended: EndedExecution | None) -> Subject:
+        execution = found.execution
+        assert execution is not None  # it is about this
+        name = named(found.name, found.job, execution.begun_ms + found.wall_ms, ended)
+        title = f"SQL execution {execution.id}" + (f" ({name})" if name else "")
+        return Subject(
+            Entity("sql_execution", str(execution.id), title),
+            self._context.scopes.sql_execution(execution.id),
+            "its time",
+            found.wall_ms,
+            {
+                "sqlExecutionId": execution.id,
+                "description": self._tellable(execution.description),
+                **_code(found.job, execution.begun_ms + found.wall_ms),
+            },
+        )
+
+    def _described(self, job: Job) -> str | None:
+        """Return what a job is, by its description or that of its execution."""
+        execution = self._context.run.execution_of(job)
+        of_execution = execution.description if execution is not None and not execution.of_batch else ""
+        return self._tellable(job.description or of_execution)
+
+    def _tellable(self, description: str) -> str | None:
+        """Return a description, unless it must not be told: it may be a statement's text."""
+        return description if description and self._thresholds.tell_sql else None
+
+
+def named(spark_name: str, job: Job | None, time_ms: int, ended: EndedExecution | None = None) -> str:
+    """Return the name of a stage by which people know it: the place in their code, or else its tables.
+
+    Args:
+        spark_name: Spark's own, such as ``count at NativeMethodAccessorImpl.java:0``.
+        job: that it works for; None if unknown.
+        time_ms: until when that ran at least, in ms since the epoch.
+        ended: its SQL execution, if that has ended.
+    """
+    if spark_name and not _NOWHERE.search(spark_name):
+        return spark_name
+    verb, _, where = spark_name.partition(" at ")
+    verb = verb if where and "$" not in verb and verb.isidentifier() else ""
+    action = job.action_until(time_ms) if job is not None else None
+    if action is not None:
+        return f"{verb or 'action'} at {action.file_path.rpartition('/')[2]}:{action.line_number}"
+    tables = ended.tables() if ended is not None else []
+    return " ".join(filter(None, (verb, f"of {', '.join(tables[:3])}" if tables else "")))
+
+
+def _code(job: Job | None, time_ms: int) -> dict[str, AttributeValue]:
+    action = job.action_until(time_ms) if job is not None else None
+    return action.attributes if action is not None else {}

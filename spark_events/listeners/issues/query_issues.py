@@ -1,0 +1,215 @@
+"""What makes a streaming query slow: what all its micro-batches have lost, by cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from spark_events.api import Severity
+from spark_events.api.formatting import duration, percent
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.thresholds import FOREACH_BATCH, STATE_GROWTH
+from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.emitter import Entity
+from spark_events.listeners.issues.issue_events import GrowingIssues, IssueEvents, Subject
+
+_MOST_OF_ONE = 100
+_FOREACH = "ForeachBatchSink"
+_LEAST_SHARE = 0.25
+_LEAST_BATCHES, _LEAST_ROWS = 10, 10_000
+
+
+@dataclass(slots=True)
+class _State:
+    """The rows of the state of one operator, over the micro-batches of a run."""
+
+    first: int
+    last: int
+    batches: int = 0
+    grew: int = 0
+
+
+@dataclass(slots=True)
+class _Query:
+    """A run of a streaming query, and what it has lost, by cause and the name of what lost it."""
+
+    query_id: str
+    name: str
+    growing: GrowingIssues
+    busy_ms: int = 0
+    batches_ms: int = 0
+    jobs_ms: int = 0
+    own_code_ms: int = 0
+    lost: dict[tuple[str, str], Issue] = field(default_factory=dict)
+    times: dict[tuple[str, str], int] = field(default_factory=dict)
+    states: dict[tuple[int, str], _State] = field(default_factory=dict)
+
+
+class QueryIssues:
+    """The issues of the streaming queries of one application, each told as its cost grows."""
+
+    def __init__(self, context: ListenerContext, events: IssueEvents) -> None:
+        self._context = context
+        self._events = events
+        self._queries: dict[str, _Query] = {}
+
+    def __contains__(self, run_id: object) -> bool:
+        return run_id in self._queries
+
+    def started(self, record: Mapping[str, Any]) -> None:
+        """Called with a QueryStarted."""
+        run_id = str(record["runId"])
+        name = self._context.run.query_of(run_id).get("query_name", "")
+        growing = GrowingIssues(self._events)
+        self._queries.setdefault(run_id, _Query(str(record["id"]), name, growing))
+
+    def ended(self, run_id: str, time_ms: int) -> None:
+        """Called when a query has ended: what it lost is told as a whole."""
+        query = self._queries.pop(run_id, None)
+        if query is not None:
+            query.growing.close(time_ms)
+
+    def all_ended(self, time_ms: int) -> None:
+        """Called at the end of the application."""
+        for run_id in list(self._queries):
+            self.ended(run_id, time_ms)
+
+    def job_ended(self, run_id: str, lasted_ms: int) -> None:
+        """Called when a job of a query has ended."""
+        query = self._queries[run_id]
+        query.busy_ms += lasted_ms
+        query.jobs_ms += lasted_ms
+
+    def lost(self, run_id: str, issues: Iterable[tuple[Issue, str]], time_ms: int) -> None:
+        """Called with what one micro-batch has lost, and the names of what lost it."""
+        query = self._queries[run_id]
+        changed = set()
+        for issue, name in issues:
+            at = (issue.cause, name)
+            if at not in query.lost and len(query.lost) >= _MOST_OF_ONE:
+                continue
+            before = query.lost.get(at)
+            query.lost[at] = _added(before, issue) if before else issue
+            query.times[at] = query.times.get(at, 0) + 1
+            changed.add(at)
+        for at in sorted(changed):
+            self._tell(query, run_id, query.lost[at], at[1], query.times[at], time_ms)
+
+    def progressed(self, progress: Mapping[str, Any], time_ms: int) -> None:
+        """Called with a query's progress."""
+        run_id = str(progress.get("runId"))
+        query = self._queries.get(run_id)
+        if query is None:
+            return
+        took = progress.get("durationMs") or {}
+        if "addBatch" in took:
+            self._take_batch(query, run_id, progress, int(took["addBatch"]), time_ms)
+        query.jobs_ms = 0
+        watermark = "watermark" in (progress.get("eventTime") or {})
+        for place, operator in enumerate(progress.get("stateOperators") or ()):
+            self._take_state(query, run_id, place, operator, watermark, time_ms)
+
+    def _take_batch(
+        self, query: _Query, run_id: str, progress: Mapping[str, Any], add_ms: int, time_ms: int
+    ) -> None:
+        """Add the time that code in ``foreachBatch`` took besides the jobs that it ran."""
+        query.batches_ms += add_ms
+        sink = str((progress.get("sink") or {}).get("description") or "")
+        if not sink.startswith(_FOREACH):
+            return
+        query.own_code_ms += max(0, add_ms - query.jobs_ms)
+        share = query.own_code_ms / max(1, query.batches_ms)
+        if share < _LEAST_SHARE:
+            return
+        issue = Issue(
+            FOREACH_BATCH,
+            FOREACH_BATCH,
+            query.own_code_ms,
+            None,
+            f"code in foreachBatch takes {duration(query.own_code_ms)} in the driver, besides the jobs that "
+            f"it runs: {percent(100 * share)} of its micro-batches' time",
+            "Only the driver works in that time: do in Spark, before the sink, what can be done per row "
+            "(foreach, mapInPandas, or foreachPartition of the batch), and collect nothing large.",
+            evidence={"foreachBatch.codeMs": query.own_code_ms, "foreachBatch.batchesMs": query.batches_ms},
+        )
+        subject = self._subject(query, run_id, "the time of its micro-batches", query.batches_ms, {})
+        query.growing.take(issue, subject, time_ms)
+
+    def _take_state(
+        self,
+        query: _Query,
+        run_id: str,
+        place: int,
+        operator: Mapping[str, Any],
+        watermark: bool,
+        time_ms: int,
+    ) -> None:
+        """Find state of which nothing is ever removed."""
+        name, rows = str(operator.get("operatorName") or "state"), int(operator.get("numRowsTotal") or 0)
+        if (place, name) not in query.states and len(query.states) >= _MOST_OF_ONE:
+            return
+        state = query.states.setdefault((place, name), _State(rows, rows))
+        state.batches += 1
+        state.grew += rows > state.last
+        removed = int(operator.get("numRowsRemoved") or 0)
+        if removed or rows < state.last:
+            query.states[place, name] = _State(rows, rows)
+            return
+        state.last = rows
+        if watermark or state.batches < _LEAST_BATCHES or rows < max(_LEAST_ROWS, 2 * state.first):
+            return
+        if state.grew * 10 < state.batches * 9:
+            return
+        used = int(operator.get("memoryUsedBytes") or 0)
+        issue = Issue(
+            STATE_GROWTH,
+            f"{STATE_GROWTH} {place} {name}",
+            None,
+            None,
+            f"the state of {name} grows with each micro-batch, from {state.first:,} to {rows:,} rows, and "
+            "nothing is ever removed",
+            "Set a watermark on an event time that the operator groups or joins by (withWatermark), or a "
+            "timeout or TTL of the state; without one, it grows until it no longer fits.",
+            Severity.WARN,
+            {"state.operator": name, "state.firstRows": state.first, "state.rows": rows, "state.bytes": used},
+        )
+        subject = self._subject(query, run_id, "", query.batches_ms, {})
+        query.growing.take(issue, subject, time_ms)
+
+    def _tell(self, query: _Query, run_id: str, issue: Issue, name: str, times: int, time_ms: int) -> None:
+        attributes = {"stageName": name or None, "stages": times}
+        subject = self._subject(query, run_id, "the time of its jobs", query.busy_ms, attributes)
+        reported = replace(
+            issue,
+            cause=f"{issue.cause} {name}",
+            sentence=issue.sentence
+            if times == 1
+            else f"in {times} stages so far, most recently: {issue.sentence}",
+        )
+        query.growing.take(reported, subject, time_ms)
+
+    def _subject(
+        self, query: _Query, run_id: str, whole: str, whole_ms: int, attributes: Mapping[str, Any]
+    ) -> Subject:
+        return Subject(
+            Entity("query", run_id, f"query {query.name!r}", query.name),
+            self._context.scopes.query_run(query.name, query.query_id, run_id),
+            whole,
+            whole_ms,
+            attributes,
+        )
+
+
+def _added(before: Issue, issue: Issue) -> Issue:
+    """Return the newer of two issues of one cause, with what both have cost."""
+    return replace(
+        issue,
+        lost_ms=_sum(before.lost_ms, issue.lost_ms),
+        lost_bytes=_sum(before.lost_bytes, issue.lost_bytes),
+        share_ms=_sum(before.share_ms, issue.share_ms),
+    )
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None and other is None else (one or 0) + (other or 0)
