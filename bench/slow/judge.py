@@ -72,7 +72,12 @@ def verdicts(
 def false_issues(causes: Sequence[str], issues: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the kinds of those issues that none of these causes explains."""
     true_kinds = {kind for cause in causes for kind in KINDS[cause] | BESIDE.get(cause, frozenset())}
-    return [issue["issue"] for issue in issues if issue["issue"] not in true_kinds]
+    # What has no cost says where time goes, and accuses nothing.
+    return [issue["issue"] for issue in issues if issue["issue"] not in true_kinds and _costs(issue)]
+
+
+def _costs(issue: Mapping[str, Any]) -> bool:
+    return issue["lost_ms"] is not None or issue["lost_bytes"] is not None
 
 
 def named_place(places: Sequence[str], issue: Mapping[str, Any]) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spark_events.diagnosis.idle_cores import IdleCores
+from spark_events.diagnosis.driver_time import DriverTime
+from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.slow_hosts import SlowHosts
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.diagnosis.unused_memory import unused_memory
@@ -44,49 +45,102 @@ def test_without_bytes_tasks_are_compared() -> None:
     assert len([issue for _ in range(3) for issue in hosts.take(tasks, 1)]) == 1
 
 
-def idle(**thresholds: int) -> IdleCores:
-    cores = IdleCores(Thresholds(**thresholds))  # type: ignore[arg-type]
-    cores.executor_added("1", 4, 0)
-    cores.executor_added("2", 4, 0)
-    return cores
+def driver(**thresholds: int) -> DriverTime:
+    time = DriverTime(Thresholds(**thresholds))  # type: ignore[arg-type]
+    time.executor_added("1", 4, 0)
+    time.executor_added("2", 4, 0)
+    return time
+
+
+def ran(
+    time: DriverTime, begun_ms: int, ended_ms: int, place: str = "count at a.py:1", result: int = 0
+) -> None:
+    time.stage_submitted((begun_ms, 0), begun_ms)
+    time.stage_completed((begun_ms, 0), place, result, ended_ms)
+
+
+def told(time: DriverTime, time_ms: int) -> dict[str, Issue]:
+    return {issue.kind: issue for issue in time.issues(time_ms)}
 
 
 def test_the_driver_alone() -> None:
-    """Eight cores have nothing to do for 15 minutes of 20."""
-    cores = idle()
-    cores.stage_submitted((0, 0), 100, 0)
-    cores.stage_completed((0, 0), 5 * MIN)
-    assert cores.issue(14 * MIN) is None  # less than ten minutes
+    """15 minutes of 25, most of them before one place."""
+    time = driver()
+    ran(time, 0, 5 * MIN)
+    ran(time, 14 * MIN, 15 * MIN, "save at b.py:9")
+    assert told(time, 15 * MIN) == {}  # nine minutes
 
-    issue = cores.issue(20 * MIN)
-    assert issue is not None
-    assert issue.lost_ms == 15 * MIN
-    assert issue.evidence["driverAloneCoreTimeMs"] == 8 * 15 * MIN
+    time.stage_submitted((20, 0), 20 * MIN)
+    time.end(25 * MIN)
+    issue = told(time, 25 * MIN)["idle-cores"]
+    assert issue.lost_ms == 14 * MIN
+    assert "14 min of 25 min: 9 min before save at b.py:9; 5 min before others" in issue.sentence
 
 
-def test_too_few_tasks() -> None:
-    cores = idle()
-    cores.stage_submitted((0, 0), 2, 0)
-    issue = cores.issue(20 * MIN)
+def test_what_is_left_of_a_stage_that_never_ended() -> None:
+    time = driver(idle_time_ms=1)
+    ran(time, 0, MIN)
+    time.end(10 * MIN)
+    assert told(time, 10 * MIN)["idle-cores"].lost_ms == 9 * MIN
 
-    assert issue is not None
-    assert issue.lost_ms == 15 * MIN  # six of eight cores
-    assert issue.evidence["tooFewTasksCoreTimeMs"] == 6 * 20 * MIN
+
+def test_a_loop_of_small_jobs() -> None:
+    time = driver(idle_time_ms=MIN)
+    for number in range(100):
+        ran(time, number * 10 * S, number * 10 * S + S, "count at loop.py:3")
+    issue = told(time, 1_000 * S)["idle-cores"]
+    assert issue.lost_ms == 99 * 9 * S
+    assert "before count at loop.py:3, which runs 99 times" in issue.sentence
+    assert issue.advice.startswith("A loop in the driver")
+
+
+def test_planning() -> None:
+    """Time of the driver within SQL executions is Spark's own."""
+    time = driver(idle_time_ms=MIN)
+    ran(time, 0, S)
+    time.executions(1, S)
+    ran(time, 10 * MIN, 11 * MIN)
+    time.executions(-1, 11 * MIN)
+    assert told(time, 11 * MIN)["idle-cores"].advice.startswith("Spark's driver plans")
+
+
+def test_a_large_result() -> None:
+    """What Python takes of it at 4 MB a second is the result's; what it does afterwards is not."""
+    time = driver(idle_time_ms=MIN)
+    ran(time, 0, S, "toPandas at a.py:4", 400 * MIB)
+    ran(time, 20 * MIN, 21 * MIN)
+    found = told(time, 21 * MIN)
+    assert found["collect"].lost_ms == 100 * 1_024
+    assert "toPandas at a.py:4 brings 400 MiB" in found["collect"].sentence
+    assert found["idle-cores"].lost_ms == 20 * MIN - S - 100 * 1_024
+
+
+def test_a_usual_start_is_no_issue() -> None:
+    time = driver(idle_time_ms=1)
+    ran(time, MIN, 2 * MIN)
+    assert told(time, 2 * MIN) == {}
+
+    time = driver(idle_time_ms=1)
+    ran(time, 5 * MIN, 6 * MIN)
+    assert told(time, 6 * MIN)["idle-cores"].lost_ms == 4 * MIN
 
 
 def test_a_streaming_query_waits_for_data() -> None:
-    cores = idle()
-    cores.query_started("run", 0)
-    assert cores.issue(60 * MIN) is None
-    cores.query_ended("run", 60 * MIN)
-    assert cores.issue(75 * MIN) is not None
+    time = driver()
+    ran(time, 0, S)
+    time.query_started("run", S)
+    time.query_ended("run", 60 * MIN)
+    ran(time, 65 * MIN, 66 * MIN)
+    assert told(time, 66 * MIN) == {}
 
 
 def test_without_executors_nothing_is_idle() -> None:
-    cores = idle()
+    time = driver()
+    ran(time, 0, S)
     for executor in "12":
-        cores.executor_removed(executor, 0)
-    assert cores.issue(60 * MIN) is None
+        time.executor_removed(executor, S)
+    ran(time, 60 * MIN, 61 * MIN)
+    assert told(time, 61 * MIN) == {}
 
 
 def test_unused_memory() -> None:

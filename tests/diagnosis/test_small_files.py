@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import pytest
 
+from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.small_files import small_files
 from spark_events.diagnosis.thresholds import Thresholds
 
 MIB = 1 << 20
+NO_PLAN = EndedExecution(0, 60_000, 4, (), {})
 
 
 def sentences(**files: int) -> list[str]:
     named = {name.replace("_", " "): number for name, number in files.items()}
-    return [issue.sentence for issue in small_files(named, Thresholds())]
+    return [issue.sentence for issue in small_files(named, NO_PLAN, Thresholds())]
 
 
 def test_many_small_files() -> None:
-    (issue,) = small_files({"Read": 500, "Read Bytes": 500 * MIB}, Thresholds())
+    (issue,) = small_files({"Read": 500, "Read Bytes": 500 * MIB}, NO_PLAN, Thresholds())
     assert issue.kind == "small-files"
     assert issue.lost_bytes == (500 - 4) * 4 * MIB
-    assert issue.sentence == "reads 500 files of 1 MiB each on average; 4 would do"
+    assert issue.sentence == "reads 500 files, of 1 MiB each on average; 4 would do"
 
 
 def test_both_ways() -> None:
     assert sentences(Read=500, Read_Bytes=MIB, Written=200, Written_Bytes=MIB) == [
-        "reads 500 files of 2 KiB each on average; 1 would do",
-        "writes 200 files of 5.1 KiB each on average; 1 would do",
+        "reads 500 files, of 2 KiB each on average; 1 would do",
+        "writes 200 files, of 5.1 KiB each on average; 1 would do",
     ]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from spark_events.api import Severity
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.measured import TasksMeasured, python_ms
+from spark_events.diagnosis.measured import PythonTimes, TasksMeasured, read_python_times
 from spark_events.diagnosis.stage_rules import EndedStage, lagging_task, stage_issues
 from spark_events.diagnosis.thresholds import Thresholds
 from tests.support.measured_tasks import measured
@@ -16,7 +16,7 @@ S = 1_000
 
 
 def issues(tasks: TasksMeasured, cores: int = 4, in_python_ms: int = 0) -> dict[str, Issue]:
-    stage = EndedStage(cores, tasks, in_python_ms)
+    stage = EndedStage(cores, tasks, PythonTimes(in_python_ms))
     return {issue.kind: issue for issue in stage_issues(stage, Thresholds())}
 
 
@@ -89,9 +89,11 @@ def test_many_tiny_tasks() -> None:
 
 
 def test_too_few_tasks() -> None:
-    """One task of 80 s, for which 8 cores need 10."""
+    """One task of 80 s, for which 8 cores need 10; and one of two cores that has nothing to do."""
     assert issues(measured([80 * S]), cores=8)["task-count"].lost_ms == 70 * S
-    assert "task-count" not in issues(measured([80 * S] * 4), cores=8)
+    assert issues(measured([80 * S]), cores=2)["task-count"].lost_ms == 40 * S
+    assert issues(measured([80 * S] * 4), cores=8)["task-count"].lost_ms == 40 * S
+    assert "task-count" not in issues(measured([80 * S] * 8), cores=8)
     assert "task-count" not in issues(measured([60 * S]), cores=8)
     assert "task-count" not in issues(measured([80 * S]), cores=0)  # nobody knows
 
@@ -109,7 +111,7 @@ def test_retries() -> None:
 def test_where_spark_tries_no_task_again(fetch_failures: int) -> None:
     """Nothing is retried then but what could not be fetched, for which its stage begins again."""
     tasks = measured([S] * 9, Failed=1, Failed_Time=80 * S, Fetch_Failures=fetch_failures)
-    found = {issue.kind for issue in stage_issues(EndedStage(4, tasks, 0, False), Thresholds())}
+    found = {issue.kind for issue in stage_issues(EndedStage(4, tasks, retries_tasks=False), Thresholds())}
     assert ("retries" in found) == bool(fetch_failures)
 
 
@@ -122,7 +124,40 @@ def test_python() -> None:
         {"Name": "time to run Python workers"},
         {"Name": "time to start Python workers", "Value": "7"},
     ]
-    assert python_ms(accumulables) == 1_200
+    times = read_python_times({"Accumulables": accumulables}, measured([100 * S]))
+    assert (times.run_ms, times.start_ms) == (1_193, 7)
+
+
+def test_python_of_an_rdd() -> None:
+    """All that its tasks do is Python's; what that costs, nobody knows."""
+    tasks = measured([100 * S] * 4)
+    times = read_python_times({"RDD Info": [{"Name": "PythonRDD"}]}, tasks)
+    (issue,) = stage_issues(EndedStage(4, tasks, times), Thresholds())
+    assert (issue.kind, issue.lost_ms, issue.share_ms) == ("python", None, 100 * S)
+    assert read_python_times({"RDD Info": [{"Name": "MapPartitionsRDD"}]}, tasks).run_ms == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "lost_ms"),
+    [
+        ([(1_000, 60 * S), (1_100, 59 * S)], None),
+        ([(1_000, 100 * S), (1_100, 20 * S)], None),
+        ([(1_000, 110 * S), (1_100, 20 * S)], 90 * S),
+        ([(1_000, 60 * S), (30_000, 59 * S)], 29 * S),
+    ],
+    ids=["both wait for a worker", "not five times the other", "one does more", "the other began later"],
+)
+def test_the_first_tasks_of_python_workers(first: list[tuple[int, int]], lost_ms: int | None) -> None:
+    """They wait for workers that start, which takes all of them as long."""
+    runs = [*(run for _, run in first), *[1 * S] * 20]
+    longest = [[launched, run, "1"] for launched, run in [*first, (60_000, 1 * S)]]
+    tasks = measured(runs, at_once=2, Longest_Runs=longest)
+    found = {
+        issue.kind: issue.lost_ms
+        for issue in stage_issues(EndedStage(2, tasks, PythonTimes(1, 1)), Thresholds())
+    }
+    told = found.get("straggler")
+    assert (told is None or told < 10 * S) if lost_ms is None else told == pytest.approx(lost_ms, rel=0.2)
 
 
 def test_cores_that_no_task_can_use_do_not_count() -> None:

@@ -118,17 +118,23 @@ def test_a_task_that_lags_is_told_while_there_is_time() -> None:
 
 
 def test_micro_batches_add_up() -> None:
-    """No batch loses half a minute; the query does, and that is told once, when it is true."""
+    """No batch loses half a minute; the query does, which is told when it is true, doubled, and at the end."""
     tail = [8 * S, 1 * S, 1 * S, 1 * S]
     feed = Feed()(r.application_start(), r.query_started(0))
     for batch in range(10):
         feed(*job(batch * 20 * S, tail, 10 * S, job=0, group="run-1", stage_id=batch))
-    (event,) = issues(feed)
+    assert feed.gauge("app.issue.straggler.issues") == 1
+    first, doubled, last = issues(feed(r.terminated()))
 
-    assert event.attributes["job.kind"] == "query"
-    assert event.variables["query_name"] == "orders"
-    assert (event.attributes["lostMs"], event.attributes["stages"]) == (35 * S, 5)
-    assert "in 5 stages so far" in event.body
+    assert first.attributes["job.kind"] == "query"
+    assert first.variables["query_name"] == "orders"
+    assert (first.attributes["lostMs"], first.attributes["stages"]) == (35 * S, 5)
+    assert "in 5 stages so far" in first.body
+    assert doubled.attributes["lostMs"] == last.attributes["lostMs"] == 70 * S
+    assert [event.attributes["issue.state"] for event in (first, doubled, last)] == ["OPEN", "OPEN", "CLOSED"]
+    assert len({event.attributes["issue.id"] for event in (first, doubled, last)}) == 1
+    assert len({event.id for event in (first, doubled, last)}) == 3
+    assert feed.gauge("app.lost.straggler.lostTime") == 70 * S
 
 
 def test_statements_are_told_only_where_that_is_allowed() -> None:
@@ -138,6 +144,7 @@ def test_statements_are_told_only_where_that_is_allowed() -> None:
         r.job_start(10, spark__sql__execution__id="7"),
         *stage(10, TAIL),
         r.job_end(130 * S),
+        r.execution("End", 131 * S, 7),
     ]
     (silent,) = issues(Feed()(r.application_start(), *records))
     (told,) = issues(Feed(extra={"spark.events.issue.sql": "true"})(r.application_start(), *records))
@@ -165,7 +172,8 @@ def test_of_an_application() -> None:
     by_kind = {event.attributes["issue"]: event for event in issues(feed)}
 
     assert set(by_kind) == {"idle-cores", "memory"}
-    assert by_kind["idle-cores"].observed_time_ms == T0 + 1_801 * S
+    assert by_kind["idle-cores"].observed_time_ms == T0 + 3_600 * S
+    assert by_kind["idle-cores"].attributes["lostMs"] == 3_597 * S
     assert by_kind["memory"].attributes["lostBytes"] == (8 << 30) - (5 << 28)
     assert {event.attributes["job.kind"] for event in by_kind.values()} == {"application"}
 
@@ -181,4 +189,4 @@ def test_what_ends_is_forgotten() -> None:
 
     assert not listener._jobs
     assert not listener._stages
-    assert not listener._queries
+    assert "run-1" not in listener._queries

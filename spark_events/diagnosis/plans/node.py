@@ -178,10 +178,10 @@ def _tree(plan: Sequence[Sequence[Any]], values: Mapping[int, Measured]) -> Node
     path: list[tuple[int, Node]] = []
     for depth, name, text, metadata, metrics in plan:
         name = _NUMBER.sub("", name)
-        if name in _AROUND or name.endswith(_AROUND_ENDS):
-            continue
         while path and path[-1][0] >= depth:
             path.pop()
+        if name in _AROUND or name.endswith(_AROUND_ENDS):
+            continue
         known = [(PLAN_METRICS[index], values[number]) for index, number in metrics if number in values]
         node = Node(
             name,

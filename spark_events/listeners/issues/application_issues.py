@@ -9,7 +9,8 @@ from typing import Any
 from spark_events.diagnosis.driver_time import DriverTime
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import TasksMeasured
-from spark_events.diagnosis.plans.execution import read_stage
+from spark_events.diagnosis.plans.execution import EndedExecution, read_stage
+from spark_events.diagnosis.plans.recomputation import Recomputation
 from spark_events.diagnosis.slow_hosts import SlowHosts
 from spark_events.diagnosis.stage_rules import EndedStage
 from spark_events.diagnosis.unused_memory import unused_memory
@@ -44,6 +45,7 @@ class ApplicationIssues(Timeless):
         self._slow_hosts = SlowHosts(self._thresholds)
         self._growing = GrowingIssues(events)
         self._warm: set[str] = set()
+        self._recomputation = Recomputation()
         self._begun_ms: int | None = None
         self._heap_limit: int | None = None
         self._heap_peaks: dict[str, int] = {}
@@ -141,6 +143,12 @@ class ApplicationIssues(Timeless):
     def on_execution_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle SQLExecutionEnd."""
         self._driver.executions(-(int(record["executionId"]) in self._context.run.executions), time_ms)
+
+    def execution_ended(self, ended: EndedExecution, place: str, time_ms: int) -> None:
+        """Called with an SQL execution that has ended, and the place in the code that it was for."""
+        self._recomputation.take(ended, place)
+        for issue in self._recomputation.issues():
+            self._take(issue, time_ms)
 
     def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ApplicationEnd."""

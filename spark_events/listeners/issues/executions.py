@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, add_measured, read_stage
 from spark_events.diagnosis.plans.joins import joins
-from spark_events.diagnosis.plans.node import Measured, read_plans
+from spark_events.diagnosis.plans.node import EXCHANGE, Measured, Node, columns, read_plans
 from spark_events.diagnosis.plans.one_task import why_few_tasks, windows_over_all
 from spark_events.diagnosis.plans.scans import full_scans
-from spark_events.diagnosis.thresholds import TASK_COUNT, Thresholds
+from spark_events.diagnosis.thresholds import PYTHON, SKEW, STRAGGLER, TASK_COUNT, Thresholds
 from spark_events.listeners.run import Job
 
+_HASHED = re.compile(r"(?:hash|range)partitioning\((.*), \d+\)", re.ASCII)
+_FUNCTION = re.compile(r"([A-Za-z_<][\w<>]*)\([^()]*\)#\d+", re.ASCII)
+_IN_PYTHON = "time to run Python workers"
+_WHOLE_GROUPS = ("InPandas", "InArrow", "MapInPandas", "MapInArrow", "PythonMapInArrow")
 _MOST_STAGES = 2_000
 _MOST_METRICS = 100_000
 _RULES = (joins, full_scans, windows_over_all)
@@ -69,9 +74,31 @@ class Executions:
 
 def explained(issue: Issue, execution: EndedExecution, stage: int) -> Issue:
     """Return an issue of a stage with what the plan says about its cause."""
-    if issue.kind != TASK_COUNT or "fewTasks" not in issue.evidence:
-        return issue
-    reason = why_few_tasks(execution, stage)
-    if reason is None:
-        return issue
-    return replace(issue, sentence=f"{issue.sentence}: {reason.because}", advice=reason.advice)
+    nodes = [node for node in execution.nodes() if stage in node.stages]
+    if issue.kind == TASK_COUNT and "fewTasks" in issue.evidence:
+        reason = why_few_tasks(execution, stage)
+        if reason is not None:
+            return replace(issue, sentence=f"{issue.sentence}: {reason.because}", advice=reason.advice)
+    if issue.kind in (SKEW, STRAGGLER) and (keys := _shuffled_by(nodes)):
+        evidence = {**issue.evidence, "shuffle.keys": keys}
+        return replace(issue, sentence=f"{issue.sentence}; rows are divided by {keys}", evidence=evidence)
+    if issue.kind == PYTHON and (functions := _python_functions(nodes)):
+        issue = replace(issue, sentence=f"{issue.sentence}: {', '.join(functions)}")
+        if any(node.name.endswith(_WHOLE_GROUPS) for node in nodes):  # nothing of Spark's own does the same
+            return replace(issue, lost_ms=None, share_ms=issue.lost_ms)
+    return issue
+
+
+def _shuffled_by(nodes: Iterable[Node]) -> str:
+    """Return the columns by which rows were divided among the tasks of a stage; empty if they were not."""
+    for node in nodes:
+        for child in node.children:
+            match = _HASHED.search(child.text) if child.name == EXCHANGE else None
+            if match and (by := columns(match[1])):
+                return ", ".join(by)
+    return ""
+
+
+def _python_functions(nodes: Iterable[Node]) -> list[str]:
+    found = [name for node in nodes if _IN_PYTHON in node.metrics for name in _FUNCTION.findall(node.text)]
+    return list(dict.fromkeys(found))[:3]

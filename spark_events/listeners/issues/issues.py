@@ -121,6 +121,9 @@ class IssueListener(Timeless):
             for each in self._found.pop(number, ())
         ]
         found += self._of_execution(record, execution, ended, job)
+        if not execution.of_batch:
+            place = named(execution.description.partition("\n")[0], job, time_ms)
+            self._application.execution_ended(ended, place, time_ms)
         self._report(found, ended, time_ms)
 
     def on_job_start(self, record: dict[str, Any], time_ms: int) -> None:
