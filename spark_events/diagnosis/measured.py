@@ -35,22 +35,15 @@ class HostWork(NamedTuple):
     read_bytes: int
 
 
-class LongestTask(NamedTuple):
-    """The task that ran longest."""
+class TaskRun(NamedTuple):
+    """When a task was launched, in ms since the epoch, how long it ran, in ms, what it read, and where."""
 
     number: int
-    executor: str
-    host: str
-    run_ms: int
-    read_bytes: int
-
-
-class TaskRun(NamedTuple):
-    """When a task was launched, in ms since the epoch, how long it ran, in ms, and on which executor."""
-
     launched_ms: int
     run_ms: int
+    read_bytes: int
     executor: str
+    host: str
 
 
 class PythonTimes(NamedTuple):
@@ -93,7 +86,6 @@ class TasksMeasured:
     failed_ms: int
     fetch_failures: int
     spreads: Mapping[str, Spread]
-    longest: LongestTask | None
     hosts: Mapping[str, HostWork]
     longest_runs: tuple[TaskRun, ...] = ()
 
@@ -122,18 +114,16 @@ def misses_reads(stage_info: Mapping[str, Any]) -> bool:
 
 def without_reads(measured: TasksMeasured) -> TasksMeasured:
     """Return what tasks measured without the bytes that they read: a measurement of zero is none."""
-    longest = measured.longest
     return replace(
         measured,
         spreads={**measured.spreads, _BYTES_READ: Spread(0, 0, 0, 0)},
-        longest=None if longest is None else longest._replace(read_bytes=0),
         hosts={host: work._replace(read_bytes=0) for host, work in measured.hosts.items()},
+        longest_runs=tuple(run._replace(read_bytes=0) for run in measured.longest_runs),
     )
 
 
 def read_tasks_measured(statistics: Mapping[str, Any]) -> TasksMeasured:
     """Return what a record's ``Task Statistics`` say."""
-    longest = statistics.get("Longest Task")
     return TasksMeasured(
         tasks=int(statistics["Tasks"]),
         most_running=max(1, int(statistics["Most Running"])),
@@ -147,19 +137,10 @@ def read_tasks_measured(statistics: Mapping[str, Any]) -> TasksMeasured:
             for name, values in statistics.items()
             if isinstance(values, list) and len(values) == len(Spread._fields)
         },
-        longest=LongestTask(
-            int(longest["Index"]),
-            str(longest["Executor ID"]),
-            str(longest["Host"]),
-            int(longest["Executor Run Time"]),
-            int(longest["Bytes Read"]),
-        )
-        if longest
-        else None,
         hosts={host: HostWork(*work) for host, work in statistics["Hosts"].items()},
         longest_runs=tuple(
-            TaskRun(int(launched), int(run), str(executor))
-            for launched, run, executor in statistics.get("Longest Runs") or ()
+            TaskRun(int(number), int(launched), int(run), int(read), str(executor), str(host))
+            for number, launched, run, read, executor, host in statistics.get("Longest Runs") or ()
         ),
     )
 

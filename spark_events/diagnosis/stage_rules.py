@@ -58,23 +58,24 @@ class EndedStage:
         """How many tasks ran at once; Spark may report a start before the end that made room for it."""
         return min(self.measured.most_running, self.cores or self.measured.most_running)
 
-    @property
-    def first_run_ms(self) -> int:
-        """How long the first tasks take because workers or classes have yet to be loaded, in ms; else 0.
+    def longest(self) -> tuple[TaskRun, int] | None:
+        """Return the task that takes longest for a reason of its own, and how long, in ms; None if unknown.
 
-        That is as long as the second longest of those that began together when the stage did: they all wait
-        for the same, and only one of them is the longest for a reason of its own.
+        The first tasks of Python workers, and of executors, wait for what all of them need to be loaded. That
+        is as long as the second longest of those that began together, and does not count.
         """
-        if not (self.warms_up or self.python.start_ms or self.python.in_rdd):
-            return 0
-        first = [run for run in self.measured.longest_runs if self._is_first(run)]
-        return first[1].run_ms if len(first) > 1 else 0
+        runs = self.measured.longest_runs
+        starts = self.warms_up or bool(self.python.start_ms) or self.python.in_rdd
+        first = [run for run in runs if starts and self._is_first(run)]
+        usual_ms = max(0, first[1].run_ms - self.measured.run.median) if len(first) > 1 else 0
+        own_ms = [run.run_ms - usual_ms * (run in first) for run in runs]
+        if not own_ms:
+            return None
+        place = own_ms.index(max(own_ms))
+        return runs[place], own_ms[place]
 
     def _is_first(self, run: TaskRun) -> bool:
-        began_ms = min(
-            each.launched_ms for each in self.measured.longest_runs if each.executor == run.executor
-        )
-        return run.launched_ms - max(began_ms, self.measured.first_ms) <= _TOGETHER_MS
+        return run.launched_ms - self.measured.first_ms <= _TOGETHER_MS
 
     def as_wall_ms(self, task_ms: int) -> int:
         """Return how long a time of tasks lasts if as many run at once as ran at most."""
@@ -92,19 +93,17 @@ def stage_issues(stage: EndedStage, thresholds: Thresholds) -> Iterator[Issue]:
 def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     """Return that a task takes much longer than the others: with more data, a skew; else a straggler."""
     measured, run, read = stage.measured, stage.measured.run, stage.measured.read
-    longest = measured.longest
-    if measured.tasks < 2 or longest is None:
+    found = stage.longest()
+    if measured.tasks < 2 or found is None or found[1] <= thresholds.skew_ratio * run.median:
         return None
+    longest, own_ms = found
     skewed = read.highest > 0 and longest.read_bytes > _DATA_RATIO * read.median
-    usual_ms = run.median if skewed else max(run.median, stage.first_run_ms)
-    if run.highest <= thresholds.skew_ratio * usual_ms:
-        return None
     # A long task costs nothing while other cores have something to do. Of data that were evenly spread, the
     # time would remain; of whatever holds a straggler up, it would not.
-    more_ms = run.highest - usual_ms
+    more_ms = own_ms - run.median
     least_ms = stage.as_wall_ms(run.total if skewed else run.total - more_ms)
     lost_ms = max(0, min(more_ms, stage.wall_ms - least_ms))
-    times = f"{duration(run.highest)}, the median {duration(run.median)}"
+    times = f"{duration(own_ms)}, the median {duration(run.median)}"
     if skewed:
         sentence = (
             f"task {longest.number} reads {size(longest.read_bytes)}, the median {size(read.median)}; "
@@ -134,7 +133,7 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
             "task.index": longest.number,
             "task.host": longest.host,
             "task.executor": longest.executor,
-            "task.runTimeMs": run.highest,
+            "task.runTimeMs": longest.run_ms,
             "task.readBytes": longest.read_bytes,
             "median.runTimeMs": run.median,
             "p95.runTimeMs": run.p95,

@@ -87,7 +87,7 @@ class Thresholds:
     skew_ratio: int = setting(
         "spark.events.issue.skew.ratio",
         types.at_least(1, types.INT),
-        5,
+        3,
         "For `skew` and `straggler`: how many times as long as the median the longest task takes at least.",
     )
     running_ratio: int = setting(

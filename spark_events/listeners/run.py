@@ -11,7 +11,7 @@ from spark_events.listeners import spark_records
 from spark_events.listeners.failures.failures import place_of_call_site
 from spark_events.listeners.listener import Handlers, Record, Timeless, first, last
 from spark_events.listeners.long_texts import LONGEST_NAME, LONGEST_TITLE, cut
-from spark_events.listeners.queries.micro_batch import parse_micro_batch
+from spark_events.listeners.queries.micro_batch import MicroBatch, parse_micro_batch
 
 _GROUP, _BATCH = "spark.jobGroup.id", "streaming.sql.batchId"
 _DESCRIPTION = "spark.job.description"
@@ -28,13 +28,13 @@ class Execution:
         id: its number.
         begun_ms: in ms since the epoch.
         description: how Spark's begins, often a statement's text.
-        of_batch: whether it is a micro-batch of a streaming query.
+        batch: the micro-batch of a streaming query that it is; None if it is none.
     """
 
     id: int
     begun_ms: int
     description: str
-    of_batch: bool
+    batch: MicroBatch | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,8 +136,8 @@ class Run(Timeless):
         number, root = int(record["executionId"]), record.get("rootExecutionId")
         if root is None or int(root) == number:
             described = str(record.get("description") or "")
-            of_batch = parse_micro_batch(described) is not None
-            self.executions[number] = Execution(number, time_ms, described[:LONGEST_TITLE], of_batch)
+            batch = parse_micro_batch(described)
+            self.executions[number] = Execution(number, time_ms, described[:LONGEST_TITLE], batch)
 
     def _end_execution(self, record: Record, time_ms: int) -> None:
         self.executions.pop(int(record["executionId"]), None)

@@ -44,7 +44,7 @@ def test_a_long_task_among_many_costs_nothing() -> None:
     assert issue.lost_ms == 0
 
 
-@pytest.mark.parametrize("run_ms", [[50 * S, 10 * S, 10 * S], [500 * S]], ids=["5 times", "one task"])
+@pytest.mark.parametrize("run_ms", [[30 * S, 10 * S, 10 * S], [500 * S]], ids=["3 times", "one task"])
 def test_no_tail(run_ms: list[int]) -> None:
     assert {"skew", "straggler"}.isdisjoint(issues(measured(run_ms), cores=1))
 
@@ -141,16 +141,16 @@ def test_python_of_an_rdd() -> None:
     ("first", "lost_ms"),
     [
         ([(1_000, 60 * S), (1_100, 59 * S)], None),
-        ([(1_000, 100 * S), (1_100, 20 * S)], None),
+        ([(1_000, 22 * S), (1_100, 20 * S)], None),
         ([(1_000, 110 * S), (1_100, 20 * S)], 90 * S),
         ([(1_000, 60 * S), (30_000, 59 * S)], 29 * S),
     ],
-    ids=["both wait for a worker", "not five times the other", "one does more", "the other began later"],
+    ids=["both wait for a worker", "one waits a little longer", "one does more", "the other began later"],
 )
 def test_the_first_tasks_of_python_workers(first: list[tuple[int, int]], lost_ms: int | None) -> None:
     """They wait for workers that start, which takes all of them as long."""
     runs = [*(run for _, run in first), *[1 * S] * 20]
-    longest = [[launched, run, "1"] for launched, run in [*first, (60_000, 1 * S)]]
+    longest = [[0, launched, run, 0, "1", "a"] for launched, run in [*first, (60_000, 1 * S)]]
     tasks = measured(runs, at_once=2, Longest_Runs=longest)
     found = {
         issue.kind: issue.lost_ms

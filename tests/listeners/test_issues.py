@@ -50,7 +50,7 @@ def test_nothing_rests_on_bytes_that_spark_does_not_count() -> None:
         for record in records:
             if statistics_of := record.get("Task Statistics"):
                 statistics_of["Bytes Read"] = [1_000, 1_000, 90_000, 93_000]
-                statistics_of["Longest Task"]["Bytes Read"] = 90_000
+                statistics_of["Longest Runs"][0][3] = 90_000
             if "Stage Info" in record:
                 scan = {"Name": "FileScanRDD", "Scope": json.dumps({"id": "4", "name": scope})}
                 record["Stage Info"]["RDD Info"] = [scan]

@@ -106,7 +106,7 @@ class Subjects:
     def _described(self, job: Job) -> str | None:
         """Return what a job is, by its description or that of its execution."""
         execution = self._context.run.execution_of(job)
-        of_execution = execution.description if execution is not None and not execution.of_batch else ""
+        of_execution = execution.description if execution is not None and execution.batch is None else ""
         return self._tellable(job.description or of_execution)
 
     def _tellable(self, description: str) -> str | None:

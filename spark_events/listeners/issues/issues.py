@@ -121,7 +121,11 @@ class IssueListener(Timeless):
             for each in self._found.pop(number, ())
         ]
         found += self._of_execution(record, execution, ended, job)
-        if not execution.of_batch:
+        if execution.batch is not None:
+            self._queries.batch_ended(
+                execution.batch.run_id, ended.lasted_ms, int(record.get("Parts Time") or 0)
+            )
+        else:
             place = named(execution.description.partition("\n")[0], job, time_ms)
             self._application.execution_ended(ended, place, time_ms)
         self._report(found, ended, time_ms)
@@ -241,7 +245,7 @@ class IssueListener(Timeless):
     ) -> list[Found]:
         """Return what the plan of an execution that has ended says, and the files that it read and wrote."""
         issues: list[Issue] = self._executions.issues(ended)
-        if not execution.of_batch:
+        if execution.batch is None:
             issues += small_files(record.get("Files") or {}, ended, self._thresholds)
         name = execution.description.partition("\n")[0]
         return [Found(issue, None, name, ended.lasted_ms, job, 0, execution) for issue in issues]

@@ -40,8 +40,8 @@ class _Query:
     busy_ms: int = 0
     batches_ms: int = 0
     jobs_ms: int = 0
+    own_ms: int = 0
     own_code_ms: int = 0
-    first_own_ms: int | None = None
     lost: dict[tuple[str, str], Issue] = field(default_factory=dict)
     times: dict[tuple[str, str], int] = field(default_factory=dict)
     states: dict[tuple[int, str], _State] = field(default_factory=dict)
@@ -82,6 +82,12 @@ class QueryIssues:
         query.busy_ms += lasted_ms
         query.jobs_ms += lasted_ms
 
+    def batch_ended(self, run_id: str, lasted_ms: int, parts_ms: int) -> None:
+        """Called when the SQL execution of a micro-batch has ended, with the time of those in it, in ms."""
+        query = self._queries.get(run_id)
+        if query is not None:
+            query.own_ms += max(0, lasted_ms - max(parts_ms, query.jobs_ms))
+
     def lost(self, run_id: str, issues: Iterable[tuple[Issue, str]], time_ms: int) -> None:
         """Called with what one micro-batch has lost, and the names of what lost it."""
         query = self._queries[run_id]
@@ -106,7 +112,7 @@ class QueryIssues:
         took = progress.get("durationMs") or {}
         if "addBatch" in took:
             self._take_batch(query, run_id, progress, int(took["addBatch"]), time_ms)
-        query.jobs_ms = 0
+        query.jobs_ms = query.own_ms = 0
         watermark = "watermark" in (progress.get("eventTime") or {})
         for place, operator in enumerate(progress.get("stateOperators") or ()):
             self._take_state(query, run_id, place, operator, watermark, time_ms)
@@ -116,16 +122,10 @@ class QueryIssues:
     ) -> None:
         """Add the time that code in ``foreachBatch`` took besides the jobs that it ran."""
         query.batches_ms += add_ms
-        own_ms = max(0, add_ms - query.jobs_ms)
         sink = str((progress.get("sink") or {}).get("description") or "")
         if not sink.startswith(_FOREACH):
             return
-        # The first micro-batch loads classes and plans: of that, no more is counted than of the next one.
-        if query.first_own_ms is None:
-            query.first_own_ms = own_ms
-            return
-        query.own_code_ms += own_ms + min(own_ms, query.first_own_ms)
-        query.first_own_ms = 0
+        query.own_code_ms += query.own_ms
         share = query.own_code_ms / max(1, query.batches_ms)
         if share < _LEAST_SHARE:
             return

@@ -45,10 +45,10 @@ class SqlExecutionListener(Timeless):
     def place_of_job(self, job: Job) -> Place | None:
         """Return the place of the execution that a job belongs to; None if there is none."""
         execution = self._context.run.execution_of(job)
-        return self._place(execution.id) if execution is not None and not execution.of_batch else None
+        return self._place(execution.id) if execution is not None and execution.batch is None else None
 
     def _end(self, execution: Execution, time_ms: int, failure: Failure | None) -> None:
-        if execution.of_batch:
+        if execution.batch is not None:
             return
         number = execution.id
         span = (

@@ -37,7 +37,9 @@ class _Execution:
     sums: dict[str, int]
     plans: dict[int, Plan]
     driver: dict[int, int]
-    is_part: bool
+    begun_ms: int
+    whole: _Execution | None = None
+    parts_ms: int = 0
     metrics: dict[int, str] = field(default_factory=dict)
 
 
@@ -62,10 +64,11 @@ class ExecutionPlans:
         root, plan = record.get("rootExecutionId"), record.get("sparkPlanInfo")
         whole = self._executions.get(int(root)) if root is not None else None
         if len(self._executions) < _MOST_EXECUTIONS:
+            begun_ms = int(record["time"])
             execution = (
-                _Execution(whole.sums, whole.plans, whole.driver, True)
+                _Execution(whole.sums, whole.plans, whole.driver, begun_ms, whole)
                 if whole
-                else _Execution(dict.fromkeys(_FIELDS.values(), 0), {}, {}, False)
+                else _Execution(dict.fromkeys(_FIELDS.values(), 0), {}, {}, begun_ms)
             )
             number = int(record["executionId"])
             self._executions[number] = execution
@@ -96,8 +99,13 @@ class ExecutionPlans:
     def _end(self, record: dict[str, Any]) -> None:
         """Add the files of an execution to its SQLExecutionEnd, and its plans, if it has any."""
         execution = self._executions.pop(int(record["executionId"]), None)
-        if execution is None or execution.is_part:  # the whole tells of its parts
+        if execution is None:
             return
+        if execution.whole is not None:  # which tells of its parts
+            execution.whole.parts_ms += max(0, int(record["time"]) - execution.begun_ms)
+            return
+        if execution.parts_ms:
+            record["Parts Time"] = execution.parts_ms
         if execution.sums["Read"] + execution.sums["Written"]:
             record["Files"] = execution.sums
         if execution.plans:

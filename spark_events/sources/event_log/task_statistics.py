@@ -60,7 +60,7 @@ class TaskStatistics:
 
     __slots__ = (
         "_between", "_distributions", "_failed", "_fetch_failures", "_first_ms", "_hosts", "_killed",
-        "_last_ms", "_longest", "_longest_ms", "_longest_runs", "_read", "_rows", "readable", "sums",
+        "_last_ms", "_longest_runs", "_read", "_rows", "readable", "sums",
         "waiting",
     )  # fmt: skip
 
@@ -75,8 +75,7 @@ class TaskStatistics:
         self._hosts: dict[str, list[int]] = {}
         self._first_ms: int | None = None
         self._last_ms = 0
-        self._longest_ms, self._longest = -1, Record()
-        self._longest_runs: list[tuple[int, int, str]] = []
+        self._longest_runs: list[tuple[int, int, int, int, str, str]] = []
         self._failed, self._killed, self._fetch_failures = [0, 0], [0, 0], 0
 
     def keep(self, info: Info, metrics: int) -> None:
@@ -163,9 +162,7 @@ class TaskStatistics:
         }
         for quantity, distribution in zip(QUANTITIES, self._distributions, strict=True):
             statistics[quantity] = distribution.summary()
-        if self._longest:
-            statistics["Longest Task"] = self._longest
-            statistics["Longest Runs"] = [list(run) for run in self._longest_runs]
+        statistics["Longest Runs"] = [list(run) for run in self._longest_runs]
         return {**statistics, "Hosts": dict(sorted(self._hosts.items()))}
 
     def _read_lines(self, lines: Sequence[Info]) -> int:
@@ -184,32 +181,28 @@ class TaskStatistics:
         for distribution, values in zip(self._distributions, tasks.quantities(), strict=True):
             distribution.add(values)
         read = tasks.read()
-        longest_ms = max(tasks.run)
-        if longest_ms > self._longest_ms:  # the first of those that are equally long
-            at = tasks.run.index(longest_ms)
-            self._longest_ms = longest_ms
-            self._longest = {
-                "Index": tasks.number[at],
-                "Executor ID": tasks.executor[at].decode(errors="replace"),
-                "Host": tasks.host[at].decode(errors="replace"),
-                "Executor Run Time": longest_ms,
-                "Bytes Read": read[at],
-            }
-        self._keep_longest(tasks)
+        self._keep_longest(tasks, read)
         self._add_to_hosts(tasks, read)
 
-    def _keep_longest(self, tasks: TaskColumns) -> None:
+    def _keep_longest(self, tasks: TaskColumns, read: Sequence[int]) -> None:
         """Keep the longest tasks, the longest first; of those that are equally long, the first."""
         runs = tasks.run
         least_ms = nlargest(_MOST_LONGEST, runs)[-1]
-        if len(self._longest_runs) == _MOST_LONGEST and max(runs) <= self._longest_runs[-1][1]:
+        if len(self._longest_runs) == _MOST_LONGEST and max(runs) <= self._longest_runs[-1][2]:
             return
         rows = sorted((row for row, run in enumerate(runs) if run >= least_ms), key=lambda row: -runs[row])
         self._longest_runs += [
-            (tasks.launched[row], runs[row], tasks.executor[row].decode(errors="replace"))
+            (
+                tasks.number[row],
+                tasks.launched[row],
+                runs[row],
+                read[row],
+                tasks.executor[row].decode(errors="replace"),
+                tasks.host[row].decode(errors="replace"),
+            )
             for row in rows[:_MOST_LONGEST]
         ]
-        self._longest_runs.sort(key=lambda run: -run[1])
+        self._longest_runs.sort(key=lambda run: -run[2])
         del self._longest_runs[_MOST_LONGEST:]
 
     def _add_to_hosts(self, tasks: TaskColumns, read: Sequence[int]) -> None:

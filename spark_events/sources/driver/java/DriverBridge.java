@@ -246,7 +246,7 @@ public class DriverBridge extends SparkListener implements Consumer {
             } else if (event instanceof SparkListenerSQLExecutionEnd) {
                 SparkListenerSQLExecutionEnd end = (SparkListenerSQLExecutionEnd) event;
                 LinkedHashMap record = EventRecords.ofExecutionEnd(end);
-                plans.end(end.executionId(), record);
+                plans.end(end.executionId(), end.time(), record);
                 addMap(record, true);
             } else {
                 addEvent(event);

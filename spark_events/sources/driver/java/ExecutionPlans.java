@@ -42,10 +42,13 @@ public class ExecutionPlans {
         final long[] sums;
         final LinkedHashMap plans; // Long execution id -> SparkPlanInfo, the last one
         final TreeMap driver; // Long accumulator id -> Long, the sum of the driver's updates
-        final boolean isPart;
+        final Execution whole; // null if it is no part of another
+        final long begun;
+        long partsTime = 0;
 
-        Execution(Execution whole) {
-            isPart = whole != null;
+        Execution(Execution whole, long begun) {
+            this.whole = whole;
+            this.begun = begun;
             sums = whole == null ? new long[METRICS.length] : whole.sums;
             plans = whole == null ? new LinkedHashMap() : whole.plans;
             driver = whole == null ? new TreeMap() : whole.driver;
@@ -63,7 +66,7 @@ public class ExecutionPlans {
         scala.Option root = event.rootExecutionId();
         Execution whole = root.isDefined() ? execution(((Number) root.get()).longValue()) : null;
         if (executions.size() < MOST_EXECUTIONS) {
-            Execution execution = new Execution(whole);
+            Execution execution = new Execution(whole, event.time());
             executions.put(Long.valueOf(event.executionId()), execution);
             if (event.sparkPlanInfo() != null) {
                 follow(event.executionId(), execution, event.sparkPlanInfo());
@@ -100,10 +103,14 @@ public class ExecutionPlans {
     }
 
     /** Adds to the record of an execution's end what files it has read and written, and its plans, if there are any. */
-    void end(long id, Map record) {
+    void end(long id, long time, Map record) {
         Execution execution = (Execution) executions.remove(Long.valueOf(id));
-        if (execution == null || execution.isPart) {
-            return; // the whole tells of its parts
+        if (execution == null) {
+            return;
+        }
+        if (execution.whole != null) { // which tells of its parts
+            execution.whole.partsTime += Math.max(0, time - execution.begun);
+            return;
         }
         if (execution.sums[0] + execution.sums[2] > 0) {
             LinkedHashMap files = new LinkedHashMap();
@@ -111,6 +118,9 @@ public class ExecutionPlans {
                 files.put(FIELDS[index], Long.valueOf(execution.sums[index]));
             }
             record.put("Files", files);
+        }
+        if (execution.partsTime > 0) {
+            record.put("Parts Time", Long.valueOf(execution.partsTime));
         }
         ArrayList plans = new ArrayList();
         for (Iterator each = execution.plans.values().iterator(); each.hasNext();) {

@@ -28,10 +28,7 @@ public class TaskStatistics {
     private final HashMap hosts = new HashMap(); // host -> long[] {tasks, run time, bytes read}
     private long firstLaunch = Long.MAX_VALUE;
     private long lastFinish = 0;
-    private TaskInfo longest = null;
-    private long longestRun = -1;
-    private long longestRead = 0;
-    private final ArrayList longestRuns = new ArrayList(); // Object[] {launch, run, executor}, the longest first
+    private final ArrayList longestRuns = new ArrayList(); // Object[], see keepLongest; the longest first
     private int failed = 0;
     private int killed = 0;
     private int fetchFailures = 0;
@@ -79,12 +76,7 @@ public class TaskStatistics {
         for (int i = 0; i < values.length; i++) {
             distributions[i].add(values[i]);
         }
-        if (run > longestRun) {
-            longest = info;
-            longestRun = run;
-            longestRead = read;
-        }
-        keepLongest(info, run);
+        keepLongest(info, run, read);
         long[] host = (long[]) hosts.get(info.host());
         if (host == null) {
             if (hosts.size() >= MOST_HOSTS) {
@@ -99,13 +91,16 @@ public class TaskStatistics {
     }
 
     /** Keeps a task if it is among the longest; of those that are equally long, the first. */
-    private void keepLongest(TaskInfo info, long run) {
+    private void keepLongest(TaskInfo info, long run, long read) {
         int place = longestRuns.size();
-        while (place > 0 && ((Long) ((Object[]) longestRuns.get(place - 1))[1]).longValue() < run) {
+        while (place > 0 && ((Long) ((Object[]) longestRuns.get(place - 1))[2]).longValue() < run) {
             place--;
         }
         if (place < MOST_LONGEST) {
-            longestRuns.add(place, new Object[] {Long.valueOf(info.launchTime()), Long.valueOf(run), info.executorId()});
+            longestRuns.add(place, new Object[] {
+                Integer.valueOf(info.index()), Long.valueOf(info.launchTime()), Long.valueOf(run), Long.valueOf(read),
+                info.executorId(), info.host()
+            });
             if (longestRuns.size() > MOST_LONGEST) {
                 longestRuns.remove(MOST_LONGEST);
             }
@@ -132,16 +127,7 @@ public class TaskStatistics {
         for (int i = 0; i < QUANTITIES.length; i++) {
             map.put(QUANTITIES[i], distributions[i].summary());
         }
-        if (longest != null) {
-            LinkedHashMap task = new LinkedHashMap();
-            task.put("Index", Integer.valueOf(longest.index()));
-            task.put("Executor ID", longest.executorId());
-            task.put("Host", longest.host());
-            task.put("Executor Run Time", Long.valueOf(longestRun));
-            task.put("Bytes Read", Long.valueOf(longestRead));
-            map.put("Longest Task", task);
-            map.put("Longest Runs", longestRuns);
-        }
+        map.put("Longest Runs", longestRuns);
         map.put("Hosts", new TreeMap(hosts));
         return map;
     }
