@@ -40,7 +40,7 @@ class Pair:
     @property
     def false_of_twin(self) -> list[str]:
         """What was said of the twin."""
-        return [issue["issue"] for issue in self.twin.issues]
+        return false_issues([], self.twin.issues)
 
 
 @dataclass

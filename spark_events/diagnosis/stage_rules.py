@@ -98,6 +98,8 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
         return None
     longest, own_ms = found
     skewed = read.highest > 0 and longest.read_bytes > _DATA_RATIO * read.median
+    if not skewed and measured.failed and (stage.python.run_ms or stage.python.in_rdd):
+        return None  # where a Python function fails, its worker ends, and the next task waits for another
     # A long task costs nothing while other cores have something to do. Of data that were evenly spread, the
     # time would remain; of whatever holds a straggler up, it would not.
     more_ms = own_ms - run.median
@@ -285,7 +287,8 @@ def python_functions(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     or batches: what is said of those is how long they take, not what they cost.
     """
     run, python = stage.measured.run, stage.python
-    share = python.run_ms / run.total if run.total else 0.0
+    started_ms = max(0, run.total - python.start_ms)  # workers start once, however much they do
+    share = min(1.0, python.run_ms / started_ms) if started_ms else 0.0
     if share < thresholds.python_share or not python.run_ms:
         return None
     time_ms = stage.as_wall_ms(python.run_ms)

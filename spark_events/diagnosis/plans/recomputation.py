@@ -23,6 +23,7 @@ class _Part:
     Attributes:
         size: how many nodes it has.
         cached: whether a cache was to keep it.
+        wholes: the digests of the plans that it is a part of.
     """
 
     title: str
@@ -30,6 +31,15 @@ class _Part:
     cached: bool
     stages: dict[tuple[int, ...], int] = field(default_factory=dict)
     places: dict[str, None] = field(default_factory=dict)
+    wholes: set[str] = field(default_factory=set)
+
+    @property
+    def is_again(self) -> bool:
+        """Whether it was computed more often than it had to be.
+
+        An application that does the same thing twice may want to; one that does it three times could keep it.
+        """
+        return len(self.stages) > (1 if len(self.wholes) > 1 or self.cached else 2)
 
     @property
     def lost_ms(self) -> int:
@@ -47,11 +57,12 @@ class Recomputation:
     def take(self, execution: EndedExecution, place: str) -> None:
         """Called with each SQL execution that has ended, and the place in the code that it is for."""
         for plan in execution.plans:
-            self._take(plan, execution, place, False)
+            whole = sha256(plan.signature().encode(errors="replace")).hexdigest()[:16]
+            self._take(plan, execution, place, whole, False)
 
     def issues(self) -> Iterator[Issue]:
         """Yield what was computed more than once so far, however little that cost."""
-        again = [part for part in self._parts.items() if len(part[1].stages) > 1]
+        again = [part for part in self._parts.items() if part[1].is_again]
         told: set[tuple[int, ...]] = set()
         for digest, part in sorted(again, key=lambda each: (-each[1].lost_ms, -each[1].size))[:_MOST_TOLD]:
             if told.intersection(part.stages):
@@ -59,25 +70,34 @@ class Recomputation:
             told.update(part.stages)
             yield _issue(digest, part)
 
-    def _take(self, node: Node, execution: EndedExecution, place: str, cached: bool) -> tuple[str, int, bool]:
+    def _take(
+        self, node: Node, execution: EndedExecution, place: str, whole: str, cached: bool
+    ) -> tuple[str, int, bool]:
         """Take a node after those below it; return its digest, its size, and whether it can be compared."""
         if node.name == IN_MEMORY:
             filled = any(below.measured_in for child in node.children for below in child.walk())
             for child in node.children if filled else ():
-                self._take(child, execution, place, True)
+                self._take(child, execution, place, whole, True)
             return "", 0, False  # what is above reads it from the cache
-        below = [self._take(child, execution, place, cached) for child in node.children]
+        below = [self._take(child, execution, place, whole, cached) for child in node.children]
         digest = sha256()
         for part in (without_ids(node.text), node.metadata.get("Location", ""), *(each[0] for each in below)):
             digest.update(part.encode(errors="replace") + b"\n")
         name, size = digest.hexdigest()[:16], 1 + sum(each[1] for each in below)
         comparable = all(each[2] for each in below) and not node.name.startswith(("Reused", "Subquery"))
         if comparable and size > 1 and not node.is_exchange:
-            self._add(name, size, node, execution, place, cached)
+            self._add(name, size, node, execution, place, whole, cached)
         return name, size, comparable
 
     def _add(
-        self, digest: str, size: int, node: Node, execution: EndedExecution, place: str, cached: bool
+        self,
+        digest: str,
+        size: int,
+        node: Node,
+        execution: EndedExecution,
+        place: str,
+        whole: str,
+        cached: bool,
     ) -> None:
         stages = tuple(sorted(node.stages & execution.stages.keys()))
         part = self._parts.get(digest)
@@ -88,6 +108,8 @@ class Recomputation:
         if stages not in part.stages:
             part.stages[stages] = execution.wall_ms(stages)
         part.cached = part.cached or cached
+        if len(part.wholes) < 2:
+            part.wholes.add(whole)
         if place and len(part.places) < _MOST_PLACES:
             part.places[place] = None
 

@@ -15,9 +15,11 @@ from spark_events.diagnosis.measured import (
     read_tasks_measured,
     without_reads,
 )
+from spark_events.diagnosis.other_work import OtherWork
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.small_files import small_files
 from spark_events.diagnosis.stage_rules import EndedStage, lagging_task, stage_issues
+from spark_events.diagnosis.thresholds import SKEW, STRAGGLER, TASK_COUNT
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.issues.application_issues import ApplicationIssues
@@ -71,6 +73,7 @@ class IssueListener(Timeless):
         self._application = ApplicationIssues(context, events)
         self._queries = QueryIssues(context, events)
         self._executions = Executions(self._thresholds)
+        self._other_work = OtherWork()
         self._jobs: dict[int, _Job] = {}
         self._stages: dict[Key, _Stage] = {}
         # What was found in jobs whose SQL execution runs on.
@@ -142,6 +145,7 @@ class IssueListener(Timeless):
         name = str(info.get("Stage Name") or "")[:LONGEST_TITLE]
         self._stages[stage_attempt(info)] = _Stage(self._jobs.get(job.id) if job else None, name, time_ms)
         self._application.stage_submitted(stage_attempt(info), time_ms)
+        self._other_work.begun(stage_attempt(info), time_ms)
 
     def on_stage_tasks(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle what a stage's tasks have measured, which comes right before its end, and what lags."""
@@ -159,6 +163,7 @@ class IssueListener(Timeless):
         info = record["Stage Info"]
         key = stage_attempt(info)
         stage = self._stages.pop(key, None)
+        self._other_work.ended(key, time_ms)
         job = stage.job if stage else None
         place = named(stage.name, job.run if job else None, time_ms) if stage else ""
         self._application.stage_completed(info, place or "stages of DataFrames", time_ms)
@@ -210,7 +215,7 @@ class IssueListener(Timeless):
         self._application.stage_measured(ended, time_ms)
         job = stage.job
         for issue in stage_issues(ended, self._of_batches if of_query else self._thresholds):
-            of_stage = replace(issue, stages=frozenset((key[0],)))
+            of_stage = replace(self._alone(issue, key, time_ms), stages=frozenset((key[0],)))
             found = Found(of_stage, key, stage.name, lasted_ms, job.run if job else None)
             if job is None:
                 self._report([found], None, time_ms)
@@ -218,6 +223,13 @@ class IssueListener(Timeless):
             job.issues.append(found)
             if len(job.issues) > _MOST_OF_ONE:
                 job.issues.remove(min(job.issues, key=_cost))
+
+    def _alone(self, issue: Issue, key: Key, time_ms: int) -> Issue:
+        """Return an issue of late or few tasks without the time in which the cores had other work to do."""
+        if issue.kind not in (SKEW, STRAGGLER, TASK_COUNT) or not issue.lost_ms:
+            return issue
+        beside_ms = self._other_work.beside_ms(key, time_ms - issue.lost_ms, time_ms)
+        return replace(issue, lost_ms=max(0, issue.lost_ms - beside_ms))
 
     def _take_lagging(self, key: Key, stage: _Stage, task: Mapping[str, Any], time_ms: int) -> None:
         """Warn of a task that lags, at most once: there is still time to do something about it."""

@@ -1,0 +1,37 @@
+"""What else an application did at a time: a core that has other work to do is not lost to a late task."""
+
+from __future__ import annotations
+
+from collections import deque
+
+Key = tuple[int, int]
+_MOST_ENDED = 1_000
+
+
+class OtherWork:
+    """The stage attempts of one application, from when to when each ran, in ms since the epoch."""
+
+    def __init__(self) -> None:
+        self._running: dict[Key, int] = {}
+        self._ended: deque[tuple[Key, int, int]] = deque(maxlen=_MOST_ENDED)
+
+    def begun(self, stage: Key, time_ms: int) -> None:
+        """Called when a stage attempt has begun."""
+        self._running[stage] = time_ms
+
+    def ended(self, stage: Key, time_ms: int) -> None:
+        """Called when it has ended."""
+        begun_ms = self._running.pop(stage, None)
+        if begun_ms is not None:
+            self._ended.append((stage, begun_ms, time_ms))
+
+    def beside_ms(self, stage: Key, from_ms: int, until_ms: int) -> int:
+        """Return for how long at least one other stage ran in a time; only the last 1,000 are known."""
+        others = [(begun, ended) for other, begun, ended in self._ended if other != stage and ended > from_ms]
+        others += [(begun, until_ms) for other, begun in self._running.items() if other != stage]
+        covered_ms, covered_until_ms = 0, from_ms
+        for begun, ended in sorted(others):
+            end_ms = min(ended, until_ms)
+            covered_ms += max(0, end_ms - max(begun, covered_until_ms))
+            covered_until_ms = max(covered_until_ms, end_ms)
+        return covered_ms
