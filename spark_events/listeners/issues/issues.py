@@ -226,7 +226,8 @@ class IssueListener(Timeless):
 
     def _alone(self, issue: Issue, key: Key, time_ms: int) -> Issue:
         """Return an issue of late or few tasks without the time in which the cores had other work to do."""
-        if issue.kind not in (SKEW, STRAGGLER, TASK_COUNT) or not issue.lost_ms:
+        late = issue.kind in (SKEW, STRAGGLER) or (issue.kind == TASK_COUNT and "fewTasks" in issue.evidence)
+        if not late or not issue.lost_ms:
             return issue
         beside_ms = self._other_work.beside_ms(key, time_ms - issue.lost_ms, time_ms)
         return replace(issue, lost_ms=max(0, issue.lost_ms - beside_ms))

@@ -1,0 +1,211 @@
+"""The rules about plans: each with a plan that has the issue, and a healthy one that differs in little."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from spark_events.diagnosis.issue import Issue
+from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.joins import joins
+from spark_events.diagnosis.plans.one_task import why_few_tasks, windows_over_all
+from spark_events.diagnosis.plans.recomputation import Recomputation
+from spark_events.diagnosis.plans.scans import full_scans
+from spark_events.diagnosis.thresholds import Thresholds
+from tests.support.plans import Plan, S, executed
+
+MIB = 1 << 20
+Rule = Callable[[EndedExecution, Thresholds], Iterator[Issue]]
+
+
+def told(rule: Rule, execution: EndedExecution) -> dict[str, Issue]:
+    return {issue.kind: issue for issue in rule(execution, Thresholds())}
+
+
+def join(rows: int, text: str = "SortMergeJoin [key#1L], [id#2L], Inner", right: int = 1_000) -> Plan:
+    """Return a join of two tables of 2,000 and of other rows, in stage 3."""
+    return Plan()(0, "HashAggregate(keys=[], functions=[count(1)])", 4, rows=1)(1, "WholeStageCodegen (3)")(
+        2, text, 3, rows=rows
+    )(3, "InputAdapter")(4, "Exchange hashpartitioning(key#1L, 8)", 1, shuffle_records_written=2_000)(
+        5, "Scan parquet db.orders [key#1L]", 1, rows=2_000
+    )(3, "ShuffleQueryStage 1")(4, "Exchange hashpartitioning(id#2L, 8)", 2, shuffle_records_written=right)(
+        5, "Scan parquet db.customers [id#2L]", 2, rows=right
+    )
+
+
+def test_an_exploding_join() -> None:
+    """It makes 500 times as many rows as its larger side has; without them, its stage would take no time."""
+    issue = told(joins, executed(join(1_000_000), s1=(0, 5), s2=(0, 5), s3=(5, 45), s4=(45, 46)))[
+        "exploding-join"
+    ]
+    assert issue.lost_ms == 40 * S * (1_000_000 - 2_000) // 1_000_000
+    assert issue.stages == {3}
+    assert "on key = id makes 1,000,000 rows of 2,000 and 1,000" in issue.sentence
+    assert "orders" in issue.sentence
+
+
+@pytest.mark.parametrize(("rows", "right"), [(19_999, 1_000), (1_000_000, 100_001), (99_999, 10)])
+def test_a_join_that_makes_few_rows_more(rows: int, right: int) -> None:
+    assert "exploding-join" not in told(joins, executed(join(rows, right=right), s3=(5, 45)))
+
+
+@pytest.mark.parametrize(
+    "name", ["CartesianProduct", "BroadcastNestedLoopJoin BuildRight, Inner, (a#1 < b#2)"]
+)
+def test_a_join_of_all_with_all(name: str) -> None:
+    issue = told(joins, executed(join(10, name), s3=(5, 45)))["cross-join"]
+    assert issue.lost_ms == 40 * S
+    assert "each of 2,000 rows with each of 1,000: 2,000,000 pairs" in issue.sentence
+    assert ("condition on a, b has no equality" in issue.sentence) == ("Nested" in name)
+    assert "cross-join" not in told(joins, executed(join(10, name, right=49), s3=(5, 45)))
+
+
+def test_a_large_broadcast() -> None:
+    """What the driver collects counts without the stage whose rows these are."""
+    times = {"time_to_collect": 9 * S, "time_to_build": 3 * S, "time_to_broadcast": 2 * S}
+
+    def plan(data: int) -> Plan:
+        return Plan()(0, "BroadcastHashJoin [a#1], [b#2], Inner", 2, rows=10)(
+            1, "Scan csv db.small", 2, rows=10
+        )(1, "BroadcastExchange HashedRelationBroadcastMode", None, rows=9, data_size=data, **times)(
+            2, "Scan csv db.large", 1, rows=9
+        )
+
+    issue = told(joins, executed(plan(200 * MIB), s1=(0, 5), s2=(15, 20)))["large-broadcast"]
+    assert issue.lost_ms == (9 - 5 + 3 + 2) * S
+    assert "collects 200 MiB (9 rows of db.large)" in issue.sentence
+    assert told(joins, executed(plan(63 * MIB), s1=(0, 5))) == {}
+
+
+def shuffled(small: int, large: int = 500 * MIB, kind: str = "Inner") -> EndedExecution:
+    plan = Plan()(0, f"SortMergeJoin [a#1], [b#2], {kind}", 3, rows=10)(
+        1, "Sort [a#1 ASC]", 3, sort_time=80 * S
+    )(2, "Exchange hashpartitioning(a#1, 8)", 1, data_size=large)(3, "Scan parquet db.large", 1, rows=9)(
+        1, "Sort [b#2 ASC]", 3, sort_time=0
+    )(2, "Exchange hashpartitioning(b#2, 8)", 2, data_size=small)(3, "Scan parquet db.small", 2, rows=9)
+    return executed(plan, s1=(0, 10), s2=(0, 1), s3=(10, 50))
+
+
+def test_a_missing_broadcast() -> None:
+    """Half of the time of the join's tasks goes into sorting, which a broadcast of the small side saves."""
+    issue = told(joins, shuffled(MIB))["missing-broadcast"]
+    assert issue.lost_ms == 20 * S
+    assert "though its other side (db.small) has 1 MiB only" in issue.sentence
+
+
+@pytest.mark.parametrize(
+    "healthy",
+    [
+        shuffled(11 * MIB),
+        shuffled(MIB, 7 * MIB),
+        shuffled(0),
+        shuffled(MIB, kind="FullOuter"),
+        shuffled(MIB, kind="RightOuter"),
+    ],
+    ids=["too large", "both small", "nothing known", "both sides are kept", "the small side is looked up"],
+)
+def test_no_missing_broadcast(healthy: EndedExecution) -> None:
+    assert told(joins, healthy) == {}
+
+
+def scan(kept: int, conditions: str = "[]", partitions: int = 30) -> EndedExecution:
+    where = {"Location": "InMemoryFileIndex(1 paths)[s3a://lake/sales]", "PartitionFilters": conditions}
+    plan = Plan()(0, "Filter (to_date(ts#3) = 2026-01-01)", 1, rows=kept)(
+        1, "FileScan parquet [ts#3,day#4]", 1, where, rows=1_000, number_of_partitions_read=partitions
+    )
+    plan.nodes[1][1] = "Scan parquet "
+    return executed(plan, s1=(0, 40))
+
+
+def test_a_scan_of_all_partitions() -> None:
+    issue = told(full_scans, scan(100))["full-scan"]
+    assert issue.lost_ms == 36 * S
+    assert "reads all 30 partitions of s3a://lake/sales, 1,000 rows" in issue.sentence
+    assert "filter on ts keeps 100" in issue.sentence
+
+
+@pytest.mark.parametrize(
+    "healthy",
+    [scan(201), scan(100, "[isnotnull(day#4), (day#4 > 3)]"), scan(100, partitions=1)],
+    ids=["keeps a fifth", "a condition on a partition", "one partition"],
+)
+def test_no_full_scan(healthy: EndedExecution) -> None:
+    assert told(full_scans, healthy) == {}
+
+
+def window(exchange: str) -> EndedExecution:
+    plan = Plan()(0, "Window [row_number() AS n#5], [at#3 ASC NULLS FIRST]", 2)(
+        1, "Sort [at#3 ASC NULLS FIRST]", 2, sort_time=5
+    )(2, f"Exchange {exchange}, ENSURE_REQUIREMENTS", 1, shuffle_records_written=900)(3, "Range", 1, rows=900)
+    return executed(plan, s1=(0, 1), s2=(1, 41))
+
+
+def test_a_window_over_all_rows() -> None:
+    issue = told(windows_over_all, window("SinglePartition"))["window"]
+    assert issue.lost_ms == 30 * S
+    assert "ordered by at, runs over all 900 rows in one task" in issue.sentence
+    assert told(windows_over_all, window("hashpartitioning(k#1, 8)")) == {}
+
+
+def test_why_there_are_few_tasks() -> None:
+    gz = {"Location": "InMemoryFileIndex(1 paths)[file:/data/all.csv.gz]"}
+    packed = Plan()(0, "Project [a#1]")(1, "FileScan csv [a#1]", 1, gz, rows=9, number_of_files_read=1)
+    packed.nodes[1][1] = "Scan csv "
+    reason = why_few_tasks(executed(packed, s1=(0, 9)), 1)
+    assert reason is not None
+    assert "1 file of file:/data/all.csv.gz cannot be split" in reason.because
+
+    coalesced = Plan()(0, "Coalesce 2")(1, "Range", 1, rows=9)
+    reason = why_few_tasks(executed(coalesced, s1=(0, 9)), 1)
+    assert reason is not None
+    assert reason.because == "coalesce(2) runs all before it in 2 tasks, too"
+    assert why_few_tasks(executed(Plan()(0, "Range", 1, rows=9), s1=(0, 9)), 1) is None
+
+
+def scored(limit: int, stage: int, cached: bool = False, filled: bool = True) -> EndedExecution:
+    """Return an execution that computes scores, and keeps some of them."""
+    depth = 1 if cached else 0
+    plan = Plan()(0, f"Filter (score#{stage} > {limit})", stage, rows=5)
+    if cached:
+        plan(1, "InMemoryTableScan [score#1]", stage, rows=50)
+    of_score = {"rows": 50} if filled else {}
+    plan(depth + 1, f"Project [slow(id#{stage}) AS score#{stage}]")(
+        depth + 2, "Scan parquet db.t", stage if filled else None, **of_score
+    )
+    if not filled:
+        plan.driver.clear()
+    return executed(plan, **{f"s{stage}": (0, 20)})
+
+
+def test_what_is_computed_again() -> None:
+    """Three executions filter the same scores, with other ids and limits: two of three times are lost."""
+    again = Recomputation()
+    for number in range(3):
+        again.take(scored(number, number), f"collect at a.py:{number}")
+    (issue,) = again.issues()
+    assert (issue.kind, issue.lost_ms) == ("recomputation", 40 * S)
+    assert (
+        "the same Project of db.t is computed 3 times, for collect at a.py:0, collect at a.py:1"
+        in issue.sentence
+    )
+
+
+def test_what_a_cache_keeps_is_not_computed_again() -> None:
+    again = Recomputation()
+    again.take(scored(0, 0, cached=True), "")
+    again.take(scored(1, 1, cached=True, filled=False), "")
+    assert list(again.issues()) == []
+
+    again.take(scored(2, 2, cached=True), "")
+    (issue,) = again.issues()
+    assert "though it is cached" in issue.sentence
+
+
+def test_the_same_action_twice_is_what_was_wanted() -> None:
+    again = Recomputation()
+    again.take(scored(0, 0), "")
+    again.take(scored(0, 1), "")
+    assert list(again.issues()) == []
+    again.take(scored(0, 2), "")
+    assert len(list(again.issues())) == 1
