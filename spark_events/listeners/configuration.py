@@ -14,8 +14,7 @@ from spark_events.listeners.settings import ListenerSettings, read_settings
 from spark_events.runtime.doubtful import doubtful_values
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.redaction import KEY_REGEX, Redactor, read_patterns, secret_values
-from spark_events.runtime.registry import read_all_setups
-from spark_events.runtime.setup import ReporterSetup
+from spark_events.runtime.setup import ReporterSetup, read_all_setups
 
 
 @dataclass(frozen=True, slots=True)

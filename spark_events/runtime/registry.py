@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from spark_events.api import (
     ApplicationInfo,
-    ConfigError,
     Event,
     EventBuilder,
     JobStatusChangedEvent,
@@ -24,29 +23,12 @@ from spark_events.runtime.losses import Losses
 from spark_events.runtime.redaction import Redactor
 from spark_events.runtime.scope import Reading, ReporterGroupView, ScopeGroup, register_gauges
 from spark_events.runtime.series_limit import SeriesLimit
-from spark_events.runtime.setup import ReporterSetup, read_setups
+from spark_events.runtime.setup import ReporterSetup
 from spark_events.runtime.stats import LOSS_CAUSES
 from spark_events.runtime.turns import OWN_THREADS, Lanes, Threads
 from spark_events.runtime.worker import Worker
 
 SeriesChange = Callable[[SeriesLimit, Metric, str, MetricGroup], None]
-
-
-def read_all_setups(
-    conf: Mapping[str, str], application: ApplicationInfo | None = None
-) -> tuple[list[ReporterSetup], list[ConfigError]]:
-    """Read the reporters of all kinds; a misconfigured one does not affect the others.
-
-    Returns:
-        The reporters that can be created, and one error for each mistake.
-    """
-    setups: list[ReporterSetup] = []
-    errors: list[ConfigError] = []
-    for kind in KINDS:
-        of_kind, wrong = read_setups(conf, kind, application)
-        setups += of_kind
-        errors += wrong
-    return setups, errors
 
 
 class Registry:

@@ -14,7 +14,7 @@ from spark_events.api.sending import JOURNAL_DIR, JOURNAL_FSYNC, JOURNAL_MAX_AGE
 from spark_events.runtime.bounded_queue import QueueBounds
 from spark_events.runtime.filters import Filter, parse_patterns
 from spark_events.runtime.journal import Bounds
-from spark_events.runtime.kinds import METRICS, Kind
+from spark_events.runtime.kinds import KINDS, METRICS, Kind
 from spark_events.runtime.plugins import installed, load_factory
 from spark_events.runtime.settings import declared_in, key_of, read_declared, setting
 
@@ -162,6 +162,23 @@ class ReporterSetup:
             return variables
         kept = {key: value for key, value in variables.items() if key not in excluded}
         return {**kept, **additional}
+
+
+def read_all_setups(
+    conf: Mapping[str, str], application: ApplicationInfo | None = None
+) -> tuple[list[ReporterSetup], list[ConfigError]]:
+    """Read the reporters of all kinds; a misconfigured one does not affect the others.
+
+    Returns:
+        The reporters that can be created, and one error for each mistake.
+    """
+    setups: list[ReporterSetup] = []
+    errors: list[ConfigError] = []
+    for kind in KINDS:
+        of_kind, wrong = read_setups(conf, kind, application)
+        setups += of_kind
+        errors += wrong
+    return setups, errors
 
 
 def read_setups(

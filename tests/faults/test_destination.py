@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from spark_events.api import ApplicationInfo, Event
-from spark_events.runtime.registry import Registry, read_all_setups
+from spark_events.runtime.registry import Registry
+from spark_events.runtime.setup import read_all_setups
 from tests.support.collector import Collector
 from tests.support.fault_reporting import Reporting
 from tests.support.otlp_backend import Answer, Backend
