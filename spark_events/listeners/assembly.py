@@ -9,6 +9,7 @@ from spark_events.listeners.application.application import ApplicationListener
 from spark_events.listeners.application.heartbeat import HeartbeatListener
 from spark_events.listeners.application.table_transaction import TableTransactionListener
 from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.emitter import Place
 from spark_events.listeners.executors.executors import ExecutorListener
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline
 from spark_events.listeners.issues.issue_events import IssueEvents
@@ -19,7 +20,6 @@ from spark_events.listeners.queries.query import QueryListener
 from spark_events.listeners.run import Job
 from spark_events.listeners.spark_receiver.receiver_series import ReceiverListener
 from spark_events.listeners.tasks.task_reports import TaskReportListener
-from spark_events.listeners.traces import Place
 from spark_events.listeners.work.job import SparkJobListener
 from spark_events.listeners.work.sql_execution import SqlExecutionListener
 from spark_events.listeners.work.stage import StageListener

@@ -16,7 +16,7 @@ from spark_events.api import (
     Span,
     SpanBuilder,
 )
-from spark_events.runtime.bounded_queue import Item, estimate_bytes
+from spark_events.runtime.inbox import Item, estimate_bytes
 from spark_events.runtime.kinds import EVENTS, JOB_LISTENERS, KINDS, METRICS, SPANS, Kind
 from spark_events.runtime.log_once import OnceLog
 from spark_events.runtime.losses import Losses
@@ -219,7 +219,7 @@ class Registry:
     def _offer(self, wanting: list[Worker], method: str, built: Event | Span, routine: bool) -> None:
         size, variables = estimate_bytes(built), built.variables
         for worker in wanting:
-            seen = worker.setup.variables_for(variables)
+            seen = worker.variables.seen(variables)
             handed = built if seen is variables else built.with_variables(seen)
             worker.offer(Item(method, (handed,), size, routine))
 
@@ -277,7 +277,7 @@ def _limit(worker: Worker, variables: Mapping[str, str]) -> SeriesLimit:
     setup = worker.setup
 
     def tell(method: str, metric: Metric, name: str, group: MetricGroup) -> None:
-        view = ReporterGroupView(group, setup.variables_for(group.variables), setup.settings.delimiter)
+        view = ReporterGroupView(group, worker.variables.seen(group.variables), setup.settings.delimiter)
         worker.offer(Item(method, (metric, name, view)))
 
     settings = setup.settings

@@ -80,7 +80,7 @@ def test_each_event_is_in_the_events_page() -> None:
     code = "\n".join(path.read_text() for path in (REPO / "spark_events" / "listeners").rglob("*.py"))
     attributes = set(re.findall(r'set_attribute\(\s*"([\w.]+)"', code))
 
-    assert set(re.findall(r'Event\.builder\(CLASS_SCOPE, "(\w+)"\)', code)) == set(EVENTS)
+    assert set(re.findall(r'Event\.builder\([A-Z_]+, "(\w+)"\)', code)) == set(EVENTS)
     assert [name for name in (*EVENTS, "RecordsDroppedEvent") if f"## {name}" not in page] == []
     assert sorted(name for name in attributes if name not in page + spans) == []
 

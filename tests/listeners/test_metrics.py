@@ -41,7 +41,7 @@ class Kept:
     def new_run(self) -> JobStatusTracker:
         entity = Entity("query", "run", "query")
         self.run = JobStatusTracker(Emitter(Registry(()).root, ApplicationInfo()), entity, Registry(()).root)
-        self.status.follow(self.run)
+        self.status.watch(self.run)
         return self.run
 
     def add_metric(self, group: ScopeGroup, name: str, metric: Metric) -> None:
@@ -118,7 +118,7 @@ def test_of_two_runs_the_newest_counts() -> None:
     old.change(JobStatus.FAILED, 60)
 
     assert kept["runningState"] == 1
-    assert not kept.status.follows(old)
+    assert not kept.status.watches(old)
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_settings_around_a_reporter() -> None:
     )
 
     assert errors == []
-    assert setup.variables_for({"app_id": "1", "app_name": "a"}) == {
+    assert setup.variables.seen({"app_id": "1", "app_name": "a"}) == {
         "app_name": "a",
         "team": "payments",
         "env": "prod",

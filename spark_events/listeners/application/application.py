@@ -11,12 +11,11 @@ from spark_events.listeners.application.application_outcome import outcome_of
 from spark_events.listeners.application.job_status import JobStatusTracker
 from spark_events.listeners.application.status_metrics import StatusMetrics
 from spark_events.listeners.context import ListenerContext
-from spark_events.listeners.emitter import Entity
+from spark_events.listeners.emitter import Entity, ended_span
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline
 from spark_events.listeners.listener import Handlers, Timeless, early
 from spark_events.listeners.long_texts import LONGEST_NAME, cut
 from spark_events.listeners.spark_records import INTERACTIVE
-from spark_events.listeners.traces import ended_span
 
 
 class ApplicationListener(Timeless):
@@ -38,7 +37,7 @@ class ApplicationListener(Timeless):
         self.tracker = JobStatusTracker(context.emitter, entity, context.scopes.application_run())
         series = context.scopes.application()
         enabled = context.settings.status_metrics
-        StatusMetrics(series, enabled).follow(self.tracker)
+        StatusMetrics(series, enabled).watch(self.tracker)
         context.all_subtasks.register(series, "", enabled)
         self._start_ms = 0
         self._spark_version = spark_version

@@ -72,13 +72,13 @@ def register_stays(
 
 
 class StatusMetrics:
-    """The status of one job; for a query, across all its runs, following the newest."""
+    """The status of one job; for a query, across all its runs, showing the newest."""
 
     def __init__(self, group: ScopeGroup, enabled: Collection[str], clock: Clock = now_ms) -> None:
         self._clock = clock
         self._stays = Stays(clock)
         self._left_running_ms: int | None = None
-        self._followed: JobStatusTracker | None = None
+        self._watched: JobStatusTracker | None = None
         for status in JobStatus:
             self._register_status(group, status)
             described_as = f"the job has been {status.value}"
@@ -90,14 +90,14 @@ class StatusMetrics:
         }
         register_gauges(group, readings)
 
-    def follow(self, tracker: JobStatusTracker) -> None:
-        """Follow only the changes of this run from now on, no longer those of an earlier run."""
-        self._followed = tracker
+    def watch(self, tracker: JobStatusTracker) -> None:
+        """Show only the changes of this run from now on, no longer those of an earlier run."""
+        self._watched = tracker
         tracker.on_change = lambda status, time_ms: self._changed(tracker, status, time_ms)
 
-    def follows(self, tracker: JobStatusTracker) -> bool:
-        """Return whether these metrics follow this run, and not a later one."""
-        return tracker is self._followed
+    def watches(self, tracker: JobStatusTracker) -> bool:
+        """Return whether these metrics show this run, and not a later one."""
+        return tracker is self._watched
 
     @property
     def status(self) -> object:
@@ -116,7 +116,7 @@ class StatusMetrics:
         return max(0, self._clock() - self._left_running_ms)
 
     def _changed(self, tracker: JobStatusTracker, status: JobStatus, time_ms: int) -> None:
-        if tracker is not self._followed:
+        if tracker is not self._watched:
             return
         if status in _ENDED_ON_PURPOSE:
             self._left_running_ms = None  # a start after that is no outage, however long it takes

@@ -14,9 +14,9 @@ from spark_events.diagnosis.regression import LEAST_COMPARED as _LEAST
 from spark_events.diagnosis.regression import Changes, is_regression, regression, what_changed
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.issues.issue_events import IssueEvents, Subject
-from spark_events.listeners.queries.checkpoint_watch import CLASS_SCOPE, LATE_RECORDS_MS
-from spark_events.listeners.queries.micro_batch import input_rows
+from spark_events.listeners.queries.checkpoint import input_rows
 from spark_events.listeners.queries.query_run import QueryRun
+from spark_events.listeners.queries.watches import CHECKPOINT_WATCH, LATE_RECORDS_MS
 
 _SURE = 0.9
 _LEAST_ALIKE = 2
@@ -104,7 +104,7 @@ class BatchDurations:
         running_ms = forecast.from_ms - forecast.begun_ms
         late_ms = forecast.begun_ms + forecast.expected_ms - forecast.due_ms
         event = (
-            Event.builder(CLASS_SCOPE, "BatchWillMissSlaEvent")
+            Event.builder(CHECKPOINT_WATCH, "BatchWillMissSlaEvent")
             .set_severity(Severity.WARN)
             .set_body(
                 f"{run.entity.title}: batch {forecast.batch} will probably complete "

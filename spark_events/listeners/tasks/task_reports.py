@@ -20,11 +20,10 @@ from spark_events.api import (
 )
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
-from spark_events.listeners.emitter import Entity
+from spark_events.listeners.emitter import Entity, Place
 from spark_events.listeners.listener import Handlers, early
 from spark_events.listeners.tasks.failed_tasks import code_of, details_of
 from spark_events.listeners.tasks.task_counters import TaskCounters
-from spark_events.listeners.traces import Place
 from spark_events.runtime.log_once import logger
 
 CLASS_SCOPE = "spark_events.task"
