@@ -1,117 +1,153 @@
-"""Concludes how a live application ended, from what its program, its JVM and their parent say."""
+"""The end of a live application as a state machine, and the conclusion of how it ended; both are pure.
+
+Neither waits, looks at a clock or asks anybody: ``DriverSource`` and ``EndInquiry`` do.
+"""
 
 from __future__ import annotations
 
-import threading
-import time
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any
 
-from spark_events.listeners.spark_records import END_CAUSE, JOB_END
-from spark_events.runtime.log_once import logger
-from spark_events.sources.driver.bridge import DriverBridge
-from spark_events.sources.driver.process_exit import PROCESS_EXIT
-from spark_events.sources.driver.state import DriverState
-from spark_events.sources.driver.witness import Witness
 from spark_events.sources.ending import Ending, by_signal, of_lost_jvm
-from spark_events.sources.interactive import kernel_is_shutting_down
 
 Record = dict[str, Any]
-_STOP_WAIT_S = 30.0
-_EXIT_WAIT_S = 2.0
-_LATE_EXIT_WAIT_S = 0.2
-_EXIT_LOOK_EVERY_S = 0.02
-_JVM_WAIT_S = 10.0
-_LOST_JVM_WAIT_S = 5.0
-_INTERRUPT_WAIT_S = 0.5
 _BY_ITSELF = "Spark stopped its SparkContext by itself"
 
 
-class ApplicationEnd:
-    """Waits, for limited times, for what is not known yet when Spark's ApplicationEnd comes.
+class EndState(Enum):
+    """How far the end of an application has come.
 
-    Args:
-        driver: whose application it is.
-        bridge: in its JVM.
-        witness: knows how the JVM ended; None where nothing does.
-        stopping: set when this process ends.
+    ::
+
+        RUNS ── Spark's ApplicationEnd ──► HELD ── plans read, late, JVM gone ──► TOLD
+          └──── JVM gone, process ends, or nothing waits for plans ────────────────┘
     """
 
-    def __init__(
-        self, driver: DriverState, bridge: DriverBridge, witness: Witness | None, stopping: threading.Event
-    ) -> None:
-        self._driver = driver
-        self._bridge = bridge
-        self._witness = witness
-        self._stopping = stopping
-        self._said = ""
+    RUNS = "runs"
+    HELD = "held"
+    """Spark's ApplicationEnd has come, and waits for the plans of the last statements."""
+    TOLD = "told"
 
-    def take(self, record: Record) -> None:
-        """Called with each record: what failed last may say why Spark gives up."""
-        if record.get("Event") == JOB_END:
-            exception = (record.get("Job Result") or {}).get("Exception") or {}
-            self._said = str(exception.get("Message") or "")
 
-    def complete(self, record: Record) -> Record:
-        """Return Spark's ApplicationEnd with how it came to that."""
-        cause = record.get(END_CAUSE) or {}
-        ending = self._by(str(cause.get("by") or ""), cause)
-        return {**record, **ending.fields, "ExitCode": ending.exit_code or record.get("ExitCode")}
+class ApplicationEnd:
+    """Decides when the listeners hear of the end, and of which.
 
-    def of_process(self, time_ms: int) -> Record:
-        """Return the end of an application whose process ends without ``spark.stop()``, at a time in ms."""
-        return PROCESS_EXIT.ending.record(time_ms)
+    Each method returns the ApplicationEnd that they hear now; None if they hear none.
 
-    def of_lost_jvm(self, time_ms: int) -> Record:
-        """Return the end of an application whose JVM is gone, at a time in ms since the epoch."""
-        status = self._witness.status_of_jvm(_LOST_JVM_WAIT_S) if self._witness is not None else None
-        return of_lost_jvm(status, said=self._said).record(time_ms)
+    Args:
+        plans_wait_s: how long Spark's ApplicationEnd may wait for plans, in s; None if nobody reads any.
 
-    def _by(self, by: str, cause: Record) -> Ending:
-        if by == "signal" and kernel_is_shutting_down():
-            return Ending()
-        if by == "signal":
-            name = str(cause["signal"])
-            if name == "SIGINT":  # it may have reached Python as well, which is about to say so
-                PROCESS_EXIT.known.wait(_INTERRUPT_WAIT_S)
-            return by_signal(name, PROCESS_EXIT.raised)
-        if by == "exit":
-            self._release_jvm()
-            status = self._witness.status_of_jvm(_JVM_WAIT_S) if self._witness is not None else None
-            return of_lost_jvm(status, str(cause.get("frames") or ""), self._said)
-        if by == "spark":
-            why = f"{_BY_ITSELF}: {self._said}" if self._said else _BY_ITSELF
-            return Ending(exception=f"{why}{cause.get('frames') or ''}")
-        return self._by_program()
+    Attributes:
+        state: how far it has come.
+    """
 
-    def _release_jvm(self) -> None:
-        """Tell the JVM that its shutdown need not wait for us, who wait for it."""
-        try:
-            self._bridge.finish()
-        except Exception as error:  # py4j's: it may be gone already, or have no memory left
-            logger.debug("could not tell the bridge not to wait: %r", error)
+    def __init__(self, plans_wait_s: float | None) -> None:
+        self._plans_wait_s = plans_wait_s
+        self._held: Record = {}
+        self._held_until_s = 0.0
+        self.state = EndState.RUNS
 
-    def _by_program(self) -> Ending:
-        """Return how the program ended that stopped Spark; a ``finally`` may hide an exception."""
-        is_raising = PROCESS_EXIT.main_thread_is_raising()
-        if PROCESS_EXIT.raising_at_stop is False:
-            return Ending()
-        if is_raising or self._driver.stopped:
-            self._await_exit(_EXIT_WAIT_S if is_raising else _LATE_EXIT_WAIT_S)
-        ending = PROCESS_EXIT.ending
-        return ending if is_raising or ending.exception else replace(ending, exit_code=None, exit_signal=None)
+    def by_spark(self, end: Record, by_signal: bool, now_s: float) -> Record | None:
+        """Called with Spark's ApplicationEnd: it waits for plans, unless a signal leaves no time for that."""
+        if self._plans_wait_s is None or by_signal:
+            return self._tell(end)
+        self.state, self._held, self._held_until_s = EndState.HELD, end, now_s + self._plans_wait_s
+        return None
 
-    def _await_exit(self, wait_s: float) -> None:
-        """Wait until it is known how the process ends, or it goes on after Spark has stopped.
+    def is_late(self, now_s: float) -> bool:
+        """Return whether the plans have not come in time."""
+        return self.state is EndState.HELD and now_s > self._held_until_s
 
-        Args:
-            wait_s: how long to wait once Spark has stopped, in seconds: a program that caught the exception
-                may go on for days; and if this thread was late, there may have been no exception.
-        """
-        until = time.monotonic() + _STOP_WAIT_S
-        while not PROCESS_EXIT.known.wait(_EXIT_LOOK_EVERY_S) and not self._stopping.is_set():
-            now = time.monotonic()
-            if self._driver.stopped:
-                until = min(until, now + wait_s)
-            if now > until:
-                return
+    def release(self) -> Record | None:
+        """Called when nothing is left to wait for."""
+        return self._tell(self._held) if self.state is EndState.HELD else None
+
+    def by_process(self, end: Callable[[], Record]) -> Record:
+        """Called when the process ends and all is read: this end replaces one that is held."""
+        return self._tell(end())
+
+    def by_lost_jvm(self, end: Callable[[], Record]) -> Record:
+        """Called when the JVM is gone: what Spark said before that is the better word."""
+        return self.release() or self._tell(end())
+
+    def _tell(self, end: Record) -> Record:
+        self.state, self._held = EndState.TOLD, {}
+        return end
+
+
+@dataclass(frozen=True, slots=True)
+class JvmCause:
+    """Who ended the application, as the JVM sees it; see ``EndCause.java``.
+
+    Attributes:
+        by: ``signal``, ``exit`` for the JVM's own, ``spark``, or anything else for the program.
+        signal: the signal's name.
+        frames: of the thread in the JVM that ended it.
+    """
+
+    by: str = ""
+    signal: str = ""
+    frames: str = ""
+
+
+class Question(Enum):
+    """What may become known soon, and says how the application ended."""
+
+    NOTHING = "nothing"
+    INTERRUPT = "interrupt"
+    """Whether the signal has reached Python as well."""
+    JVM_STATUS = "jvm status"
+    PROGRAM = "program"
+    """How the program ends that has stopped Spark; a ``finally`` may hide an exception."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndFacts:
+    """What is known of an end.
+
+    Attributes:
+        is_kernel: whether this process is a kernel of Jupyter that is asked to end.
+        is_raising: whether an exception carried the main thread to where it stopped Spark.
+        raising_at_stop: the same as seen when it did so; None if that was not seen.
+        of_program: how the program ended, as far as it is known.
+        raised: the exception that nobody handled, as Python prints it; None for none.
+        jvm_status: of the JVM, as ``subprocess`` has it; None if unknown.
+        said: what failed in the JVM last.
+    """
+
+    is_kernel: bool = False
+    is_raising: bool = False
+    raising_at_stop: bool | None = None
+    of_program: Ending = field(default_factory=Ending)
+    raised: str | None = None
+    jvm_status: int | None = None
+    said: str = ""
+
+
+def question(cause: JvmCause, facts: EndFacts) -> Question:
+    """Return what to wait for, for a limited time, before there is a conclusion."""
+    if cause.by == "signal":  # Python may be about to say so
+        return Question.INTERRUPT if cause.signal == "SIGINT" and not facts.is_kernel else Question.NOTHING
+    if cause.by == "exit":
+        return Question.JVM_STATUS
+    if cause.by == "spark" or facts.raising_at_stop is False:
+        return Question.NOTHING
+    return Question.PROGRAM
+
+
+def conclude(cause: JvmCause, facts: EndFacts) -> Ending:
+    """Return how the application ended."""
+    if cause.by == "signal":
+        return Ending() if facts.is_kernel else by_signal(cause.signal, facts.raised)
+    if cause.by == "exit":
+        return of_lost_jvm(facts.jvm_status, cause.frames, facts.said)
+    if cause.by == "spark":
+        why = f"{_BY_ITSELF}: {facts.said}" if facts.said else _BY_ITSELF
+        return Ending(exception=f"{why}{cause.frames}")
+    if facts.raising_at_stop is False:
+        return Ending()
+    if facts.is_raising or facts.of_program.exception:
+        return facts.of_program
+    return replace(facts.of_program, exit_code=None, exit_signal=None)
