@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from spark_events.api import ConfigError, probe_folder
-from spark_events.api.daemon_executor import call_within
-from spark_events.api.sending import JOURNAL_DIR
+from spark_events.api.reporter import JOURNAL_DIR
+from spark_events.api.toolkit.daemon_executor import call_within
 from spark_events.configuration.python_daemon import unused_daemon, wrong_daemon
 from spark_events.configuration.unknown_keys import unknown_keys
 from spark_events.ctas.settings import problems_of
-from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.settings import turned_off
-from spark_events.runtime.kinds import EVENTS
+from spark_events.runtime.plugins import EVENTS
 from spark_events.runtime.setup import FACTORY, ReporterSetup
 from spark_events.runtime.stats import describe
+from spark_events.sources.configuration import read_configuration
 from spark_events.spark.metrics_sink import missing_lines
 
 _PROBE_S = 15.0

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping
 
 from spark_events.configuration.all_settings import OF_CTAS, OF_THE_FRAMEWORK
-from spark_events.runtime.kinds import KINDS
+from spark_events.runtime.plugins import KINDS
 
 _METRICS = "spark.metrics."
 _OURS = (

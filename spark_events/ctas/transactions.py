@@ -28,8 +28,8 @@ from spark_events.ctas.settings import read_settings
 from spark_events.ctas.transaction import Level, Purpose, State, TablePath, Transaction, new_txid
 from spark_events.ctas.two_phase import TableDefinition
 from spark_events.runtime.log_once import logger
-from spark_events.runtime.owner import Owner
 from spark_events.runtime.redaction import read_patterns
+from spark_events.spark.owner import Owner
 
 _LEASES_PER_LEASE = 4
 

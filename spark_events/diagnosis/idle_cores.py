@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spark_events.api import Severity
-from spark_events.api.formatting import duration
+from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.thresholds import IDLE_CORES, Thresholds
 

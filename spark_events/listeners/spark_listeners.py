@@ -25,7 +25,7 @@ from spark_events.listeners.settings import AND_STAGES, TASKS, ListenerSettings
 from spark_events.listeners.timestamps import record_time_ms
 from spark_events.listeners.work.all_subtasks import AllSubtasks
 from spark_events.listeners.work.work import ApplicationWork
-from spark_events.runtime.kinds import METRICS, SPANS
+from spark_events.runtime.plugins import METRICS, SPANS
 from spark_events.runtime.registry import Registry
 from spark_events.task.driver_link import DriverLink
 

@@ -17,9 +17,9 @@ from spark_events.api import (
     SpanBuilder,
 )
 from spark_events.runtime.inbox import Item, estimate_bytes
-from spark_events.runtime.kinds import EVENTS, JOB_LISTENERS, KINDS, METRICS, SPANS, Kind
 from spark_events.runtime.log_once import OnceLog
 from spark_events.runtime.losses import Losses
+from spark_events.runtime.plugins import EVENTS, JOB_LISTENERS, KINDS, METRICS, SPANS, Kind
 from spark_events.runtime.redaction import Redactor
 from spark_events.runtime.scope import Reading, ReporterGroupView, ScopeGroup, register_gauges
 from spark_events.runtime.series_limit import SeriesLimit

@@ -8,13 +8,12 @@ from collections.abc import Generator
 
 from spark_events.api import ConfigError, Reporter, Scheduled, SendingReporter
 from spark_events.runtime.backoff import GIVE_UP_BEFORE_S, Backoff
-from spark_events.runtime.delivery import Delivery
-from spark_events.runtime.flusher import Flusher
 from spark_events.runtime.inbox import Inbox, Item
 from spark_events.runtime.log_once import OnceLog, logger
-from spark_events.runtime.periodic_reports import PeriodicReports
+from spark_events.runtime.reporter_calls import Flusher, PeriodicReports
+from spark_events.runtime.sending.delivery import Delivery
+from spark_events.runtime.sending.spool import Spool
 from spark_events.runtime.setup import ReporterSetup
-from spark_events.runtime.spool import Spool
 from spark_events.runtime.stats import ReporterAccount, ReporterStats, describe
 from spark_events.runtime.turns import FOREVER, OWN_THREADS, Threads, Turns
 

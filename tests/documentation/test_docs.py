@@ -16,9 +16,8 @@ from docs import command_pages
 from spark_events.api import Failure, FailureContext, ReporterConfig
 from spark_events.configuration.all_settings import OF_REPORTERS, OF_THE_FRAMEWORK
 from spark_events.listeners.failures.enrichers import Enrichers
-from spark_events.runtime.kinds import KINDS
 from spark_events.runtime.log_once import OnceLog
-from spark_events.runtime.plugins import installed, load_factory
+from spark_events.runtime.plugins import KINDS, installed, load_factory
 from tests.support.paths import REPO
 from tests.support.waiting import wait_until
 
@@ -91,7 +90,7 @@ def test_the_sending_reporter_in_the_docs_works() -> None:
     from http.server import BaseHTTPRequestHandler, HTTPServer
 
     from spark_events.api import Event
-    from spark_events.runtime.kinds import EVENTS
+    from spark_events.runtime.plugins import EVENTS
     from spark_events.runtime.registry import Registry
     from spark_events.runtime.setup import ReporterSetup
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_events.runtime.kinds import EVENTS, KINDS, METRICS, SPANS, Kind
-from spark_events.runtime.plugins import installed
+from spark_events.runtime.plugins import EVENTS, KINDS, METRICS, SPANS, Kind, installed
 from spark_events.runtime.setup import read_setups
 
 FILE = {"spark.events.reporter.file.factory.class": "file_log", "spark.events.reporter.file.path": "/tmp/x"}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from spark_events.api import Event, Severity
-from spark_events.api.formatting import duration, size
+from spark_events.api.toolkit.formatting import duration, size
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.executors.executor_ends import EXPECTED, exit_code, exit_meaning

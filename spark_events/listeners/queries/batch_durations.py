@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from spark_events.api import Event, Severity
-from spark_events.api.formatting import duration
+from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.past_runs import Usual, usual
 from spark_events.diagnosis.regression import LEAST_COMPARED as _LEAST
 from spark_events.diagnosis.regression import Changes, is_regression, regression, what_changed

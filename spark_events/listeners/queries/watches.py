@@ -10,7 +10,7 @@ from typing import Any
 
 from spark_events.api import Event, Severity
 from spark_events.api import option_types as types
-from spark_events.api.formatting import duration
+from spark_events.api.toolkit.formatting import duration
 from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.queries.checkpoint import SlaMetrics
 from spark_events.listeners.queries.query_run import QueryRun

@@ -14,10 +14,10 @@ import orjson
 from spark_events.api import ConfigError
 from spark_events.api.event import now_ms
 from spark_events.listeners.application.application import application_of
-from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.spark_records import APPLICATION_END, APPLICATION_START, END_CAUSE
 from spark_events.runtime.log_once import logger
 from spark_events.sources.assembly import StartUp, assemble, for_event_logs
+from spark_events.sources.configuration import read_configuration
 from spark_events.sources.ending import Ending, by_exit_code, by_signal
 from spark_events.sources.record_json import load
 

@@ -19,8 +19,8 @@ from spark_events.listeners.spark_records import (
     JOB_START,
     QUERY_STARTED,
 )
-from spark_events.runtime.kinds import JOB_LISTENERS, METRICS
 from spark_events.runtime.log_once import logger
+from spark_events.runtime.plugins import JOB_LISTENERS, METRICS
 from spark_events.sources.assembly import Assembly
 from spark_events.sources.driver.application_end import ApplicationEnd
 from spark_events.sources.driver.bridge import DriverBridge

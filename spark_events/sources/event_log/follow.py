@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping, Set
 
 from spark_events.api import ApplicationInfo, ConfigError, Counter, Gauge
 from spark_events.api.event import now_ms
-from spark_events.listeners.configuration import read_configuration
-from spark_events.runtime.kinds import METRICS
 from spark_events.runtime.log_once import logger
+from spark_events.runtime.plugins import METRICS
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.turns import Lanes
 from spark_events.sources.assembly import (
@@ -21,6 +20,7 @@ from spark_events.sources.assembly import (
     read_checked,
     start_reporters,
 )
+from spark_events.sources.configuration import read_configuration
 from spark_events.sources.event_log.files import EventLog, LogFiles
 from spark_events.sources.event_log.followed_application import FollowedApplication
 from spark_events.sources.event_log.log_positions import (

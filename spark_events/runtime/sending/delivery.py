@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 
 from spark_events.api import SendingReporter
-from spark_events.api.sending import JOURNAL_DIR
-from spark_events.runtime.dead_letters import DeadLetters
+from spark_events.api.reporter import JOURNAL_DIR
 from spark_events.runtime.journal import Claim, DeliveryJournal, claim
 from spark_events.runtime.journal.folder import Lock
 from spark_events.runtime.log_once import logger
-from spark_events.runtime.sender import Sender
+from spark_events.runtime.sending.dead_letters import DeadLetters
+from spark_events.runtime.sending.sender import Sender
+from spark_events.runtime.sending.spool import MemoryRecords, Spool
 from spark_events.runtime.setup import ReporterSetup
-from spark_events.runtime.spool import MemoryRecords, Spool
 from spark_events.runtime.stats import ReporterAccount
 from spark_events.runtime.turns import Threads
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from spark_events.api import PartlyRefused, Refused, RetryLater, SendingReporter
 from spark_events.runtime.backoff import Backoff
-from spark_events.runtime.dead_letters import DeadLetters
 from spark_events.runtime.journal import Batch
 from spark_events.runtime.log_once import logger
-from spark_events.runtime.spool import Spool
+from spark_events.runtime.sending.dead_letters import DeadLetters
+from spark_events.runtime.sending.spool import Spool
 from spark_events.runtime.stats import ReporterAccount
 from spark_events.runtime.turns import FOREVER, OWN_THREADS, Threads, Turns
 

@@ -1,8 +1,9 @@
-"""Durations, times and shares as people read them."""
+"""Texts for people: durations, times and shares, names that are safe to print, URLs without secrets."""
 
 from __future__ import annotations
 
 import math
+import re
 from datetime import datetime, timezone
 
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000))
@@ -59,3 +60,40 @@ def percent(share: float | None) -> str:
     if share is None:
         return ""
     return "100 %" if share == 100 else f"{math.floor(share * 100) / 100:.2f} %"
+
+
+# Control characters, line and paragraph separators, bidirectional controls, lone surrogates.
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_SHORT = {"\n": r"\n", "\t": r"\t", "\r": r"\r"}
+
+
+def printable(text: str, but: str = "") -> str:
+    """Return a text with its control characters escaped.
+
+    Args:
+        text: a name or a message, whoever it comes from.
+        but: characters that stay, such as the ends of lines.
+    """
+
+    def escaped(match: re.Match[str]) -> str:
+        character = match.group()
+        if character in but:
+            return character
+        code = ord(character)
+        return _SHORT.get(character) or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}")
+
+    return _UNPRINTABLE.sub(escaped, text)
+
+
+_HIDDEN = "******"
+
+
+def url_without_secrets(url: str) -> str:
+    """Return a URL, or what should have been one, as it may be shown."""
+    url = re.sub(r"//.*@", f"//{_HIDDEN}@", url, flags=re.DOTALL)  # a password may have slashes
+    return re.sub(r"([?#]).+", rf"\1{_HIDDEN}", url, flags=re.DOTALL)
+
+
+def text_without_queries(text: str) -> str:
+    """Return what a library says of a request, without the queries of URLs and paths in it."""
+    return re.sub(r"([?#])[^\s'\"]+", rf"\1{_HIDDEN}", re.sub(r"//[^\s'\"]*@", f"//{_HIDDEN}@", text))

@@ -9,7 +9,7 @@ import pytest
 
 SAY = """
 import logging
-from spark_events.runtime import driver_log
+from spark_events.sources import driver_log
 driver_log.install()
 driver_log.install()
 {before}
