@@ -18,7 +18,7 @@ from spark_events.listeners.issues.regressions import RegressionListener
 from spark_events.listeners.listener import Listener
 from spark_events.listeners.queries.query import QueryListener
 from spark_events.listeners.run import Job
-from spark_events.listeners.spark_receiver.receiver_series import ReceiverListener
+from spark_events.listeners.spark_receiver.series import ReceiverListener
 from spark_events.listeners.tasks.task_reports import TaskReportListener
 from spark_events.listeners.work.job import SparkJobListener
 from spark_events.listeners.work.sql_execution import SqlExecutionListener

@@ -20,7 +20,7 @@ from spark_events.api import (
 )
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.runtime.scope import ScopeGroup
-from spark_events.task.trace_ids import digest, is_sampled
+from spark_events.task.traces import digest, is_sampled
 
 
 @dataclass(frozen=True, slots=True)

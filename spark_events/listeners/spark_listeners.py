@@ -22,7 +22,7 @@ from spark_events.listeners.listener import Handle, Handler, Listener, Record
 from spark_events.listeners.run import Run
 from spark_events.listeners.scopes import Scopes
 from spark_events.listeners.settings import AND_STAGES, TASKS, ListenerSettings
-from spark_events.listeners.timestamps import record_time_ms
+from spark_events.listeners.spark_records import record_time_ms
 from spark_events.listeners.work.all_subtasks import AllSubtasks
 from spark_events.listeners.work.work import ApplicationWork
 from spark_events.runtime.plugins import METRICS, SPANS

@@ -17,7 +17,7 @@ from spark_events.runtime.registry import Registry
 from spark_events.sources import driver_log
 from spark_events.sources.assembly import Assembly, StartUp, assemble, read_checked, watch_wrong_values
 from spark_events.sources.connect import ConnectSource, configuration_of, is_connect
-from spark_events.sources.driver.process_exit import PROCESS_EXIT
+from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
 from spark_events.sources.driver.source import DriverSource
 from spark_events.sources.driver.state import attempt_id
 

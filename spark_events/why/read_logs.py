@@ -13,7 +13,7 @@ from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.runtime.registry import Registry
 from spark_events.sources.assembly import read_checked
 from spark_events.sources.configuration import read_configuration
-from spark_events.sources.event_log.files import EventLog, LogFiles
+from spark_events.sources.event_log.reading.files import EventLog, LogFiles
 from spark_events.sources.event_log.replay import LogReplay, Tap
 from spark_events.why.explanation import Explanation, explain
 from spark_events.why.run_figures import RunFigures

@@ -14,7 +14,7 @@ import pytest
 
 from docs import command_pages
 from spark_events.api import Failure, FailureContext, ReporterConfig
-from spark_events.configuration.all_settings import OF_REPORTERS, OF_THE_FRAMEWORK
+from spark_events.configuration.unknown_keys import OF_REPORTERS, OF_THE_FRAMEWORK
 from spark_events.listeners.failures.enrichers import Enrichers
 from spark_events.runtime.log_once import OnceLog
 from spark_events.runtime.plugins import KINDS, installed, load_factory

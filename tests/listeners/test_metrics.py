@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from spark_events.api import ApplicationInfo, JobStatus, Metric
-from spark_events.listeners.application.job_status import JobStatusTracker
-from spark_events.listeners.application.status_metrics import StatusMetrics
+from spark_events.listeners.application.job_status import JobStatusTracker, StatusMetrics
 from spark_events.listeners.emitter import Emitter, Entity
 from spark_events.listeners.queries.query_metrics import backlog
 from spark_events.listeners.settings import CURRENT_TIME, STATE, TOTAL_TIME, read_settings

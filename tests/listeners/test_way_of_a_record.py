@@ -104,13 +104,13 @@ def _conf(folder: Path, backend: Backend) -> dict[str, str]:
 def _await_told(folder: Path, backend: Backend, checkpoints: int) -> None:
     """Wait until the file and the collector have the events of so many checkpoints."""
 
-    def told() -> bool:
+    def all_there() -> bool:
         events = [line for path in folder.glob("*.events.*") for line in path.read_text().splitlines()]
         spans = [line for path in folder.glob("*.spans.*") for line in path.read_text().splitlines()]
         in_file = [sum('"Checkpoint' in line for line in lines) for lines in (events, spans)]
         return in_file == [checkpoints, checkpoints] and len(backend.taken) == len(events)
 
-    wait_until(told, "all is delivered")
+    wait_until(all_there, "all is delivered")
 
 
 def test_a_query_is_followed_through_few_files(tmp_path: Path) -> None:

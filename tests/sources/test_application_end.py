@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_events.sources.driver.application_end import (
+from spark_events.sources.driver.ending.application_end import (
     ApplicationEnd,
     EndFacts,
     EndState,

@@ -7,7 +7,7 @@ from typing import Any
 
 from spark_events.api import CodePlace, Failure, JobStatus
 from spark_events.listeners import spark_records
-from spark_events.listeners.application.application_outcome import outcome_of
+from spark_events.listeners.application.application import outcome_of
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Place
 from spark_events.listeners.failures.failures import parse_failure

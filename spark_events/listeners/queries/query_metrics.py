@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any
 
 from spark_events.api import Counter, Gauge, MetricGroup
-from spark_events.listeners.application.status_metrics import StatusMetrics
+from spark_events.listeners.application.job_status import StatusMetrics
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.queries.checkpoint import CheckpointStats, SlaMetrics, input_rows
 from spark_events.listeners.queries.query_run import PHASES, QueryRun
-from spark_events.listeners.timestamps import parse_timestamp_ms
+from spark_events.listeners.spark_records import parse_timestamp_ms
 from spark_events.runtime.scope import ScopeGroup
 
 Progress = Mapping[str, Any]

@@ -19,8 +19,7 @@ from spark_events.listeners.queries.checkpoint import input_rows, is_checkpoint,
 from spark_events.listeners.queries.query_metrics import QuerySeries
 from spark_events.listeners.queries.query_run import QueryRun
 from spark_events.listeners.queries.watches import CheckpointWatch, IdleInterval, SourceWatch
-from spark_events.listeners.spark_records import RESUMED_AFTER
-from spark_events.listeners.timestamps import parse_timestamp_ms
+from spark_events.listeners.spark_records import RESUMED_AFTER, parse_timestamp_ms
 from spark_events.runtime.log_once import logger
 
 EndAttributes = Mapping[str, AttributeValue | None] | None

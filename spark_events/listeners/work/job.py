@@ -9,7 +9,7 @@ from typing import Any
 from spark_events.api import CodePlace, Failure, Gauge, JobStatus, MetricGroup
 from spark_events.api.event import now_ms
 from spark_events.listeners import spark_records
-from spark_events.listeners.application.application_outcome import outcome_of
+from spark_events.listeners.application.application import outcome_of
 from spark_events.listeners.application.job_status import JobStatusTracker
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity, Place, ended_span

@@ -22,20 +22,19 @@ from spark_events.listeners.spark_records import (
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.plugins import JOB_LISTENERS, METRICS
 from spark_events.sources.assembly import Assembly
-from spark_events.sources.driver.application_end import ApplicationEnd
-from spark_events.sources.driver.bridge import DriverBridge
-from spark_events.sources.driver.bridge_metrics import BridgeMetrics
+from spark_events.sources.driver.bridge import BridgeMetrics, DriverBridge
 from spark_events.sources.driver.call_places import with_python_call
-from spark_events.sources.driver.end_inquiry import EndInquiry
+from spark_events.sources.driver.ending.application_end import ApplicationEnd
+from spark_events.sources.driver.ending.end_inquiry import EndInquiry
+from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT, ExitMarks
+from spark_events.sources.driver.ending.testament import Testament
+from spark_events.sources.driver.ending.witness import open_witness
 from spark_events.sources.driver.executor_sources import open_executor_sources
-from spark_events.sources.driver.measured_udfs import MeasuredUdfs
-from spark_events.sources.driver.process_exit import PROCESS_EXIT, ExitMarks
 from spark_events.sources.driver.replaced_method import Method, ReplacedMethod
 from spark_events.sources.driver.spark_status import open_spark_status
 from spark_events.sources.driver.state import DriverState, Record, environment_of
-from spark_events.sources.driver.task_reports import TaskReports
-from spark_events.sources.driver.testament import Testament
-from spark_events.sources.driver.witness import open_witness
+from spark_events.sources.driver.tasks.task_reports import TaskReports
+from spark_events.sources.driver.tasks.users_functions import MeasuredUdfs
 from spark_events.sources.ending import ExitMark
 from spark_events.sources.failed_starts import FailedStarts
 from spark_events.sources.heartbeats import Heartbeats

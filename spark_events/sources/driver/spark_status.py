@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from spark_events.jvm.janino import JavaUnit, new
-from spark_events.listeners.spark_receiver.receiver_names import api_figures, driver_metrics
+from spark_events.listeners.spark_receiver.names import api_figures, driver_metrics
 from spark_events.runtime.log_once import OnceLog, logger
 from spark_events.sources.record_json import load
 

@@ -21,9 +21,9 @@ from spark_events.sources.assembly import (
     start_reporters,
 )
 from spark_events.sources.configuration import read_configuration
-from spark_events.sources.event_log.files import EventLog, LogFiles
 from spark_events.sources.event_log.followed_application import FollowedApplication
-from spark_events.sources.event_log.log_positions import (
+from spark_events.sources.event_log.reading.files import EventLog, LogFiles
+from spark_events.sources.event_log.reading.log_positions import (
     DEAD,
     ENDED,
     FOLLOWED,
@@ -31,7 +31,7 @@ from spark_events.sources.event_log.log_positions import (
     LogPosition,
     LogPositions,
 )
-from spark_events.sources.event_log.tail import LogRewrittenError
+from spark_events.sources.event_log.reading.tail import LogRewrittenError
 
 _OPEN_WAIT_MS = 10_000
 _OPEN_AGAIN_MS = 30_000

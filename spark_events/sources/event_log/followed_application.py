@@ -13,10 +13,10 @@ from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.settings import key_of
 from spark_events.sources.assembly import Assembly
-from spark_events.sources.event_log.files import EventLog, LogFiles
-from spark_events.sources.event_log.log_positions import DEAD, ENDED, LogPosition
 from spark_events.sources.event_log.logged_application import LoggedApplication
-from spark_events.sources.event_log.tail import NOTHING_READ
+from spark_events.sources.event_log.reading.files import EventLog, LogFiles
+from spark_events.sources.event_log.reading.log_positions import DEAD, ENDED, LogPosition
+from spark_events.sources.event_log.reading.tail import NOTHING_READ
 
 _BLOCKS_A_TURN = 128
 

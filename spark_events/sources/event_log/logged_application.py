@@ -10,8 +10,8 @@ from spark_events.listeners import spark_records
 from spark_events.listeners.application.application import application_info
 from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.sources.ending import ExitMark
-from spark_events.sources.event_log.files import EventLog, LogFiles
-from spark_events.sources.event_log.tail import LinePosition, LogTail
+from spark_events.sources.event_log.reading.files import EventLog, LogFiles
+from spark_events.sources.event_log.reading.tail import LinePosition, LogTail
 
 MakeListeners = Callable[[ApplicationInfo], SparkListeners]
 _TICK_MS = 1_000
