@@ -7,10 +7,9 @@ import time
 from collections.abc import Generator
 
 from spark_events.api import ConfigError, Reporter, Scheduled, SendingReporter
-from spark_events.runtime.backoff import GIVE_UP_BEFORE_S, Backoff
 from spark_events.runtime.inbox import Inbox, Item
 from spark_events.runtime.log_once import OnceLog, logger
-from spark_events.runtime.reporter_calls import Flusher, PeriodicReports
+from spark_events.runtime.reporter_calls import GIVE_UP_BEFORE_S, Backoff, Flusher, PeriodicReports
 from spark_events.runtime.sending.delivery import Delivery
 from spark_events.runtime.sending.spool import Spool
 from spark_events.runtime.setup import ReporterSetup

@@ -139,7 +139,7 @@ class ConnectSource:
         rounds = 0
         while not self._session.is_stopped and not self._stopping.is_set():
             self._hand_over_next(_WAIT_S)
-            for heartbeat in self._heartbeats.records() if self._is_connected else ():
+            if self._is_connected and (heartbeat := self._heartbeats.record(now_ms())) is not None:
                 self._listeners.on_record(heartbeat)
             self._listeners.tick(now_ms())
             self._registry.tick()

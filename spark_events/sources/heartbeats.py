@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from spark_events.api.event import now_ms
 from spark_events.listeners.spark_records import HEARTBEAT
 
 
@@ -20,10 +18,9 @@ class Heartbeats:
         self._interval_ms = interval_ms
         self._due_ms = 0
 
-    def records(self) -> Sequence[dict[str, Any]]:
-        """Return a heartbeat if one is due."""
-        time_ms = now_ms()
-        if not self._interval_ms or time_ms < self._due_ms:
-            return ()
-        self._due_ms = time_ms + self._interval_ms
-        return [{"Event": HEARTBEAT, "Timestamp": time_ms}]
+    def record(self, now_ms: int) -> dict[str, Any] | None:
+        """Return a heartbeat if one is due at a time in ms since the epoch."""
+        if not self._interval_ms or now_ms < self._due_ms:
+            return None
+        self._due_ms = now_ms + self._interval_ms
+        return {"Event": HEARTBEAT, "Timestamp": now_ms}

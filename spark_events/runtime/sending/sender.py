@@ -8,9 +8,9 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 from spark_events.api import PartlyRefused, Refused, RetryLater, SendingReporter
-from spark_events.runtime.backoff import Backoff
 from spark_events.runtime.journal import Batch
 from spark_events.runtime.log_once import logger
+from spark_events.runtime.reporter_calls import Backoff
 from spark_events.runtime.sending.dead_letters import DeadLetters
 from spark_events.runtime.sending.spool import Spool
 from spark_events.runtime.stats import ReporterAccount

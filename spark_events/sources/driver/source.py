@@ -116,7 +116,7 @@ class DriverSource:
             status = open_spark_status(context, registry.log)
             if status is not None:
                 self._after.append(status.records)
-        self._after.append(self._heartbeats.records)
+        self._after.append(self._beat)
         if settings.task_reports:
             link = self._listeners.task_link(self._driver.application_start())
             tasks = TaskReports(context, registry, settings, link, assembly.conf)
@@ -148,7 +148,7 @@ class DriverSource:
             driver.running_jobs(),
         ):
             self._take(record, now)
-        self._poll([self._heartbeats.records])
+        self._poll([self._beat])
         if self._testament is not None:
             self._testament.tell()
         _STOP.begin(type(self._context), self)
@@ -240,6 +240,10 @@ class DriverSource:
         for poll in polls:
             for record in poll():
                 self._listeners.on_record(record, now_ms())
+
+    def _beat(self) -> Iterable[Record]:
+        heartbeat = self._heartbeats.record(now_ms())
+        return () if heartbeat is None else (heartbeat,)
 
     def _hand_over(self, records: list[tuple[int, Record]]) -> None:
         for received_ms, record in records:

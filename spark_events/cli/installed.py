@@ -1,11 +1,14 @@
-"""The command ``plugins``."""
+"""The commands ``plugins`` and ``paths``: what is installed, and where."""
 
 from __future__ import annotations
 
+import sysconfig
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from spark_events.api import ConfigError
 from spark_events.cli.console import plain, print_json, say
 from spark_events.configuration.installed_plugins import InstalledPlugin, installed_plugins
 
@@ -31,3 +34,18 @@ def _print(plugin: InstalledPlugin) -> None:
         required = " [yellow]required[/]" if option["required"] else ""
         head = f"{option['name']}: {option['type']}{required}{plain(default)}"
         say(f"    {head} [dim]{plain(option['doc'])}[/]")
+
+
+_CLONE = Path(__file__).parents[2]
+_INSTALLED = Path(sysconfig.get_path("data")) / "share" / "spark-events"
+
+
+def paths() -> None:
+    """Print where the example configurations and the dashboards are."""
+    for name in ("conf", "grafana"):
+        folder = next((root / name for root in (_CLONE, _INSTALLED) if (root / name).is_dir()), None)
+        if folder is None:
+            raise ConfigError(
+                f"{name}: not installed with spark-events; reinstall spark-events from its wheel"
+            )
+        say(f"{name}: {folder}")
