@@ -23,6 +23,7 @@ from spark_events.listeners.tasks.task_reports import TaskReportListener
 from spark_events.listeners.work.job import SparkJobListener
 from spark_events.listeners.work.sql_execution import SqlExecutionListener
 from spark_events.listeners.work.stage import StageListener
+from spark_events.task.local_properties import BATCH_ID, JOB_GROUP
 
 
 class Wanted(NamedTuple):
@@ -127,6 +128,6 @@ class _Places:
 
     def of_tasks(self, stage: int, properties: Mapping[str, str | None]) -> Place:
         """Return the parent of a task's spans, by its stage and its local properties."""
-        run_id, batch = str(properties.get("spark.jobGroup.id")), properties.get("streaming.sql.batchId")
+        run_id, batch = str(properties.get(JOB_GROUP)), properties.get(BATCH_ID)
         of_batch = self._queries.place_of_batch(run_id, batch)
         return self.stages.place_of(stage) or of_batch or self._context.traces.application

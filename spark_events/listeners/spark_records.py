@@ -6,6 +6,15 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
+from spark_events.listeners.record_fields import (
+    COMPLETION_TIME,
+    STAGE_ATTEMPT_ID,
+    STAGE_ID,
+    STAGE_INFO,
+    SUBMISSION_TIME,
+    TIMESTAMP,
+)
+
 _SQL = "org.apache.spark.sql.execution.ui."
 _STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 
@@ -101,7 +110,7 @@ application itself, its executors, jobs, stages and tasks."""
 
 def stage_attempt(info: Mapping[str, Any]) -> tuple[int, int]:
     """Return the stage, and the number of its attempt, of a ``Stage Info`` or a record about tasks."""
-    return int(info["Stage ID"]), int(info.get("Stage Attempt ID") or 0)
+    return int(info[STAGE_ID]), int(info.get(STAGE_ATTEMPT_ID) or 0)
 
 
 LATEST_MS = (2**63 - 1) // 1_000_000
@@ -129,7 +138,7 @@ def record_time_ms(record: dict[str, Any]) -> int | None:
 
 
 def _written_time_ms(record: dict[str, Any]) -> int | None:
-    for key in ("Timestamp", "Submission Time", "Completion Time", "timestamp", "time", "Time"):
+    for key in (TIMESTAMP, SUBMISSION_TIME, COMPLETION_TIME, "timestamp", "time", "Time"):
         value = record.get(key)
         if isinstance(value, int):
             return value
@@ -139,9 +148,9 @@ def _written_time_ms(record: dict[str, Any]) -> int | None:
     if progress is not None:
         took_ms = (progress.get("durationMs") or {}).get("triggerExecution") or 0
         return parse_timestamp_ms(progress["timestamp"]) + int(took_ms)
-    info = record.get("Stage Info")
+    info = record.get(STAGE_INFO)
     if info is not None:
-        name = "Completion Time" if record.get("Event", "").endswith("Completed") else "Submission Time"
-        time_ms: int | None = info.get(name) or info.get("Submission Time")
+        name = COMPLETION_TIME if record.get("Event", "").endswith("Completed") else SUBMISSION_TIME
+        time_ms: int | None = info.get(name) or info.get(SUBMISSION_TIME)
         return time_ms
     return None

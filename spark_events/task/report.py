@@ -7,6 +7,7 @@ import time
 from typing import Any, Protocol
 
 from spark_events.task.driver_link import DriverLink
+from spark_events.task.local_properties import BATCH_ID, EXECUTION, JOB_GROUP
 from spark_events.task.traces import TracePlace, digest, is_sampled, leave_trace, new_span_id
 from spark_events.task.values import error_of
 
@@ -15,8 +16,7 @@ MOST_EVENTS = 100
 MOST_SPANS = 200
 MOST_TASK_SPANS = 200
 """How many partitions of a stage have spans, the first ones."""
-_RUN, _BATCH = "spark.jobGroup.id", "streaming.sql.batchId"
-_PROPERTIES = (_RUN, _BATCH, "spark.sql.execution.id")
+_PROPERTIES = (JOB_GROUP, BATCH_ID, EXECUTION)
 
 Key = tuple[str, str, tuple[tuple[str, str], ...]]
 
@@ -134,11 +134,11 @@ class TaskReport:
         return TracePlace(around.trace_id, span_id, around.sampled)
 
     def _around(self) -> TracePlace:
-        link, batch = self.link, self._properties[_BATCH]
+        link, batch = self.link, self._properties[BATCH_ID]
         stage_span = digest(8, *link.application, "stage", f"{self._stage}.0", "span", "Stage")
         if batch is None:
             return TracePlace(link.trace_id, stage_span, link.sampled)
-        query = (*link.application, "query", str(self._properties[_RUN]))
+        query = (*link.application, "query", str(self._properties[JOB_GROUP]))
         trace_id = digest(16, *query, "trace", "Checkpoint", batch)
         span_id = stage_span if link.stages_of_queries else digest(8, *query, "span", "Checkpoint", batch)
         return TracePlace(trace_id, span_id, is_sampled(trace_id, link.sampling_ratio))

@@ -15,6 +15,7 @@ from spark_events.listeners.failures.failures import parse_failure
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline
 from spark_events.listeners.listener import Handlers, Timeless, early
 from spark_events.listeners.long_texts import LONGEST_NAME, cut
+from spark_events.listeners.record_fields import APP_ID, APP_NAME, EXIT_CODE
 from spark_events.listeners.spark_records import EXIT_SIGNAL, INTERACTIVE, OUTCOME_ASSUMED
 
 
@@ -120,7 +121,7 @@ def register_interactive(context: ListenerContext, record: Mapping[str, Any]) ->
 
 def application_of(record: Mapping[str, Any]) -> ApplicationInfo:
     """Return the application that an ApplicationStart begins."""
-    return application_info(record.get("App Name"), record.get("App ID"), record.get("App Attempt ID"))
+    return application_info(record.get(APP_NAME), record.get(APP_ID), record.get("App Attempt ID"))
 
 
 def application_info(name: object, app_id: object, attempt_id: object = "") -> ApplicationInfo:
@@ -172,7 +173,7 @@ def outcome_of(record: Mapping[str, Any], meant: Collection[str] = ()) -> Outcom
         record: Spark's, which from version 4 has an exit code, with what a source has added.
         meant: the signals that stop an application on purpose.
     """
-    code, name = record.get("ExitCode") or None, record.get(EXIT_SIGNAL)
+    code, name = record.get(EXIT_CODE) or None, record.get(EXIT_SIGNAL)
     thrown, assumed = record.get("Exception"), bool(record.get(OUTCOME_ASSUMED))
     if name in meant:
         return Outcome(JobStatus.CANCELED, None, assumed, code, name)

@@ -17,6 +17,7 @@ from spark_events.api import (
 from spark_events.api.event import now_ms
 from spark_events.listeners.emitter import Emitter, Entity
 from spark_events.listeners.settings import CURRENT_TIME, STATE, TOTAL_TIME
+from spark_events.runtime import event_names
 from spark_events.runtime.scope import Reading, ScopeGroup, register_gauges
 
 CLASS_SCOPE = "spark_events.listeners.JobStatus"
@@ -88,7 +89,7 @@ class JobStatusTracker:
     def _builder(self, new: JobStatus, old: JobStatus | None) -> EventBuilder:
         came = f"{old.value} -> {new.value}" if old else new.value
         return (
-            Event.builder(CLASS_SCOPE, "JobStatusChangeEvent")
+            Event.builder(CLASS_SCOPE, event_names.JOB_STATUS_CHANGE)
             .set_severity(Severity.ERROR if new is JobStatus.FAILED else Severity.INFO)
             .set_routine(self.entity.kind == "job" and new is not JobStatus.FAILED)
             .set_body(f"{self.entity.title} {came}")

@@ -11,6 +11,7 @@ from spark_events.listeners.executors.memory_limits import MemoryLimits
 from spark_events.listeners.failures.enrichers import Enrichers
 from spark_events.listeners.failures.python_crash import ended_without_a_word, explained
 from spark_events.listeners.tasks.failed_tasks import FailedTasks
+from spark_events.runtime import event_names
 from spark_events.runtime.scope import ScopeGroup
 
 CLASS_SCOPE = "spark_events.listeners.JobFailure"
@@ -107,7 +108,7 @@ class FailureEvents:
         failure = explained(failure, self.limits)
         labels = self._enrichers.labels(failure, FailureContext(entity.kind, group.all_variables))
         event = (
-            Event.builder(CLASS_SCOPE, "JobFailureEvent")
+            Event.builder(CLASS_SCOPE, event_names.JOB_FAILURE)
             .set_severity(Severity.WARN if can_restart else Severity.ERROR)
             .set_body(f"{entity.title} failed: {in_one_line(failure)}")
             .set_attribute("canRestart", _word(can_restart))

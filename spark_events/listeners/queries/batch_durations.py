@@ -17,6 +17,7 @@ from spark_events.listeners.issues.issue_events import IssueEvents, Subject
 from spark_events.listeners.queries.checkpoint import input_rows
 from spark_events.listeners.queries.query_run import QueryRun
 from spark_events.listeners.queries.watches import CHECKPOINT_WATCH, LATE_RECORDS_MS
+from spark_events.runtime import event_names
 
 _SURE = 0.9
 _LEAST_ALIKE = 2
@@ -104,7 +105,7 @@ class BatchDurations:
         running_ms = forecast.from_ms - forecast.begun_ms
         late_ms = forecast.begun_ms + forecast.expected_ms - forecast.due_ms
         event = (
-            Event.builder(CHECKPOINT_WATCH, "BatchWillMissSlaEvent")
+            Event.builder(CHECKPOINT_WATCH, event_names.BATCH_WILL_MISS_SLA)
             .set_severity(Severity.WARN)
             .set_body(
                 f"{run.entity.title}: batch {forecast.batch} will probably complete "

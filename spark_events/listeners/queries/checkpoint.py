@@ -12,6 +12,7 @@ from spark_events.api import Counter, Event, Failure, Gauge, Histogram, MetricGr
 from spark_events.api.event import now_ms
 from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.queries.query_run import QueryRun
+from spark_events.runtime import event_names
 
 CLASS_SCOPE = "spark_events.listeners.CheckpointStats"
 _UNKNOWN = -1
@@ -112,7 +113,7 @@ def is_checkpoint(progress: dict[str, Any]) -> bool:
 
 def _event(batch: int, status: str, full: int, written: int) -> Any:
     return (
-        Event.builder(CLASS_SCOPE, "CheckpointEvent")
+        Event.builder(CLASS_SCOPE, event_names.CHECKPOINT)
         .set_routine(status == "COMPLETED")
         .set_attribute("checkpointId", batch)
         .set_attribute("fullSize", full)

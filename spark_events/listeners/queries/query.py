@@ -18,6 +18,7 @@ from spark_events.listeners.queries.query_metrics import QuerySeries
 from spark_events.listeners.queries.query_run import QueryRun
 from spark_events.listeners.queries.streaming_query import EndAttributes, RestartCounts, StreamingQuery
 from spark_events.listeners.queries.watches import IdleInterval
+from spark_events.listeners.record_fields import RUN_ID
 from spark_events.listeners.run import Job, query_name
 from spark_events.listeners.settings import PHASES_AND_JOBS
 
@@ -58,7 +59,7 @@ class QueryListener:
 
     def on_started(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle QueryStarted; a known id means that the query has been restarted."""
-        query_id, run_id = str(record["id"]), str(record["runId"])
+        query_id, run_id = str(record["id"]), str(record[RUN_ID])
         if run_id in self._running:
             return
         series = self._series.of(query_name(record))
@@ -97,19 +98,19 @@ class QueryListener:
     def on_progress(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle QueryProgress."""
         progress = record["progress"]
-        if (run_id := str(progress["runId"])) in self._running:
+        if (run_id := str(progress[RUN_ID])) in self._running:
             query, run = self._running[run_id]
             query.take_progress(run, progress, time_ms)
 
     def on_idle(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle QueryIdle: the query is alive but has nothing to do."""
-        if (run_id := str(record["runId"])) in self._running:
+        if (run_id := str(record[RUN_ID])) in self._running:
             query, run = self._running[run_id]
             query.rest(run, time_ms)
 
     def on_terminated(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle QueryTerminated, which does not contain a time."""
-        run_id = str(record["runId"])
+        run_id = str(record[RUN_ID])
         if run_id not in self._running:
             return
         query, run = self._running.pop(run_id)

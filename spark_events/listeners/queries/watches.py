@@ -14,6 +14,8 @@ from spark_events.api.toolkit.formatting import duration
 from spark_events.listeners.emitter import Emitter
 from spark_events.listeners.queries.checkpoint import SlaMetrics
 from spark_events.listeners.queries.query_run import QueryRun
+from spark_events.listeners.record_fields import SPARK_PROPERTIES
+from spark_events.runtime import event_names
 
 CHECKPOINT_WATCH = "spark_events.listeners.CheckpointWatch"
 _SOURCE_WATCH = "spark_events.listeners.SourceWatch"
@@ -139,7 +141,7 @@ class CheckpointWatch:
         self._sla.missed.inc()
         last_id, last_ms = self._last or (-1, None)
         event = (
-            Event.builder(CHECKPOINT_WATCH, "CheckpointOverdueEvent")
+            Event.builder(CHECKPOINT_WATCH, event_names.CHECKPOINT_OVERDUE)
             .set_severity(Severity.WARN)
             .set_body(f"{run.entity.title}: no checkpoint completed within {sla_ms} ms")
             .set_attribute("slaMs", sla_ms)
@@ -252,7 +254,7 @@ class SourceWatch:
         last_id, last_ms = self._last or (None, None)
         said = "has read no rows for" if status == IDLE else "reads rows again after"
         event = (
-            Event.builder(_SOURCE_WATCH, "SourceIdleEvent")
+            Event.builder(_SOURCE_WATCH, event_names.SOURCE_IDLE)
             .set_severity(Severity.WARN if status == IDLE else Severity.INFO)
             .set_body(f"{run.entity.title} {said} {duration(idle_ms)}")
             .set_attribute("sourceStatus", status)
@@ -277,7 +279,7 @@ class IdleInterval:
 
     def on_environment(self, record: Mapping[str, Any], time_ms: int) -> None:
         """Handle EnvironmentUpdate."""
-        text = dict(record.get("Spark Properties") or {}).get(_IDLE_INTERVAL)
+        text = dict(record.get(SPARK_PROPERTIES) or {}).get(_IDLE_INTERVAL)
         if text is not None:
             self.ms = _interval_ms(str(text))
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spark_events.api import Counter
+from spark_events.listeners.record_fields import EXECUTOR_ID
 from spark_events.listeners.spark_records import EXECUTOR_REMOVED, EXECUTOR_SOURCES
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
@@ -52,7 +53,7 @@ class ExecutorSources:
     def take(self, record: Mapping[str, Any]) -> None:
         """Called with each record of Spark's: what an executor sent is forgotten when it is gone."""
         if record.get("Event") == EXECUTOR_REMOVED:
-            self._receiver.forget(str(record.get("Executor ID")))
+            self._receiver.forget(str(record.get(EXECUTOR_ID)))
 
     def close(self) -> None:
         """Stop receiving, soon after Spark has stopped."""

@@ -8,6 +8,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from spark_events.listeners.queries.micro_batch import parse_micro_batch
+from spark_events.listeners.record_fields import (
+    APP_ID,
+    APP_NAME,
+    EXECUTOR_ID,
+    EXECUTOR_INFO,
+    JOB_ID,
+    PROPERTIES,
+    RESOURCE_PROFILE_ID,
+    RUN_ID,
+    SPARK_PROPERTIES,
+    STAGE_IDS,
+    SUBMISSION_TIME,
+    TIMESTAMP,
+)
 from spark_events.listeners.spark_records import (
     APPLICATION_START,
     ENVIRONMENT_UPDATE,
@@ -22,6 +36,7 @@ from spark_events.listeners.spark_records import (
 )
 from spark_events.runtime.log_once import logger
 from spark_events.sources.interactive import is_interactive
+from spark_events.task.local_properties import JOB_GROUP
 
 Record = dict[str, Any]
 _INTERVAL = re.compile(r"ProcessingTimeTrigger\((\d+)\)")
@@ -35,7 +50,7 @@ def attempt_id(scala_context: Any) -> str:
 
 def environment_of(conf: Mapping[str, str]) -> Record:
     """Return the EnvironmentUpdate that was posted before anybody could attach, as Spark makes it."""
-    return {"Event": ENVIRONMENT_UPDATE, "Spark Properties": {"spark.scheduler.mode": "FIFO", **conf}}
+    return {"Event": ENVIRONMENT_UPDATE, SPARK_PROPERTIES: {"spark.scheduler.mode": "FIFO", **conf}}
 
 
 class DriverState:
@@ -56,9 +71,9 @@ class DriverState:
         """Return the ApplicationStart that was posted before anybody could attach."""
         return {
             "Event": APPLICATION_START,
-            "App Name": self._scala_context.appName(),
-            "App ID": self._scala_context.applicationId(),
-            "Timestamp": self._scala_context.startTime(),
+            APP_NAME: self._scala_context.appName(),
+            APP_ID: self._scala_context.applicationId(),
+            TIMESTAMP: self._scala_context.startTime(),
             "User": self._scala_context.sparkUser(),
             "App Attempt ID": attempt_id(self._scala_context),
             INTERACTIVE: is_interactive(),
@@ -73,12 +88,12 @@ class DriverState:
             if executor.id() != "driver" or executor.totalCores():
                 yield {
                     "Event": EXECUTOR_ADDED,
-                    "Timestamp": executor.addTime().getTime(),
-                    "Executor ID": executor.id(),
-                    "Executor Info": {
+                    TIMESTAMP: executor.addTime().getTime(),
+                    EXECUTOR_ID: executor.id(),
+                    EXECUTOR_INFO: {
                         "Host": executor.hostPort().rsplit(":", 1)[0],
                         "Total Cores": executor.totalCores(),
-                        "Resource Profile Id": executor.resourceProfileId(),
+                        RESOURCE_PROFILE_ID: executor.resourceProfileId(),
                     },
                 }
 
@@ -92,7 +107,7 @@ class DriverState:
                 requests = dict(as_java(profile.executorResources()))
                 yield {
                     "Event": RESOURCE_PROFILE_ADDED,
-                    "Resource Profile Id": profile.id(),
+                    RESOURCE_PROFILE_ID: profile.id(),
                     "Executor Resource Requests": {
                         name: {"Amount": request.amount()} for name, request in requests.items()
                     },
@@ -108,10 +123,10 @@ class DriverState:
             stage_ids, group, submitted = job.stageIds(), job.jobGroup(), job.submissionTime()
             yield {
                 "Event": JOB_START,
-                "Job ID": job.jobId(),
-                "Submission Time": submitted.get().getTime() if submitted.isDefined() else None,
-                "Stage IDs": [stage_ids.apply(number) for number in range(stage_ids.size())],
-                "Properties": {"spark.jobGroup.id": group.get()} if group.isDefined() else {},
+                JOB_ID: job.jobId(),
+                SUBMISSION_TIME: submitted.get().getTime() if submitted.isDefined() else None,
+                STAGE_IDS: [stage_ids.apply(number) for number in range(stage_ids.size())],
+                PROPERTIES: {JOB_GROUP: group.get()} if group.isDefined() else {},
             }
 
     def running_queries(self, now_ms: int) -> Iterator[Record]:
@@ -120,7 +135,7 @@ class DriverState:
         if active is None:
             return
         for query in list(active.values()):
-            ids = {"id": query.id().toString(), "runId": query.runId().toString()}
+            ids = {"id": query.id().toString(), RUN_ID: query.runId().toString()}
             details = {"name": query.name(), "time": now_ms, FOUND_RUNNING: True}
             yield self.complete_query({"Event": QUERY_STARTED, **ids, **details})
 
@@ -150,7 +165,7 @@ class DriverState:
 
     def _resumed_after(self, query: Any, record: Record) -> int | None:
         started_ms = record_time_ms(record)
-        if record.get(FOUND_RUNNING) or started_ms is None or query.runId().toString() != record["runId"]:
+        if record.get(FOUND_RUNNING) or started_ms is None or query.runId().toString() != record[RUN_ID]:
             return None
         return resumed_after(self._jvm, query, started_ms)
 

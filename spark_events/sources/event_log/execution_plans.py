@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_events.listeners import spark_records
+from spark_events.listeners.record_fields import EXECUTION_ID, ROOT_EXECUTION_ID
 
 _MOST_EXECUTIONS = 10_000
 _MOST_NODES = 10_000
@@ -48,25 +49,25 @@ class ExecutionPlans:
 
     def _begin(self, record: dict[str, Any]) -> None:
         """Add the plan's shape to an SQLExecutionStart; mark one that the driver bridge does not report."""
-        root, plan = record.get("rootExecutionId"), record.get("sparkPlanInfo")
+        root, plan = record.get(ROOT_EXECUTION_ID), record.get("sparkPlanInfo")
         whole = self._executions.get(int(root)) if root is not None else None
         if len(self._executions) < _MOST_EXECUTIONS:
             execution = _Execution(whole.sums if whole else dict.fromkeys(_FIELDS.values(), 0))
-            self._executions[int(record["executionId"])] = execution
+            self._executions[int(record[EXECUTION_ID])] = execution
             _follow(execution, plan)
-        if root in (None, record["executionId"]):
+        if root in (None, record[EXECUTION_ID]):
             record["Plan Shape"] = _shape(plan)
         else:
             record["Event"] = spark_records.NESTED_EXECUTION
 
     def _replan(self, record: dict[str, Any]) -> None:
         # The nodes of the new plan may have other metrics.
-        execution = self._executions.get(int(record["executionId"]))
+        execution = self._executions.get(int(record[EXECUTION_ID]))
         if execution is not None:
             _follow(execution, record.get("sparkPlanInfo"))
 
     def _add(self, record: dict[str, Any]) -> None:
-        execution = self._executions.get(int(record["executionId"]))
+        execution = self._executions.get(int(record[EXECUTION_ID]))
         if execution is None:
             return
         for metric, value in record.get("accumUpdates") or ():
@@ -75,7 +76,7 @@ class ExecutionPlans:
 
     def _end(self, record: dict[str, Any]) -> None:
         """Add the files of an execution to its SQLExecutionEnd, if it has any."""
-        execution = self._executions.pop(int(record["executionId"]), None)
+        execution = self._executions.pop(int(record[EXECUTION_ID]), None)
         if execution is not None and execution.sums["Read"] + execution.sums["Written"]:
             record["Files"] = execution.sums
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from spark_events.api import ApplicationInfo
 from spark_events.api.event import now_ms
+from spark_events.listeners.record_fields import TIMESTAMP
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.listeners.spark_records import APPLICATION_ALIVE, APPLICATION_DEAD
@@ -124,7 +125,7 @@ class FollowedApplication:
             f"({key_of(ListenerSettings, 'dead_after_ms')})"
         )
         self.logged.listeners.on_record(
-            {"Event": APPLICATION_DEAD, "Timestamp": self.logged.clock_ms, "Reason": reason}
+            {"Event": APPLICATION_DEAD, TIMESTAMP: self.logged.clock_ms, "Reason": reason}
         )
 
     def position(self, state: str) -> LogPosition:
@@ -155,5 +156,5 @@ class FollowedApplication:
             self.registry.muted = False
             if self._was_dead and self.logged.listeners is not None:
                 logger.warning("%s counted as FAILED, but its log is being written again", self.title)
-                record = {"Event": APPLICATION_ALIVE, "Timestamp": self.last_write_ms}
+                record = {"Event": APPLICATION_ALIVE, TIMESTAMP: self.last_write_ms}
                 self.logged.listeners.on_record(record)

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from spark_events.listeners import long_texts, spark_records
+from spark_events.listeners.record_fields import EXECUTOR_ID
 from spark_events.sources.event_log.execution_plans import ExecutionPlans
 from spark_events.sources.event_log.executor_states import ExecutorStates
 from spark_events.sources.event_log.reading.lines import LONGEST_LINE
@@ -205,7 +206,7 @@ class RecordReader:
         elif name == spark_records.EXECUTOR_REMOVED:
             self._take(self._executors.removed(record))
         elif name == _STAGE_METRICS:
-            self._executors.measured_by(str(record["Executor ID"]), record.get("Executor Metrics") or {})
+            self._executors.measured_by(str(record[EXECUTOR_ID]), record.get("Executor Metrics") or {})
             return
         if stage_tasks is not None:
             self._take(stage_tasks)

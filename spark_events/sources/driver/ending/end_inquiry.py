@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from spark_events.listeners.record_fields import EXIT_CODE
 from spark_events.listeners.spark_records import END_CAUSE, JOB_END
 from spark_events.runtime.log_once import logger
 from spark_events.sources.driver.bridge import DriverBridge
@@ -63,7 +64,7 @@ class EndInquiry:
         given = record.get(END_CAUSE) or {}
         cause = JvmCause(*(str(given.get(name) or "") for name in ("by", "signal", "frames")))
         ending = conclude(cause, self._answered(cause))
-        return {**record, **ending.fields, "ExitCode": ending.exit_code or record.get("ExitCode")}
+        return {**record, **ending.fields, EXIT_CODE: ending.exit_code or record.get(EXIT_CODE)}
 
     def of_process(self, time_ms: int) -> Record:
         """Return the end of an application whose process ends without ``spark.stop()``, at a time in ms."""

@@ -14,6 +14,7 @@ import orjson
 from spark_events.api import ConfigError
 from spark_events.api.event import now_ms
 from spark_events.listeners.application.application import application_of
+from spark_events.listeners.record_fields import TIMESTAMP
 from spark_events.listeners.spark_records import APPLICATION_END, APPLICATION_START, END_CAUSE
 from spark_events.runtime.log_once import logger
 from spark_events.sources.assembly import StartUp, assemble, for_event_logs
@@ -72,7 +73,7 @@ class Rest:
     @property
     def time_ms(self) -> int:
         """When the application ended, in ms since the epoch."""
-        return int(self.end.get("Timestamp") or now_ms())
+        return int(self.end.get(TIMESTAMP) or now_ms())
 
 
 def _records(lines: Iterable[bytes]) -> list[Record]:

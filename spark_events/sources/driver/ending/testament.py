@@ -9,8 +9,19 @@ import orjson
 
 from spark_events.listeners import spark_records
 from spark_events.listeners.queries.micro_batch import parse_micro_batch
+from spark_events.listeners.record_fields import (
+    EXECUTION_ID,
+    EXECUTOR_ID,
+    JOB_ID,
+    PROPERTIES,
+    ROOT_EXECUTION_ID,
+    RUN_ID,
+    STAGE_IDS,
+    SUBMISSION_TIME,
+)
 from spark_events.runtime.log_once import logger
 from spark_events.sources.driver.ending.witness import Witness
+from spark_events.task.local_properties import BATCH_ID, EXECUTION, JOB_GROUP, ROOT_EXECUTION
 
 Record = dict[str, Any]
 _MOST = 2_000
@@ -18,10 +29,10 @@ _MOST = 2_000
 HEAD = "head"
 """The place of the configuration."""
 _OF_JOB = (
-    "spark.jobGroup.id",
-    "streaming.sql.batchId",
-    "spark.sql.execution.id",
-    "spark.sql.execution.root.id",
+    JOB_GROUP,
+    BATCH_ID,
+    EXECUTION,
+    ROOT_EXECUTION,
 )
 
 
@@ -81,13 +92,13 @@ class Testament:
         self._keep("head", record["Event"], record)
 
     def _on_executor(self, record: Record) -> None:
-        self._keep("executor", record["Executor ID"], record)
+        self._keep("executor", record[EXECUTOR_ID], record)
 
     def _on_executor_removed(self, record: Record) -> None:
-        self._forget("executor", record["Executor ID"])
+        self._forget("executor", record[EXECUTOR_ID])
 
     def _on_query(self, record: Record) -> None:
-        self._keep("query", record["runId"], record)
+        self._keep("query", record[RUN_ID], record)
 
     def _on_progress(self, record: Record) -> None:
         self._at_rest(record["progress"])
@@ -97,31 +108,31 @@ class Testament:
 
     def _at_rest(self, ids: Mapping[str, Any]) -> None:
         """Note that a query runs, and no micro-batch of it: a QueryIdle says both."""
-        run_id = str(ids["runId"])
+        run_id = str(ids[RUN_ID])
         self._forget("batch", run_id)
         if f"query {run_id}" in self._known:
             at = ids.get("timestamp")
-            idle = {"Event": spark_records.QUERY_IDLE, "id": ids["id"], "runId": run_id, "timestamp": at}
+            idle = {"Event": spark_records.QUERY_IDLE, "id": ids["id"], RUN_ID: run_id, "timestamp": at}
             self._keep("running", run_id, idle)
 
     def _on_batch(self, record: Record) -> None:
         batch = parse_micro_batch(record.get("description"))
         if batch is not None and f"query {batch.run_id}" in self._known:
-            names = ("Event", "executionId", "rootExecutionId", "description", "time")
+            names = ("Event", EXECUTION_ID, ROOT_EXECUTION_ID, "description", "time")
             self._keep("batch", batch.run_id, {name: record.get(name) for name in names})
 
     def _on_query_ended(self, record: Record) -> None:
         for kind in ("query", "running", "batch"):
-            self._forget(kind, record["runId"])
+            self._forget(kind, record[RUN_ID])
 
     def _on_job(self, record: Record) -> None:
-        properties = record.get("Properties") or {}
-        kept = {name: record.get(name) for name in ("Event", "Job ID", "Submission Time", "Stage IDs")}
-        kept["Properties"] = {name: properties[name] for name in _OF_JOB if name in properties}
-        self._keep("job", record["Job ID"], kept)
+        properties = record.get(PROPERTIES) or {}
+        kept = {name: record.get(name) for name in ("Event", JOB_ID, SUBMISSION_TIME, STAGE_IDS)}
+        kept[PROPERTIES] = {name: properties[name] for name in _OF_JOB if name in properties}
+        self._keep("job", record[JOB_ID], kept)
 
     def _on_job_ended(self, record: Record) -> None:
-        self._forget("job", record["Job ID"])
+        self._forget("job", record[JOB_ID])
 
 
 _HANDLERS = {

@@ -13,6 +13,7 @@ from spark_events.task import measured
 from spark_events.task.current import in_batch
 from spark_events.task.driver_link import DriverLink
 from spark_events.task.instruments import count_in_driver
+from spark_events.task.local_properties import BATCH_ID
 from spark_events.task.measured_functions import is_measured
 from spark_events.task.report import TaskReport, cut_to_fit
 from spark_events.task.traces import enter_trace
@@ -134,7 +135,7 @@ class _Batch:
 
     def getLocalProperty(self, key: str) -> str | None:  # noqa: N802
         """Return a property of the query's thread."""
-        if key == "streaming.sql.batchId":
+        if key == BATCH_ID:
             return str(self._batch)
         value = self._session.sparkContext.getLocalProperty(key)
         return None if value is None else str(value)

@@ -6,6 +6,17 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from spark_events.listeners.record_fields import (
+    COMPLETION_TIME,
+    EXECUTOR_ID,
+    NUMBER_OF_TASKS,
+    PROPERTIES,
+    STAGE_ATTEMPT_ID,
+    STAGE_ID,
+    STAGE_INFO,
+    SUBMISSION_TIME,
+    TIMESTAMP,
+)
 from spark_events.listeners.spark_records import ALL_RUNNING, STAGE_TASKS, THROWN_BY_TASK, stage_attempt
 from spark_events.listeners.work.work import SUMS
 from spark_events.sources.event_log.executor_states import ExecutorStates
@@ -17,6 +28,7 @@ from spark_events.sources.event_log.tasks.task_lines import (
 )
 from spark_events.sources.event_log.tasks.task_statistics import TaskStatistics, UnexpectedForm
 from spark_events.sources.record_json import load
+from spark_events.task.local_properties import QUERY_ID
 
 Record = dict[str, Any]
 NOT_ALL_RUNNING = "NOT_ALL_RUNNING_OR_FINISHED"
@@ -27,7 +39,6 @@ _END = b"}\n"
 _MOST_THROWN = 8
 _COMPARED = 1_000
 """By this many first characters of what it says, a stage's failure is recognised as that of its task."""
-_STREAMING = "sql.streaming.queryId"
 FINISHED = 0x80
 RUNNING = 0x7F
 
@@ -41,7 +52,7 @@ class StageTasks:
     )  # fmt: skip
 
     def __init__(self, stage: int, attempt: int, total: int) -> None:
-        self._ids = {"Stage ID": stage, "Stage Attempt ID": attempt, "Number of Tasks": total}
+        self._ids = {STAGE_ID: stage, STAGE_ATTEMPT_ID: attempt, NUMBER_OF_TASKS: total}
         self._total = total
         # One byte per task: how many attempts run now, and whether it has finished.
         self.states = bytearray(min(max(total, 0), _MOST_TASKS))
@@ -116,7 +127,7 @@ class StageTasks:
             "Failed": self.failed,
             **dict(zip((task_sum.field for task_sum in SUMS), self.statistics.sums, strict=True)),
             "Status": status,
-            "Timestamp": time_ms,
+            TIMESTAMP: time_ms,
         }
 
     def last_record(self, time_ms: int, measured: bool, failure_reason: str | None) -> Record:
@@ -134,7 +145,7 @@ class StageTasks:
             said, thrown = reason.get("Description"), {"Class": reason.get("Class Name")}
         else:
             said = reason.get("Message")
-            thrown = {"Fetched From": (reason.get("Block Manager Address") or {}).get("Executor ID")}
+            thrown = {"Fetched From": (reason.get("Block Manager Address") or {}).get(EXECUTOR_ID)}
         if not isinstance(said, str) or None in thrown.values():
             return
         self._thrown[said[:_COMPARED]] = thrown
@@ -181,8 +192,8 @@ class AllStageTasks:
         """Called with a StageSubmitted."""
         stage, attempt, info = _stage_of(record)
         key = _key(stage, attempt)
-        self.attempts[key] = StageTasks(stage, attempt, int(info.get("Number of Tasks") or 0))
-        if _STREAMING in (record.get("Properties") or {}):
+        self.attempts[key] = StageTasks(stage, attempt, int(info.get(NUMBER_OF_TASKS) or 0))
+        if QUERY_ID in (record.get(PROPERTIES) or {}):
             self._streaming.add(key)
 
     def completed(self, record: Record) -> Record | None:
@@ -192,8 +203,8 @@ class AllStageTasks:
         tasks = self.attempts.pop(key, None)
         if tasks is None:
             return None
-        end_ms = int(info.get("Completion Time") or 0)
-        lasted_ms = end_ms - int(info.get("Submission Time") or end_ms)
+        end_ms = int(info.get(COMPLETION_TIME) or 0)
+        lasted_ms = end_ms - int(info.get(SUBMISSION_TIME) or end_ms)
         measured = self.sum_metrics or key in self._streaming or lasted_ms >= self.statistics_from_ms
         self._streaming.discard(key)
         if measured:
@@ -254,7 +265,7 @@ class AllStageTasks:
     def on_start(self, record: Record) -> Record | None:
         """Called with a TaskStart."""
         tasks, info = self._stage_tasks_of(record), record["Task Info"]
-        self._executors.started(str(info.get("Executor ID") or "").encode(), _attempt_of(record))
+        self._executors.started(str(info.get(EXECUTOR_ID) or "").encode(), _attempt_of(record))
         if tasks is not None and tasks.start(int(info["Index"])):
             return self.record(tasks, ALL_RUNNING, int(info["Launch Time"]))
         return None
@@ -264,7 +275,7 @@ class AllStageTasks:
         tasks, info = self._stage_tasks_of(record), record["Task Info"]
         ended = record.get("Task End Reason") or {}
         reason = ended.get("Reason")
-        self._end_on_executor(record, str(info.get("Executor ID") or ""), reason == "ExecutorLostFailure")
+        self._end_on_executor(record, str(info.get(EXECUTOR_ID) or ""), reason == "ExecutorLostFailure")
         if tasks is None:
             return None
         index = int(info["Index"])
@@ -315,5 +326,5 @@ def _key(stage: int, attempt: int) -> bytes:
 
 
 def _stage_of(record: Record) -> tuple[int, int, Mapping[str, Any]]:
-    info = record["Stage Info"]
+    info = record[STAGE_INFO]
     return *stage_attempt(info), info

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from spark_events.listeners.record_fields import EXECUTOR_ID
 from spark_events.sources.event_log.tasks.task_lines import METRICS_KEY, match_details
 from spark_events.sources.event_log.tasks.task_metrics import metrics_of, metrics_of_many, wanted_metrics
 from spark_events.sources.record_json import load
@@ -172,7 +173,7 @@ def _row(record: Mapping[str, Any]) -> tuple[Any, ...]:
     return (
         int(info["Index"]),
         int(info.get("Launch Time") or 0),
-        str(info.get("Executor ID") or "").encode(),
+        str(info.get(EXECUTOR_ID) or "").encode(),
         str(info.get("Host") or "").encode(),
         b"true" if info.get("Speculative") else b"false",
         int(info.get("Getting Result Time") or 0),

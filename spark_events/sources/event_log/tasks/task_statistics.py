@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any
 
+from spark_events.listeners.record_fields import EXECUTOR_ID
 from spark_events.listeners.work.work import SUMS
 from spark_events.sources.event_log.tasks.task_columns import (
     QUANTITIES,
@@ -187,7 +188,7 @@ class TaskStatistics:
             self._longest_ms = longest_ms
             self._longest = {
                 "Index": tasks.number[at],
-                "Executor ID": tasks.executor[at].decode(errors="replace"),
+                EXECUTOR_ID: tasks.executor[at].decode(errors="replace"),
                 "Host": tasks.host[at].decode(errors="replace"),
                 "Executor Run Time": longest_ms,
                 "Bytes Read": read[at],
