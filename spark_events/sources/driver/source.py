@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any
 
@@ -20,7 +19,7 @@ from spark_events.listeners.spark_records import (
     QUERY_STARTED,
 )
 from spark_events.runtime.log_once import logger
-from spark_events.runtime.plugins import JOB_LISTENERS, METRICS
+from spark_events.runtime.plugins import JOB_LISTENERS
 from spark_events.sources.assembly import Assembly
 from spark_events.sources.driver.bridge import BridgeMetrics, DriverBridge
 from spark_events.sources.driver.call_places import with_python_call
@@ -29,15 +28,10 @@ from spark_events.sources.driver.ending.end_inquiry import EndInquiry
 from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT, ExitMarks
 from spark_events.sources.driver.ending.testament import Testament
 from spark_events.sources.driver.ending.witness import open_witness
-from spark_events.sources.driver.executor_sources import open_executor_sources
+from spark_events.sources.driver.parts import Parts, Poll
 from spark_events.sources.driver.replaced_method import Method, ReplacedMethod
-from spark_events.sources.driver.spark_status import open_spark_status
 from spark_events.sources.driver.state import DriverState, Record, environment_of
-from spark_events.sources.driver.tasks.task_reports import TaskReports
-from spark_events.sources.driver.tasks.users_functions import MeasuredUdfs
 from spark_events.sources.ending import ExitMark
-from spark_events.sources.failed_starts import FailedStarts
-from spark_events.sources.heartbeats import Heartbeats
 
 _BATCH = 1_000
 _WAIT_MS = 500
@@ -45,11 +39,6 @@ _BUS_WAIT_MS = 2_000
 _LINEAGE_WAIT_S = 2.0
 _JOURNAL_WAIT_MS = 1_000
 """How long attaching may take for a journal to be ready, and to have the first events, in ms each."""
-_MOST_FAILED_STARTS = 1_000
-
-
-Poll = Callable[[], Iterable[Record]]
-"""Returns what has come since the last call, as records."""
 
 
 class DriverSource:
@@ -77,19 +66,14 @@ class DriverSource:
         self._lineage: PlanReader | None = None
         if registry.has_reporters(JOB_LISTENERS):
             self._lineage = PlanReader(spark_context, self._bridge.java, settings.lineage_budget_ms)
-        self._heartbeats = Heartbeats(settings.heartbeat_interval_ms)
         self._stopping = threading.Event()
-        self._before: list[Poll] = []
-        self._after: list[Poll] = []
-        self._hearers: list[Callable[[Record], None]] = []
-        self._closing: list[Callable[[], None]] = []
-        self._open_parts(assembly)
+        self._parts = Parts(spark_context, assembly, self._driver.application_start)
         self._metrics = BridgeMetrics(self._bridge, registry, str(spark_context.appName))
         self._marks = ExitMarks(spark_context)
         self._exit_mark = ExitMark()
         self._witness = open_witness(spark_context, self._bridge)
         self._inquiry = EndInquiry(self._driver, self._bridge, self._witness, self._stopping)
-        self._hearers.append(self._inquiry.take)
+        self._hearers = [*self._parts.hearers, self._inquiry.take]
         self._testament: Testament | None = None
         if self._witness is not None:
             self._testament = Testament(self._witness, assembly.conf, settings.close_timeout_ms)
@@ -101,36 +85,6 @@ class DriverSource:
         }
         self._end = ApplicationEnd(_LINEAGE_WAIT_S if self._lineage is not None else None)
         self._thread = threading.Thread(target=self._run, name="spark-events-driver", daemon=True)
-
-    def _open_parts(self, assembly: Assembly) -> None:
-        """Open what else is to be heard: each part says how it is polled, before or after the records."""
-        context, registry, settings = self._context, assembly.registry, assembly.settings
-        if settings.sink_ports is not None:
-            application = str(context.applicationId), str(context.appName)
-            sources = open_executor_sources(assembly.conf, *application, registry)
-            if sources is not None:
-                self._after.append(sources.records)
-                self._hearers.append(sources.take)
-                self._closing.append(sources.close)
-        if settings.receiver_names and registry.has_reporters(METRICS):
-            status = open_spark_status(context, registry.log)
-            if status is not None:
-                self._after.append(status.records)
-        self._after.append(self._beat)
-        if settings.task_reports:
-            link = self._listeners.task_link(self._driver.application_start())
-            tasks = TaskReports(context, registry, settings, link, assembly.conf)
-            # What a task reports comes before its end, and so before the end of its stage.
-            self._before.append(tasks.records)
-            self._closing.append(tasks.close)
-        udfs = MeasuredUdfs()
-        if settings.udf_metrics:
-            udfs.begin()
-        failed: deque[Record] = deque(maxlen=_MOST_FAILED_STARTS)
-        failed_starts = FailedStarts(failed.append)
-        failed_starts.begin_classic()
-        self._before.append(lambda: _emptied(failed))
-        self._closing += [udfs.end, failed_starts.end]
 
     def start(self) -> None:
         """Subscribe, pick up what already runs, and continue in a thread of its own."""
@@ -148,7 +102,7 @@ class DriverSource:
             driver.running_jobs(),
         ):
             self._take(record, now)
-        self._poll([self._beat])
+        self._poll([self._parts.beat])
         if self._testament is not None:
             self._testament.tell()
         _STOP.begin(type(self._context), self)
@@ -202,8 +156,7 @@ class DriverSource:
         except Exception:
             logger.exception("spark-events can no longer follow the application, which continues without it")
         finally:
-            for close in self._closing:
-                close()
+            self._parts.close()
             _STOP.end(self)
             self._registry.close(self._settings.close_timeout_ms)
             self._listeners.close()
@@ -217,14 +170,14 @@ class DriverSource:
             if last:
                 self._await_bus()
             records = self._bridge.drain(_BATCH, 0 if last else _WAIT_MS)
-            self._poll(self._before)
+            self._poll(self._parts.before)
             self._hand_over(records)
             if self._end.is_late(time.monotonic()):
                 logger.warning(
                     "the plans of the last statements were not read in time; their lineage is missing"
                 )
                 self._hear(self._end.release())
-            self._poll(self._after)
+            self._poll(self._parts.after)
             self._listeners.tick(now_ms())
             if self._testament is not None:
                 self._testament.tell()
@@ -240,10 +193,6 @@ class DriverSource:
         for poll in polls:
             for record in poll():
                 self._listeners.on_record(record, now_ms())
-
-    def _beat(self) -> Iterable[Record]:
-        heartbeat = self._heartbeats.record(now_ms())
-        return () if heartbeat is None else (heartbeat,)
 
     def _hand_over(self, records: list[tuple[int, Record]]) -> None:
         for received_ms, record in records:
@@ -292,12 +241,6 @@ class DriverSource:
 
 def _as_it_is(record: Record) -> Record:
     return record
-
-
-def _emptied(records: deque[Record]) -> Iterator[Record]:
-    """Yield records, and remove them; others may come meanwhile."""
-    while records:
-        yield records.popleft()
 
 
 def _telling_stop(original: Method) -> Method:
