@@ -76,7 +76,8 @@ def run_stock(endpoint: str, count: int) -> None:
 def run_ours(endpoint: str, count: int, away: bool = False) -> None:
     """Send by the registry and the journaled OTLP reporter, until all is acknowledged, or nobody is there."""
     from spark_events.api import ApplicationInfo, Event
-    from spark_events.runtime.registry import Registry, read_all_setups
+    from spark_events.runtime.registry import Registry
+    from spark_events.runtime.setup import read_all_setups
 
     prefix = "spark.events.reporter.otel."
     with tempfile.TemporaryDirectory() as folder:

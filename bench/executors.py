@@ -20,9 +20,9 @@ from bench.process_cpu import process_cpu_s
 from bench.table import machine, write
 from spark_events.api import ApplicationInfo
 from spark_events.listeners import spark_records
-from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.runtime.registry import Registry
+from spark_events.sources.configuration import read_configuration
 from spark_events.sources.driver.bridge import DriverBridge
 from spark_events.sources.driver.metrics_receiver import MetricsReceiver
 

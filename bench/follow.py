@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from spark_events.sources.event_log.follow import Follower
-from spark_events.sources.event_log.log_positions import LogPositions
+from spark_events.sources.event_log.reading.log_positions import LogPositions
 from tests.support.event_log_sample import SampleLog
 
 _MOST_THREADS, _MOST_MB = 64, 500

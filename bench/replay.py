@@ -75,7 +75,7 @@ def _keep(loads: Callable[[bytes], object], path: Path) -> int:
 
 
 def _replay(path: Path, *kinds: str) -> int:
-    from spark_events.sources.event_log.files import LogFiles
+    from spark_events.sources.event_log.reading.files import LogFiles
     from spark_events.sources.event_log.replay import Replay
 
     with tempfile.TemporaryDirectory() as folder:

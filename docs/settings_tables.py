@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from spark_events.configuration.all_settings import OF_CTAS, OF_REPORTERS, OF_THE_FRAMEWORK
-from spark_events.listeners.scope_formats import ScopeFormat
+from spark_events.configuration.unknown_keys import OF_CTAS, OF_REPORTERS, OF_THE_FRAMEWORK
+from spark_events.listeners.scopes import ScopeFormat
 from spark_events.runtime.settings import Declared, declared_in
 from spark_events.sql_runner.manifest.properties import QuerySettings
 

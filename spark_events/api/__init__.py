@@ -21,12 +21,11 @@ from spark_events.api.job_listener import (
     JobExecutionStatusEvent,
     JobLineageEvent,
     JobListenerContext,
+    JobStatus,
     JobStatusChangedEvent,
     JobStatusChangedListener,
     JobStatusChangedListenerFactory,
 )
-from spark_events.api.job_status import JobStatus
-from spark_events.api.json_of_job_events import job_event_json
 from spark_events.api.lineage import (
     Boundedness,
     ConfigFacet,
@@ -48,28 +47,29 @@ from spark_events.api.lineage import (
     TableSinkLineageVertex,
     Transformation,
 )
-from spark_events.api.local_disk import append_whole, probe_folder
 from spark_events.api.metric_group import MetricGroup, ReadOnlyGroup
 from spark_events.api.metrics import Counter, Gauge, Histogram, HistogramSnapshot, Meter, Metric, MetricType
 from spark_events.api.option_types import OptionType, Secret
-from spark_events.api.printing import printable
 from spark_events.api.reporter import (
+    JOURNAL_OPTIONS,
     EventReporter,
     EventReporterFactory,
     MetricReporter,
     MetricReporterFactory,
+    Outbox,
     Reporter,
     ReporterFactory,
     Scheduled,
+    SendingReporter,
     SpanReporter,
     SpanReporterFactory,
 )
-from spark_events.api.sending import JOURNAL_OPTIONS, Outbox, SendingReporter
-from spark_events.api.server_authentication import ServerAuthentication
-from spark_events.api.server_tls import ServerTls
 from spark_events.api.span import Span, SpanBuilder, SpanEvent, SpanLink
-from spark_events.api.units import BaseUnit, base_unit, own_unit, snake_case
-from spark_events.api.urls import text_without_queries, url_without_secrets
+from spark_events.api.toolkit.formatting import printable, text_without_queries, url_without_secrets
+from spark_events.api.toolkit.json_of_job_events import job_event_json
+from spark_events.api.toolkit.local_disk import append_whole, probe_folder
+from spark_events.api.toolkit.servers import ServerAuthentication, ServerTls
+from spark_events.api.toolkit.units import BaseUnit, base_unit, own_unit, snake_case
 
 __all__ = [
     "JOURNAL_OPTIONS",

@@ -10,12 +10,29 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from spark_events.api.config import ApplicationInfo, ReporterConfig
-from spark_events.api.daemon_executor import DaemonExecutor
 from spark_events.api.failure import Failure
-from spark_events.api.job_status import JobStatus
 from spark_events.api.lineage import LineageGraph, LineageVertex
-from spark_events.api.reporter import Reporter, ReporterFactory
-from spark_events.api.sending import SendingReporter
+from spark_events.api.reporter import Reporter, ReporterFactory, SendingReporter
+from spark_events.api.toolkit.daemon_executor import DaemonExecutor
+
+
+class JobStatus(enum.Enum):
+    """Flink's ``JobStatus``."""
+
+    CREATED = "CREATED"
+    RUNNING = "RUNNING"
+    FAILING = "FAILING"
+    FAILED = "FAILED"
+    CANCELLING = "CANCELLING"
+    CANCELED = "CANCELED"
+    FINISHED = "FINISHED"
+    RESTARTING = "RESTARTING"
+
+    @property
+    def terminal(self) -> bool:
+        """Whether only a restart can follow."""
+        return self in (JobStatus.FAILED, JobStatus.CANCELED, JobStatus.FINISHED)
+
 
 APPLICATION, QUERY, STATEMENT = "application", "query", "statement"
 _IO_THREADS = 4

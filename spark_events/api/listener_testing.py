@@ -13,11 +13,11 @@ from spark_events.api.job_listener import (
     JobCreatedEvent,
     JobExecutionStatusEvent,
     JobLineageEvent,
+    JobStatus,
     JobStatusChangedEvent,
     JobStatusChangedListener,
     JobStatusChangedListenerFactory,
 )
-from spark_events.api.job_status import JobStatus
 from spark_events.api.lineage import (
     LineageDataset,
     LineageEdge,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_events.api.exponential import ExponentialBuckets, ExponentialSnapshot
-from spark_events.api.units import BaseUnit, base_unit
+from spark_events.api.toolkit.units import BaseUnit, base_unit
 from spark_events.api.wrong_values import LARGEST, drop, finite_of, text_of
 
 

@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from spark_events.api.config import ApplicationInfo, Option, ReporterConfig
-from spark_events.api.daemon_executor import call_within
 from spark_events.api.errors import PartlyRefused, Refused, RetryLater
 from spark_events.api.event import Event, Severity
 from spark_events.api.metric_group import MetricGroup, ReadOnlyGroup
@@ -32,11 +31,12 @@ from spark_events.api.reporter import (
     Reporter,
     ReporterFactory,
     Scheduled,
+    SendingReporter,
     SpanReporter,
     SpanReporterFactory,
 )
-from spark_events.api.sending import SendingReporter
 from spark_events.api.span import Span, SpanBuilder
+from spark_events.api.toolkit.daemon_executor import call_within
 
 _PATIENCE_S = 60.0
 _SOON_S = 5.0

@@ -11,7 +11,7 @@ import typer
 
 from spark_events.cli.console import INTERRUPTED, err, out, say
 from spark_events.cli.report import run_report
-from spark_events.demo.run import LOGS, SHORT, DemoOptions, demo_folder, report_of_demo, run_demo
+from spark_events.demo.demonstration import LOGS, SHORT, DemoOptions, demo_folder, report_of_demo, run_demo
 
 
 def demo(

@@ -39,7 +39,7 @@ def follow(
     spark.events.eventlog.dead.after is reported as FAILED.
     """
     from spark_events.sources.event_log.follow import Follower
-    from spark_events.sources.event_log.log_positions import LogPositions, default_path
+    from spark_events.sources.event_log.reading.log_positions import LogPositions, default_path
 
     given, _ = read_conf(properties_file, conf or ())
     log_to_terminal(logging.INFO)

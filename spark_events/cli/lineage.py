@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 from rich.tree import Tree
 
-from spark_events.api.formatting import moment
+from spark_events.api.toolkit.formatting import moment
 from spark_events.cli.console import AsWide, err, out, plain, say
 from spark_events.lineage import diagrams
 from spark_events.lineage.data_flow import DataFlow, DataKey, Flow

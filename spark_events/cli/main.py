@@ -7,7 +7,7 @@ import sys
 import typer
 
 from spark_events.api import ConfigError
-from spark_events.cli import check, demo, follow, lineage, mcp, paths, plugins, replay, report, run, why
+from spark_events.cli import check, demo, follow, installed, lineage, mcp, replay, report, run, why
 from spark_events.cli.console import WRONG, print_error
 from spark_events.cli.ctas import app as ctas
 from spark_events.cli.sql.main import app as sql
@@ -27,9 +27,9 @@ app.command(
     add_help_option=False,
 )(run.run)
 app.command()(check.check)
-app.command()(plugins.plugins)
+app.command()(installed.plugins)
 app.command()(demo.demo)
-app.command()(paths.paths)
+app.command()(installed.paths)
 app.command()(replay.replay)
 app.command()(follow.follow)
 app.command()(report.report)

@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from spark_events.api.formatting import cost, duration, moment, percent
+from spark_events.api.toolkit.formatting import cost, duration, moment, percent
 from spark_events.cli.console import plain, plain_lines, say
 from spark_events.history.figures.tables import Row
 from spark_events.history.report import Report, job_name

@@ -9,7 +9,7 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from spark_events.api import ConfigError
-from spark_events.api.local_disk import write_whole
+from spark_events.api.toolkit.local_disk import write_whole
 from spark_events.cli.console import FAILED, INTERRUPTED, err, out, plain, print_warnings, say
 from spark_events.cli.options import Conf, PropertiesFile
 from spark_events.spark.conf import read_conf

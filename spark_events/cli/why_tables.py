@@ -6,7 +6,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from spark_events.api.formatting import cost, duration, moment, percent
+from spark_events.api.toolkit.formatting import cost, duration, moment, percent
 from spark_events.cli.console import plain, say
 from spark_events.diagnosis.time_use import PARTS
 from spark_events.why.comparison import Comparison

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from spark_events.api import ConfigError, probe_folder
-from spark_events.api.daemon_executor import call_within
-from spark_events.api.sending import JOURNAL_DIR
-from spark_events.configuration.python_daemon import unused_daemon, wrong_daemon
+from spark_events.api.reporter import JOURNAL_DIR
+from spark_events.api.toolkit.daemon_executor import call_within
 from spark_events.configuration.unknown_keys import unknown_keys
 from spark_events.ctas.settings import problems_of
-from spark_events.listeners.configuration import read_configuration
-from spark_events.listeners.settings import turned_off
-from spark_events.runtime.kinds import EVENTS
+from spark_events.listeners.settings import ListenerSettings, turned_off
+from spark_events.runtime.plugins import EVENTS
 from spark_events.runtime.setup import FACTORY, ReporterSetup
 from spark_events.runtime.stats import describe
+from spark_events.sources.configuration import read_configuration
 from spark_events.spark.metrics_sink import missing_lines
 
 _PROBE_S = 15.0
@@ -94,3 +94,35 @@ def _probe(setup: ReporterSetup) -> str:
         return f"{reached}; {probe_folder(setup.journal_dir)}"
     except OSError as error:
         raise ConfigError(f"{setup.config.key(JOURNAL_DIR.name)}: {error}") from error
+
+
+_KEY = "spark.python.daemon.module"
+_OURS = "spark_events.task.daemon"
+
+
+def wrong_daemon(conf: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence if the daemon is to be one of ours that there is not."""
+    module = conf.get(_KEY, "")
+    if not module.startswith("spark_events") or module == _OURS:
+        return
+    try:
+        there = find_spec(module) is not None
+    except ImportError:
+        there = False
+    if not there:
+        yield f"{_KEY}: {module!r} is not a module; did you mean {_OURS!r}?"
+
+
+def unused_daemon(conf: Mapping[str, str], settings: ListenerSettings) -> Iterator[str]:
+    """Yield a sentence for each setting that does not go together with our daemon."""
+    if conf.get(_KEY) != _OURS:
+        return
+    if not settings.task_reports:
+        yield f"{_KEY}: {_OURS} has nothing to do, because spark.events.task is false"
+    if conf.get("spark.python.use.daemon", "true").lower() == "false":
+        yield f"{_KEY}: {_OURS} does not run, because spark.python.use.daemon is false"
+    if settings.ship_task_module:
+        yield (
+            f"{_KEY}: {_OURS} has to be installed on executors, or every Python task fails; "
+            "spark.events.task.ship comes too late for it"
+        )

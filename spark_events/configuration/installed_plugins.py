@@ -8,8 +8,7 @@ from typing import Any
 
 from spark_events.api import ConfigError, Option, ReporterFactory
 from spark_events.listeners.failures.enrichers import ENTRY_POINTS as ENRICHERS
-from spark_events.runtime.kinds import KINDS
-from spark_events.runtime.plugins import Plugin, installed, load_class
+from spark_events.runtime.plugins import KINDS, Plugin, installed, load_class
 
 _UNITS = {"duration": "ms", "size": "bytes"}
 

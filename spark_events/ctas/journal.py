@@ -20,7 +20,7 @@ from spark_events.api.event import now_ms
 from spark_events.ctas.errors import CommitConflictError, FencedError, JournalError
 from spark_events.ctas.settings import CtasSettings
 from spark_events.ctas.transaction import State, Transaction
-from spark_events.runtime.owner import Owner
+from spark_events.spark.owner import Owner
 
 _ENTRY, _LEASE, _COLLECT, _LOCK = ".json", ".lease", ".collect", "lock."
 _LOCK_POLL_S = 0.1

@@ -1,16 +1,191 @@
-"""A CREATE TABLE AS SELECT, parsed by Spark itself, or assembled for a DataFrame."""
+"""Runs a CREATE TABLE AS SELECT: all of it becomes visible at once, or nothing does."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import orjson
 
+from spark_events.ctas.checks import Check
 from spark_events.ctas.errors import CtasError
-from spark_events.ctas.transaction import Purpose, TablePath
+from spark_events.ctas.execution import StatementExecution
+from spark_events.ctas.journaled_table import JournaledTable
+from spark_events.ctas.lifecycle import Conditions, JobStatusHook, Lifecycle
+from spark_events.ctas.streams import BoundedStream, refuse_stream
+from spark_events.ctas.transaction import Level, Purpose, TablePath
+from spark_events.ctas.transactions import Transactions, transactions_of
 from spark_events.ctas.two_phase import TableDefinition
 from spark_events.spark.sql_text import literal, quoted
+
+
+@dataclass(frozen=True, slots=True)
+class CtasResult:
+    """What became of a statement.
+
+    Attributes:
+        table: the table's full name.
+        created: whether this statement created it: False if ``IF NOT EXISTS`` found an existing one.
+        replaced: whether it replaced another table.
+        level: how it was made atomic; None if nothing was done.
+        txid: the transaction's id, which is also in the table's properties; empty if there was none.
+        rows: how many rows were written; None if the catalog does not say.
+        bytes: the total size of its files; None as above.
+        files: how many files it has; None as above.
+    """
+
+    table: str
+    created: bool
+    level: Level | None = None
+    txid: str = ""
+    rows: int | None = None
+    bytes: int | None = None
+    files: int | None = None
+    replaced: bool = False
+
+    def __str__(self) -> str:
+        if not self.created:
+            return f"{self.table} already existed"
+        rows = "" if self.rows is None else f" with {self.rows} rows"
+        level = self.level.value if self.level else ""
+        done = "replaced" if self.replaced else "created"
+        return f"{self.table} was {done}{rows} ({level}, transaction {self.txid})"
+
+
+def sql(
+    spark: Any,
+    statement: str,
+    *,
+    checks: Iterable[Check] = (),
+    require: str | Level | None = None,
+    hooks: Sequence[JobStatusHook] = (),
+) -> CtasResult:
+    """Run a ``CREATE [OR REPLACE] TABLE [IF NOT EXISTS] … AS SELECT …`` so that it is all or nothing.
+
+    Spark itself parses it, so everything that Spark allows is allowed. The query runs once. Until the end,
+    nobody sees the table, or everybody sees the previous one; a failed, cancelled or killed statement leaves
+    nothing behind.
+
+    Args:
+        spark: a SparkSession whose driver is in reach.
+        statement: the statement.
+        checks: of what was written, before it is published: ``row_count``, ``each_row``, or your own.
+        require: the minimum for the table to be made: ``atomic``, or a level's name. By default, the best
+            level that its catalog supports is used, and reported.
+        hooks: called for the statement's job, in addition to the one that commits the table.
+
+    Raises:
+        NotAtomicError: the catalog cannot do what is required; nothing was run.
+        CheckFailedError: a check failed; nothing was published.
+        CommitConflictError: the table changed meanwhile.
+        FencedError: the driver was silent for so long that somebody else ended the transaction.
+        CtasError: it is another statement, or LOCATION has files.
+        ConfigError: a key below ``spark.events.ctas.`` has an invalid value.
+        pyspark.errors.AnalysisException: as Spark raises it for the same statement.
+    """
+    transactions = transactions_of(spark)
+    definition = parse(transactions.entry, statement)
+    return _run(transactions, definition, Conditions(tuple(checks), require, tuple(hooks)))
+
+
+def create_table_as(
+    data: Any,
+    table: str,
+    *,
+    mode: str | Purpose = Purpose.CREATE,
+    format: str | None = None,  # noqa: A002 - as DataFrameWriter has it
+    partition_by: Sequence[str] = (),
+    bucket_by: tuple[int, Sequence[str]] | None = None,
+    sort_by: Sequence[str] = (),
+    options: Mapping[str, str] | None = None,
+    location: str | None = None,
+    comment: str | None = None,
+    properties: Mapping[str, str] | None = None,
+    trigger: Mapping[str, Any] | None = None,
+    checks: Iterable[Check] = (),
+    require: str | Level | None = None,
+    hooks: Sequence[JobStatusHook] = (),
+) -> CtasResult:
+    """Make a table from a DataFrame's rows, all or nothing; see ``sql`` for details and errors.
+
+    Args:
+        data: a DataFrame.
+        table: its name, with database and catalog unless they are the current ones.
+        mode: what to do if there is such a table: ``create``, ``create_if_not_exists``, ``replace`` or
+            ``create_or_replace``.
+        format: such as ``parquet``; None for Spark's default.
+        partition_by: columns.
+        bucket_by: the number of buckets, and columns.
+        sort_by: columns that the rows of a bucket are sorted by.
+        options: of the format.
+        location: a folder that is empty or does not exist yet; None for a folder of the table's own.
+        comment: of the table.
+        properties: of the table.
+        trigger: of a stream: ``{"availableNow": True}`` reads what there is, and ends. If its driver is
+            killed, the same call continues from the checkpoint.
+        checks: as of ``sql``.
+        require: as of ``sql``.
+        hooks: as of ``sql``.
+    """
+    clauses = [  # in the order of Spark's grammar
+        f"{BEGINNINGS[_purpose(mode)]} {table}",
+        f"USING {format}" if format else "",
+        f"OPTIONS ({pairs(options)})" if options else "",
+        f"PARTITIONED BY ({columns(partition_by)})" if partition_by else "",
+        buckets_clause(bucket_by, sort_by),
+        f"LOCATION {literal(location)}" if location else "",
+        f"COMMENT {literal(comment)}" if comment else "",
+        f"TBLPROPERTIES ({pairs(properties)})" if properties else "",
+        "AS SELECT 1",  # the DataFrame replaces this
+    ]
+    transactions = transactions_of(data.sparkSession)
+    stream = BoundedStream(data, trigger, transactions.entry.storage()) if data.isStreaming else None
+    statement = " ".join(clause for clause in clauses if clause)
+    definition = parse(transactions.entry, statement, data)
+    return _run(transactions, definition, Conditions(tuple(checks), require, tuple(hooks)), stream)
+
+
+def _run(
+    transactions: Transactions,
+    definition: TableDefinition,
+    conditions: Conditions,
+    stream: BoundedStream | None = None,
+) -> CtasResult:
+    refuse_stream(definition, stream)
+    table = _new_table(transactions, definition, stream is not None)
+    if table is None:
+        return CtasResult(str(definition.path), created=False)
+    conditions.check_table(table)
+    with stream or StatementExecution(transactions, definition) as execution:
+        written, is_created = Lifecycle(table, execution, conditions).run()
+    transactions.collect_later(table.transaction)
+    if not is_created:
+        return CtasResult(str(definition.path), False, table.level, table.txid)
+    replaced = table.transaction.previous is not None
+    name = str(definition.path)
+    return CtasResult(name, True, table.level, table.txid, **asdict(written), replaced=replaced)
+
+
+def _new_table(
+    transactions: Transactions, definition: TableDefinition, is_streaming: bool
+) -> JournaledTable | None:
+    """Return the table of a new transaction, or of a resumed stream; None if none is needed."""
+    resumed = transactions.resumed(definition) if is_streaming else None
+    transactions.sweep()
+    if resumed is not None:
+        return resumed
+    if_not_exists = definition.purpose is Purpose.CREATE_IF_NOT_EXISTS
+    return transactions.create_two_phase_table(definition.path, definition, if_not_exists, is_streaming)
+
+
+def _purpose(mode: str | Purpose) -> Purpose:
+    try:
+        return Purpose(mode.upper() if isinstance(mode, str) else mode)
+    except ValueError:
+        allowed = ", ".join(purpose.value.lower() for purpose in Purpose)
+        raise CtasError(f"mode={mode!r} is not allowed; expected one of {allowed}") from None
+
 
 BEGINNINGS = {
     Purpose.CREATE: "CREATE TABLE",

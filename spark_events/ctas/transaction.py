@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 
 from spark_events.api.event import now_ms
-from spark_events.runtime.owner import Owner
 from spark_events.runtime.redaction import REDACTED
+from spark_events.spark.owner import Owner
 
 _MOST_OF_NAME = 40
 """Databases do not take names of any length."""

@@ -11,8 +11,6 @@ from spark_events.ctas.errors import CtasError, JournalError, NotAtomicError
 from spark_events.ctas.journal import TransactionJournal
 from spark_events.ctas.journaled_table import JournaledTable, TableContext, first_line
 from spark_events.ctas.jvm import entry_of
-from spark_events.ctas.publisher import Publisher
-from spark_events.ctas.publishers import publisher_name, publishers_of
 from spark_events.ctas.recovery import (
     CatalogStatus,
     OwnerStatus,
@@ -25,11 +23,13 @@ from spark_events.ctas.recovery import (
     note_on,
 )
 from spark_events.ctas.settings import read_settings
+from spark_events.ctas.tables.publisher import Publisher
+from spark_events.ctas.tables.publishers import publisher_name, publishers_of
 from spark_events.ctas.transaction import Level, Purpose, State, TablePath, Transaction, new_txid
 from spark_events.ctas.two_phase import TableDefinition
 from spark_events.runtime.log_once import logger
-from spark_events.runtime.owner import Owner
 from spark_events.runtime.redaction import read_patterns
+from spark_events.spark.owner import Owner
 
 _LEASES_PER_LEASE = 4
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from spark_events.api.event import AttributeValue
-from spark_events.api.formatting import duration, size
+from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.past_runs import PastRun, Usual, Work, settings_that_differ, usual
 from spark_events.diagnosis.thresholds import REGRESSION, Thresholds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from spark_events.api.formatting import size
+from spark_events.api.toolkit.formatting import size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.thresholds import SMALL_FILES, Thresholds

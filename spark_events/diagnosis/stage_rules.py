@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from spark_events.api import Severity
-from spark_events.api.formatting import duration, size
+from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import NO_PYTHON, PythonTimes, TaskRun, TasksMeasured
 from spark_events.diagnosis.thresholds import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from spark_events.api import Severity
-from spark_events.api.formatting import size
+from spark_events.api.toolkit.formatting import size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.thresholds import MEMORY, Thresholds
 

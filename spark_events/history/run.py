@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from spark_events.api import ConfigError
-from spark_events.api.local_disk import write_whole
+from spark_events.api.toolkit.local_disk import write_whole
 from spark_events.history.options import Engine, ReportOptions
 from spark_events.spark.session import LOOPBACK, QUIET, start_session
 

@@ -10,7 +10,7 @@ from spark_events.lineage.datasets import catalogs_of
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.listener import Listener
 from spark_events.listeners.spark_listeners import Extension
-from spark_events.runtime.kinds import JOB_LISTENERS
+from spark_events.runtime.plugins import JOB_LISTENERS
 from spark_events.runtime.registry import Registry
 
 

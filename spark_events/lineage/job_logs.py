@@ -13,7 +13,7 @@ import orjson
 
 from spark_events.api import ConfigError
 from spark_events.api.job_listener import APPLICATION
-from spark_events.api.json_of_job_events import JobEventJson, LineageJson, RelationJson, VertexJson
+from spark_events.api.toolkit.json_of_job_events import JobEventJson, LineageJson, RelationJson, VertexJson
 from spark_events.lineage.data_flow import DataFlow, DataKey, Flow
 
 _PATTERN = "*.lineage.*.jsonl*"

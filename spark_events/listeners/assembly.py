@@ -9,6 +9,7 @@ from spark_events.listeners.application.application import ApplicationListener
 from spark_events.listeners.application.heartbeat import HeartbeatListener
 from spark_events.listeners.application.table_transaction import TableTransactionListener
 from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.emitter import Place
 from spark_events.listeners.executors.executors import ExecutorListener
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline
 from spark_events.listeners.issues.issue_events import IssueEvents
@@ -17,12 +18,12 @@ from spark_events.listeners.issues.regressions import RegressionListener
 from spark_events.listeners.listener import Listener
 from spark_events.listeners.queries.query import QueryListener
 from spark_events.listeners.run import Job
-from spark_events.listeners.spark_receiver.receiver_series import ReceiverListener
+from spark_events.listeners.spark_receiver.series import ReceiverListener
 from spark_events.listeners.tasks.task_reports import TaskReportListener
-from spark_events.listeners.traces import Place
 from spark_events.listeners.work.job import SparkJobListener
 from spark_events.listeners.work.sql_execution import SqlExecutionListener
 from spark_events.listeners.work.stage import StageListener
+from spark_events.task.local_properties import BATCH_ID, JOB_GROUP
 
 
 class Wanted(NamedTuple):
@@ -127,6 +128,6 @@ class _Places:
 
     def of_tasks(self, stage: int, properties: Mapping[str, str | None]) -> Place:
         """Return the parent of a task's spans, by its stage and its local properties."""
-        run_id, batch = str(properties.get("spark.jobGroup.id")), properties.get("streaming.sql.batchId")
+        run_id, batch = str(properties.get(JOB_GROUP)), properties.get(BATCH_ID)
         of_batch = self._queries.place_of_batch(run_id, batch)
         return self.stages.place_of(stage) or of_batch or self._context.traces.application

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spark_events.listeners.emitter import Emitter
+from spark_events.listeners.emitter import Emitter, Traces
 from spark_events.listeners.failures.failure_events import FailureEvents
 from spark_events.listeners.run import Run
 from spark_events.listeners.scopes import Scopes
 from spark_events.listeners.settings import ListenerSettings
-from spark_events.listeners.traces import Traces
 from spark_events.listeners.work.all_subtasks import AllSubtasks
 from spark_events.listeners.work.work import ApplicationWork
 

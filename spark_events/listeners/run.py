@@ -12,10 +12,18 @@ from spark_events.listeners.failures.failures import place_of_call_site
 from spark_events.listeners.listener import Handlers, Record, Timeless, first, last
 from spark_events.listeners.long_texts import LONGEST_NAME, LONGEST_TITLE, cut
 from spark_events.listeners.queries.micro_batch import MicroBatch, parse_micro_batch
+from spark_events.listeners.record_fields import (
+    EXECUTION_ID,
+    JOB_ID,
+    NUMBER_OF_TASKS,
+    PROPERTIES,
+    ROOT_EXECUTION_ID,
+    RUN_ID,
+    STAGE_IDS,
+    STAGE_INFOS,
+)
+from spark_events.task.local_properties import BATCH_ID, EXECUTION, JOB_DESCRIPTION, JOB_GROUP, ROOT_EXECUTION
 
-_GROUP, _BATCH = "spark.jobGroup.id", "streaming.sql.batchId"
-_DESCRIPTION = "spark.job.description"
-_ROOT, _EXECUTION = "spark.sql.execution.root.id", "spark.sql.execution.id"
 _SURE_MS = 1
 _NO_QUERY: Mapping[str, str] = {}
 
@@ -127,36 +135,36 @@ class Run(Timeless):
         return self.queries.get(str(group), _NO_QUERY)
 
     def _begin_query(self, record: Record, time_ms: int) -> None:
-        self.queries.setdefault(str(record["runId"]), {"query_name": query_name(record)})
+        self.queries.setdefault(str(record[RUN_ID]), {"query_name": query_name(record)})
 
     def _end_query(self, record: Record, time_ms: int) -> None:
-        self.queries.pop(str(record["runId"]), None)
+        self.queries.pop(str(record[RUN_ID]), None)
 
     def _begin_execution(self, record: Record, time_ms: int) -> None:
-        number, root = int(record["executionId"]), record.get("rootExecutionId")
+        number, root = int(record[EXECUTION_ID]), record.get(ROOT_EXECUTION_ID)
         if root is None or int(root) == number:
             described = str(record.get("description") or "")
             batch = parse_micro_batch(described)
             self.executions[number] = Execution(number, time_ms, described[:LONGEST_TITLE], batch)
 
     def _end_execution(self, record: Record, time_ms: int) -> None:
-        self.executions.pop(int(record["executionId"]), None)
+        self.executions.pop(int(record[EXECUTION_ID]), None)
 
     def _begin_job(self, record: Record, time_ms: int) -> None:
-        number = int(record["Job ID"])
+        number = int(record[JOB_ID])
         if number in self.jobs:  # it was found running
             return
-        properties, infos = record.get("Properties") or {}, record.get("Stage Infos") or ()
-        execution = properties.get(_ROOT) or properties.get(_EXECUTION)
+        properties, infos = record.get(PROPERTIES) or {}, record.get(STAGE_INFOS) or ()
+        execution = properties.get(ROOT_EXECUTION) or properties.get(EXECUTION)
         job = self.jobs[number] = Job(
             number,
             time_ms,
-            tuple(int(stage) for stage in record.get("Stage IDs") or ()),
-            sum(int(info.get("Number of Tasks") or 0) for info in infos),
-            str(properties.get(_GROUP) or ""),
-            properties.get(_BATCH),
-            str(properties.get(_DESCRIPTION) or "")[:LONGEST_TITLE],
-            self.query_of(properties.get(_GROUP)),
+            tuple(int(stage) for stage in record.get(STAGE_IDS) or ()),
+            sum(int(info.get(NUMBER_OF_TASKS) or 0) for info in infos),
+            str(properties.get(JOB_GROUP) or ""),
+            properties.get(BATCH_ID),
+            str(properties.get(JOB_DESCRIPTION) or "")[:LONGEST_TITLE],
+            self.query_of(properties.get(JOB_GROUP)),
             int(execution) if execution is not None else None,
             str(infos[-1].get("Stage Name") or "")[:LONGEST_TITLE] if infos else "",
             *_action(record),
@@ -165,7 +173,7 @@ class Run(Timeless):
             self._jobs_of_stage.setdefault(stage, []).append(job)
 
     def _end_job(self, record: Record, time_ms: int) -> None:
-        job = self.jobs.pop(int(record["Job ID"]), None)
+        job = self.jobs.pop(int(record[JOB_ID]), None)
         if job is None:
             return
         for stage in job.stages:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from spark_events.api import ConfigError, ReporterConfig
 from spark_events.api import option_types as types
 from spark_events.diagnosis.thresholds import Thresholds
-from spark_events.listeners.scope_formats import ScopeFormats
+from spark_events.listeners.scopes import ScopeFormats
 from spark_events.listeners.trace_context import ENVIRONMENT, TRACEPARENT, TraceParent, parse_traceparent
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.settings import Declared, declared_in, read_declared, setting, setting_of_each

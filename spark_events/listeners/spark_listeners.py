@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,19 +15,17 @@ from spark_events.listeners.application.application import (
 )
 from spark_events.listeners.assembly import Wanted, listeners_of_application, listeners_of_queries
 from spark_events.listeners.context import ListenerContext
-from spark_events.listeners.dispatch import Dispatcher
-from spark_events.listeners.emitter import Emitter
+from spark_events.listeners.emitter import Emitter, Traces
 from spark_events.listeners.failures.enrichers import Enrichers
 from spark_events.listeners.failures.failure_events import FailureEvents
-from spark_events.listeners.listener import Listener, Record
+from spark_events.listeners.listener import Handle, Handler, Listener, Record
 from spark_events.listeners.run import Run
 from spark_events.listeners.scopes import Scopes
 from spark_events.listeners.settings import AND_STAGES, TASKS, ListenerSettings
-from spark_events.listeners.timestamps import record_time_ms
-from spark_events.listeners.traces import Traces
+from spark_events.listeners.spark_records import record_time_ms
 from spark_events.listeners.work.all_subtasks import AllSubtasks
 from spark_events.listeners.work.work import ApplicationWork
-from spark_events.runtime.kinds import METRICS, SPANS
+from spark_events.runtime.plugins import METRICS, SPANS
 from spark_events.runtime.registry import Registry
 from spark_events.task.driver_link import DriverLink
 
@@ -189,3 +187,55 @@ class SparkListeners:
             all_subtasks=AllSubtasks(),
             run=Run(),
         )
+
+
+OnError = Callable[[str, Exception], None]
+
+
+class Dispatcher:
+    """Hands records to the listeners that hear them.
+
+    Args:
+        listeners: those of one application.
+        on_error: called with the record's name, or ``tick``, for an exception of a listener; the other
+            listeners still hear the record.
+    """
+
+    def __init__(self, listeners: Iterable[Listener], on_error: OnError) -> None:
+        self._on_error = on_error
+        listeners = tuple(listeners)
+        self._tickers = [listener.tick for listener in listeners]
+        by_name: dict[str, list[Handler]] = {}
+        for listener in listeners:
+            for name, handlers in listener.handlers.items():
+                by_name.setdefault(name, []).extend(_phased(handlers))
+        self._handlers = {
+            name: [handler.handle for handler in sorted(handlers, key=lambda handler: handler.phase)]
+            for name, handlers in by_name.items()
+        }
+
+    def hears(self, name: str) -> bool:
+        """Return whether any listener hears records of this name."""
+        return name in self._handlers
+
+    def hand(self, name: str, record: Record, time_ms: int) -> None:
+        """Hand a record to all that hear it."""
+        for handle in self._handlers.get(name, ()):
+            try:
+                handle(record, time_ms)
+            except Exception as error:
+                self._on_error(name, error)
+
+    def tick(self, now_ms: int) -> None:
+        """Let time pass for all."""
+        for tick in self._tickers:
+            try:
+                tick(now_ms)
+            except Exception as error:
+                self._on_error("tick", error)
+
+
+def _phased(handlers: Handle | Handler | tuple[Handler, ...]) -> tuple[Handler, ...]:
+    if isinstance(handlers, tuple):
+        return handlers
+    return (handlers if isinstance(handlers, Handler) else Handler(handlers),)

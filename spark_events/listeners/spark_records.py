@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime, timezone
 from typing import Any
+
+from spark_events.listeners.record_fields import (
+    COMPLETION_TIME,
+    STAGE_ATTEMPT_ID,
+    STAGE_ID,
+    STAGE_INFO,
+    SUBMISSION_TIME,
+    TIMESTAMP,
+)
 
 _SQL = "org.apache.spark.sql.execution.ui."
 _STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
@@ -100,4 +110,47 @@ application itself, its executors, jobs, stages and tasks."""
 
 def stage_attempt(info: Mapping[str, Any]) -> tuple[int, int]:
     """Return the stage, and the number of its attempt, of a ``Stage Info`` or a record about tasks."""
-    return int(info["Stage ID"]), int(info.get("Stage Attempt ID") or 0)
+    return int(info[STAGE_ID]), int(info.get(STAGE_ATTEMPT_ID) or 0)
+
+
+LATEST_MS = (2**63 - 1) // 1_000_000
+"""The last time whose ns a signed 64-bit number holds: the year 2262."""
+
+
+def parse_timestamp_ms(text: str) -> int:
+    """Return a time like ``2026-11-21T04:38:42.694Z`` in ms since the epoch."""
+    moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=timezone.utc)
+    return round(moment.timestamp() * 1000)
+
+
+def record_time_ms(record: dict[str, Any]) -> int | None:
+    """Return the time that a record itself gives for what happened; None if it gives none.
+
+    Raises:
+        ValueError, TypeError, KeyError: the value is not a time, or an impossible one.
+    """
+    time_ms = _written_time_ms(record)
+    if time_ms is not None and not 0 <= time_ms <= LATEST_MS:
+        raise ValueError(f"a time of {time_ms} ms since the epoch is out of range")
+    return time_ms
+
+
+def _written_time_ms(record: dict[str, Any]) -> int | None:
+    for key in (TIMESTAMP, SUBMISSION_TIME, COMPLETION_TIME, "timestamp", "time", "Time"):
+        value = record.get(key)
+        if isinstance(value, int):
+            return value
+        if isinstance(value, str):
+            return parse_timestamp_ms(value)
+    progress = record.get("progress")
+    if progress is not None:
+        took_ms = (progress.get("durationMs") or {}).get("triggerExecution") or 0
+        return parse_timestamp_ms(progress["timestamp"]) + int(took_ms)
+    info = record.get(STAGE_INFO)
+    if info is not None:
+        name = COMPLETION_TIME if record.get("Event", "").endswith("Completed") else SUBMISSION_TIME
+        time_ms: int | None = info.get(name) or info.get(SUBMISSION_TIME)
+        return time_ms
+    return None

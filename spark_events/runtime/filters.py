@@ -1,10 +1,13 @@
-"""Reporter filters, as in Flink: ``<scope>[:<name>[,<name>][:<type>[,<type>]]]``."""
+"""What a reporter gets to see: filters, as in Flink, and the variables of what passes.
+
+A filter is ``<scope>[:<name>[,<name>][:<type>[,<type>]]]``.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from spark_events.api import ConfigError, MetricType
 
@@ -50,6 +53,26 @@ class Filter:
             included = any(pattern.matches(scope, name, metric_type) for pattern in self._includes)
             self._seen[key] = not excluded and (included or not self._includes)
         return self._seen[key]
+
+
+@dataclass(frozen=True, slots=True)
+class SeenVariables:
+    """Which variables a reporter gets to see.
+
+    Attributes:
+        excluded: the names of those that it does not.
+        additional: more of them, with their values.
+    """
+
+    excluded: Sequence[str] = ()
+    additional: Mapping[str, str] = field(default_factory=dict)
+
+    def seen(self, variables: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the variables as the reporter shall see them."""
+        if not self.additional and not self.excluded:
+            return variables
+        kept = {key: value for key, value in variables.items() if key not in self.excluded}
+        return {**kept, **self.additional}
 
 
 def parse_patterns(text: str, key: str, typed: bool) -> list[Pattern]:

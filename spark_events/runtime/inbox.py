@@ -1,13 +1,136 @@
-"""What waits in memory for one reporter: any thread adds to it, the reporter's turns take from it."""
+"""What waits in memory for one reporter: any thread adds to it, the reporter's turns take from it.
+
+It is bounded in items and in bytes, and drops the least important items first."""
 
 from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from spark_events.runtime.bounded_queue import BoundedQueue, Item, QueueBounds
+from spark_events.api import Event, Span
+from spark_events.api.event import Attributes
 from spark_events.runtime.stats import ReporterStats
+
+_ITEM_BYTES = 600
+"""What an item takes beside its texts, roughly."""
+_PART_BYTES = 32
+"""What each part of an attribute with many takes beside its text, roughly."""
+_ROUTINE_SHARE = 0.75
+"""Where new items are dropped, routine ones may fill this much: the rest is for what tells of an end."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueBounds:
+    """What a queue may hold.
+
+    Attributes:
+        max_items: the most items it may hold.
+        max_bytes: the most they may take, as estimated, in bytes.
+        drop_oldest: whether a full queue drops its oldest item, or else the new one.
+    """
+
+    max_items: int = 10_000
+    max_bytes: int = 16 << 20
+    drop_oldest: bool = True
+
+
+class Item(NamedTuple):
+    """A call of a reporter's method.
+
+    Attributes:
+        method: its name.
+        arguments: what it is called with.
+        size: their estimated size, in bytes.
+        routine: whether losing it matters less than losing others.
+    """
+
+    method: str
+    arguments: tuple[Any, ...]
+    size: int = _ITEM_BYTES
+    routine: bool = False
+
+
+class BoundedQueue:
+    """Items in order. Not safe to use from several threads without a lock."""
+
+    def __init__(self, bounds: QueueBounds) -> None:
+        self._bounds = bounds
+        self._routine: deque[tuple[int, Item]] = deque()
+        self._lasting: deque[tuple[int, Item]] = deque()
+        self._next = 0
+        self._all_bounds = (bounds.max_items, bounds.max_bytes)
+        self._routine_bounds = (max(1, bounds.max_items * _ROUTINE_SHARE), bounds.max_bytes * _ROUTINE_SHARE)
+        self.bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._routine) + len(self._lasting)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether it is more than half full."""
+        return 2 * len(self) > self._bounds.max_items or 2 * self.bytes > self._bounds.max_bytes
+
+    def put(self, item: Item) -> int:
+        """Append an item, and return how many items that made it drop, possibly including the new one."""
+        bounds, dropped = self._bounds, 0
+        if bounds.drop_oldest:
+            while not self._fits(item, *self._all_bounds) and len(self):
+                # The oldest routine item, or, if there is none, the oldest of all.
+                self._pop(self._routine or self._lasting)
+                dropped += 1
+        elif not self._fits(item, *(self._routine_bounds if item.routine else self._all_bounds)):
+            return 1
+        (self._routine if item.routine else self._lasting).append((self._next, item))
+        self._next += 1
+        self.bytes += item.size
+        return dropped
+
+    def take(self, most: int) -> list[Item]:
+        """Remove and return the first items, in the order in which they came."""
+        return [self._pop(self._earlier()) for _ in range(min(most, len(self)))]
+
+    def clear(self) -> int:
+        """Remove all items, and return how many there were."""
+        count = len(self)
+        self._routine.clear()
+        self._lasting.clear()
+        self.bytes = 0
+        return count
+
+    def _fits(self, item: Item, max_items: float, max_bytes: float) -> bool:
+        return len(self._routine) + len(self._lasting) < max_items and self.bytes + item.size <= max_bytes
+
+    def _earlier(self) -> deque[tuple[int, Item]]:
+        if not self._routine or not self._lasting:
+            return self._routine or self._lasting
+        return self._routine if self._routine[0][0] < self._lasting[0][0] else self._lasting
+
+    def _pop(self, queue: deque[tuple[int, Item]]) -> Item:
+        _, item = queue.popleft()
+        self.bytes -= item.size
+        return item
+
+
+def estimate_bytes(item: Event | Span) -> int:
+    """Return roughly how much memory an event or a span takes without its variables, in bytes."""
+    size = _ITEM_BYTES + _text_bytes(item.attributes)
+    if isinstance(item, Event):
+        return size + len(item.body)
+    return size + sum(_ITEM_BYTES + _text_bytes(event.attributes) for event in item.events)
+
+
+def _text_bytes(attributes: Attributes) -> int:
+    return sum(_bytes_of(value) for value in attributes.values() if type(value) in (str, tuple))
+
+
+def _bytes_of(value: Any) -> int:
+    if type(value) is tuple:
+        return sum(_PART_BYTES + _bytes_of(part) for part in value)
+    return len(value) if type(value) is str else 0
 
 
 class Inbox:

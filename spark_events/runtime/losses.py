@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from spark_events.api import Event, EventBuilder, MetricGroup, Severity
+from spark_events.runtime import event_names
 from spark_events.runtime.log_once import logger
 
 CLASS_SCOPE = "spark_events.runtime.Losses"
@@ -68,6 +69,8 @@ class Losses:
         if at_the_end:
             return
         body = f"{place.title} dropped {count} item(s) because {why}"
-        event = Event.builder(CLASS_SCOPE, "RecordsDroppedEvent").set_severity(Severity.WARN).set_body(body)
+        event = (
+            Event.builder(CLASS_SCOPE, event_names.RECORDS_DROPPED).set_severity(Severity.WARN).set_body(body)
+        )
         event.set_attribute("cause", cause).set_attribute("count", count).set_attribute("total", total)
         self._add_event(place.group, event)

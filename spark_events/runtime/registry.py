@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from spark_events.api import (
     ApplicationInfo,
-    ConfigError,
     Event,
     EventBuilder,
     JobStatusChangedEvent,
@@ -17,36 +16,19 @@ from spark_events.api import (
     Span,
     SpanBuilder,
 )
-from spark_events.runtime.bounded_queue import Item, estimate_bytes
-from spark_events.runtime.kinds import EVENTS, JOB_LISTENERS, KINDS, METRICS, SPANS, Kind
+from spark_events.runtime.inbox import Item, estimate_bytes
 from spark_events.runtime.log_once import OnceLog
 from spark_events.runtime.losses import Losses
+from spark_events.runtime.plugins import EVENTS, JOB_LISTENERS, KINDS, METRICS, SPANS, Kind
 from spark_events.runtime.redaction import Redactor
 from spark_events.runtime.scope import Reading, ReporterGroupView, ScopeGroup, register_gauges
 from spark_events.runtime.series_limit import SeriesLimit
-from spark_events.runtime.setup import ReporterSetup, read_setups
+from spark_events.runtime.setup import ReporterSetup
 from spark_events.runtime.stats import LOSS_CAUSES
 from spark_events.runtime.turns import OWN_THREADS, Lanes, Threads
 from spark_events.runtime.worker import Worker
 
 SeriesChange = Callable[[SeriesLimit, Metric, str, MetricGroup], None]
-
-
-def read_all_setups(
-    conf: Mapping[str, str], application: ApplicationInfo | None = None
-) -> tuple[list[ReporterSetup], list[ConfigError]]:
-    """Read the reporters of all kinds; a misconfigured one does not affect the others.
-
-    Returns:
-        The reporters that can be created, and one error for each mistake.
-    """
-    setups: list[ReporterSetup] = []
-    errors: list[ConfigError] = []
-    for kind in KINDS:
-        of_kind, wrong = read_setups(conf, kind, application)
-        setups += of_kind
-        errors += wrong
-    return setups, errors
 
 
 class Registry:
@@ -237,7 +219,7 @@ class Registry:
     def _offer(self, wanting: list[Worker], method: str, built: Event | Span, routine: bool) -> None:
         size, variables = estimate_bytes(built), built.variables
         for worker in wanting:
-            seen = worker.setup.variables_for(variables)
+            seen = worker.variables.seen(variables)
             handed = built if seen is variables else built.with_variables(seen)
             worker.offer(Item(method, (handed,), size, routine))
 
@@ -295,7 +277,7 @@ def _limit(worker: Worker, variables: Mapping[str, str]) -> SeriesLimit:
     setup = worker.setup
 
     def tell(method: str, metric: Metric, name: str, group: MetricGroup) -> None:
-        view = ReporterGroupView(group, setup.variables_for(group.variables), setup.settings.delimiter)
+        view = ReporterGroupView(group, worker.variables.seen(group.variables), setup.settings.delimiter)
         worker.offer(Item(method, (metric, name, view)))
 
     settings = setup.settings

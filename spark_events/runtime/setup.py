@@ -10,12 +10,11 @@ from typing import Any
 
 from spark_events.api import ApplicationInfo, ConfigError, Option, ReporterConfig, ReporterFactory
 from spark_events.api import option_types as types
-from spark_events.api.sending import JOURNAL_DIR, JOURNAL_FSYNC, JOURNAL_MAX_AGE, JOURNAL_MAX_BYTES
-from spark_events.runtime.bounded_queue import QueueBounds
-from spark_events.runtime.filters import Filter, parse_patterns
+from spark_events.api.reporter import JOURNAL_DIR, JOURNAL_FSYNC, JOURNAL_MAX_AGE, JOURNAL_MAX_BYTES
+from spark_events.runtime.filters import Filter, SeenVariables, parse_patterns
+from spark_events.runtime.inbox import QueueBounds
 from spark_events.runtime.journal import Bounds
-from spark_events.runtime.kinds import METRICS, Kind
-from spark_events.runtime.plugins import installed, load_factory
+from spark_events.runtime.plugins import KINDS, METRICS, Kind, installed, load_factory
 from spark_events.runtime.settings import declared_in, key_of, read_declared, setting
 
 
@@ -155,13 +154,27 @@ class ReporterSetup:
             return QueueBounds(items, 1 << 62, settings.drop_oldest)
         return QueueBounds(settings.queue_size, settings.queue_bytes, settings.drop_oldest)
 
-    def variables_for(self, variables: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the variables as this reporter shall see them."""
-        excluded, additional = self.settings.excluded_variables, self.settings.additional_variables
-        if not additional and not excluded:
-            return variables
-        kept = {key: value for key, value in variables.items() if key not in excluded}
-        return {**kept, **additional}
+    @property
+    def variables(self) -> SeenVariables:
+        """The variables that it sees."""
+        return SeenVariables(self.settings.excluded_variables, self.settings.additional_variables)
+
+
+def read_all_setups(
+    conf: Mapping[str, str], application: ApplicationInfo | None = None
+) -> tuple[list[ReporterSetup], list[ConfigError]]:
+    """Read the reporters of all kinds; a misconfigured one does not affect the others.
+
+    Returns:
+        The reporters that can be created, and one error for each mistake.
+    """
+    setups: list[ReporterSetup] = []
+    errors: list[ConfigError] = []
+    for kind in KINDS:
+        of_kind, wrong = read_setups(conf, kind, application)
+        setups += of_kind
+        errors += wrong
+    return setups, errors
 
 
 def read_setups(

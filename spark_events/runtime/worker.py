@@ -7,15 +7,12 @@ import time
 from collections.abc import Generator
 
 from spark_events.api import ConfigError, Reporter, Scheduled, SendingReporter
-from spark_events.runtime.backoff import GIVE_UP_BEFORE_S, Backoff
-from spark_events.runtime.bounded_queue import Item
-from spark_events.runtime.delivery import Delivery
-from spark_events.runtime.flusher import Flusher
-from spark_events.runtime.inbox import Inbox
+from spark_events.runtime.inbox import Inbox, Item
 from spark_events.runtime.log_once import OnceLog, logger
-from spark_events.runtime.periodic_reports import PeriodicReports
+from spark_events.runtime.reporter_calls import GIVE_UP_BEFORE_S, Backoff, Flusher, PeriodicReports
+from spark_events.runtime.sending.delivery import Delivery
+from spark_events.runtime.sending.spool import Spool
 from spark_events.runtime.setup import ReporterSetup
-from spark_events.runtime.spool import Spool
 from spark_events.runtime.stats import ReporterAccount, ReporterStats, describe
 from spark_events.runtime.turns import FOREVER, OWN_THREADS, Threads, Turns
 
@@ -43,6 +40,7 @@ class Worker:
         threads: run the turns.
 
     Attributes:
+        variables: those that the reporter sees.
         title: the reporter's name in messages.
         error: why the reporter could not be opened; None if nothing has gone wrong.
         destination: where the reported data can be found, once the reporter is open.
@@ -51,6 +49,7 @@ class Worker:
 
     def __init__(self, setup: ReporterSetup, log: OnceLog, threads: Threads = OWN_THREADS) -> None:
         self.setup = setup
+        self.variables = setup.variables
         self.title = f"{setup.kind.title} {setup.name!r}"
         self.stats = ReporterStats()
         self.error: BaseException | None = None

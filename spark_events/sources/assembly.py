@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from spark_events.api import ApplicationInfo, ConfigError, Event
+from spark_events.api import ApplicationInfo, ConfigError, Counter, Event
+from spark_events.api.wrong_values import KINDS, counts
 from spark_events.jobs.handlers import job_handlers
-from spark_events.listeners.configuration import Configuration, read_configuration
 from spark_events.listeners.scopes import variables_of
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.spark_listeners import SparkListeners
-from spark_events.runtime.kinds import METRICS
+from spark_events.runtime.plugins import METRICS
 from spark_events.runtime.redaction import redact_logs
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.turns import Lanes
+from spark_events.sources.configuration import Configuration, read_configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,3 +134,31 @@ def start_reporters(registry: Registry, open_within_ms: int | None, close_within
     except BaseException:  # including Ctrl-C while a reporter is slow to open
         registry.close(close_within_ms)
         raise
+
+
+class _Dropped(Counter):
+    """How many values of a kind were dropped in this process since it was made."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__("{value}", "Values of metrics, events and spans that cannot be reported.")
+        self._kind = kind
+        self._before = counts()[kind]
+
+    @property
+    def count(self) -> int:
+        """The count so far."""
+        return counts()[self._kind] - self._before
+
+
+def watch_wrong_values(registry: Registry, app_name: str) -> None:
+    """Report them as a metric, and as what was dropped, from now on."""
+    of_kinds = {kind: _Dropped(kind) for kind in KINDS}
+    for kind, counter in of_kinds.items():
+        labels = {"app_name": app_name, "kind": kind}
+        registry.driver.child("values", ("values", kind), labels).register("dropped", counter)
+    registry.losses.watch(
+        "your own metrics and events",
+        registry.driver,
+        lambda: {kind: counter.count for kind, counter in of_kinds.items()},
+        KINDS,
+    )

@@ -12,12 +12,12 @@ from typing import Any
 from spark_events.api import ApplicationInfo, ConfigError
 from spark_events.listeners.application.application import application_info
 from spark_events.listeners.settings import turned_off
-from spark_events.runtime import driver_log, wrong_values
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
-from spark_events.sources.assembly import Assembly, StartUp, assemble, read_checked
+from spark_events.sources import driver_log
+from spark_events.sources.assembly import Assembly, StartUp, assemble, read_checked, watch_wrong_values
 from spark_events.sources.connect import ConnectSource, configuration_of, is_connect
-from spark_events.sources.driver.process_exit import PROCESS_EXIT
+from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
 from spark_events.sources.driver.source import DriverSource
 from spark_events.sources.driver.state import attempt_id
 
@@ -184,7 +184,7 @@ def _start(target: _Attachable, conf: Mapping[str, str], strict: bool) -> Attach
         spark_version=target.version(),
     )
     assembly = assemble(conf, application, configuration, start_up)
-    wrong_values.watch(assembly.registry, application.name)
+    watch_wrong_values(assembly.registry, application.name)
     PROCESS_EXIT.raising_at_stop = None
     source = target.make_source(application, assembly)
     source.start()

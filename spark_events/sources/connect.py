@@ -13,6 +13,7 @@ from spark_events.api import ApplicationInfo
 from spark_events.api.event import now_ms
 from spark_events.listeners import spark_records
 from spark_events.listeners.long_texts import cut_texts
+from spark_events.listeners.record_fields import APP_ID, APP_NAME, RUN_ID, TIMESTAMP
 from spark_events.runtime.log_once import logger
 from spark_events.sources.assembly import Assembly
 from spark_events.sources.failed_starts import FailedStarts
@@ -82,8 +83,8 @@ class ConnectSource:
         """Subscribe, pick up the queries that already run, and continue in a thread of its own."""
         start = {
             "Event": spark_records.APPLICATION_START,
-            "App Name": self._application.name,
-            "App ID": self._application.id,
+            APP_NAME: self._application.name,
+            APP_ID: self._application.id,
             spark_records.QUERIES_ONLY: True,
             spark_records.INTERACTIVE: is_interactive(),
         }
@@ -149,7 +150,7 @@ class ConnectSource:
         while self._hand_over_next(0):
             pass
         if self._session.is_stopped:  # the server stops a session's queries along with the session
-            self._listeners.on_record({"Event": spark_records.APPLICATION_END, "Timestamp": now_ms()})
+            self._listeners.on_record({"Event": spark_records.APPLICATION_END, TIMESTAMP: now_ms()})
 
     def _hand_over_next(self, wait_s: float) -> bool:
         """Give the next record to the listeners; return whether one came in time."""
@@ -207,4 +208,4 @@ def _listener(put: Callable[[str, Record], None]) -> Any:
 
 
 def _ids(event: Any) -> Record:
-    return {"id": str(event.id), "runId": str(event.runId)}
+    return {"id": str(event.id), RUN_ID: str(event.runId)}

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from spark_events.listeners.record_fields import EXIT_CODE, TIMESTAMP
 from spark_events.listeners.spark_records import (
     APPLICATION_END,
     APPLICATION_EXIT,
@@ -51,7 +52,7 @@ class Ending:
     def fields(self) -> dict[str, Any]:
         """What it adds to Spark's ApplicationEnd."""
         return {
-            "ExitCode": self.exit_code,
+            EXIT_CODE: self.exit_code,
             EXIT_SIGNAL: self.exit_signal,
             "Exception": self.exception,
             OUTCOME_ASSUMED: self.assumed,
@@ -63,7 +64,7 @@ class Ending:
         Args:
             time_ms: when it ended, in ms since the epoch.
         """
-        return {"Event": APPLICATION_END, "Timestamp": time_ms, **self.fields}
+        return {"Event": APPLICATION_END, TIMESTAMP: time_ms, **self.fields}
 
 
 def by_signal(name: str, exception: str | None = None) -> Ending:
@@ -137,8 +138,8 @@ class ExitMark:
 
         Spark's own exit code is 0 whatever Python did; if it is not 0, Spark knows better.
         """
-        if end.get("ExitCode"):
-            return {**end, **by_exit_code(end["ExitCode"]).fields}
+        if end.get(EXIT_CODE):
+            return {**end, **by_exit_code(end[EXIT_CODE]).fields}
         exit_code, signal = self.record.get("exitCode"), self.record.get("exitSignal")
         exception = self.record.get("exception")
         unknown = exit_code is None and not signal and not exception

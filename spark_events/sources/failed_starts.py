@@ -15,6 +15,7 @@ from typing import Any
 from spark_events.api.event import now_ms
 from spark_events.listeners.failures.failures import users_place
 from spark_events.listeners.long_texts import cut_texts
+from spark_events.listeners.record_fields import RUN_ID
 from spark_events.listeners.spark_records import QUERY_NOT_STARTED
 from spark_events.runtime.log_once import logger
 from spark_events.sources.driver.replaced_method import Method, ReplacedMethod
@@ -80,7 +81,7 @@ class FailedStarts:
         record = {
             "Event": QUERY_NOT_STARTED,
             "id": "",
-            "runId": str(uuid.uuid4()),
+            RUN_ID: str(uuid.uuid4()),
             "name": _name(writer) or f"unnamed{where}",
             "time": now_ms(),
             "exception": _text(error, caller),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from spark_events.listeners.record_fields import TIMESTAMP
 from spark_events.listeners.spark_records import HEARTBEAT
 
 
@@ -23,4 +24,4 @@ class Heartbeats:
         if not self._interval_ms or now_ms < self._due_ms:
             return None
         self._due_ms = now_ms + self._interval_ms
-        return {"Event": HEARTBEAT, "Timestamp": now_ms}
+        return {"Event": HEARTBEAT, TIMESTAMP: now_ms}

@@ -12,10 +12,10 @@ import types
 from pathlib import Path
 from typing import Any
 
-from spark_events.runtime.driver_log import tell
 from spark_events.runtime.log_once import logger
 from spark_events.sources.attach import Attachment, attach
-from spark_events.sources.driver.process_exit import PROCESS_EXIT
+from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT
+from spark_events.sources.driver_log import tell
 from spark_events.submit import supervisor
 from spark_events.submit.spark_submit import USERS_PYTHON
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from spark_events.api import ConfigError
 from spark_events.listeners.settings import read_settings, turned_off
-from spark_events.runtime import driver_log
 from spark_events.runtime.log_once import logger
+from spark_events.sources import driver_log
 from spark_events.spark.conf import default_properties_file, read_properties, spark_submit_program
 from spark_events.spark.metrics_sink import DRIVER_SINK, first_free, sink_settings
 

@@ -18,7 +18,7 @@ import threading
 import time
 from typing import Any, NoReturn
 
-from spark_events.sources.driver.supervisor_link import SOCKET, receive, send
+from spark_events.sources.driver.ending.supervisor_link import SOCKET, receive, send
 from spark_events.spark.temporary_folders import temporary_folder
 
 _PASSED_ON = frozenset(
@@ -78,7 +78,7 @@ class Applications:
             testaments = dict(self._testaments)
         if not testaments:
             return
-        from spark_events.sources.driver.last_word import Rest, tell
+        from spark_events.sources.driver.ending.last_word import Rest, tell
         from spark_events.sources.ending import by_signal, by_status
 
         ending = by_status(status)

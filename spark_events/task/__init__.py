@@ -10,7 +10,7 @@ This package needs nothing but Python's standard library.
 
 from __future__ import annotations
 
-from spark_events.task.events import event
+from spark_events.task.events import EventHandler, TraceContextFilter, event
 from spark_events.task.instruments import (
     Metrics,
     TaskCounter,
@@ -19,7 +19,6 @@ from spark_events.task.instruments import (
     TaskMetric,
     metrics,
 )
-from spark_events.task.logs import EventHandler, TraceContextFilter
 from spark_events.task.measured_functions import measured
 from spark_events.task.spans import TaskSpan, span, traceparent
 

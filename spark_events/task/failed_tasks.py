@@ -16,8 +16,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from spark_events.task.driver_link import DriverLink, driver_link
-from spark_events.task.fitting import cut_to_fit
-from spark_events.task.report import TaskReport, accumulators
+from spark_events.task.report import TaskReport, accumulators, cut_to_fit
 from spark_events.task.values import name_of, text_of
 
 MOST_BYTES = 1 << 20

@@ -6,9 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from spark_events.task.current import current_report
+from spark_events.task.current import current_report, drop_value, finite_of, say_once
 from spark_events.task.driver_link import VARIABLE
-from spark_events.task.mistakes import drop_value, finite_of, say_once
 from spark_events.task.report import MOST_SERIES, Key
 from spark_events.task.values import name_of
 

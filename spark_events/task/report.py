@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from typing import Any, Protocol
 
 from spark_events.task.driver_link import DriverLink
-from spark_events.task.fitting import cut_to_fit
-from spark_events.task.trace_context import leave_trace
-from spark_events.task.trace_ids import TracePlace, digest, is_sampled, new_span_id
+from spark_events.task.local_properties import BATCH_ID, EXECUTION, JOB_GROUP
+from spark_events.task.traces import TracePlace, digest, is_sampled, leave_trace, new_span_id
 from spark_events.task.values import error_of
 
 MOST_SERIES = 500
@@ -16,8 +16,7 @@ MOST_EVENTS = 100
 MOST_SPANS = 200
 MOST_TASK_SPANS = 200
 """How many partitions of a stage have spans, the first ones."""
-_RUN, _BATCH = "spark.jobGroup.id", "streaming.sql.batchId"
-_PROPERTIES = (_RUN, _BATCH, "spark.sql.execution.id")
+_PROPERTIES = (JOB_GROUP, BATCH_ID, EXECUTION)
 
 Key = tuple[str, str, tuple[tuple[str, str], ...]]
 
@@ -135,11 +134,11 @@ class TaskReport:
         return TracePlace(around.trace_id, span_id, around.sampled)
 
     def _around(self) -> TracePlace:
-        link, batch = self.link, self._properties[_BATCH]
+        link, batch = self.link, self._properties[BATCH_ID]
         stage_span = digest(8, *link.application, "stage", f"{self._stage}.0", "span", "Stage")
         if batch is None:
             return TracePlace(link.trace_id, stage_span, link.sampled)
-        query = (*link.application, "query", str(self._properties[_RUN]))
+        query = (*link.application, "query", str(self._properties[JOB_GROUP]))
         trace_id = digest(16, *query, "trace", "Checkpoint", batch)
         span_id = stage_span if link.stages_of_queries else digest(8, *query, "span", "Checkpoint", batch)
         return TracePlace(trace_id, span_id, is_sampled(trace_id, link.sampling_ratio))
@@ -151,3 +150,58 @@ def accumulators() -> dict[int, Any]:
 
     registry: dict[int, Any] = _accumulatorRegistry
     return registry
+
+
+MOST_BYTES = 512 << 10
+"""How much of a task's report Spark carries."""
+_KINDS = {"metrics": "series", "spans": "spans", "events": "events"}
+"""The parts of a report that grow, and as what it is counted if some of them are left out."""
+
+
+def cut_to_fit(report: dict[str, Any], most: int = MOST_BYTES) -> None:
+    """Leave out the last of the largest part, until the report is small enough; ``dropped`` says how much.
+
+    Of the metrics, those are values of histograms first.
+
+    Args:
+        report: the plain values; gets ``bytes``, how large these parts are.
+        most: how large they may be, in bytes.
+    """
+    sizes = {part: _size(report[part]) for part in _KINDS}
+    while (total := sum(sizes.values())) > most:
+        part = max(sizes, key=lambda name: sizes[name])
+        # The others keep what they have, but no part gets less than its third.
+        share = max(most - (total - sizes[part]), most // len(_KINDS)) / sizes[part]
+        if not (part == "metrics" and _shorten_histograms(report, share)):
+            _shorten(report, part, share)
+        sizes[part] = _size(report[part])
+    report["bytes"] = total
+
+
+def _size(part: list[Any]) -> int:
+    return len(pickle.dumps(part, pickle.HIGHEST_PROTOCOL)) if part else 0
+
+
+def _shorten(report: dict[str, Any], part: str, share: float) -> None:
+    all_of_it = report[part]
+    report[part] = all_of_it[: int(len(all_of_it) * share)]
+    _count(report, _KINDS[part], len(all_of_it) - len(report[part]))
+
+
+def _shorten_histograms(report: dict[str, Any], share: float) -> int:
+    """Return how many values are left out; 0 if each histogram has only one."""
+    dropped, metrics = 0, []
+    for kind, name, labels, value in report["metrics"]:
+        kept = value
+        if kind == "histogram":
+            kept = value[: max(1, int(len(value) * share))]
+            dropped += len(value) - len(kept)
+        metrics.append((kind, name, labels, kept))
+    report["metrics"] = metrics
+    _count(report, "values", dropped)
+    return dropped
+
+
+def _count(report: dict[str, Any], kind: str, number: int) -> None:
+    if number:
+        report["dropped"][kind] = report["dropped"].get(kind, 0) + number

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from spark_events.task.current import current_report
-from spark_events.task.mistakes import say_once
+from spark_events.task.current import current_report, say_once
 from spark_events.task.report import MOST_SPANS, TaskReport
-from spark_events.task.trace_context import enter_trace, leave_trace
-from spark_events.task.trace_ids import new_span_id
+from spark_events.task.traces import enter_trace, leave_trace, new_span_id
 from spark_events.task.values import Value, attributes_of, error_of, name_of
 
 

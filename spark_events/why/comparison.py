@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from spark_events.api.formatting import duration, size
+from spark_events.api.toolkit.formatting import duration, size
 from spark_events.listeners.work.work import SUMS
 from spark_events.why.explanation import Explanation
 

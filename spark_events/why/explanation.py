@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_events.api import Event
-from spark_events.api.formatting import duration
+from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.cores_model import Estimate, critical_path_ms, estimates
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline

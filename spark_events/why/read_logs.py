@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from spark_events.api import ApplicationInfo, ConfigError, Event
-from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline
 from spark_events.listeners.listener import Listener
@@ -13,7 +12,8 @@ from spark_events.listeners.settings import read_settings
 from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.runtime.registry import Registry
 from spark_events.sources.assembly import read_checked
-from spark_events.sources.event_log.files import EventLog, LogFiles
+from spark_events.sources.configuration import read_configuration
+from spark_events.sources.event_log.reading.files import EventLog, LogFiles
 from spark_events.sources.event_log.replay import LogReplay, Tap
 from spark_events.why.explanation import Explanation, explain
 from spark_events.why.run_figures import RunFigures

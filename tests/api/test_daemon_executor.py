@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from spark_events.api.daemon_executor import DaemonExecutor
+from spark_events.api.toolkit.daemon_executor import DaemonExecutor
 
 _NEVER_RETURNS = """
 import threading
-from spark_events.api.daemon_executor import DaemonExecutor
+from spark_events.api.toolkit.daemon_executor import DaemonExecutor
 DaemonExecutor(1, "io").submit(threading.Event().wait)
 print("done")
 """

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from spark_events.api import ConfigError
-from spark_events.api.local_disk import write_whole
+from spark_events.api.toolkit.local_disk import write_whole
 
 
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

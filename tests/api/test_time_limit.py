@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from spark_events.api.daemon_executor import DaemonExecutor, call_within
+from spark_events.api.toolkit.daemon_executor import DaemonExecutor, call_within
 
 
 @pytest.mark.parametrize("executor", [None, DaemonExecutor(1, "test")])

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from spark_events.api import Counter, Event, Failure, Gauge, Histogram, Meter, Span
 from spark_events.api.wrong_values import counts
 from spark_events.runtime.registry import Registry
-from spark_events.runtime.wrong_values import watch
+from spark_events.sources.assembly import watch_wrong_values
 from tests.support.hostile_values import Raising, odd_values
 
 NEGATIVE = -1
@@ -114,7 +114,7 @@ def test_it_is_reported() -> None:
     """As a metric, and with all else that was dropped."""
     taken: list[Event] = []
     registry = Registry((), tap=taken.append)
-    watch(registry, "app")
+    watch_wrong_values(registry, "app")
     Counter().inc(-1)
     Event.builder("scope", "E").set_severity("bogus")  # type: ignore[arg-type]
     registry.tick()

@@ -7,13 +7,13 @@ import re
 import pytest
 
 from docs.settings_tables import FILES, ROOT, default_text, rewritten
-from spark_events.configuration.all_settings import OF_CTAS, OF_REPORTERS, OF_THE_FRAMEWORK
 from spark_events.configuration.check import check
+from spark_events.configuration.unknown_keys import OF_CTAS, OF_REPORTERS, OF_THE_FRAMEWORK
 from spark_events.ctas.settings import CtasSettings
 from spark_events.ctas.settings import read_settings as read_ctas
-from spark_events.listeners.scope_formats import ScopeFormats
+from spark_events.listeners.scopes import ScopeFormats
 from spark_events.listeners.settings import ListenerSettings, read_settings
-from spark_events.runtime.kinds import METRICS
+from spark_events.runtime.plugins import METRICS
 from spark_events.runtime.settings import Declared, declared_in
 from spark_events.runtime.setup import ReporterSettings, read_setups
 

@@ -90,7 +90,7 @@ def test_a_database_that_is_not_known_to_do_it(database: Any) -> None:
     url = "jdbc:derby:memory:other;create=true"
     database.conf.set(f"{catalog}.url", url)
     database.conf.set(f"{catalog}.driver", "org.apache.derby.jdbc.EmbeddedDriver")
-    from spark_events.ctas import jdbc_tables
+    from spark_events.ctas.tables import jdbc_tables
 
     kept = jdbc_tables._TRANSACTIONAL.pop("jdbc:derby:")
     try:

@@ -17,8 +17,8 @@ from spark_events.ctas.errors import JournalError
 from spark_events.ctas.journal import TransactionJournal
 from spark_events.ctas.settings import CtasSettings, read_settings
 from spark_events.ctas.transaction import Level, Purpose, State, TablePath, Transaction, new_txid
-from spark_events.runtime.owner import Owner
 from spark_events.runtime.redaction import read_patterns
+from spark_events.spark.owner import Owner
 
 pytestmark = pytest.mark.spark
 ME = Owner.this_process("app-1")
@@ -127,7 +127,7 @@ def test_a_lease_that_is_not_renewed_is_over(session: Any, tmp_path: Path) -> No
 
 
 def test_a_process_of_this_machine_that_is_gone_is_known_to_be() -> None:
-    code = "from spark_events.runtime.owner import Owner; print(repr(Owner.this_process('a')))"
+    code = "from spark_events.spark.owner import Owner; print(repr(Owner.this_process('a')))"
     text = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     gone = eval(text, {"Owner": Owner})
     assert gone.is_dead

@@ -17,7 +17,7 @@ from spark_events.ctas.recovery import (
     note_on,
 )
 from spark_events.ctas.transaction import Level, Purpose, State, TablePath, Transaction
-from spark_events.runtime.owner import Owner
+from spark_events.spark.owner import Owner
 
 NOW_MS = 1_000
 LEFT = Transaction(

@@ -126,7 +126,7 @@ def test_what_its_tasks_report(collector: Collector, demo_run: DemoRun) -> None:
     assert span["attributes"]["query_name"] == QUERY
     (raised,) = span["events"]
     attributes = {pair["key"]: pair["value"]["stringValue"] for pair in raised["attributes"]}
-    assert attributes["exception.type"] == "spark_events.demo.jobs.PoisonedOrderError"
+    assert attributes["exception.type"] == "spark_events.demo.demonstration.PoisonedOrderError"
     ended_early = [
         other
         for other in collector.spans()

@@ -14,28 +14,15 @@ import pytest
 
 from docs import command_pages
 from spark_events.api import Failure, FailureContext, ReporterConfig
-from spark_events.configuration.all_settings import OF_REPORTERS, OF_THE_FRAMEWORK
+from spark_events.configuration.unknown_keys import OF_REPORTERS, OF_THE_FRAMEWORK
 from spark_events.listeners.failures.enrichers import Enrichers
-from spark_events.runtime.kinds import KINDS
+from spark_events.runtime import event_names
 from spark_events.runtime.log_once import OnceLog
-from spark_events.runtime.plugins import installed, load_factory
+from spark_events.runtime.plugins import KINDS, installed, load_factory
 from tests.support.paths import REPO
 from tests.support.waiting import wait_until
 
-EVENTS = (
-    "JobStatusChangeEvent",
-    "JobFailureEvent",
-    "CheckpointEvent",
-    "AllSubtasksStatusChangeEvent",
-    "CheckpointOverdueEvent",
-    "BatchWillMissSlaEvent",
-    "SourceIdleEvent",
-    "TableTransactionEvent",
-    "ExecutorLostEvent",
-    "PerformanceIssueEvent",
-    "TaskCounterEvent",
-    "HeartbeatEvent",
-)
+EVENTS = {name: text for name, text in vars(event_names).items() if name.isupper()}
 BUILT_IN = [(kind, name) for kind in KINDS for name in installed(kind.entry_points)]
 
 
@@ -80,8 +67,10 @@ def test_each_event_is_in_the_events_page() -> None:
     code = "\n".join(path.read_text() for path in (REPO / "spark_events" / "listeners").rglob("*.py"))
     attributes = set(re.findall(r'set_attribute\(\s*"([\w.]+)"', code))
 
-    assert set(re.findall(r'Event\.builder\(CLASS_SCOPE, "(\w+)"\)', code)) == set(EVENTS)
-    assert [name for name in (*EVENTS, "RecordsDroppedEvent") if f"## {name}" not in page] == []
+    built = re.findall(r'Event\.builder\([A-Z_]+, (?:event_names\.(\w+)|"(\w+)")\)', code)
+
+    assert {EVENTS.get(name, text) for name, text in built} == {*EVENTS.values()} - {"RecordsDroppedEvent"}
+    assert [name for name in EVENTS.values() if f"## {name}" not in page] == []
     assert sorted(name for name in attributes if name not in page + spans) == []
 
 
@@ -91,7 +80,7 @@ def test_the_sending_reporter_in_the_docs_works() -> None:
     from http.server import BaseHTTPRequestHandler, HTTPServer
 
     from spark_events.api import Event
-    from spark_events.runtime.kinds import EVENTS
+    from spark_events.runtime.plugins import EVENTS
     from spark_events.runtime.registry import Registry
     from spark_events.runtime.setup import ReporterSetup
 

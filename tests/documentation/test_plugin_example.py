@@ -20,7 +20,8 @@ _QUERY = "SELECT id, json_extract(event, '$.name'), json_extract(event, '$.query
 REPORT = """
 import sys
 from spark_events.api import Event
-from spark_events.runtime.registry import Registry, read_all_setups
+from spark_events.runtime.registry import Registry
+from spark_events.runtime.setup import read_all_setups
 
 key = "spark.events.reporter.db."
 setups, errors = read_all_setups({key + "factory.class": "sqlite", key + "path": sys.argv[1]})

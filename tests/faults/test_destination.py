@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from spark_events.api import ApplicationInfo, Event
-from spark_events.runtime.registry import Registry, read_all_setups
+from spark_events.runtime.registry import Registry
+from spark_events.runtime.setup import read_all_setups
 from tests.support.collector import Collector
 from tests.support.fault_reporting import Reporting
 from tests.support.otlp_backend import Answer, Backend
@@ -248,7 +249,7 @@ def test_partial_success(tmp_path: Path, protocol: str) -> None:
 
 def test_internal_error_is_not_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A record on which the destination breaks stands in the way for some tries only."""
-    monkeypatch.setattr("spark_events.runtime.backoff._LONGEST_S", 0.01)
+    monkeypatch.setattr("spark_events.runtime.reporter_calls._LONGEST_S", 0.01)
     backend = Backend(lambda request: Answer(500 if "e0000003" in request.ids else 200))
     reporting = Reporting(backend.grpc, tmp_path / "journal", start=False)
     reporting.emit(20)

@@ -12,7 +12,8 @@ import pytest
 
 from spark_events.api import ApplicationInfo, Event
 from spark_events.runtime.journal import claim
-from spark_events.runtime.registry import Registry, read_all_setups
+from spark_events.runtime.registry import Registry
+from spark_events.runtime.setup import read_all_setups
 from tests.support.fault_reporting import Reporting
 from tests.support.file_log import file_events
 from tests.support.otlp_backend import Answer, Backend

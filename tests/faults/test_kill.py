@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from spark_events.api import ApplicationInfo
-from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.listeners.spark_records import APPLICATION_START
 from spark_events.runtime.registry import Registry
+from spark_events.sources.configuration import read_configuration
 from tests.support.applications import App
 from tests.support.collector import Collector
 from tests.support.fault_reporting import Reporting

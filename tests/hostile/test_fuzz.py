@@ -32,7 +32,7 @@ from spark_events.api import option_types as types
 from spark_events.lineage.job_logs import read_job_logs
 from spark_events.listeners.failures.failures import parse_failure
 from spark_events.listeners.long_texts import cut_texts
-from spark_events.sources.event_log.lines import LineSplitter
+from spark_events.sources.event_log.reading.lines import LineSplitter
 from spark_events.sources.record_json import load
 from spark_events.spark.conf import read_properties
 from spark_events.sql_runner.analysis.definitions import split_statements

@@ -17,7 +17,8 @@ from spark_events_otlp.encode import log_record, span_message, split_scope
 
 from spark_events.api import Counter, Event, Gauge, Histogram, JobStatus, Span
 from spark_events.jobs.plan_records import STATEMENT_CREATED, STATEMENT_ENDED
-from spark_events.runtime.registry import Registry, read_all_setups
+from spark_events.runtime.registry import Registry
+from spark_events.runtime.setup import read_all_setups
 from tests.support.hostile_texts import NUMBERS, TEXTS, TIMES_MS, steering
 from tests.support.told_jobs import Told
 from tests.support.waiting import wait_until

@@ -14,7 +14,7 @@ import pytest
 from spark_events.listeners.long_texts import LONGEST, LONGEST_NAME, cut, whole_characters
 from spark_events.sources.connect import _listener
 from spark_events.sources.driver.bridge import DriverBridge
-from spark_events.sources.event_log.lines import LineSplitter
+from spark_events.sources.event_log.reading.lines import LineSplitter
 from spark_events.sources.record_json import load
 from tests.support import spark_records as r
 from tests.support.event_log_reading import Read, read_bytes

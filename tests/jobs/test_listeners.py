@@ -16,7 +16,7 @@ from spark_events.api import (
     JobStatus,
 )
 from spark_events.jobs.plan_records import QUERY_LINEAGE, STATEMENT_CREATED
-from spark_events.runtime.registry import read_all_setups
+from spark_events.runtime.setup import read_all_setups
 from tests.support.job_listeners import Collecting, OlderForm
 from tests.support.paths import REPO
 from tests.support.told_jobs import COLLECTING, PREFIX, Told, lineage_record, query_started, statement

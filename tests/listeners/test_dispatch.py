@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_events.listeners.dispatch import Dispatcher
 from spark_events.listeners.listener import Handlers, Timeless, early, late
+from spark_events.listeners.spark_listeners import Dispatcher
 
 
 class Heard(Timeless):

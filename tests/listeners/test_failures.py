@@ -10,7 +10,7 @@ import pytest
 
 from spark_events.api import CodePlace, Failure, FailureContext, FailureEnricher
 from spark_events.listeners.failures.enrichers import Enrichers, load_enrichers
-from spark_events.listeners.failures.failure_text import in_one_line
+from spark_events.listeners.failures.failure_events import in_one_line
 from spark_events.listeners.failures.failure_type import FailureTypeEnricher
 from spark_events.listeners.failures.failures import (
     parse_failure,

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from spark_events.api import ApplicationInfo, JobStatus, Metric
-from spark_events.listeners.application.job_status import JobStatusTracker
-from spark_events.listeners.application.status_metrics import StatusMetrics
+from spark_events.listeners.application.job_status import JobStatusTracker, StatusMetrics
 from spark_events.listeners.emitter import Emitter, Entity
 from spark_events.listeners.queries.query_metrics import backlog
 from spark_events.listeners.settings import CURRENT_TIME, STATE, TOTAL_TIME, read_settings
@@ -41,7 +40,7 @@ class Kept:
     def new_run(self) -> JobStatusTracker:
         entity = Entity("query", "run", "query")
         self.run = JobStatusTracker(Emitter(Registry(()).root, ApplicationInfo()), entity, Registry(()).root)
-        self.status.follow(self.run)
+        self.status.watch(self.run)
         return self.run
 
     def add_metric(self, group: ScopeGroup, name: str, metric: Metric) -> None:
@@ -118,7 +117,7 @@ def test_of_two_runs_the_newest_counts() -> None:
     old.change(JobStatus.FAILED, 60)
 
     assert kept["runningState"] == 1
-    assert not kept.status.follows(old)
+    assert not kept.status.watches(old)
 
 
 @pytest.mark.parametrize(

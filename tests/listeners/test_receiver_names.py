@@ -14,8 +14,8 @@ from spark_events.api import (
     Metric,
 )
 from spark_events.listeners.passing_series import PassingSeries
-from spark_events.listeners.spark_receiver import receiver_series
-from spark_events.listeners.spark_receiver.receiver_names import (
+from spark_events.listeners.spark_receiver import series as receiver_series
+from spark_events.listeners.spark_receiver.names import (
     OF_EXECUTORS,
     OF_JOBS,
     OF_STAGES,

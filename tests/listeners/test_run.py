@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_events.listeners.dispatch import Dispatcher
 from spark_events.listeners.run import Run
+from spark_events.listeners.spark_listeners import Dispatcher
 from tests.support import spark_records as r
 from tests.support.spark_records import Feed
 

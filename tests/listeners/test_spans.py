@@ -10,9 +10,8 @@ import pytest
 from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
 
 from spark_events.api import ApplicationInfo, Span
-from spark_events.listeners.emitter import Emitter
+from spark_events.listeners.emitter import Emitter, RecentTimes, Traces
 from spark_events.listeners.settings import DETAIL_LEVELS, read_settings
-from spark_events.listeners.traces import RecentTimes, Traces
 from spark_events.runtime.registry import Registry
 from tests.support import spark_records as r
 from tests.support.spark_records import T0, Feed

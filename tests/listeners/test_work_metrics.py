@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from spark_events.listeners.passing_series import PassingSeries
-from spark_events.listeners.scope_formats import ScopeFormats
+from spark_events.listeners.scopes import ScopeFormats
 from spark_events.listeners.settings import read_settings
 from spark_events.runtime.registry import Registry
 from tests.support import spark_records as r

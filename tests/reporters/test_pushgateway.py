@@ -7,8 +7,9 @@ from spark_events_prometheus.factory import PushgatewayReporterFactory
 from spark_events_prometheus.pushgateway import PushgatewayReporter
 
 from spark_events.api import ApplicationInfo, ConfigError, Counter, Gauge, Refused, ReporterConfig, RetryLater
-from spark_events.runtime.registry import Registry, read_all_setups
+from spark_events.runtime.registry import Registry
 from spark_events.runtime.scope import ScopeGroup
+from spark_events.runtime.setup import read_all_setups
 from tests.support.prometheus import Pushgateway
 from tests.support.waiting import free_port, wait_until
 

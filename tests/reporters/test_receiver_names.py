@@ -21,13 +21,13 @@ from spark_events.api import (
     ReporterConfig,
     SpanBuilder,
 )
-from spark_events.listeners.spark_receiver.receiver_names import (
+from spark_events.listeners.spark_receiver.names import (
     OF_EXECUTORS,
     OF_JOBS,
     OF_STAGES,
     OF_THE_DRIVER,
 )
-from spark_events.listeners.spark_receiver.receiver_series import ReceiverSeries
+from spark_events.listeners.spark_receiver.series import ReceiverSeries
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.scope import ScopeGroup
 from tests.support.otlp_backend import Backend

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from spark_events.runtime.bounded_queue import Item, QueueBounds
-from spark_events.runtime.inbox import Inbox
+from spark_events.runtime.inbox import Inbox, Item, QueueBounds
 from spark_events.runtime.stats import ReporterStats
 
 

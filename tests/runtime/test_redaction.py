@@ -12,10 +12,10 @@ import pytest
 
 from spark_events.api import Event, Span
 from spark_events.configuration.check import check
-from spark_events.listeners.configuration import read_configuration
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.redaction import Redactor, redact_logs
 from spark_events.runtime.registry import Registry
+from spark_events.sources.configuration import read_configuration
 from tests.support.plugins import Collecting
 from tests.support.waiting import free_port
 

@@ -20,7 +20,8 @@ from spark_events.api import (
     Span,
 )
 from spark_events.runtime.losses import Losses
-from spark_events.runtime.registry import Registry, read_all_setups
+from spark_events.runtime.registry import Registry
+from spark_events.runtime.setup import read_all_setups
 from tests.support.plugins import Collecting, CollectingMetricsFactory, CollectingSpansFactory, Pushing
 from tests.support.waiting import wait_until
 

@@ -8,8 +8,9 @@ import tracemalloc
 import pytest
 
 from spark_events.api import Counter, Gauge, Histogram, Meter, Metric
-from spark_events.runtime.registry import Registry, read_all_setups
+from spark_events.runtime.registry import Registry
 from spark_events.runtime.scope import ScopeGroup
+from spark_events.runtime.setup import read_all_setups
 from tests.support.plugins import CollectingMetricsFactory
 from tests.support.waiting import wait_until
 

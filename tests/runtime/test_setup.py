@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_events.runtime.kinds import EVENTS, KINDS, METRICS, SPANS, Kind
-from spark_events.runtime.plugins import installed
+from spark_events.runtime.plugins import EVENTS, KINDS, METRICS, SPANS, Kind, installed
 from spark_events.runtime.setup import read_setups
 
 FILE = {"spark.events.reporter.file.factory.class": "file_log", "spark.events.reporter.file.path": "/tmp/x"}
@@ -119,7 +118,7 @@ def test_settings_around_a_reporter() -> None:
     )
 
     assert errors == []
-    assert setup.variables_for({"app_id": "1", "app_name": "a"}) == {
+    assert setup.variables.seen({"app_id": "1", "app_name": "a"}) == {
         "app_name": "a",
         "team": "payments",
         "env": "prod",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from spark_events.runtime.journal import Bounds, DeliveryJournal
-from spark_events.runtime.spool import MemoryRecords, Spool
+from spark_events.runtime.sending.spool import MemoryRecords, Spool
 
 
 class Made:
@@ -80,7 +80,7 @@ def test_fsync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fsync: str, sync
     calls: list[int] = []
     monkeypatch.setattr(os, "fdatasync", calls.append)
     now = [100.0]
-    monkeypatch.setattr("spark_events.runtime.spool.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("spark_events.runtime.sending.spool.time.monotonic", lambda: now[0])
     made = Made(tmp_path, fsync)
     for number in range(5):
         made.put(b"%d" % number)
@@ -122,7 +122,7 @@ def test_memory_waits_behind_the_journal(tmp_path: Path, monkeypatch: pytest.Mon
         assert made.spool.in_memory == 1
         made.put(b"c")
     now = [1e9]
-    monkeypatch.setattr("spark_events.runtime.spool.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("spark_events.runtime.sending.spool.time.monotonic", lambda: now[0])
     made.spool.keep()
 
     assert made.spool.in_memory == 0
@@ -149,7 +149,7 @@ def test_what_is_new_does_not_overtake_what_is_sent_from_memory(
     assert batch is not None
     assert batch.records == [b"a"]
     now = [1e9]
-    monkeypatch.setattr("spark_events.runtime.spool.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("spark_events.runtime.sending.spool.time.monotonic", lambda: now[0])
     made.put(b"c")
     if delivered:
         made.spool.acknowledge(batch, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_events.api import ApplicationInfo, ConfigError
-from spark_events.runtime.kinds import EVENTS
+from spark_events.runtime.plugins import EVENTS
 from spark_events.sources.assembly import StartUp, assemble, for_event_logs, read_checked
 from tests.support.plugins import Collecting
 

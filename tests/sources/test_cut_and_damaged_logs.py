@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from spark_events.sources.event_log.lines import LONGEST, LineSplitter
+from spark_events.sources.event_log.reading.lines import LONGEST_LINE, LineSplitter
 from spark_events.sources.event_log.records import (
     CUT,
     MALFORMED,
@@ -113,7 +113,7 @@ def test_a_line_of_100_mb(tmp_path: Path) -> None:
 
     assert found.ids == read_bytes(SMALL, tmp_path, "app-2").ids
     assert found.log.counts.skipped == {TOO_LONG: 1}
-    assert peak < 6 * LONGEST
+    assert peak < 6 * LONGEST_LINE
 
 
 def test_a_line_of_100_mb_that_compresses_well(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_line_of_100_mb_that_compresses_well(tmp_path: Path) -> None:
     assert not found.log.counts.skipped
     assert found.log.counts.unknown == {"x": 1}  # it was read, with its text cut
     assert found.log.ended
-    assert peak < 6 * LONGEST
+    assert peak < 6 * LONGEST_LINE
 
 
 def test_a_byte_order_mark(tmp_path: Path) -> None:

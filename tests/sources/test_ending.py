@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from spark_events.listeners.application.application_outcome import outcome_of
+from spark_events.listeners.application.application import outcome_of
 from spark_events.listeners.spark_records import APPLICATION_EXIT
-from spark_events.sources.driver.last_word import Rest, ending_of
+from spark_events.sources.driver.ending.last_word import Rest, ending_of
 from spark_events.sources.ending import Ending, ExitMark, by_exit_code, by_signal, by_status, of_lost_jvm
 from tests.support.spark_records import terminated
 

@@ -15,7 +15,7 @@ from spark_events.api import ConfigError
 from spark_events.api.event import now_ms
 from spark_events.sources.event_log import follow
 from spark_events.sources.event_log.follow import Follower
-from spark_events.sources.event_log.log_positions import DEAD, ENDED, FOLLOWED, PASSED, LogPositions
+from spark_events.sources.event_log.reading.log_positions import DEAD, ENDED, FOLLOWED, PASSED, LogPositions
 from tests.support.event_log_reading import read_bytes
 from tests.support.event_log_sample import SampleLog, small_log
 from tests.support.file_log import file_events

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from spark_events.api import ConfigError
-from spark_events.sources.event_log.codecs import CorruptLogError, codec_for
-from spark_events.sources.event_log.files import LogFiles
+from spark_events.sources.event_log.reading.codecs import CorruptLogError, codec_for
+from spark_events.sources.event_log.reading.files import LogFiles
 from tests.support.event_log_reading import read, read_bytes, read_one
 from tests.support.event_log_sample import SampleLog, small_log
 from tests.support.paths import APPS

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from spark_events.sources.driver import resumed
-from spark_events.sources.driver.resumed import resumed_after
+from spark_events.sources.driver import state
+from spark_events.sources.driver.state import resumed_after
 
 START_MS = 1_700_000_000_000
 
@@ -46,7 +46,7 @@ class Query:
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resumed, "_TRY_AGAIN_S", 0)
+    monkeypatch.setattr(state, "_TRY_AGAIN_S", 0)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from spark_events.sources.event_log.files import LogFiles
 from spark_events.sources.event_log.follow import Follower
-from spark_events.sources.event_log.log_positions import LogPositions
+from spark_events.sources.event_log.reading.files import LogFiles
+from spark_events.sources.event_log.reading.log_positions import LogPositions
 from tests.support.event_log_reading import read, read_bytes
 from tests.support.event_log_sample import small_log
 from tests.support.plugins import Collecting

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_events.sources.event_log.tail import LinePosition
+from spark_events.sources.event_log.reading.tail import LinePosition
 
 
 @pytest.mark.parametrize(

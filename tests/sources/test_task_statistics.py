@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_events.sources.event_log.distribution import Distribution
 from spark_events.sources.event_log.records import MALFORMED, RecordReader
-from spark_events.sources.event_log.task_lines import METRICS_KEY, TASK_END
-from spark_events.sources.event_log.task_metrics import metrics_of, metrics_of_many
+from spark_events.sources.event_log.tasks.task_lines import METRICS_KEY, TASK_END
+from spark_events.sources.event_log.tasks.task_metrics import metrics_of, metrics_of_many
+from spark_events.sources.event_log.tasks.task_statistics import Distribution
 from tests.support.event_log_sample import SampleLog
 
 

@@ -19,7 +19,7 @@ LATER_S = 3_600.0
 MAKERS = {
     "run": "TemporaryFolder('run')",
     "report": "from spark_events.history.reading.on_duckdb import DuckDb; kept = DuckDb()",
-    "task": "from spark_events.sources.driver.task_reports import _archive; _archive()",
+    "task": "from spark_events.sources.driver.tasks.task_reports import _archive; _archive()",
 }
 
 

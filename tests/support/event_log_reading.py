@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from spark_events.api import ApplicationInfo, Event
-from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.runtime.registry import Registry
 from spark_events.sources.assembly import for_event_logs
-from spark_events.sources.event_log.files import EventLog, LogFiles
+from spark_events.sources.configuration import read_configuration
+from spark_events.sources.event_log.reading.files import EventLog, LogFiles
 from spark_events.sources.event_log.replay import LogReplay, Tap
 from spark_events.sources.event_log.summary import ReplayedLog
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from spark_events.api import ApplicationInfo, Event
-from spark_events.runtime.registry import Registry, read_all_setups
+from spark_events.runtime.registry import Registry
+from spark_events.runtime.setup import read_all_setups
 from spark_events.runtime.worker import Worker
 from tests.support.waiting import wait_until
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spark_events.diagnosis.measured import TasksMeasured, read_tasks_measured
-from spark_events.sources.event_log.distribution import Distribution
-from spark_events.sources.event_log.task_statistics import QUANTITIES
+from spark_events.sources.event_log.tasks.task_statistics import QUANTITIES, Distribution
 
 
 def statistics(

@@ -9,7 +9,8 @@ from spark_events.api import Counter, Event, FailureEnricher, Gauge, Metric, Spa
 from spark_events.listeners.failures.failure_type import FailureTypeEnricher
 from spark_events.listeners.settings import read_settings
 from spark_events.listeners.spark_listeners import SparkListeners
-from spark_events.runtime.registry import Registry, read_all_setups
+from spark_events.runtime.registry import Registry
+from spark_events.runtime.setup import read_all_setups
 from tests.support.plugins import Collecting, CollectingMetricsFactory, CollectingSpansFactory
 from tests.support.waiting import wait_until
 

@@ -24,11 +24,11 @@ from spark_events.api import (
     SpanReporter,
     SpanReporterFactory,
 )
-from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.sources.assembly import Assembly, StartUp, assemble
-from spark_events.sources.event_log.files import LogFiles
+from spark_events.sources.configuration import read_configuration
 from spark_events.sources.event_log.logged_application import LoggedApplication
+from spark_events.sources.event_log.reading.files import LogFiles
 
 _CONF = {
     "spark.events.reporter.told.factory.class": "tests.support.told_by_log:EventsFactory",

@@ -13,7 +13,8 @@ from spark_events.lineage.datasets import Catalogs
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.runtime.redaction import Redactor
-from spark_events.runtime.registry import Registry, read_all_setups
+from spark_events.runtime.registry import Registry
+from spark_events.runtime.setup import read_all_setups
 from tests.support.job_listeners import Collecting, OlderForm
 
 PREFIX = "spark.job-status-changed.listener"

@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 from spark_events import task
-from spark_events.sources.driver import task_reports
-from spark_events.sources.driver.failed_tasks import FailedTaskReceiver
-from spark_events.sources.driver.task_reports import TaskReports, _Dropped
-from spark_events.task import failed_tasks, fitting
+from spark_events.sources.driver.tasks import task_reports
+from spark_events.sources.driver.tasks.failed_tasks import FailedTaskReceiver
+from spark_events.sources.driver.tasks.task_reports import TaskReports, _Dropped
+from spark_events.task import failed_tasks
 from spark_events.task.driver_link import VARIABLE, DriverLink
-from spark_events.task.report import TaskReport
+from spark_events.task.report import MOST_BYTES, TaskReport
 from tests.support.task_context import TaskContextOfOneTask
 from tests.support.waiting import free_port, wait_until
 
@@ -215,7 +215,7 @@ def test_one_with_too_long_events_arrives_with_fewer(
     events = received[0]["events"]
     assert events
     assert received[0]["dropped"] == {"values": 1, "events": 100 - len(events)}
-    assert received[0]["bytes"] <= fitting.MOST_BYTES
+    assert received[0]["bytes"] <= MOST_BYTES
 
 
 def test_one_whose_texts_get_longer_as_json_arrives_without_events(

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from spark_events import task
-from spark_events.sources.driver.foreach_batches import ForeachBatches
+from spark_events.sources.driver.tasks.users_functions import ForeachBatches
 from spark_events.task.driver_link import DriverLink
-from spark_events.task.fitting import MOST_BYTES
 from spark_events.task.instruments import MOST_VALUES
+from spark_events.task.report import MOST_BYTES
 
 utils = pytest.importorskip("pyspark.sql.utils")
 LINK = DriverLink(5, ("app-1", ""), "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331", sampled=True)

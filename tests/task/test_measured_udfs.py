@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spark_events.sources.driver.measured_udfs import MeasuredUdfs
+from spark_events.sources.driver.tasks.users_functions import MeasuredUdfs
 from spark_events.task import measured
 from spark_events.task.measured_functions import is_measured
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from spark_events import task
-from spark_events.task import current, failed_tasks, mistakes
+from spark_events.task import current, failed_tasks
 from spark_events.task.driver_link import VARIABLE, DriverLink
 from tests.support.applications import App
 from tests.support.file_log import events_and_spans, file_events, of_name
@@ -30,7 +30,7 @@ Registry = dict[int, Any]
 
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mistakes, "_said", set())
+    monkeypatch.setattr(current, "_said", set())
     monkeypatch.setattr("spark_events.task.instruments._made", {})
 
 

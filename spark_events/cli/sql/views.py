@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from spark_events.api.event import now_ms
-from spark_events.api.formatting import duration, moment
+from spark_events.api.toolkit.formatting import duration, moment
 from spark_events.cli.console import plain, plain_lines, say
 from spark_events.sql_runner.deploy.decision import WORDS, Action
 from spark_events.sql_runner.deploy.deployer import DeployResult

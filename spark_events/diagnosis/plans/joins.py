@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from spark_events.api.formatting import duration, size
+from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage
 from spark_events.diagnosis.plans.node import BROADCAST, DATA_SIZE, EXCHANGE, Node, columns, without_ids

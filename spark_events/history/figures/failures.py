@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from spark_events.api.formatting import moment, size
+from spark_events.api.toolkit.formatting import moment, size
 from spark_events.history.figures.heard import ApplicationRun, application_run
 from spark_events.history.figures.job_runs import LOST
 from spark_events.history.reading.facts import FAILURE, Fact

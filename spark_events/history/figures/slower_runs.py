@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_events.api import JobStatus
-from spark_events.api.formatting import cost
+from spark_events.api.toolkit.formatting import cost
 from spark_events.history.reading.facts import FAILURE, ISSUE, STATUS, Fact
 
 COLUMNS = {

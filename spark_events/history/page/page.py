@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from spark_events.api import printable
-from spark_events.api.formatting import cost, duration, moment, percent, size
+from spark_events.api.toolkit.formatting import cost, duration, moment, percent, size
 from spark_events.history.figures.tables import JOB, Row
 from spark_events.history.figures.timeline import DOWN, LAST_FAILED, NOT_HEARD, STOPPED, UP
 from spark_events.history.reading.plausible import DAY_MS

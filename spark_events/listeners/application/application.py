@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from spark_events.api import ApplicationInfo, Failure, Gauge, JobStatus
 from spark_events.listeners import spark_records
-from spark_events.listeners.application.application_outcome import outcome_of
-from spark_events.listeners.application.job_status import JobStatusTracker
-from spark_events.listeners.application.status_metrics import StatusMetrics
+from spark_events.listeners.application.job_status import JobStatusTracker, StatusMetrics
 from spark_events.listeners.context import ListenerContext
-from spark_events.listeners.emitter import Entity
+from spark_events.listeners.emitter import Entity, ended_span
+from spark_events.listeners.failures.failures import parse_failure
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline
 from spark_events.listeners.listener import Handlers, Timeless, early
 from spark_events.listeners.long_texts import LONGEST_NAME, cut
-from spark_events.listeners.spark_records import INTERACTIVE
-from spark_events.listeners.traces import ended_span
+from spark_events.listeners.record_fields import APP_ID, APP_NAME, EXIT_CODE
+from spark_events.listeners.spark_records import EXIT_SIGNAL, INTERACTIVE, OUTCOME_ASSUMED
 
 
 class ApplicationListener(Timeless):
@@ -38,7 +38,7 @@ class ApplicationListener(Timeless):
         self.tracker = JobStatusTracker(context.emitter, entity, context.scopes.application_run())
         series = context.scopes.application()
         enabled = context.settings.status_metrics
-        StatusMetrics(series, enabled).follow(self.tracker)
+        StatusMetrics(series, enabled).watch(self.tracker)
         context.all_subtasks.register(series, "", enabled)
         self._start_ms = 0
         self._spark_version = spark_version
@@ -121,9 +121,73 @@ def register_interactive(context: ListenerContext, record: Mapping[str, Any]) ->
 
 def application_of(record: Mapping[str, Any]) -> ApplicationInfo:
     """Return the application that an ApplicationStart begins."""
-    return application_info(record.get("App Name"), record.get("App ID"), record.get("App Attempt ID"))
+    return application_info(record.get(APP_NAME), record.get(APP_ID), record.get("App Attempt ID"))
 
 
 def application_info(name: object, app_id: object, attempt_id: object = "") -> ApplicationInfo:
     """Return the application that the record of its start describes."""
     return ApplicationInfo(cut(str(name or ""), LONGEST_NAME), str(app_id or ""), str(attempt_id or ""))
+
+
+KILLED = "the driver was killed"
+ENDED_BY = "the driver was ended by"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The end of an application.
+
+    Attributes:
+        status: FINISHED, FAILED, or CANCELED if a signal ended it that was meant to.
+        failure: why it failed; None if it did not.
+        assumed: whether it may have ended differently.
+        exit_code: of its process; None if unknown.
+        exit_signal: the signal that ended it; None if none did.
+    """
+
+    status: JobStatus
+    failure: Failure | None = None
+    assumed: bool = False
+    exit_code: int | None = None
+    exit_signal: str | None = None
+
+    @property
+    def of_what_ran(self) -> JobStatus:
+        """The status that whatever the application still ran comes to."""
+        return JobStatus.FAILED if self.failure is not None else JobStatus.CANCELED
+
+    @property
+    def attributes(self) -> Mapping[str, str | int | None]:
+        """What the events of the end carry."""
+        return {
+            "exit.code": self.exit_code,
+            "exit.signal": self.exit_signal,
+            "outcome": "assumed" if self.assumed else None,
+        }
+
+
+def outcome_of(record: Mapping[str, Any], meant: Collection[str] = ()) -> Outcome:
+    """Return the outcome that an ApplicationEnd tells.
+
+    Args:
+        record: Spark's, which from version 4 has an exit code, with what a source has added.
+        meant: the signals that stop an application on purpose.
+    """
+    code, name = record.get(EXIT_CODE) or None, record.get(EXIT_SIGNAL)
+    thrown, assumed = record.get("Exception"), bool(record.get(OUTCOME_ASSUMED))
+    if name in meant:
+        return Outcome(JobStatus.CANCELED, None, assumed, code, name)
+    if not code and not name and not thrown:
+        return Outcome(JobStatus.FINISHED, None, assumed)
+    failure = parse_failure(thrown) if thrown else Failure(_sentence(code, name))
+    failure = replace(failure, exit_code=code, exit_signal=name)
+    return Outcome(JobStatus.FAILED, failure, assumed, code, name)
+
+
+def _sentence(code: int | None, name: str | None) -> str:
+    if name is None:
+        return f"the application ended with exit code {code}"
+    said = f" (exit code {code})" if code else ""
+    if name == "SIGKILL":
+        return f"{KILLED} by SIGKILL{said}: by hand, or because memory ran out"
+    return f"{ENDED_BY} {name}{said}"

@@ -11,6 +11,7 @@ from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.listener import Handlers, Timeless
 from spark_events.listeners.queries.query_run import QueryRun
+from spark_events.runtime import event_names
 
 CLASS_SCOPE = "spark_events.listeners.Heartbeat"
 _MOST_QUERIES = 20
@@ -58,7 +59,7 @@ class HeartbeatListener(Timeless):
         runs = self._running_queries()
         shown = sorted(runs, key=lambda run: run.name)[:_MOST_QUERIES]
         event = (
-            Event.builder(CLASS_SCOPE, "HeartbeatEvent")
+            Event.builder(CLASS_SCOPE, event_names.HEARTBEAT)
             .set_routine()
             .set_history_only()
             .set_body(f"{self._entity.title} is alive")

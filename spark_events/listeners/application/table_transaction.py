@@ -9,6 +9,7 @@ from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.listener import Handlers, Timeless
+from spark_events.runtime import event_names
 
 CLASS_SCOPE = "spark_events.listeners.TableTransaction"
 _ABORTED = "ABORTED"
@@ -35,7 +36,7 @@ class TableTransactionListener(Timeless):
         reason = transaction.get("reason") or None
         reported = {**transaction, "reason": reason}
         event = (
-            Event.builder(CLASS_SCOPE, "TableTransactionEvent")
+            Event.builder(CLASS_SCOPE, event_names.TABLE_TRANSACTION)
             .set_severity(Severity.WARN if status == _ABORTED else Severity.INFO)
             .set_body(f"Table {table}: {status}" + (f" ({reason})" if reason else ""))
             .set_attribute("transactionId", txid)

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from spark_events.api import Event, Severity
-from spark_events.api.formatting import duration, size
+from spark_events.api.toolkit.formatting import duration, size
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.executors.executor_ends import EXPECTED, exit_code, exit_meaning
 from spark_events.listeners.executors.executor_metrics import GAUGES, Measure, Readings
 from spark_events.listeners.executors.memory_limits import MemoryLimits
+from spark_events.runtime import event_names
 
 CLASS_SCOPE = "spark_events.listeners.ExecutorLost"
 _HEAP = GAUGES[0]
@@ -68,7 +69,7 @@ class ExecutorLosses:
         """
         code = lost.exit_code
         event = (
-            Event.builder(CLASS_SCOPE, "ExecutorLostEvent")
+            Event.builder(CLASS_SCOPE, event_names.EXECUTOR_LOST)
             .set_severity(Severity.INFO if lost.reason in EXPECTED else Severity.WARN)
             .set_body(_sentence(lost, limits))
             .set_attribute("reason", lost.reason)

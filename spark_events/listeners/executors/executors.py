@@ -28,6 +28,13 @@ from spark_events.listeners.executors.memory_limits import (
 )
 from spark_events.listeners.listener import Handlers
 from spark_events.listeners.passing_series import PassingSeries
+from spark_events.listeners.record_fields import (
+    EXECUTOR_ID,
+    EXECUTOR_INFO,
+    RESOURCE_PROFILE_ID,
+    SPARK_PROPERTIES,
+    STAGE_IDS,
+)
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.scope import ScopeGroup
 
@@ -104,7 +111,7 @@ class ExecutorListener:
 
     def on_environment(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle EnvironmentUpdate, of which there may be several; the memory of executors is the first's."""
-        conf = record.get("Spark Properties") or {}
+        conf = record.get(SPARK_PROPERTIES) or {}
         if self._conf is not None:
             return
         self._driver_host = str(conf.get(DRIVER_HOST) or "")
@@ -124,11 +131,11 @@ class ExecutorListener:
 
     def on_profile_added(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ResourceProfileAdded: executors of other profiles may be given other memory."""
-        self._profiles[int(record["Resource Profile Id"])] = settings_of_profile(record)
+        self._profiles[int(record[RESOURCE_PROFILE_ID])] = settings_of_profile(record)
 
     def on_added(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ExecutorAdded; one that is known was found at attach."""
-        executor, info = str(record["Executor ID"]), record.get("Executor Info") or {}
+        executor, info = str(record[EXECUTOR_ID]), record.get(EXECUTOR_INFO) or {}
         if executor not in self._executors:
             self._added.inc()
             self._executors[executor] = Executor(
@@ -136,7 +143,7 @@ class ExecutorListener:
                 str(info.get("Host") or ""),
                 int(info.get("Total Cores") or 0),
                 time_ms,
-                int(info.get("Resource Profile Id") or 0),
+                int(info.get(RESOURCE_PROFILE_ID) or 0),
             )
 
     def on_metrics(self, record: dict[str, Any], time_ms: int) -> None:
@@ -173,7 +180,7 @@ class ExecutorListener:
 
     def on_removed(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ExecutorRemoved."""
-        executor = self._executors.pop(str(record["Executor ID"]), None)
+        executor = self._executors.pop(str(record[EXECUTOR_ID]), None)
         if executor is None:
             return
         tasks, self._tasks_of_removed = self._tasks_of_removed, {}
@@ -183,7 +190,7 @@ class ExecutorListener:
         self._context.failures.executor_ends.put(executor.id, sentence, time_ms)
         reason = reason_class(sentence)
         self._removed[reason].inc()
-        of_it = tasks if tasks.get("Executor ID") == executor.id else {}
+        of_it = tasks if tasks.get(EXECUTOR_ID) == executor.id else {}
         self._report_lost(executor, reason, sentence, of_it, time_ms)
 
     def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
@@ -216,7 +223,7 @@ class ExecutorListener:
             sentence=sentence,
             lifetime_ms=time_ms - executor.added_ms if executor.added_ms is not None else None,
             running_tasks=tasks.get("Running Tasks"),
-            stages=tuple(tasks.get("Stage IDs") or ()),
+            stages=tuple(tasks.get(STAGE_IDS) or ()),
             shuffle_bytes=tasks.get("Shuffle Bytes Written"),
             gauges=executor.gauges,
             peaks=executor.peaks,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from spark_events.api import ConfigError, Failure, FailureContext, FailureEnricher
-from spark_events.api.daemon_executor import DaemonExecutor, call_within
+from spark_events.api.toolkit.daemon_executor import DaemonExecutor, call_within
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.runtime.log_once import OnceLog, logger
 from spark_events.runtime.plugins import installed, load_class

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from spark_events.api import CodePlace, Counter, Event, Failure, FailureContext, Gauge, MetricGroup, Severity
 from spark_events.listeners.emitter import Emitter, Entity
 from spark_events.listeners.executors.executor_ends import ExecutorEnds, FailedStage, exit_code, reason_class
 from spark_events.listeners.executors.memory_limits import MemoryLimits
 from spark_events.listeners.failures.enrichers import Enrichers
-from spark_events.listeners.failures.failure_text import in_one_line
 from spark_events.listeners.failures.python_crash import ended_without_a_word, explained
 from spark_events.listeners.tasks.failed_tasks import FailedTasks
+from spark_events.runtime import event_names
 from spark_events.runtime.scope import ScopeGroup
 
 CLASS_SCOPE = "spark_events.listeners.JobFailure"
@@ -106,7 +108,7 @@ class FailureEvents:
         failure = explained(failure, self.limits)
         labels = self._enrichers.labels(failure, FailureContext(entity.kind, group.all_variables))
         event = (
-            Event.builder(CLASS_SCOPE, "JobFailureEvent")
+            Event.builder(CLASS_SCOPE, event_names.JOB_FAILURE)
             .set_severity(Severity.WARN if can_restart else Severity.ERROR)
             .set_body(f"{entity.title} failed: {in_one_line(failure)}")
             .set_attribute("canRestart", _word(can_restart))
@@ -136,3 +138,46 @@ class FailureEvents:
 
 def _word(value: bool | None) -> str | None:
     return None if value is None else str(value).lower()
+
+
+_LONGEST = 1_000
+_MOST_LINES = 100
+_PYTHON_TRACEBACK = "Traceback (most recent call last):"
+_OF_PYSPARK = "pyspark.errors."
+
+
+def in_one_line(failure: Failure) -> str:
+    """Return ``KeyError: 'customer'``: the class, not said twice, and the first line that says anything."""
+    said, thrown = _first_words(failure.message), _class_name(failure)
+    full = failure.exception_type or ""
+    if not thrown or (said and (_begins(said, thrown) or _begins(said, full))):
+        return said or "it said nothing"
+    return f"{thrown}: {said}" if said else thrown
+
+
+def _first_words(message: str) -> str:
+    """Return the first line that is not blank; after one that ends with a colon, the next one as well."""
+    lines = (line.strip() for line in message[:_LONGEST].split("\n", _MOST_LINES))
+    said = ""
+    for line in filter(None, lines):
+        said = f"{said} {line}" if said else line
+        if not said.endswith(":"):
+            break
+    return said
+
+
+def _class_name(failure: Failure) -> str:
+    """Return a class of Java's or PySpark's by its own name alone, others of Python's as tracebacks do."""
+    name = failure.exception_type or ""
+    if name.startswith(_OF_PYSPARK) or not _is_of_python(name, failure.stacktrace or ""):
+        return name.rsplit(".", 1)[-1].rsplit("$", 1)[-1]
+    return name
+
+
+def _is_of_python(name: str, text: str) -> bool:
+    _, traceback, raised = text.rpartition(_PYTHON_TRACEBACK)
+    return bool(traceback) and re.search(rf"^{re.escape(name)}(?::|\s*$)", raised, re.MULTILINE) is not None
+
+
+def _begins(said: str, name: str) -> bool:
+    return said.startswith(name) and not said[len(name) : len(name) + 1].isalnum()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spark_events.api import Failure
-from spark_events.api.formatting import size
+from spark_events.api.toolkit.formatting import size
 from spark_events.listeners.executors.memory_limits import MemoryLimits
 from spark_events.listeners.long_texts import shorten
 

@@ -13,7 +13,7 @@ from spark_events.diagnosis.time_use import KEYS, TimeUse
 from spark_events.listeners import spark_records
 from spark_events.listeners.listener import Handlers, Record, Timeless, early
 from spark_events.listeners.queries.micro_batch import MicroBatch, parse_micro_batch
-from spark_events.listeners.timestamps import record_time_ms
+from spark_events.listeners.spark_records import record_time_ms
 
 _MOST_CHANGES, _MOST_UNSETTLED = 20_000, 10_000
 TIMELINE_RECORDS = (

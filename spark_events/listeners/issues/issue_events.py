@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from spark_events.api import Counter, Event, MetricGroup
 from spark_events.api.event import AttributeValue
-from spark_events.api.formatting import duration, percent
+from spark_events.api.toolkit.formatting import duration, percent
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.listeners.context import ListenerContext

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spark_events.api import Severity
-from spark_events.api.formatting import duration, percent
+from spark_events.api.toolkit.formatting import duration, percent
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.thresholds import FOREACH_BATCH, STATE_GROWTH
 from spark_events.listeners.context import ListenerContext

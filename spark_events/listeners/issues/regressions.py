@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_events.api import JobStatus, SparkEventsError
-from spark_events.api.daemon_executor import DaemonExecutor, call_within
+from spark_events.api.toolkit.daemon_executor import DaemonExecutor, call_within
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import misses_reads
 from spark_events.diagnosis.past_runs import PastRun, Work, differs_in_each_run, digests, usual

@@ -8,15 +8,16 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from spark_events.api import Event, Severity
-from spark_events.api.formatting import duration
+from spark_events.api.toolkit.formatting import duration
 from spark_events.diagnosis.past_runs import Usual, usual
 from spark_events.diagnosis.regression import LEAST_COMPARED as _LEAST
 from spark_events.diagnosis.regression import Changes, is_regression, regression, what_changed
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.issues.issue_events import IssueEvents, Subject
-from spark_events.listeners.queries.checkpoint_watch import CLASS_SCOPE, LATE_RECORDS_MS
-from spark_events.listeners.queries.micro_batch import input_rows
+from spark_events.listeners.queries.checkpoint import input_rows
 from spark_events.listeners.queries.query_run import QueryRun
+from spark_events.listeners.queries.watches import CHECKPOINT_WATCH, LATE_RECORDS_MS
+from spark_events.runtime import event_names
 
 _SURE = 0.9
 _LEAST_ALIKE = 2
@@ -104,7 +105,7 @@ class BatchDurations:
         running_ms = forecast.from_ms - forecast.begun_ms
         late_ms = forecast.begun_ms + forecast.expected_ms - forecast.due_ms
         event = (
-            Event.builder(CLASS_SCOPE, "BatchWillMissSlaEvent")
+            Event.builder(CHECKPOINT_WATCH, event_names.BATCH_WILL_MISS_SLA)
             .set_severity(Severity.WARN)
             .set_body(
                 f"{run.entity.title}: batch {forecast.batch} will probably complete "

@@ -1,17 +1,33 @@
-"""The checkpoints of a streaming query: each micro-batch that committed, or failed before it could."""
+"""The checkpoints of a streaming query, as events and metrics.
+
+Each is a micro-batch that committed, or failed before it could.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from spark_events.api import Event, Failure, MetricGroup, Severity
+from spark_events.api import Counter, Event, Failure, Gauge, Histogram, MetricGroup, Severity
+from spark_events.api.event import now_ms
 from spark_events.listeners.emitter import Emitter
-from spark_events.listeners.queries.checkpoint_metrics import CheckpointMetrics
-from spark_events.listeners.queries.micro_batch import input_rows
 from spark_events.listeners.queries.query_run import QueryRun
+from spark_events.runtime import event_names
 
 CLASS_SCOPE = "spark_events.listeners.CheckpointStats"
 _UNKNOWN = -1
+_DURATION_BOUNDS_MS = (100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 120_000, 300_000, 900_000)
+_GAUGES = {
+    "totalNumberOfCheckpoints": ("{checkpoint}", "Checkpoints that completed, failed, or are in progress."),
+    "numberOfInProgressCheckpoints": ("{checkpoint}", "Micro-batches in progress."),
+    "lastCompletedCheckpointId": ("", "The batch id of the last completed checkpoint."),
+    "lastCheckpointCompletedTimestamp": ("ms", "When the last checkpoint completed."),
+    "lastCheckpointRestoreTimestamp": ("ms", "When the query last resumed from a checkpoint."),
+    "lastCheckpointAge": ("ms", "How long ago the last checkpoint completed."),
+    "lastCheckpointDuration": ("ms", "How long the last completed checkpoint took."),
+    "lastCheckpointFullSize": ("By", "Size of all state at the last completed checkpoint."),
+    "lastCheckpointSize": ("By", "Size of the state written for the last completed checkpoint."),
+}
 
 
 class CheckpointStats:
@@ -19,9 +35,21 @@ class CheckpointStats:
 
     def __init__(self, emitter: Emitter, series: MetricGroup) -> None:
         self._emitter = emitter
-        self.metrics = CheckpointMetrics(series)
+        self._metrics = CheckpointMetrics(series)
         # The sizes of a failed batch are only known if the query has no state.
         self._sizes_of_failed = (_UNKNOWN, _UNKNOWN)
+
+    def began(self) -> None:
+        """Count a batch that has begun."""
+        self._metrics.in_progress = 1
+
+    def rested(self) -> None:
+        """Count that no batch runs."""
+        self._metrics.in_progress = 0
+
+    def restored(self, time_ms: int) -> None:
+        """Show when the query resumed from a checkpoint, in ms since the epoch."""
+        self._metrics.restored_ms = time_ms
 
     def completed(
         self,
@@ -56,8 +84,8 @@ class CheckpointStats:
             .set_attribute("checkpointLocation", run.location)
         )
         self._emitter.emit(event, run.entity, run.group, end_ms, ("checkpoint", str(batch)), "COMPLETED")
-        run.spans.completed(batch, progress, end_ms, sizes)
-        self.metrics.take_completed(batch, end_ms, duration_ms, *sizes)
+        run.report_checkpoint(batch, progress, end_ms, sizes)
+        self._metrics.take_completed(batch, end_ms, duration_ms, *sizes)
 
     def failed(self, run: QueryRun, batch: int, start_ms: int, end_ms: int, failure: Failure) -> None:
         """Report a batch that was started and did not commit."""
@@ -70,11 +98,11 @@ class CheckpointStats:
             .set_attribute("checkpointLocation", run.location)
         )
         self._emitter.emit(event, run.entity, run.group, end_ms, ("checkpoint", str(batch)), "FAILED")
-        run.spans.ended_early(batch, start_ms, end_ms, failure)
-        self.metrics.take_failed()
+        run.end_batch_early(end_ms, failure)
+        self._metrics.take_failed()
 
     def _since_last(self, end_ms: int) -> int | None:
-        last_ms = self.metrics.last_completed_ms
+        last_ms = self._metrics.last_completed_ms
         return None if last_ms is None else max(0, end_ms - last_ms)
 
 
@@ -85,7 +113,7 @@ def is_checkpoint(progress: dict[str, Any]) -> bool:
 
 def _event(batch: int, status: str, full: int, written: int) -> Any:
     return (
-        Event.builder(CLASS_SCOPE, "CheckpointEvent")
+        Event.builder(CLASS_SCOPE, event_names.CHECKPOINT)
         .set_routine(status == "COMPLETED")
         .set_attribute("checkpointId", batch)
         .set_attribute("fullSize", full)
@@ -95,6 +123,11 @@ def _event(batch: int, status: str, full: int, written: int) -> Any:
         .set_attribute("isUnaligned", "false")
         .set_attribute("checkpointType", "Checkpoint")
     )
+
+
+def input_rows(progress: Mapping[str, Any]) -> int:
+    """Return how many rows a micro-batch has read from all its sources, by its progress."""
+    return sum(int(source.get("numInputRows") or 0) for source in progress.get("sources") or ())
 
 
 def state_sizes(progress: dict[str, Any]) -> tuple[int, int]:
@@ -121,3 +154,84 @@ def _state_commit_ms(progress: dict[str, Any]) -> int | None:
 
 def _ms(durations: dict[str, Any], *names: str) -> int | None:
     return next((int(durations[name]) for name in names if name in durations), None)
+
+
+class CheckpointMetrics:
+    """The series of one query's checkpoints, over all its runs.
+
+    Attributes:
+        in_progress: how many batches are running: 0 or 1.
+        last_completed_ms: when the last one completed; None before the first.
+        restored_ms: when the query last resumed from a checkpoint; None if never.
+    """
+
+    def __init__(self, series: MetricGroup) -> None:
+        self.in_progress = 0
+        self.restored_ms: int | None = None
+        self._last_id: int | None = None
+        self.last_completed_ms: int | None = None
+        self._last_duration_ms: int | None = None
+        self._last_full: int | None = None
+        self._last_written: int | None = None
+        described = "Checkpoints that completed."
+        self._completed = series.register("numberOfCompletedCheckpoints", Counter("{checkpoint}", described))
+        described = "Micro-batches that failed before they committed."
+        self._failed = series.register("numberOfFailedCheckpoints", Counter("{checkpoint}", described))
+        described = "How long completed checkpoints took, trigger to commit."
+        self._durations = series.register(
+            "checkpointDuration", Histogram(_DURATION_BOUNDS_MS, "ms", described)
+        )
+        for name, read in self._reads().items():
+            series.register(name, Gauge(read, *_GAUGES[name]))
+
+    def take_completed(self, batch: int, end_ms: int, duration_ms: int, full: int, written: int) -> None:
+        """Count a completed checkpoint; times in ms, sizes in bytes, negative if unknown."""
+        self.in_progress = 0
+        self._completed.inc()
+        self._durations.update(duration_ms)
+        self._last_id, self.last_completed_ms, self._last_duration_ms = batch, end_ms, duration_ms
+        self._last_full, self._last_written = (size if size >= 0 else None for size in (full, written))
+
+    def take_failed(self) -> None:
+        """Count a batch that failed before its commit."""
+        self.in_progress = 0
+        self._failed.inc()
+
+    def _reads(self) -> dict[str, Callable[[], int | None]]:
+        return {
+            "totalNumberOfCheckpoints": lambda: self._completed.count + self._failed.count + self.in_progress,
+            "numberOfInProgressCheckpoints": lambda: self.in_progress,
+            "lastCompletedCheckpointId": lambda: self._last_id,
+            "lastCheckpointCompletedTimestamp": lambda: self.last_completed_ms,
+            "lastCheckpointRestoreTimestamp": lambda: self.restored_ms,
+            "lastCheckpointAge": self._age_ms,
+            "lastCheckpointDuration": lambda: self._last_duration_ms,
+            "lastCheckpointFullSize": lambda: self._last_full,
+            "lastCheckpointSize": lambda: self._last_written,
+        }
+
+    def _age_ms(self) -> int | None:
+        return None if self.last_completed_ms is None else max(0, now_ms() - self.last_completed_ms)
+
+
+class SlaMetrics:
+    """How many checkpoints of a query completed in time, over all its runs.
+
+    Attributes:
+        sla_ms: the longest time between two checkpoints, in ms.
+        owed_ms: says for how long a checkpoint is owed at a time, both in ms; 0 before the first run.
+    """
+
+    def __init__(self, series: MetricGroup, sla_ms: int) -> None:
+        self.sla_ms = sla_ms
+        self.owed_ms: Callable[[int], int] = lambda now_ms: 0
+        described = (
+            "How long a checkpoint has been owed; none while the query is idle or was ended on purpose."
+        )
+        series.register("checkpointOwed", Gauge(lambda: self.owed_ms(now_ms()), "ms", described))
+        described = "The longest time between two checkpoints (spark.events.checkpoint.sla)."
+        series.register("checkpointSla", Gauge(lambda: sla_ms, "ms", described))
+        described = "Checkpoints that completed within the SLA."
+        self.met = series.register("checkpointSlaMet", Counter("{checkpoint}", described))
+        described = "Times that no checkpoint completed within the SLA."
+        self.missed = series.register("checkpointSlaMissed", Counter("{checkpoint}", described))

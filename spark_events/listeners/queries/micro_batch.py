@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 # A name, and "id = …", "runId = …", "batch = …".
 _DESCRIPTION = re.compile(r"\nrunId = (?P<run>\S+)\nbatch = (?P<batch>\S+)")
@@ -28,8 +27,3 @@ def parse_micro_batch(description: object) -> MicroBatch | None:
     if match is None:
         return None
     return MicroBatch(match["run"], int(match["batch"]) if match["batch"].isdecimal() else None)
-
-
-def input_rows(progress: Mapping[str, Any]) -> int:
-    """Return how many rows a micro-batch has read from all its sources, by its progress."""
-    return sum(int(source.get("numInputRows") or 0) for source in progress.get("sources") or ())

@@ -7,20 +7,22 @@ from typing import Any
 
 from spark_events.api import CodePlace, Failure, JobStatus
 from spark_events.listeners import spark_records
-from spark_events.listeners.application.application_outcome import outcome_of
+from spark_events.listeners.application.application import outcome_of
 from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.emitter import Place
 from spark_events.listeners.failures.failures import parse_failure
 from spark_events.listeners.issues.issue_events import IssueEvents
 from spark_events.listeners.listener import Handlers
-from spark_events.listeners.queries.idle_interval import IdleInterval
 from spark_events.listeners.queries.micro_batch import parse_micro_batch
+from spark_events.listeners.queries.query_metrics import QuerySeries
 from spark_events.listeners.queries.query_run import QueryRun
-from spark_events.listeners.queries.query_series import AllQuerySeries
-from spark_events.listeners.queries.restart_counts import RestartCounts
-from spark_events.listeners.queries.streaming_query import EndAttributes, StreamingQuery
+from spark_events.listeners.queries.streaming_query import EndAttributes, RestartCounts, StreamingQuery
+from spark_events.listeners.queries.watches import IdleInterval
+from spark_events.listeners.record_fields import RUN_ID
 from spark_events.listeners.run import Job, query_name
 from spark_events.listeners.settings import PHASES_AND_JOBS
-from spark_events.listeners.traces import Place
+
+_MOST_ENDED = 100
 
 
 class QueryListener:
@@ -34,7 +36,7 @@ class QueryListener:
         self._context = context
         self._issues = issues
         self.idle_interval = IdleInterval()
-        self._series = AllQuerySeries(context)
+        self._series = _AllSeries(context)
         self._restarts = RestartCounts(context.settings.state_dir, context.emitter.application.name)
         self._queries: dict[str, StreamingQuery] = {}
         self._running: dict[str, tuple[StreamingQuery, QueryRun]] = {}
@@ -57,7 +59,7 @@ class QueryListener:
 
     def on_started(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle QueryStarted; a known id means that the query has been restarted."""
-        query_id, run_id = str(record["id"]), str(record["runId"])
+        query_id, run_id = str(record["id"]), str(record[RUN_ID])
         if run_id in self._running:
             return
         series = self._series.of(query_name(record))
@@ -79,7 +81,7 @@ class QueryListener:
         run = QueryRun(self._context, record, time_ms, None)
         is_taken = any(run.name == other.name for _, other in self._running.values())
         if not is_taken:
-            self._series.of(run.name).status.follow(run.tracker)
+            self._series.of(run.name).show_status(run)
             run.tracker.change(JobStatus.CREATED, time_ms)
         self._context.failures.report(failure, run.entity, run.group, time_ms, is_global=True)
         if not is_taken:
@@ -96,25 +98,23 @@ class QueryListener:
     def on_progress(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle QueryProgress."""
         progress = record["progress"]
-        if (run_id := str(progress["runId"])) in self._running:
+        if (run_id := str(progress[RUN_ID])) in self._running:
             query, run = self._running[run_id]
             query.take_progress(run, progress, time_ms)
 
     def on_idle(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle QueryIdle: the query is alive but has nothing to do."""
-        if (run_id := str(record["runId"])) in self._running:
+        if (run_id := str(record[RUN_ID])) in self._running:
             query, run = self._running[run_id]
             query.rest(run, time_ms)
 
     def on_terminated(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle QueryTerminated, which does not contain a time."""
-        run_id = str(record["runId"])
+        run_id = str(record[RUN_ID])
         if run_id not in self._running:
             return
         query, run = self._running.pop(run_id)
-        query.series.checkpoints.metrics.in_progress = 0
-        if query.series.status.follows(run.tracker):  # else a newer run uses the name
-            query.series.metrics.stop()
+        query.series.stopped(run)
         if record.get("exception"):
             failure = parse_failure(record["exception"], record.get("errorClassOnException"))
             self._fail(query, run, failure, time_ms)
@@ -171,8 +171,7 @@ class QueryListener:
         """Return the place of a micro-batch's checkpoint, or of its query; None if the query does not run."""
         if run_id not in self._running:
             return None
-        spans = self._running[run_id][1].spans
-        return spans.place if batch is None else spans.checkpoint_place(int(batch))
+        return self._running[run_id][1].place_of(None if batch is None else int(batch))
 
     def _fail(
         self,
@@ -195,3 +194,39 @@ class QueryListener:
     ) -> None:
         query.end(run, status, time_ms, attributes)
         self._series.ended(run, time_ms, on_purpose=True)
+
+
+class _AllSeries:
+    """The metrics of all queries of one application; those of queries ended on purpose go after a while.
+
+    Those of a failed query stay, so that somebody sees that it is down, but only for the hundred queries
+    that ended last.
+    """
+
+    def __init__(self, context: ListenerContext) -> None:
+        self._context = context
+        self._series: dict[str, QuerySeries] = {}
+        self._leaving: dict[str, float] = {}
+
+    def of(self, name: str) -> QuerySeries:
+        """Return the metrics of a query that is starting."""
+        self._leaving.pop(name, None)
+        if name not in self._series:
+            self._series[name] = QuerySeries(self._context, name)
+        return self._series[name]
+
+    def ended(self, run: QueryRun, time_ms: int, on_purpose: bool) -> None:
+        """Called when a run has ended, at a time in ms since the epoch."""
+        series = self._series.get(run.name)
+        if series is not None and series.shows(run):  # else a newer run uses the name
+            due_ms = time_ms + self._context.settings.grace_ms if on_purpose else float("inf")
+            self._leaving[run.name] = due_ms
+
+    def tick(self, now_ms: int) -> list[str]:
+        """Remove the series that are due to leave, and return the names of their queries."""
+        gone = [name for name, due_ms in self._leaving.items() if due_ms <= now_ms]
+        gone += [name for name in list(self._leaving)[:-_MOST_ENDED] if name not in gone]
+        for name in gone:
+            del self._leaving[name]
+            self._series.pop(name).close()
+        return gone

@@ -1,4 +1,4 @@
-"""Metrics of rows, backlog, watermark and state, from a streaming query's progress."""
+"""The metrics of streaming queries, shared by all runs of one name, so that they survive a restart."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from spark_events.api import Counter, Gauge
-from spark_events.listeners.queries.micro_batch import input_rows
-from spark_events.listeners.queries.query_spans import PHASES
-from spark_events.listeners.timestamps import parse_timestamp_ms
+from spark_events.api import Counter, Gauge, MetricGroup
+from spark_events.listeners.application.job_status import StatusMetrics
+from spark_events.listeners.context import ListenerContext
+from spark_events.listeners.queries.checkpoint import CheckpointStats, SlaMetrics, input_rows
+from spark_events.listeners.queries.query_run import PHASES, QueryRun
+from spark_events.listeners.spark_records import parse_timestamp_ms
 from spark_events.runtime.scope import ScopeGroup
 
 Progress = Mapping[str, Any]
@@ -43,7 +45,93 @@ _GAUGES = {
 }
 
 
-class QueryMetrics:
+class QuerySeries:
+    """The metrics of one query.
+
+    Attributes:
+        name: the query's.
+        checkpoints: reports them.
+        sla: its metrics; None if there is none.
+    """
+
+    def __init__(self, context: ListenerContext, name: str) -> None:
+        self._context = context
+        self.name = name
+        self._group = group = context.scopes.query(name)
+        self._info: MetricGroup | None = None
+        enabled = context.settings.status_metrics
+        self._status = StatusMetrics(group, enabled)
+        context.all_subtasks.register(group, name, enabled)
+        self._metrics = _ProgressMetrics(group)
+        self.checkpoints = CheckpointStats(context.emitter, group)
+        sla_ms = context.settings.sla_ms_for(name)
+        self.sla = None if sla_ms is None else SlaMetrics(group, sla_ms)
+        self._restarts = 0
+        group.register(
+            "numRestarts", Gauge(lambda: self._restarts, description="How often the query was restarted.")
+        )
+
+    def show(self, run: QueryRun, trigger_interval_ms: int | None) -> None:
+        """Show the status of the newest run, and name only that run in the metric ``info``.
+
+        Args:
+            run: the newest.
+            trigger_interval_ms: None if its trigger has no interval or it is unknown.
+        """
+        self.show_status(run)
+        self._metrics.trigger_interval_ms = trigger_interval_ms
+        if self._info is not None:
+            self._info.close()
+        ids = {"query_id": run.query_id, "run_id": run.run_id}
+        self._info = info = self._group.detached("", ("info",), ids, {})
+        described = "Always 1; its labels identify the run of the query."
+        info.register("info", Gauge(lambda: 1, description=described))
+
+    def show_status(self, run: QueryRun) -> None:
+        """Show the status of a run."""
+        self._status.watch(run.tracker)
+
+    def shows(self, run: QueryRun) -> bool:
+        """Return whether it is this run whose status is shown."""
+        return self._status.watches(run.tracker)
+
+    def show_restarts(self, restarts: int) -> None:
+        """Show how often the query was restarted."""
+        self._restarts = restarts
+
+    def restored(self, time_ms: int) -> None:
+        """Called when the query resumes from a checkpoint, at a time in ms since the epoch."""
+        self.checkpoints.restored(time_ms)
+
+    def batch_began(self) -> None:
+        """Called when a micro-batch has begun."""
+        self.checkpoints.began()
+
+    def progressed(self, progress: Progress, time_ms: int) -> None:
+        """Called with the progress of a trigger, which ended at a time in ms since the epoch."""
+        self._metrics.update(progress, time_ms)
+
+    def rested(self) -> None:
+        """Called when no batch runs."""
+        self.checkpoints.rested()
+
+    def stopped(self, run: QueryRun) -> None:
+        """Called when a run has ended."""
+        self.rested()
+        if self.shows(run):  # else a newer run uses the name
+            self._metrics.stop()
+
+    def close(self) -> None:
+        """Remove all metrics of the query."""
+        if self._info is not None:
+            self._info.close()
+        self._group.close()
+        self._context.emitter.forget(self.name)
+        self._context.failures.metrics.forget(self.name)
+        self._context.all_subtasks.forget(self.name)
+
+
+class _ProgressMetrics:
     """The series of one query, over all its runs; gauges show its last progress.
 
     Attributes:

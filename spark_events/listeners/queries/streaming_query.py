@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+import orjson
 
 from spark_events.api import AttributeValue, Failure, JobStatus
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.failures.failures import thrown_by_task
 from spark_events.listeners.issues.issue_events import IssueEvents
 from spark_events.listeners.queries.batch_durations import BatchDurations
-from spark_events.listeners.queries.checkpoint import is_checkpoint, state_sizes
-from spark_events.listeners.queries.checkpoint_watch import CheckpointWatch
-from spark_events.listeners.queries.idle_interval import IdleInterval
-from spark_events.listeners.queries.micro_batch import input_rows
+from spark_events.listeners.queries.checkpoint import input_rows, is_checkpoint, state_sizes
+from spark_events.listeners.queries.query_metrics import QuerySeries
 from spark_events.listeners.queries.query_run import QueryRun
-from spark_events.listeners.queries.query_series import QuerySeries
-from spark_events.listeners.queries.restart_counts import RestartCounts
-from spark_events.listeners.queries.source_watch import SourceWatch
-from spark_events.listeners.spark_records import RESUMED_AFTER
-from spark_events.listeners.timestamps import parse_timestamp_ms
+from spark_events.listeners.queries.watches import CheckpointWatch, IdleInterval, SourceWatch
+from spark_events.listeners.spark_records import RESUMED_AFTER, parse_timestamp_ms
+from spark_events.runtime.log_once import logger
 
 EndAttributes = Mapping[str, AttributeValue | None] | None
 """What is known of the end of the application with which a run ends; None if it ends by itself."""
@@ -43,8 +44,8 @@ class StreamingQuery:
         self._restarts = restarts
         self._newest: QueryRun | None = None
         self.series = series
-        self.watch = CheckpointWatch(context.emitter, series.sla, idle_interval)
-        self.sources = SourceWatch(context.emitter, context.settings.source_idle_ms_for(series.name))
+        self._watch = CheckpointWatch(context.emitter, series.sla, idle_interval)
+        self._sources = SourceWatch(context.emitter, context.settings.source_idle_ms_for(series.name))
         self._durations = BatchDurations(context, issues)
 
     @property
@@ -56,9 +57,9 @@ class StreamingQuery:
         """Begin a run from its QueryStarted: CREATED, or RESTARTING if the query ran before."""
         before, self.series = self._newest, series
         if before is not None:
-            self.watch.check(before, time_ms)
+            self._watch.check(before, time_ms)
         self._newest = run = QueryRun(self._context, started, time_ms, before)
-        series.follow(run, started.get("triggerIntervalMs"))
+        series.show(run, started.get("triggerIntervalMs"))
         # Asked of the driver: a query that was found running may have been restarted long ago.
         resumes = started.get(RESUMED_AFTER) is not None and not run.was_running
         if before is None and not resumes and not self._restarts.known(run.query_id):
@@ -66,34 +67,34 @@ class StreamingQuery:
             run.tracker.change(JobStatus.CREATED, time_ms)
         else:
             self._restart(run, time_ms)
-        series.restarts = self._restarts.count(run.query_id)
-        self.watch.start(time_ms)
-        self.sources.start(time_ms)
+        series.show_restarts(self._restarts.count(run.query_id))
+        self._watch.start(time_ms)
+        self._sources.start(time_ms)
         return run
 
     def begin_batch(self, run: QueryRun, batch: int, time_ms: int) -> None:
         """Called when a micro-batch has begun; a call for the running batch changes nothing."""
         if run.batch is not None:
             return
-        run.batch = (batch, time_ms)
-        self.series.checkpoints.metrics.in_progress = 1
+        run.batch_began(batch, time_ms)
+        self.series.batch_began()
         self._restart_if_resumed(run, batch, time_ms)
-        self.watch.begun(run, time_ms)
-        self.sources.begun(run, time_ms)
-        self._durations.begun(batch, time_ms, self.watch.due_ms)
+        self._watch.begun(run, time_ms)
+        self._sources.begun(run, time_ms)
+        self._durations.begun(batch, time_ms, self._watch.due_ms)
 
     def take_progress(self, run: QueryRun, progress: dict[str, Any], time_ms: int) -> None:
         """Handle Spark's progress of one trigger, which is a checkpoint if there was something to do."""
-        self.series.metrics.update(progress, time_ms)
+        self.series.progressed(progress, time_ms)
         if not is_checkpoint(progress):
             self.rest(run, time_ms)
             return
         batch, trigger_ms = int(progress["batchId"]), parse_timestamp_ms(progress["timestamp"])
         self._restart_if_resumed(run, batch, time_ms)
-        run.batch, run.last_checkpoint = None, (batch, time_ms)
+        run.batch_committed(batch, time_ms)
         self._durations.completed(run, progress, time_ms)
-        owed_ms = self.watch.completed(run, batch, trigger_ms, time_ms)
-        self.sources.completed(run, batch, input_rows(progress), trigger_ms, time_ms)
+        owed_ms = self._watch.completed(run, batch, trigger_ms, time_ms)
+        self._sources.completed(run, batch, input_rows(progress), trigger_ms, time_ms)
         sizes = state_sizes(progress)
         run.initialize(time_ms, sizes[0])
         self.series.checkpoints.completed(run, progress, time_ms, sizes, owed_ms)
@@ -103,17 +104,17 @@ class StreamingQuery:
         """Called when the run is alive but has nothing to do."""
         run.batch = None
         self._durations.ended()
-        self.series.checkpoints.metrics.in_progress = 0
+        self.series.rested()
         run.initialize(time_ms, -1)
         run.tracker.change(JobStatus.RUNNING, time_ms)
-        self.watch.stop(run, time_ms)
-        self.sources.rest(run, time_ms)
+        self._watch.stop(run, time_ms)
+        self._sources.rest(run, time_ms)
 
     def fail(self, run: QueryRun, failure: Failure, time_ms: int, attributes: EndAttributes = None) -> None:
         """End a run with a failure; the query still owes its next checkpoint."""
         self._durations.failed(run, time_ms)
-        self.watch.down(run, time_ms)
-        self.sources.ended(run, time_ms)
+        self._watch.down(run, time_ms)
+        self._sources.ended(run, time_ms)
         if run.batch is not None:
             self.series.checkpoints.failed(run, *run.batch, time_ms, failure)
         self._context.failures.report(
@@ -121,24 +122,23 @@ class StreamingQuery:
         )
         run.tracker.change(JobStatus.FAILED, time_ms, failure=failure, attributes=attributes)
         run.initialize(time_ms, -1, failure)
-        run.spans.ended(run.start_ms, time_ms, JobStatus.FAILED.value, failure)
+        run.end(JobStatus.FAILED, time_ms, failure)
 
     def end(self, run: QueryRun, status: JobStatus, time_ms: int, attributes: EndAttributes = None) -> None:
         """End a run on purpose: FINISHED or CANCELED."""
         self._durations.ended()
         run.tracker.change(status, time_ms, attributes=attributes)
-        if run.batch is not None:
-            run.spans.ended_early(*run.batch, time_ms, None)
-        run.spans.ended(run.start_ms, time_ms, status.value, None)
-        self.watch.stop(run, time_ms)
-        self.sources.ended(run, time_ms)
+        run.end_batch_early(time_ms, None)
+        run.end(status, time_ms)
+        self._watch.stop(run, time_ms)
+        self._sources.ended(run, time_ms)
 
     def tick(self, now_ms: int) -> None:
         """Report a checkpoint that is now overdue, or will be, and data that does not come."""
         if self._newest is not None:
             self._durations.tick(self._newest, now_ms)
-            self.watch.tick(self._newest, now_ms)
-            self.sources.tick(self._newest, now_ms)
+            self._watch.tick(self._newest, now_ms)
+            self._sources.tick(self._newest, now_ms)
 
     def _restart_if_resumed(self, run: QueryRun, batch: int, time_ms: int) -> None:
         """Keep the run's first batch; if it is not 0, the run resumes an earlier driver's checkpoint."""
@@ -150,6 +150,67 @@ class StreamingQuery:
 
     def _restart(self, run: QueryRun, time_ms: int) -> None:
         self._restarts.restarted(run.query_id)
-        self.series.restarts = self._restarts.count(run.query_id)
-        self.series.checkpoints.metrics.restored_ms = time_ms
+        self.series.show_restarts(self._restarts.count(run.query_id))
+        self.series.restored(time_ms)
         run.tracker.change(JobStatus.RESTARTING, time_ms)
+
+
+_MOST = 10_000
+
+
+class RestartCounts:
+    """Counts by query id, kept in a small JSON file per application if a folder is given.
+
+    Args:
+        state_dir: a local folder; None keeps the counts in memory alone.
+        app_name: names the file.
+    """
+
+    def __init__(self, state_dir: str | None, app_name: str) -> None:
+        self._path = (
+            Path(state_dir) / f"{re.sub(r'[^A-Za-z0-9._-]', '_', app_name)}.json" if state_dir else None
+        )
+        self._counts: dict[str, int] = self._load()
+
+    def known(self, query_id: str) -> bool:
+        """Return whether the query has run before."""
+        return query_id in self._counts
+
+    def count(self, query_id: str) -> int:
+        """Return how often the query was restarted."""
+        return self._counts.get(query_id, 0)
+
+    def started(self, query_id: str) -> None:
+        """Remember a query that starts for the first time."""
+        if query_id not in self._counts:
+            self._counts[query_id] = 0
+            if len(self._counts) > _MOST:  # queries without a checkpoint have a new id each time
+                del self._counts[next(iter(self._counts))]
+            self._save()
+
+    def restarted(self, query_id: str) -> None:
+        """Count one restart."""
+        self._counts[query_id] = self.count(query_id) + 1
+        self._save()
+
+    def _load(self) -> dict[str, int]:
+        if self._path is None or not self._path.exists():
+            return {}
+        try:
+            counts = orjson.loads(self._path.read_bytes())
+            return {str(key): int(value) for key, value in counts.items()}
+        except (OSError, ValueError, AttributeError) as error:
+            logger.error("cannot read %s, so restarts are counted from 0: %s", self._path, error)
+            return {}
+
+    def _save(self) -> None:
+        if self._path is None:
+            return
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            written = self._path.with_suffix(f".{os.getpid()}.tmp")
+            written.write_bytes(orjson.dumps(self._counts))
+            written.replace(self._path)
+        except OSError as error:
+            logger.error("spark.events.state.dir: cannot write %s: %s", self._path, error)
+            self._path = None

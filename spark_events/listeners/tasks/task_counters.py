@@ -8,6 +8,8 @@ from typing import Any
 from spark_events.api import Event, MetricGroup
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
+from spark_events.listeners.record_fields import RUN_ID
+from spark_events.runtime import event_names
 from spark_events.runtime.log_once import logger
 
 CLASS_SCOPE = "spark_events.listeners.TaskCounters"
@@ -70,11 +72,11 @@ class TaskCounters:
 
     def on_query_started(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle QueryStarted."""
-        self._query_ids[str(record["runId"])] = str(record["id"])
+        self._query_ids[str(record[RUN_ID])] = str(record["id"])
 
     def on_query_terminated(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle QueryTerminated: report the rest of that run."""
-        run_id = str(record["runId"])
+        run_id = str(record[RUN_ID])
         self._report(run_id, time_ms)
         self._query_ids.pop(run_id, None)
 
@@ -101,7 +103,7 @@ class TaskCounters:
         for (name, labels), by in largest[:_MOST_AT_ONCE]:
             text = ", ".join(f"{label}={value}" for label, value in labels)
             event = (
-                Event.builder(CLASS_SCOPE, "TaskCounterEvent")
+                Event.builder(CLASS_SCOPE, event_names.TASK_COUNTER)
                 .set_routine(True)
                 .set_body(f"{job.entity.title} counted {by:,} {name}{f' ({text})' if text else ''}")
                 .set_attribute("counter", name)

@@ -20,12 +20,13 @@ from spark_events.api import (
 )
 from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
-from spark_events.listeners.emitter import Entity
+from spark_events.listeners.emitter import Entity, Place
 from spark_events.listeners.listener import Handlers, early
+from spark_events.listeners.record_fields import JOB_ID
 from spark_events.listeners.tasks.failed_tasks import code_of, details_of
 from spark_events.listeners.tasks.task_counters import TaskCounters
-from spark_events.listeners.traces import Place
 from spark_events.runtime.log_once import logger
+from spark_events.task.local_properties import JOB_GROUP
 
 CLASS_SCOPE = "spark_events.task"
 DROPPED = ("series", "values", "events", "spans")
@@ -121,7 +122,7 @@ class TaskReportListener:
 
     def on_job_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle JobEnd: none of its partitions is computed again."""
-        job = self._context.run.jobs.get(int(record["Job ID"]))
+        job = self._context.run.jobs.get(int(record[JOB_ID]))
         for stage in job.stages if job is not None else ():
             self._counted.pop(stage, None)
 
@@ -144,7 +145,7 @@ class TaskReportListener:
 
     def on_report(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle the report of a task that has succeeded or failed, or of a ``foreachBatch`` function."""
-        run_id = str(record["properties"].get("spark.jobGroup.id"))
+        run_id = str(record["properties"].get(JOB_GROUP))
         is_early = record.get("batch") is not None and run_id not in self._context.run.queries
         if is_early and len(self._early) < _MOST_EARLY:
             self._early.append(record)
@@ -154,7 +155,7 @@ class TaskReportListener:
     def _take(self, record: dict[str, Any]) -> None:
         stage, partition = int(record["stage"]), int(record["partition"])
         failed, batch = record.get("failed"), record.get("batch")
-        run_id = str(record["properties"].get("spark.jobGroup.id"))
+        run_id = str(record["properties"].get(JOB_GROUP))
         of_query = self._context.run.query_of(run_id)
         if batch is not None:
             occasion: tuple[str, ...] = ("batch", str(batch))

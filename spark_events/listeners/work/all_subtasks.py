@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from spark_events.listeners.application.status_metrics import Stays, register_stays
+from spark_events.listeners.application.job_status import Stays, register_stays
 from spark_events.runtime.scope import ScopeGroup
 
 Attempt = tuple[int, int]

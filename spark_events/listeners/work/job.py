@@ -9,10 +9,10 @@ from typing import Any
 from spark_events.api import Failure, Gauge, JobStatus, MetricGroup
 from spark_events.api.event import now_ms
 from spark_events.listeners import spark_records
-from spark_events.listeners.application.application_outcome import outcome_of
+from spark_events.listeners.application.application import outcome_of
 from spark_events.listeners.application.job_status import JobStatusTracker
 from spark_events.listeners.context import ListenerContext
-from spark_events.listeners.emitter import Entity
+from spark_events.listeners.emitter import Entity, Place, ended_span
 from spark_events.listeners.executors.executor_ends import FailedStage
 from spark_events.listeners.failures.failures import (
     parse_json_exception,
@@ -22,7 +22,6 @@ from spark_events.listeners.failures.failures import (
 from spark_events.listeners.listener import Handlers
 from spark_events.listeners.passing_series import PassingSeries
 from spark_events.listeners.run import Job
-from spark_events.listeners.traces import Place, ended_span
 from spark_events.listeners.work.work import JobWork
 
 PlaceOfJob = Callable[[Job], Place | None]

@@ -6,13 +6,12 @@ from typing import Any
 
 from spark_events.api import Failure
 from spark_events.listeners import spark_records
-from spark_events.listeners.application.application_outcome import outcome_of
+from spark_events.listeners.application.application import outcome_of
 from spark_events.listeners.context import ListenerContext
-from spark_events.listeners.emitter import Entity
+from spark_events.listeners.emitter import Entity, Place, ended_span
 from spark_events.listeners.failures.failures import parse_failure
 from spark_events.listeners.listener import Handlers, Timeless
 from spark_events.listeners.run import Execution, Job
-from spark_events.listeners.traces import Place, ended_span
 
 
 class SqlExecutionListener(Timeless):

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from spark_events.api import Event, Failure, MetricGroup
 from spark_events.listeners import spark_records
-from spark_events.listeners.application.application_outcome import outcome_of
+from spark_events.listeners.application.application import outcome_of
 from spark_events.listeners.context import ListenerContext
-from spark_events.listeners.emitter import Entity
+from spark_events.listeners.emitter import Entity, Place, ended_span
 from spark_events.listeners.executors.executor_ends import FailedStage
 from spark_events.listeners.failures.failures import parse_failure
 from spark_events.listeners.listener import Handlers
@@ -18,7 +18,6 @@ from spark_events.listeners.long_texts import LONGEST_TITLE
 from spark_events.listeners.passing_series import PassingSeries
 from spark_events.listeners.settings import AND_STAGES
 from spark_events.listeners.spark_records import ALL_RUNNING, THROWN_BY_TASK
-from spark_events.listeners.traces import Place, ended_span
 from spark_events.listeners.work.job import RunningJob, SparkJobListener
 from spark_events.listeners.work.python_work import PythonWork
 from spark_events.listeners.work.work import StageWork

@@ -11,13 +11,14 @@ from typing import Any
 
 from spark_events.api.event import now_ms
 from spark_events.listeners.failures.failures import is_of_library
+from spark_events.listeners.record_fields import PROPERTIES
 from spark_events.listeners.spark_records import PYTHON_CALL
 from spark_events.runtime.log_once import logger
+from spark_events.task.local_properties import QUERY_ID
 
 Record = dict[str, Any]
 _OURS = str(Path(__file__).parents[2]) + "/"
 _OUR_THREADS = "spark-events"
-_OF_QUERY = "sql.streaming.queryId"
 _MOST_FRAMES = 200
 _SENDS = "send_command"
 _READS = "socket.py"
@@ -31,7 +32,7 @@ def with_python_call(job_start: Record) -> Record:
     A streaming query's job is begun by no Python thread.
     """
     try:
-        if _OF_QUERY in (job_start.get("Properties") or {}):
+        if QUERY_ID in (job_start.get(PROPERTIES) or {}):
             return job_start
         call = waiting_call()
     except Exception as error:  # it looks at Python's and PySpark's internals: not worth a record

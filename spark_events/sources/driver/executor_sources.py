@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spark_events.api import Counter
-from spark_events.listeners.spark_records import EXECUTOR_SOURCES
+from spark_events.listeners.record_fields import EXECUTOR_ID
+from spark_events.listeners.spark_records import EXECUTOR_REMOVED, EXECUTOR_SOURCES
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 from spark_events.sources.driver.metrics_receiver import CAUSES, MetricsReceiver
@@ -38,20 +39,21 @@ class ExecutorSources:
         registry.losses.watch("receiver of executors' metrics", group, self._dropped, CAUSES)
         receiver.start()
 
-    def record(self) -> dict[str, Any] | None:
-        """Return what was received, once a second; None if that is nothing."""
+    def records(self) -> Sequence[dict[str, Any]]:
+        """Return what was received as one record, once a second; none if that is nothing."""
         now = time.monotonic()
         if now < self._taken_at + _EVERY_S:
-            return None
+            return ()
         self._taken_at = now
         executors = self._receiver.take()
         for cause, counter in self._counters.items():
             counter.inc(self._receiver.dropped[cause] - counter.count)
-        return {"Event": EXECUTOR_SOURCES, "Executors": executors} if executors else None
+        return [{"Event": EXECUTOR_SOURCES, "Executors": executors}] if executors else ()
 
-    def forget(self, executor: str) -> None:
-        """Called when an executor is gone."""
-        self._receiver.forget(executor)
+    def take(self, record: Mapping[str, Any]) -> None:
+        """Called with each record of Spark's: what an executor sent is forgotten when it is gone."""
+        if record.get("Event") == EXECUTOR_REMOVED:
+            self._receiver.forget(str(record.get(EXECUTOR_ID)))
 
     def close(self) -> None:
         """Stop receiving, soon after Spark has stopped."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from collections import deque
+from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any
 
@@ -15,29 +15,23 @@ from spark_events.lineage.plans import PlanReader
 from spark_events.listeners.spark_records import (
     APPLICATION_END,
     END_CAUSE,
-    EXECUTOR_REMOVED,
     JOB_START,
     QUERY_STARTED,
 )
-from spark_events.runtime.kinds import JOB_LISTENERS, METRICS
 from spark_events.runtime.log_once import logger
+from spark_events.runtime.plugins import JOB_LISTENERS
 from spark_events.sources.assembly import Assembly
-from spark_events.sources.driver.application_end import ApplicationEnd
-from spark_events.sources.driver.bridge import DriverBridge
-from spark_events.sources.driver.bridge_metrics import BridgeMetrics
+from spark_events.sources.driver.bridge import BridgeMetrics, DriverBridge
 from spark_events.sources.driver.call_places import with_python_call
-from spark_events.sources.driver.executor_sources import ExecutorSources, open_executor_sources
-from spark_events.sources.driver.measured_udfs import MeasuredUdfs
-from spark_events.sources.driver.process_exit import PROCESS_EXIT, ExitMarks
+from spark_events.sources.driver.ending.application_end import ApplicationEnd
+from spark_events.sources.driver.ending.end_inquiry import EndInquiry
+from spark_events.sources.driver.ending.process_exit import PROCESS_EXIT, ExitMarks
+from spark_events.sources.driver.ending.testament import Testament
+from spark_events.sources.driver.ending.witness import open_witness
+from spark_events.sources.driver.parts import Parts, Poll
 from spark_events.sources.driver.replaced_method import Method, ReplacedMethod
-from spark_events.sources.driver.spark_status import SparkStatus, open_spark_status
 from spark_events.sources.driver.state import DriverState, Record, environment_of
-from spark_events.sources.driver.task_reports import TaskReports
-from spark_events.sources.driver.testament import Testament
-from spark_events.sources.driver.witness import open_witness
 from spark_events.sources.ending import ExitMark
-from spark_events.sources.failed_starts import FailedStarts
-from spark_events.sources.heartbeats import Heartbeats
 
 _BATCH = 1_000
 _WAIT_MS = 500
@@ -45,7 +39,6 @@ _BUS_WAIT_MS = 2_000
 _LINEAGE_WAIT_S = 2.0
 _JOURNAL_WAIT_MS = 1_000
 """How long attaching may take for a journal to be ready, and to have the first events, in ms each."""
-_MOST_FAILED_STARTS = 1_000
 
 
 class DriverSource:
@@ -73,40 +66,24 @@ class DriverSource:
         self._lineage: PlanReader | None = None
         if registry.has_reporters(JOB_LISTENERS):
             self._lineage = PlanReader(spark_context, self._bridge.java, settings.lineage_budget_ms)
-        self._sources: ExecutorSources | None = None
-        if settings.sink_ports is not None:
-            self._sources = open_executor_sources(
-                assembly.conf,
-                str(spark_context.applicationId),
-                str(spark_context.appName),
-                registry,
-            )
-        self._status: SparkStatus | None = None
-        if settings.receiver_names and registry.has_reporters(METRICS):
-            self._status = open_spark_status(spark_context, registry.log)
-        self._tasks: TaskReports | None = None
-        if settings.task_reports:
-            link = self._listeners.task_link(self._driver.application_start())
-            self._tasks = TaskReports(spark_context, registry, settings, link, assembly.conf)
-        self._udfs = MeasuredUdfs()
-        if settings.udf_metrics:
-            self._udfs.begin()
-        self._failed: deque[Record] = deque(maxlen=_MOST_FAILED_STARTS)
-        self._failed_starts = FailedStarts(self._failed.append)
-        self._failed_starts.begin_classic()
-        # An ApplicationEnd that waits, for a limited time, for the plans of the last statements.
-        self._held_end: Record | None = None
-        self._release_at_s = 0.0
-        self._metrics = BridgeMetrics(self._bridge, registry, str(spark_context.appName))
         self._stopping = threading.Event()
+        self._parts = Parts(spark_context, assembly, self._driver.application_start)
+        self._metrics = BridgeMetrics(self._bridge, registry, str(spark_context.appName))
         self._marks = ExitMarks(spark_context)
         self._exit_mark = ExitMark()
-        self._heartbeats = Heartbeats(settings.heartbeat_interval_ms)
-        witness = open_witness(spark_context, self._bridge)
-        self._end = ApplicationEnd(self._driver, self._bridge, witness, self._stopping)
-        self._witness, self._testament = witness, None
-        if witness is not None:
-            self._testament = Testament(witness, assembly.conf, settings.close_timeout_ms)
+        self._witness = open_witness(spark_context, self._bridge)
+        self._inquiry = EndInquiry(self._driver, self._bridge, self._witness, self._stopping)
+        self._hearers = [*self._parts.hearers, self._inquiry.take]
+        self._testament: Testament | None = None
+        if self._witness is not None:
+            self._testament = Testament(self._witness, assembly.conf, settings.close_timeout_ms)
+            self._hearers.append(self._testament.take)
+        self._completions: dict[str, Callable[[Record], Record]] = {
+            QUERY_STARTED: self._driver.complete_query,
+            JOB_START: with_python_call,
+            APPLICATION_END: self._inquiry.complete,
+        }
+        self._end = ApplicationEnd(_LINEAGE_WAIT_S if self._lineage is not None else None)
         self._thread = threading.Thread(target=self._run, name="spark-events-driver", daemon=True)
 
     def start(self) -> None:
@@ -125,7 +102,7 @@ class DriverSource:
             driver.running_jobs(),
         ):
             self._take(record, now)
-        self._beat(now)
+        self._poll([self._parts.beat])
         if self._testament is not None:
             self._testament.tell()
         _STOP.begin(type(self._context), self)
@@ -179,12 +156,7 @@ class DriverSource:
         except Exception:
             logger.exception("spark-events can no longer follow the application, which continues without it")
         finally:
-            if self._sources is not None:
-                self._sources.close()
-            self._udfs.end()
-            self._failed_starts.end()
-            if self._tasks is not None:
-                self._tasks.close()
+            self._parts.close()
             _STOP.end(self)
             self._registry.close(self._settings.close_timeout_ms)
             self._listeners.close()
@@ -198,22 +170,14 @@ class DriverSource:
             if last:
                 self._await_bus()
             records = self._bridge.drain(_BATCH, 0 if last else _WAIT_MS)
-            # What a task reports comes before its end, and so before the end of its stage.
-            for report in self._tasks.records() if self._tasks else ():
-                self._listeners.on_record(report, now_ms())
-            while self._failed:
-                self._listeners.on_record(self._failed.popleft())
+            self._poll(self._parts.before)
             self._hand_over(records)
-            if self._held_end is not None and time.monotonic() > self._release_at_s:
+            if self._end.is_late(time.monotonic()):
                 logger.warning(
                     "the plans of the last statements were not read in time; their lineage is missing"
                 )
-                self._release_end()
-            if self._sources is not None and (received := self._sources.record()) is not None:
-                self._listeners.on_record(received, now_ms())
-            if self._status is not None and (status := self._status.record()) is not None:
-                self._listeners.on_record(status, now_ms())
-            self._beat(now_ms())
+                self._hear(self._end.release())
+            self._poll(self._parts.after)
             self._listeners.tick(now_ms())
             if self._testament is not None:
                 self._testament.tell()
@@ -222,49 +186,41 @@ class DriverSource:
             if last and not self._listeners.ended:
                 while records := self._bridge.drain(_BATCH, 0):
                     self._hand_over(records)
-                self._listeners.on_record(self._end.of_process(now_ms()))
+                self._hear(self._end.by_process(lambda: self._inquiry.of_process(now_ms())))
         self._metrics.count(at_the_end=True)
 
-    def _beat(self, time_ms: int) -> None:
-        if (heartbeat := self._heartbeats.record(time_ms)) is not None:
-            self._listeners.on_record(heartbeat)
+    def _poll(self, polls: Iterable[Poll]) -> None:
+        for poll in polls:
+            for record in poll():
+                self._listeners.on_record(record, now_ms())
 
     def _hand_over(self, records: list[tuple[int, Record]]) -> None:
         for received_ms, record in records:
-            name = record.get("Event")
+            name = str(record.get("Event"))
             if self._exit_mark.withholds(record):
                 continue
-            if name == QUERY_STARTED:
-                record = self._driver.complete_query(record)
-            elif name == JOB_START:
-                record = with_python_call(record)
-            elif name == APPLICATION_END:
-                record = self._end.complete(record)
-                if self._lineage is not None and not record.get(END_CAUSE, {}).get("signal"):
-                    self._held_end, self._release_at_s = record, time.monotonic() + _LINEAGE_WAIT_S
+            completed = self._completions.get(name, _as_it_is)(record)
+            if name == APPLICATION_END:
+                by_signal = bool(completed.get(END_CAUSE, {}).get("signal"))
+                if self._end.by_spark(completed, by_signal, time.monotonic()) is None:
                     continue
             elif name == LINEAGE_ENDED:
-                self._release_end()
-            elif name == EXECUTOR_REMOVED and self._sources is not None:
-                self._sources.forget(str(record.get("Executor ID")))
-            self._take(record, received_ms)
+                self._hear(self._end.release())
+            self._take(completed, received_ms)
         self._metrics.update_lag(records[-1][0] if records else None)
 
     def _take(self, record: Record, received_ms: int) -> None:
         self._listeners.on_record(record, received_ms)
-        self._end.take(record)
-        if self._testament is not None:
-            self._testament.take(record)
+        for take in self._hearers:
+            take(record)
 
-    def _release_end(self) -> None:
-        if self._held_end is not None:
-            held, self._held_end = self._held_end, None
-            self._listeners.on_record(held)
+    def _hear(self, end: Record | None) -> None:
+        if end is not None:
+            self._listeners.on_record(end)
 
     def _end_without_jvm(self) -> None:
-        self._release_end()
         if not self._listeners.ended:
-            self._listeners.on_record(self._end.of_lost_jvm(now_ms()))
+            self._hear(self._end.by_lost_jvm(lambda: self._inquiry.of_lost_jvm(now_ms())))
 
     def _await_bus(self) -> None:
         try:
@@ -281,6 +237,10 @@ class DriverSource:
             self._bridge.finish()
         except Exception as error:  # the JVM may be gone already
             logger.debug("could not tell the bridge about the end: %r", error)
+
+
+def _as_it_is(record: Record) -> Record:
+    return record
 
 
 def _telling_stop(original: Method) -> Method:

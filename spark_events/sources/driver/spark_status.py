@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from spark_events.jvm.janino import JavaUnit, new
-from spark_events.listeners.spark_receiver.receiver_names import api_figures, driver_metrics
+from spark_events.listeners.spark_receiver.names import api_figures, driver_metrics
 from spark_events.runtime.log_once import OnceLog, logger
 from spark_events.sources.record_json import load
 
@@ -35,8 +35,8 @@ class SparkStatus:
             self._strings(driver_metrics()),
         )
 
-    def record(self) -> dict[str, Any] | None:
-        """Return a reading, every five seconds; None in between, if it fails, and once Spark stops.
+    def records(self) -> Sequence[dict[str, Any]]:
+        """Return a reading, every five seconds; none in between, if it fails, and once Spark stops.
 
         Raises:
             py4j.protocol.Py4JNetworkError: the JVM is gone.
@@ -45,14 +45,14 @@ class SparkStatus:
 
         now = time.monotonic()
         if now < self._read_at + _EVERY_S:
-            return None
+            return ()
         self._read_at = now
         try:
             text = self._java.read()
-            return load(text) if text else None
+            return [load(text)] if text else ()
         except (Py4JJavaError, ValueError) as error:
             self._log.error(("status",), f"could not read Spark's status store: {error}")
-            return None
+            return ()
 
     def _strings(self, texts: Sequence[str]) -> Any:
         array = self._gateway.new_array(self._gateway.jvm.java.lang.String, len(texts))

@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from spark_events.listeners.queries.micro_batch import parse_micro_batch
+from spark_events.listeners.record_fields import (
+    APP_ID,
+    APP_NAME,
+    EXECUTOR_ID,
+    EXECUTOR_INFO,
+    JOB_ID,
+    PROPERTIES,
+    RESOURCE_PROFILE_ID,
+    RUN_ID,
+    SPARK_PROPERTIES,
+    STAGE_IDS,
+    SUBMISSION_TIME,
+    TIMESTAMP,
+)
 from spark_events.listeners.spark_records import (
     APPLICATION_START,
     ENVIRONMENT_UPDATE,
@@ -16,11 +32,11 @@ from spark_events.listeners.spark_records import (
     QUERY_STARTED,
     RESOURCE_PROFILE_ADDED,
     RESUMED_AFTER,
+    record_time_ms,
 )
-from spark_events.listeners.timestamps import record_time_ms
 from spark_events.runtime.log_once import logger
-from spark_events.sources.driver.resumed import resumed_after
 from spark_events.sources.interactive import is_interactive
+from spark_events.task.local_properties import JOB_GROUP
 
 Record = dict[str, Any]
 _INTERVAL = re.compile(r"ProcessingTimeTrigger\((\d+)\)")
@@ -34,7 +50,7 @@ def attempt_id(scala_context: Any) -> str:
 
 def environment_of(conf: Mapping[str, str]) -> Record:
     """Return the EnvironmentUpdate that was posted before anybody could attach, as Spark makes it."""
-    return {"Event": ENVIRONMENT_UPDATE, "Spark Properties": {"spark.scheduler.mode": "FIFO", **conf}}
+    return {"Event": ENVIRONMENT_UPDATE, SPARK_PROPERTIES: {"spark.scheduler.mode": "FIFO", **conf}}
 
 
 class DriverState:
@@ -55,9 +71,9 @@ class DriverState:
         """Return the ApplicationStart that was posted before anybody could attach."""
         return {
             "Event": APPLICATION_START,
-            "App Name": self._scala_context.appName(),
-            "App ID": self._scala_context.applicationId(),
-            "Timestamp": self._scala_context.startTime(),
+            APP_NAME: self._scala_context.appName(),
+            APP_ID: self._scala_context.applicationId(),
+            TIMESTAMP: self._scala_context.startTime(),
             "User": self._scala_context.sparkUser(),
             "App Attempt ID": attempt_id(self._scala_context),
             INTERACTIVE: is_interactive(),
@@ -72,12 +88,12 @@ class DriverState:
             if executor.id() != "driver" or executor.totalCores():
                 yield {
                     "Event": EXECUTOR_ADDED,
-                    "Timestamp": executor.addTime().getTime(),
-                    "Executor ID": executor.id(),
-                    "Executor Info": {
+                    TIMESTAMP: executor.addTime().getTime(),
+                    EXECUTOR_ID: executor.id(),
+                    EXECUTOR_INFO: {
                         "Host": executor.hostPort().rsplit(":", 1)[0],
                         "Total Cores": executor.totalCores(),
-                        "Resource Profile Id": executor.resourceProfileId(),
+                        RESOURCE_PROFILE_ID: executor.resourceProfileId(),
                     },
                 }
 
@@ -91,7 +107,7 @@ class DriverState:
                 requests = dict(as_java(profile.executorResources()))
                 yield {
                     "Event": RESOURCE_PROFILE_ADDED,
-                    "Resource Profile Id": profile.id(),
+                    RESOURCE_PROFILE_ID: profile.id(),
                     "Executor Resource Requests": {
                         name: {"Amount": request.amount()} for name, request in requests.items()
                     },
@@ -107,10 +123,10 @@ class DriverState:
             stage_ids, group, submitted = job.stageIds(), job.jobGroup(), job.submissionTime()
             yield {
                 "Event": JOB_START,
-                "Job ID": job.jobId(),
-                "Submission Time": submitted.get().getTime() if submitted.isDefined() else None,
-                "Stage IDs": [stage_ids.apply(number) for number in range(stage_ids.size())],
-                "Properties": {"spark.jobGroup.id": group.get()} if group.isDefined() else {},
+                JOB_ID: job.jobId(),
+                SUBMISSION_TIME: submitted.get().getTime() if submitted.isDefined() else None,
+                STAGE_IDS: [stage_ids.apply(number) for number in range(stage_ids.size())],
+                PROPERTIES: {JOB_GROUP: group.get()} if group.isDefined() else {},
             }
 
     def running_queries(self, now_ms: int) -> Iterator[Record]:
@@ -119,7 +135,7 @@ class DriverState:
         if active is None:
             return
         for query in list(active.values()):
-            ids = {"id": query.id().toString(), "runId": query.runId().toString()}
+            ids = {"id": query.id().toString(), RUN_ID: query.runId().toString()}
             details = {"name": query.name(), "time": now_ms, FOUND_RUNNING: True}
             yield self.complete_query({"Event": QUERY_STARTED, **ids, **details})
 
@@ -149,7 +165,7 @@ class DriverState:
 
     def _resumed_after(self, query: Any, record: Record) -> int | None:
         started_ms = record_time_ms(record)
-        if record.get(FOUND_RUNNING) or started_ms is None or query.runId().toString() != record["runId"]:
+        if record.get(FOUND_RUNNING) or started_ms is None or query.runId().toString() != record[RUN_ID]:
             return None
         return resumed_after(self._jvm, query, started_ms)
 
@@ -157,3 +173,75 @@ class DriverState:
         """Return Spark's map of streaming queries by id; None if there is no SQL session yet."""
         session = self._jvm.org.apache.spark.sql.SparkSession.getDefaultSession()
         return session.get().sharedState().activeStreamingQueries() if session.isDefined() else None
+
+
+_CLEARLY_OLDER_MS = 10_000
+_NONE_KNOWN = -1
+_TRIES = 20
+_TRY_AGAIN_S = 0.05
+
+
+def resumed_after(jvm: Any, query: Any, started_ms: int) -> int | None:
+    """Ask a query that has just started for the last batch that earlier runs have committed.
+
+    Args:
+        jvm: py4j's view of the driver's JVM.
+        query: Spark's StreamExecution.
+        started_ms: when this run started, in ms since the epoch.
+
+    Returns:
+        The batch; -1 if earlier runs are known to have been, but not what they have committed. None for a
+        query that is new, or of which this is not known.
+    """
+    committed = _committed_before(query)
+    if committed is None and _is_older(jvm, query, started_ms):
+        return _NONE_KNOWN
+    return committed
+
+
+def _committed_before(query: Any) -> int | None:
+    """Return the last batch that was committed before this run; None if the run itself may have done it.
+
+    The run goes on meanwhile. A batch is committed first, then there is progress of it, and then comes the
+    next: so without progress, this run has committed one batch at most, and that is the current one.
+    """
+    try:
+        latest = query.commitLog().getLatestBatchId()
+        if latest.isEmpty():
+            return None
+        committed = int(latest.get())
+        for _ in range(_TRIES):
+            current = _current_batch(query)
+            if query.lastProgress() is not None:
+                return None
+            if current is None or current > committed:
+                return committed
+            # Either it has just committed this batch, or it reads what was committed before. Both pass.
+            time.sleep(_TRY_AGAIN_S)
+    except Exception as error:  # Spark internals, which no version promises
+        logger.debug("could not read the commits of a query: %r", error)
+        return None
+    return committed - 1 if committed > 0 else None
+
+
+def _current_batch(query: Any) -> int | None:
+    """Return the batch that a run has come to; None before it knows."""
+    from py4j.protocol import Py4JJavaError  # comes with PySpark
+
+    try:
+        batch = parse_micro_batch(query.getBatchDescriptionString())
+    except Py4JJavaError:  # a null pointer: it has not begun
+        return None
+    return batch.number if batch is not None else None
+
+
+def _is_older(jvm: Any, query: Any, started_ms: int) -> bool:
+    """Return whether the checkpoint was made clearly before this run started."""
+    try:
+        path = jvm.org.apache.hadoop.fs.Path(str(query.resolvedCheckpointRoot()), "metadata")
+        hadoop_conf = query.sparkSession().sparkContext().hadoopConfiguration()
+        made_ms = int(path.getFileSystem(hadoop_conf).getFileStatus(path).getModificationTime())
+    except Exception as error:  # no such file, no permission: it is not known
+        logger.debug("could not read the age of a checkpoint: %r", error)
+        return False
+    return 0 < made_ms <= started_ms - _CLEARLY_OLDER_MS

@@ -10,6 +10,7 @@ from typing import Any
 
 from spark_events.diagnosis.plans.node import PLAN_METRICS
 from spark_events.listeners import spark_records
+from spark_events.listeners.record_fields import EXECUTION_ID, ROOT_EXECUTION_ID
 
 _MOST_EXECUTIONS = 10_000
 _MOST_NODES = 10_000
@@ -61,7 +62,7 @@ class ExecutionPlans:
 
     def _begin(self, record: dict[str, Any]) -> None:
         """Add the plan's shape to an SQLExecutionStart; mark one that the driver bridge does not report."""
-        root, plan = record.get("rootExecutionId"), record.get("sparkPlanInfo")
+        root, plan = record.get(ROOT_EXECUTION_ID), record.get("sparkPlanInfo")
         whole = self._executions.get(int(root)) if root is not None else None
         if len(self._executions) < _MOST_EXECUTIONS:
             begun_ms = int(record["time"])
@@ -70,22 +71,22 @@ class ExecutionPlans:
                 if whole
                 else _Execution(dict.fromkeys(_FIELDS.values(), 0), {}, {}, begun_ms)
             )
-            number = int(record["executionId"])
+            number = int(record[EXECUTION_ID])
             self._executions[number] = execution
             _follow(number, execution, plan)
-        if root in (None, record["executionId"]):
+        if root in (None, record[EXECUTION_ID]):
             record["Plan Shape"] = _shape(plan)
         else:
             record["Event"] = spark_records.NESTED_EXECUTION
 
     def _replan(self, record: dict[str, Any]) -> None:
         # The nodes of the new plan may have other metrics.
-        execution = self._executions.get(int(record["executionId"]))
+        execution = self._executions.get(int(record[EXECUTION_ID]))
         if execution is not None:
-            _follow(int(record["executionId"]), execution, record.get("sparkPlanInfo"))
+            _follow(int(record[EXECUTION_ID]), execution, record.get("sparkPlanInfo"))
 
     def _add(self, record: dict[str, Any]) -> None:
-        execution = self._executions.get(int(record["executionId"]))
+        execution = self._executions.get(int(record[EXECUTION_ID]))
         if execution is None:
             return
         for metric, value in record.get("accumUpdates") or ():
@@ -98,7 +99,7 @@ class ExecutionPlans:
 
     def _end(self, record: dict[str, Any]) -> None:
         """Add the files of an execution to its SQLExecutionEnd, and its plans, if it has any."""
-        execution = self._executions.pop(int(record["executionId"]), None)
+        execution = self._executions.pop(int(record[EXECUTION_ID]), None)
         if execution is None:
             return
         if execution.whole is not None:  # which tells of its parts

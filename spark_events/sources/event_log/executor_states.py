@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from spark_events.listeners.record_fields import EXECUTOR_ID, STAGE_IDS
 from spark_events.listeners.spark_records import EXECUTOR_METRICS, EXECUTOR_TASKS
 
 Record = dict[str, Any]
@@ -92,12 +93,12 @@ class ExecutorStates:
 
     def removed(self, record: Record) -> Record:
         """Return what an executor ran when it went, by its ExecutorRemoved, and forget it."""
-        executor = str(record["Executor ID"])
+        executor = str(record[EXECUTOR_ID])
         state = self.states.pop(executor.encode(), None) or ExecutorState()
         return {
             "Event": EXECUTOR_TASKS,
-            "Executor ID": executor,
+            EXECUTOR_ID: executor,
             "Running Tasks": sum(state.running.values()) + sum(state.lost.values()),
-            "Stage IDs": sorted({int(stage.partition(b",")[0]) for stage in (*state.running, *state.lost)}),
+            STAGE_IDS: sorted({int(stage.partition(b",")[0]) for stage in (*state.running, *state.lost)}),
             "Shuffle Bytes Written": state.shuffle_bytes,
         }

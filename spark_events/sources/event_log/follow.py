@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping, Set
 
 from spark_events.api import ApplicationInfo, ConfigError, Counter, Gauge
 from spark_events.api.event import now_ms
-from spark_events.listeners.configuration import read_configuration
-from spark_events.runtime.kinds import METRICS
 from spark_events.runtime.log_once import logger
+from spark_events.runtime.plugins import METRICS
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.turns import Lanes
 from spark_events.sources.assembly import (
@@ -21,9 +20,10 @@ from spark_events.sources.assembly import (
     read_checked,
     start_reporters,
 )
-from spark_events.sources.event_log.files import EventLog, LogFiles
+from spark_events.sources.configuration import read_configuration
 from spark_events.sources.event_log.followed_application import FollowedApplication
-from spark_events.sources.event_log.log_positions import (
+from spark_events.sources.event_log.reading.files import EventLog, LogFiles
+from spark_events.sources.event_log.reading.log_positions import (
     DEAD,
     ENDED,
     FOLLOWED,
@@ -31,7 +31,7 @@ from spark_events.sources.event_log.log_positions import (
     LogPosition,
     LogPositions,
 )
-from spark_events.sources.event_log.tail import LogRewrittenError
+from spark_events.sources.event_log.reading.tail import LogRewrittenError
 
 _OPEN_WAIT_MS = 10_000
 _OPEN_AGAIN_MS = 30_000

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from spark_events.api import ApplicationInfo
 from spark_events.api.event import now_ms
+from spark_events.listeners.record_fields import TIMESTAMP
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.listeners.spark_records import APPLICATION_ALIVE, APPLICATION_DEAD
@@ -13,10 +14,10 @@ from spark_events.runtime.log_once import logger
 from spark_events.runtime.registry import Registry
 from spark_events.runtime.settings import key_of
 from spark_events.sources.assembly import Assembly
-from spark_events.sources.event_log.files import EventLog, LogFiles
-from spark_events.sources.event_log.log_positions import DEAD, ENDED, LogPosition
 from spark_events.sources.event_log.logged_application import LoggedApplication
-from spark_events.sources.event_log.tail import NOTHING_READ
+from spark_events.sources.event_log.reading.files import EventLog, LogFiles
+from spark_events.sources.event_log.reading.log_positions import DEAD, ENDED, LogPosition
+from spark_events.sources.event_log.reading.tail import NOTHING_READ
 
 _BLOCKS_A_TURN = 128
 
@@ -124,7 +125,7 @@ class FollowedApplication:
             f"({key_of(ListenerSettings, 'dead_after_ms')})"
         )
         self.logged.listeners.on_record(
-            {"Event": APPLICATION_DEAD, "Timestamp": self.logged.clock_ms, "Reason": reason}
+            {"Event": APPLICATION_DEAD, TIMESTAMP: self.logged.clock_ms, "Reason": reason}
         )
 
     def position(self, state: str) -> LogPosition:
@@ -155,5 +156,5 @@ class FollowedApplication:
             self.registry.muted = False
             if self._was_dead and self.logged.listeners is not None:
                 logger.warning("%s counted as FAILED, but its log is being written again", self.title)
-                record = {"Event": APPLICATION_ALIVE, "Timestamp": self.last_write_ms}
+                record = {"Event": APPLICATION_ALIVE, TIMESTAMP: self.last_write_ms}
                 self.logged.listeners.on_record(record)

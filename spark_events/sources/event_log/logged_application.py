@@ -8,10 +8,11 @@ from typing import Any
 from spark_events.api import ApplicationInfo
 from spark_events.listeners import spark_records
 from spark_events.listeners.application.application import application_info
+from spark_events.listeners.record_fields import APP_ID, APP_NAME
 from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.sources.ending import ExitMark
-from spark_events.sources.event_log.files import EventLog, LogFiles
-from spark_events.sources.event_log.tail import LinePosition, LogTail
+from spark_events.sources.event_log.reading.files import EventLog, LogFiles
+from spark_events.sources.event_log.reading.tail import LinePosition, LogTail
 
 MakeListeners = Callable[[ApplicationInfo], SparkListeners]
 _TICK_MS = 1_000
@@ -87,16 +88,14 @@ class LoggedApplication:
             self.spark_version = str(record.get("Spark Version") or "")
         elif name == spark_records.APPLICATION_START:
             # Before Spark 1.1, the record did not have the application's id.
-            self._begin({**record, "App ID": record.get("App ID") or self._log_name})
+            self._begin({**record, APP_ID: record.get(APP_ID) or self._log_name})
         elif name in _EARLY and len(self._before_start) < _MOST_BEFORE_START:
             self._before_start.append(record)
         else:
             self.tail.reader.counts.skipped[BEFORE_START] += 1
 
     def _begin(self, start: dict[str, Any]) -> None:
-        self.application = application_info(
-            start.get("App Name"), start["App ID"], start.get("App Attempt ID")
-        )
+        self.application = application_info(start.get(APP_NAME), start[APP_ID], start.get("App Attempt ID"))
         self.listeners = listeners = self._make_listeners(self.application)
         self.tail.reader.sum_metrics(listeners.wants_sums, listeners.statistics_from_ms)
         listeners.on_record({"Event": spark_records.LOG_START, "Spark Version": self.spark_version})

@@ -9,11 +9,11 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_events.api import ApplicationInfo, ConfigError, Event
-from spark_events.listeners.configuration import read_configuration
 from spark_events.listeners.settings import declared_settings
 from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.sources.assembly import StartUp, assemble, for_event_logs, read_checked
-from spark_events.sources.event_log.files import EventLog, LogFiles
+from spark_events.sources.configuration import read_configuration
+from spark_events.sources.event_log.reading.files import EventLog, LogFiles
 from spark_events.sources.event_log.replay import LogReplay, Tap
 from spark_events.sources.event_log.summary import ReplayedLog, Summary
 from spark_events.spark.session import start_session

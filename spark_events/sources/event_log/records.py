@@ -12,11 +12,12 @@ from typing import Any
 import orjson
 
 from spark_events.listeners import long_texts, spark_records
+from spark_events.listeners.record_fields import EXECUTOR_ID
 from spark_events.sources.event_log.execution_plans import ExecutionPlans
 from spark_events.sources.event_log.executor_states import ExecutorStates
-from spark_events.sources.event_log.lines import LONGEST
-from spark_events.sources.event_log.stage_tasks import AllStageTasks
-from spark_events.sources.event_log.task_loop import TaskLoop
+from spark_events.sources.event_log.reading.lines import LONGEST_LINE
+from spark_events.sources.event_log.tasks.stage_tasks import AllStageTasks
+from spark_events.sources.event_log.tasks.task_loop import TaskLoop
 from spark_events.sources.record_json import NoRecordError, load
 
 Record = dict[str, Any]
@@ -59,7 +60,7 @@ _MOST_NAMES = 20
 _UNREADABLE = (ValueError, LookupError, ArithmeticError, TypeError, AttributeError)
 NOT_JSON = "not JSON in UTF-8"
 NO_RECORD = "JSON, but not a Spark record"
-TOO_LONG = f"longer than {LONGEST >> 20} MiB, even with its texts cut"
+TOO_LONG = f"longer than {LONGEST_LINE >> 20} MiB, even with its texts cut"
 MALFORMED = "a record that lacks required fields"
 CUT = "cut off at the end of the log"
 
@@ -205,7 +206,7 @@ class RecordReader:
         elif name == spark_records.EXECUTOR_REMOVED:
             self._take(self._executors.removed(record))
         elif name == _STAGE_METRICS:
-            self._executors.measured_by(str(record["Executor ID"]), record.get("Executor Metrics") or {})
+            self._executors.measured_by(str(record[EXECUTOR_ID]), record.get("Executor Metrics") or {})
             return
         if stage_tasks is not None:
             self._take(stage_tasks)

@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from spark_events.api import ApplicationInfo, Event
-from spark_events.listeners.configuration import Configuration, read_configuration
 from spark_events.listeners.spark_listeners import SparkListeners
-from spark_events.runtime.kinds import METRICS
+from spark_events.runtime.plugins import METRICS
 from spark_events.runtime.registry import Registry
 from spark_events.sources.assembly import StartUp, assemble, for_event_logs, read_checked
-from spark_events.sources.event_log.files import EventLog, LogFiles
+from spark_events.sources.configuration import Configuration, read_configuration
 from spark_events.sources.event_log.logged_application import LoggedApplication
+from spark_events.sources.event_log.reading.files import EventLog, LogFiles
 from spark_events.sources.event_log.summary import Delivered, Outcomes, ReplayedLog, Summary, iso_time
 
 Tap = Callable[[Event], None]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 from spark_events.api import ApplicationInfo, Event, JobStatus
+from spark_events.runtime import event_names
 from spark_events.runtime.stats import LOSS_CAUSES
 from spark_events.sources.event_log.records import NO_RECORD, NOT_JSON, RecordCounts
 
@@ -35,9 +36,9 @@ class Outcomes:
     def take(self, event: Event) -> None:
         """Called for each event."""
         self.events += 1
-        if event.name == "JobFailureEvent":
+        if event.name == event_names.JOB_FAILURE:
             self._add_failures([_failure_sentence(event)])
-        if event.name != "JobStatusChangeEvent":
+        if event.name != event_names.JOB_STATUS_CHANGE:
             return
         kind, status = str(event.attributes["job.kind"]), str(event.attributes["newJobStatus"])
         ids = (event.variables.get(name, "") for name in ("app_id", "app_attempt_id", "run_id", "job_id"))

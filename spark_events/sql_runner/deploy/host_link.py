@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from spark_events.api import SparkEventsError
 from spark_events.api.event import now_ms
-from spark_events.api.formatting import duration, moment
+from spark_events.api.toolkit.formatting import duration, moment
 from spark_events.sql_runner.deploy.waiting import Waiting
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.host_files import (

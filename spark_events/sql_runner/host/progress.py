@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from spark_events.listeners.queries.query_metrics import backlog
-from spark_events.listeners.timestamps import parse_timestamp_ms
+from spark_events.listeners.spark_records import parse_timestamp_ms
 
 
 def figures(progress: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import orjson
 from spark_events.api import ConfigError, SparkEventsError
 from spark_events.api.event import now_ms
 from spark_events.runtime.log_once import logger
-from spark_events.runtime.owner import Owner
+from spark_events.spark.owner import Owner
 from spark_events.sql_runner.store.store import Store, StoreError
 
 

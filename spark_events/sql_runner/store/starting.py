@@ -10,7 +10,7 @@ from dataclasses import asdict
 import orjson
 
 from spark_events.api.event import now_ms
-from spark_events.runtime.owner import Owner
+from spark_events.spark.owner import Owner
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.store import Store
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from spark_events.api import ConfigError, SparkEventsError, needs_extra
 from spark_events.api.event import now_ms
-from spark_events.api.urls import url_without_secrets
+from spark_events.api.toolkit.formatting import url_without_secrets
 
 with needs_extra("sql", "fsspec", "the store of queries"):
     from spark_events.spark.file_systems import open_file_system

@@ -1,0 +1,112 @@
+"""The options of a server of one's own: its TLS, and who may ask it."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+
+from spark_events.api.option_types import Secret
+
+
+class ServerTls:
+    """The server's side of TLS; its files are read again when they change.
+
+    Args:
+        certificate, key: PEM files of the server's certificate and its key.
+        client_authorities: PEM file of those whose clients may connect; None asks clients for nothing.
+
+    Attributes:
+        files: these three.
+
+    Raises:
+        OSError: a file cannot be read, or is no PEM file of its kind.
+    """
+
+    def __init__(self, certificate: Path, key: Path, client_authorities: Path | None) -> None:
+        self.files = (certificate, key, client_authorities)
+        self._stamp = self._file_times()
+        self._context = self._load()
+
+    @property
+    def asks_clients(self) -> bool:
+        """Whether clients need a certificate."""
+        return self.files[2] is not None
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """For the next connection; files that cannot be read just now leave the one before."""
+        try:
+            stamp = self._file_times()
+            if stamp != self._stamp:
+                self._context, self._stamp = self._load(), stamp
+        except OSError:
+            pass  # being replaced; the next connection tries again
+        return self._context
+
+    def _load(self) -> ssl.SSLContext:
+        certificate, key, client_authorities = self.files
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.load_cert_chain(certificate, key)
+        if client_authorities is not None:
+            context.load_verify_locations(client_authorities)
+            context.verify_mode = ssl.CERT_REQUIRED
+        return context
+
+    def _file_times(self) -> tuple[int, ...]:
+        return tuple(path.stat().st_mtime_ns for path in self.files if path is not None)
+
+
+def normal_header(authorization: str) -> str:
+    """Return a header ``Authorization`` with its scheme as we write it, because its case does not matter."""
+    scheme, _, credentials = authorization.strip().partition(" ")
+    return f"{scheme.capitalize()} {credentials.strip()}"
+
+
+class ServerAuthentication:
+    """The credentials of which a request needs one; if there are none, it needs none.
+
+    Args:
+        realm: what the server says that it protects.
+        token: of bearer authentication; None for none.
+        passwords: of basic authentication, by user.
+    """
+
+    def __init__(self, realm: str, token: Secret | None, passwords: Mapping[str, Secret]) -> None:
+        self._realm = realm
+        self._token = token
+        self._passwords = passwords
+
+    @property
+    def needed(self) -> bool:
+        """Whether a request needs credentials."""
+        return bool(self._passwords) or self._token is not None
+
+    @property
+    def challenge(self) -> str:
+        """The challenge in the answer to a request without credentials."""
+        return f'Basic realm="{self._realm}"' if self._passwords else "Bearer"
+
+    def admits(self, authorization: str) -> bool:
+        """Return whether a request's header ``Authorization`` has them."""
+        expected = self._headers()
+        given = normal_header(authorization).encode("utf-8", "replace")
+        # In constant time, so that its duration says nothing of how much was right.
+        return not expected or any(hmac.compare_digest(given, header) for header in expected)
+
+    def digests(self, salt: bytes) -> list[str]:
+        """Return the HMAC-SHA256, in hex, of each header that is admitted, for another process."""
+        return [hmac.new(salt, header, "sha256").hexdigest() for header in self._headers()]
+
+    def _headers(self) -> list[bytes]:
+        """Return the headers ``Authorization`` that have the credentials."""
+        headers = []
+        for user, password in self._passwords.items():
+            pair = f"{user}:{password.reveal()}"
+            headers.append("Basic " + base64.b64encode(pair.encode()).decode())
+        if self._token is not None:
+            headers.append("Bearer " + self._token.reveal())
+        return [header.encode() for header in headers]

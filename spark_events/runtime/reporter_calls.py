@@ -1,0 +1,181 @@
+"""The calls of a reporter that its destination may refuse for now, and the pauses between tries."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Generator
+
+from spark_events.api import PartlyRefused, Refused, Reporter, RetryLater, Scheduled
+from spark_events.runtime.inbox import Inbox
+from spark_events.runtime.log_once import logger
+from spark_events.runtime.stats import ReporterAccount
+
+_FIRST_S = 0.2
+_LONGEST_S = 10.0
+_LONGEST_ASKED_S = 900.0
+_LAST_TRIES_S = 1.0
+GIVE_UP_BEFORE_S = 0.2
+"""How long before the deadline retrying ends, so that closing has time."""
+
+
+class Backoff:
+    """The pauses of one piece of work that retries something; whoever closes it wakes that work.
+
+    Attributes:
+        tries: how many tries in a row have failed.
+    """
+
+    def __init__(self) -> None:
+        self.tries = 0
+        self._closing = False
+        self._deadline = float("inf")
+        self._since = 0.0
+
+    @property
+    def closing(self) -> bool:
+        """Whether shutdown has begun."""
+        return self._closing
+
+    @property
+    def elapsed_s(self) -> float:
+        """How long the tries have been failing, in s."""
+        return time.monotonic() - self._since
+
+    def close(self, deadline: float) -> None:
+        """Begin shutdown: from now on, no pause extends past ``deadline``, a time of ``time.monotonic``."""
+        self._deadline = deadline
+        self._closing = True
+
+    def failed(self) -> int:
+        """Count a failed try, and return how many in a row have failed."""
+        if not self.tries:
+            self._since = time.monotonic()
+        self.tries += 1
+        return self.tries
+
+    def succeeded(self) -> None:
+        """Go back to short pauses."""
+        self.tries = 0
+
+    def pause(self, asked_ms: int | None) -> Generator[float, None, bool]:
+        """Wait before the next try, in turns, and return whether there is time for it.
+
+        Args:
+            asked_ms: the pause that the destination asked for, in ms.
+        """
+        doubled = _FIRST_S * 2 ** min(self.tries - 1, 10)
+        seconds = min(doubled, _LONGEST_S) * random.uniform(0.8, 1.2)
+        if asked_ms is not None:
+            seconds = min(asked_ms / 1000, _LONGEST_ASKED_S) * random.uniform(1.0, 1.1)
+        until = time.monotonic() + seconds
+        while not self._closing and (left := until - time.monotonic()) > 0:
+            yield left
+        if not self._closing:
+            return True
+        give_up_at = self._deadline - GIVE_UP_BEFORE_S
+        until = min(time.monotonic() + min(seconds, _LAST_TRIES_S), give_up_at)
+        while (left := until - time.monotonic()) > 0:
+            yield left
+        return time.monotonic() < give_up_at
+
+
+class Flusher:
+    """Flushes one reporter. Only its turns use this, except that others may close the backoff."""
+
+    def __init__(self, reporter: Reporter, inbox: Inbox, backoff: Backoff, account: ReporterAccount) -> None:
+        self._reporter = reporter
+        self._inbox = inbox
+        self._backoff = backoff
+        self._account = account
+
+    def flush(self, items: int) -> Generator[float, None, bool]:
+        """Flush, in turns, until the reporter has no reason to try again. Never raises.
+
+        Args:
+            items: how many it was given since the last flush; they count as reported, failed or dropped.
+
+        Returns:
+            False if nothing gets through and shutdown leaves no time for another try.
+        """
+        while True:
+            try:
+                self._reporter.flush()
+            except RetryLater as later:
+                if self._backoff.failed() == 1:
+                    title = self._account.title
+                    logger.warning("%s holds back %d item(s) and tries again: %s", title, items, later)
+                if not (yield from self._backoff.pause(later.after_ms)):
+                    self._give_up(items, later)
+                    return False
+            except Exception as error:
+                self._account.count_raised("flush", error, items)
+                return True
+            else:
+                self._succeed(items)
+                return True
+
+    def _succeed(self, items: int) -> None:
+        if items:
+            self._account.stats.succeed(items)
+        if self._backoff.tries:
+            logger.warning("%s delivers again, after %d tries", self._account.title, self._backoff.tries)
+        self._backoff.succeeded()
+
+    def _give_up(self, items: int, reason: RetryLater) -> None:
+        left = self._inbox.give_up(items)
+        if left is not None:
+            title = self._account.title
+            logger.error("%s could not deliver %d item(s) before the end: %s", title, left, reason)
+
+
+class PeriodicReports:
+    """Lets a reporter report once per interval from now on. Only the reporter's thread uses this.
+
+    A report that does not get through is not repeated: the next one is more up to date.
+    """
+
+    def __init__(self, reporter: Scheduled, interval_ms: int, account: ReporterAccount) -> None:
+        self._reporter = reporter
+        self._interval_s = interval_ms / 1000
+        self._account = account
+        self._due = time.monotonic() + self._interval_s
+        self._missed = 0
+
+    @property
+    def due_in_s(self) -> float:
+        """The time until the next report, in s; 0 if it is overdue."""
+        return max(0.0, self._due - time.monotonic())
+
+    def report_if_due(self) -> None:
+        """Report if the interval is over; after a late report, skip the missed intervals."""
+        if time.monotonic() >= self._due:
+            self.report()
+            self._due = time.monotonic() + self._interval_s
+
+    def report(self) -> None:
+        """Report now. Never raises."""
+        title, stats = self._account.title, self._account.stats
+        try:
+            self._reporter.report()
+        except RetryLater as later:
+            self._miss(later)
+            return
+        except (Refused, PartlyRefused) as refused:
+            stats.refused.inc(refused.count if isinstance(refused, PartlyRefused) else 1)
+            self._account.log.error((title, "report"), f"{title}: {refused}", refused)
+            if isinstance(refused, Refused):
+                return
+        except Exception as error:
+            self._account.count_raised("report", error)
+            return
+        stats.succeed(0)
+        if self._missed:
+            logger.warning("%s reports again, after %d missed report(s)", title, self._missed)
+            self._missed = 0
+
+    def _miss(self, later: RetryLater) -> None:
+        self._account.stats.retries.inc()
+        self._missed += 1
+        if self._missed == 1:
+            logger.warning("%s cannot report, and tries again every interval: %s", self._account.title, later)

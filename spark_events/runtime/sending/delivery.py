@@ -1,0 +1,131 @@
+"""The parts around a sending reporter: its journals, its spool, its sender, its refused records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+
+from spark_events.api import SendingReporter
+from spark_events.api.reporter import JOURNAL_DIR
+from spark_events.runtime.journal import Claim, DeliveryJournal, claim
+from spark_events.runtime.journal.folder import Lock
+from spark_events.runtime.log_once import logger
+from spark_events.runtime.sending.dead_letters import DeadLetters
+from spark_events.runtime.sending.sender import Sender
+from spark_events.runtime.sending.spool import MemoryRecords, Spool
+from spark_events.runtime.setup import ReporterSetup
+from spark_events.runtime.stats import ReporterAccount
+from spark_events.runtime.turns import Threads
+
+_DEAD_LETTERS = "refused.jsonl"
+_DEAD_LETTERS_SHARE = 8
+
+
+class Delivery:
+    """Everything between a sending reporter's ``notify`` and its ``send``.
+
+    If a journal cannot be opened, only durability is lost: records then wait in memory.
+
+    Args:
+        threads: run the turns of sending.
+        on_end: called when sending has ended.
+    """
+
+    def __init__(
+        self,
+        reporter: SendingReporter,
+        setup: ReporterSetup,
+        account: ReporterAccount,
+        threads: Threads,
+        on_end: Callable[[], None],
+    ) -> None:
+        self._title = account.title
+        self._stats = account.stats
+        self._setup = setup
+        self._locks: list[Lock] = []
+        journals = self._open_journals(reporter.context) if setup.journal_dir else []
+        memory = MemoryRecords(setup.queue.max_bytes, setup.queue.drop_oldest, account.stats.drop)
+        self.spool = Spool(journals, memory, reporter.context, self._warn)
+        reporter.outbox = self.spool
+        letters = None
+        if journals:
+            share = setup.journal.max_bytes // _DEAD_LETTERS_SHARE
+            path = journals[-1].folder / _DEAD_LETTERS
+            letters = DeadLetters(path, share, reporter.readable, account.stats.drop)
+        self._sender = Sender(reporter, self.spool, letters, account, threads, on_end)
+
+    def start(self) -> None:
+        """Start sending."""
+        if left := self.spool.pending:
+            logger.info("%s first sends %d item(s) that an earlier run left behind", self._title, left)
+        self._sender.start()
+
+    def finish(self, deadline: float) -> Generator[float, None, bool]:
+        """Send what is left until ``deadline``, a time of ``time.monotonic``, and log what stays unsent.
+
+        Returns:
+            Whether sending has ended, so that the reporter may be closed.
+        """
+        ended = yield from self._sender.finish(deadline)
+        self.spool.close()
+        for lock in self._locks:
+            lock.release()
+        left, lost = self.spool.pending, self.spool.in_memory
+        if lost:
+            self._stats.drop("close", lost)
+            logger.error("%s could not deliver %d item(s) before the end", self._title, lost)
+        if left > lost:
+            logger.warning(
+                "%s leaves %d item(s) in %s; the next start of this application sends them",
+                self._title,
+                left - lost,
+                self._setup.journal_dir,
+            )
+        return ended
+
+    def _open_journals(self, context: bytes) -> list[DeliveryJournal]:
+        key = self._setup.config.key(JOURNAL_DIR.name)
+        journals: list[DeliveryJournal] = []
+        try:
+            claimed = self._claim()
+            for lock in (*claimed.orphans, claimed.own):
+                totals = self._stats.totals if lock is claimed.own else None
+                journal = DeliveryJournal(lock.folder, self._setup.journal, context, self._stats.drop, totals)
+                journal.open()
+                journals.append(journal)
+                if journal.torn:
+                    self._warn(
+                        f"cut off {journal.torn} byte(s) of an incomplete record at the end of {lock.folder}"
+                    )
+        except OSError as error:
+            for journal in journals:
+                journal.close()
+            for lock in self._locks:
+                lock.release()
+            logger.error(
+                "%s: '%s' cannot be used (%s); give a folder that the user who runs Spark can write to. "
+                "Until then records wait in memory, and are lost if this process dies",
+                key,
+                self._setup.journal_dir,
+                error,
+            )
+            return []
+        self._stats.restore(journals[-1].restored)
+        return journals
+
+    def _claim(self) -> Claim:
+        setup = self._setup
+        assert setup.journal_dir is not None
+        claimed = claim(setup.journal_dir, f"{setup.kind.name}-{setup.name}", setup.config.application.name)
+        self._locks = [claimed.own, *claimed.orphans]
+        if claimed.busy:
+            logger.warning(
+                "%s: %d other driver(s) of this application have a journal in %s; this one is in %s",
+                self._title,
+                claimed.busy,
+                setup.journal_dir,
+                claimed.own.folder,
+            )
+        return claimed
+
+    def _warn(self, sentence: str) -> None:
+        logger.warning("%s: %s", self._title, sentence)

@@ -1,0 +1,147 @@
+"""Reads everything in an application's configuration: reporters, settings, failure enrichers."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from spark_events.api import ApplicationInfo, FailureEnricher, Secret
+from spark_events.api import option_types as types
+from spark_events.api.option_types import in_clear
+from spark_events.listeners.failures.enrichers import load_enrichers
+from spark_events.listeners.settings import ListenerSettings, read_settings
+from spark_events.runtime.log_once import logger
+from spark_events.runtime.plugins import KINDS, Kind
+from spark_events.runtime.redaction import KEY_REGEX, Redactor, read_patterns, secret_values
+from spark_events.runtime.setup import ReporterSetup, common_options, read_all_setups
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What a configuration asks for, and what is wrong with it.
+
+    Attributes:
+        setups: the reporters that can be created.
+        problems: one sentence for each mistake.
+        ignored: those of them that stop nothing: keys that are read by nobody.
+        warnings: one sentence for each thing that works but should be different.
+        redactor: keeps the configuration's secrets out of messages and reports.
+    """
+
+    setups: list[ReporterSetup]
+    settings: ListenerSettings
+    enrichers: list[FailureEnricher]
+    problems: list[str]
+    warnings: list[str]
+    redactor: Redactor
+    ignored: frozenset[str] = frozenset()
+
+    def log_problems(self) -> None:
+        """Log each problem, as an error unless all goes on without it."""
+        for problem in self.problems:
+            logger.log(logging.WARNING if problem in self.ignored else logging.ERROR, "%s", problem)
+
+
+def read_configuration(conf: Mapping[str, str], application: ApplicationInfo | None = None) -> Configuration:
+    """Read a configuration; an invalid part does not affect the others.
+
+    Args:
+        conf: Spark's configuration.
+        application: the one to report on; None if the configuration is only checked.
+    """
+    setups, errors = read_all_setups(conf, application)
+    settings, wrong_settings = read_settings(conf)
+    enrichers, wrong_enrichers = load_enrichers(settings.failure_enrichers)
+    keys, texts, wrong_patterns = read_patterns(conf)
+    secrets = [value for setup in setups for value in _secrets_of(setup)]
+    redactor = Redactor([*secrets, *secret_values(conf, keys)], texts)
+    wrong = (*errors, *wrong_settings, *wrong_enrichers, *wrong_patterns)
+    ignored = [redactor.text(text) for setup in setups for text in setup.ignored]
+    return Configuration(
+        setups,
+        settings,
+        enrichers,
+        [*(redactor.text(text) for error in wrong for text in error.problems), *ignored],
+        [
+            *(sentence for setup in setups for sentence in _secrets_in_clear(setup, keys)),
+            *map(redactor.text, doubtful_values(conf, setups)),
+        ],
+        redactor,
+        frozenset(ignored),
+    )
+
+
+def _secrets_of(setup: ReporterSetup) -> Iterator[str]:
+    """Yield the values of a reporter's secret options."""
+    for option in setup.factory.options or ():
+        value = setup.config.get(option) if option.type.secret else None
+        secrets = value.values() if isinstance(value, Mapping) else (value,)
+        yield from (secret.reveal() for secret in secrets if isinstance(secret, Secret))
+
+
+def _secrets_in_clear(setup: ReporterSetup, keys: re.Pattern[str]) -> Iterator[str]:
+    """Yield a warning for each secret that everybody who sees Spark's UI or event log can read."""
+    for option in setup.factory.options or ():
+        key = setup.config.key(option.name)
+        if in_clear(option.type, setup.config.values.get(option.name, "")) and not keys.search(key):
+            yield (
+                f"{key} has a secret in plain text, and Spark shows this key in its UI and its event log: "
+                f"write env:NAME or file:/path instead of the value, or make {KEY_REGEX} match the key"
+            )
+
+
+_OF_REGULAR_EXPRESSIONS = re.compile(r"[][(){}^$\\|?+]")
+_FILTERS = ("includes", "excludes")
+
+
+def doubtful_values(conf: Mapping[str, str], setups: Iterable[ReporterSetup]) -> list[str]:
+    """Return a sentence for each: the key, the value and what to do.
+
+    Args:
+        conf: Spark's configuration.
+        setups: the reporters that it configures.
+    """
+    of_lists = (sentence for kind in KINDS for sentence in _of_list(conf, kind))
+    of_reporters = (sentence for setup in setups for sentence in _of_reporter(conf, setup))
+    return [*of_lists, *of_reporters]
+
+
+def _of_list(conf: Mapping[str, str], kind: Kind) -> Iterator[str]:
+    key = kind.names_key if kind.names_key in conf else kind.flinks_names_key
+    names = types.LIST.parse(conf.get(key, ""))
+    for name in _repeated(names):
+        yield f"{key}: '{conf[key]}' has {name!r} more than once, but starts it once; write it once"
+    unlisted = {
+        name: own
+        for own in sorted(conf)
+        if own.startswith(kind.prefix) and (name := own.removeprefix(kind.prefix).split(".")[0]) not in names
+    }
+    if names and unlisted:  # an empty list is meant: nothing is to start
+        words = ", ".join(map(repr, unlisted))
+        yield (
+            f"{next(iter(unlisted.values()))}: no effect, because {key} is '{conf[key]}', without {words}; "
+            "add what shall start, or remove its keys"
+        )
+
+
+def _of_reporter(conf: Mapping[str, str], setup: ReporterSetup) -> Iterator[str]:
+    prefix, common = f"{setup.kind.prefix}{setup.name}.", common_options(setup.kind)
+    for option in (*(setup.factory.options or ()), *common.values()):
+        text = conf.get(prefix + option.name, "")
+        shown = "******" if option.type.secret else text
+        for name in _repeated(types.keys_of_map(option.type, text)):
+            yield f"{prefix}{option.name}: '{shown}' has {name!r} more than once; only its last value counts"
+    for field in _FILTERS:
+        key = prefix + common[field].name if field in common else ""
+        if special := _OF_REGULAR_EXPRESSIONS.search(conf.get(key, "")):
+            yield (
+                f"{key}: '{conf[key]}' is no regular expression: {special.group()!r} stands for itself, and "
+                "only * for any text"
+            )
+
+
+def _repeated(words: Iterable[str]) -> list[str]:
+    return [word for word, count in Counter(words).items() if count > 1]

@@ -1,0 +1,1 @@
+"""How the application ended, and who tells it if the driver cannot."""

@@ -1,0 +1,144 @@
+"""Tells the end of an application whose own Python no longer can; run by the JVM, or its parent."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from spark_events.api import ConfigError
+from spark_events.api.event import now_ms
+from spark_events.listeners.application.application import application_of
+from spark_events.listeners.record_fields import TIMESTAMP
+from spark_events.listeners.spark_records import APPLICATION_END, APPLICATION_START, END_CAUSE
+from spark_events.runtime.log_once import logger
+from spark_events.sources.assembly import StartUp, assemble, for_event_logs
+from spark_events.sources.configuration import read_configuration
+from spark_events.sources.ending import Ending, by_exit_code, by_signal
+from spark_events.sources.record_json import load
+
+Record = dict[str, Any]
+_OPEN_WAIT_MS = 10_000
+
+
+def main() -> None:
+    """Read from stdin what the driver's JVM knows, and tell the end.
+
+    The first line is what Python left as its last word, the next are of the testament, its head first.
+    After an empty line come the records that Python did not handle any more, each after its time.
+    """
+    words, _, text = sys.stdin.buffer.read().partition(b"\n")
+    head, _, known = text.partition(b"\n")
+    rest = Rest.read(known)
+    ending = ending_of(words.decode(errors="replace"), rest.cause)
+    tell(orjson.loads(head), rest.known, rest.records, ending, rest.time_ms)
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What the driver's JVM left when it ended.
+
+    Attributes:
+        known: records that tell what ran, which the application has handled.
+        records: those that it did not handle any more, without the end of the application.
+        end: Spark's ApplicationEnd; empty if there was none.
+    """
+
+    known: list[Record]
+    records: list[Record]
+    end: Record
+
+    @classmethod
+    def read(cls, text: bytes) -> Rest:
+        """Read lines of known records, an empty line, and lines of others, each after its time."""
+        known, _, others = text.partition(b"\n\n")
+        records = _records(line.partition(b" ")[2] for line in others.split(b"\n"))
+        ends = [record for record in records if record.get("Event") == APPLICATION_END]
+        return cls(
+            _records(known.split(b"\n")),
+            [record for record in records if record.get("Event") != APPLICATION_END],
+            ends[-1] if ends else {},
+        )
+
+    @property
+    def cause(self) -> Mapping[str, Any]:
+        """Why the JVM ended, by itself."""
+        return self.end.get(END_CAUSE) or {}
+
+    @property
+    def time_ms(self) -> int:
+        """When the application ended, in ms since the epoch."""
+        return int(self.end.get(TIMESTAMP) or now_ms())
+
+
+def _records(lines: Iterable[bytes]) -> list[Record]:
+    """Return the records of lines, without those that cannot be read: a killed JVM leaves half a one."""
+    records = []
+    for line in filter(None, lines):
+        with suppress(ValueError):
+            records.append(load(line.decode()))
+    return records
+
+
+def ending_of(words: str, cause: Mapping[str, Any]) -> Ending:
+    """Return how an application ended whose Python is gone.
+
+    Args:
+        words: what Python left: ``exit`` and a code, a stack where a signal found it, or nothing.
+        cause: why the JVM ended, by itself.
+    """
+    if exit_code := re.match(r"exit (-?\d+)", words):
+        return by_exit_code(int(exit_code.group(1)))
+    if words and not words.startswith("exit "):
+        return by_signal("SIGTERM")
+    if cause.get("by") == "signal":
+        return by_signal(str(cause["signal"]))
+    return Ending(
+        exception="the driver's Python ended without a word: it was killed (SIGKILL), or crashed",
+        assumed=True,
+    )
+
+
+def tell(
+    head: Mapping[str, Any], known: list[Record], records: Iterable[Record], ending: Ending, time_ms: int
+) -> None:
+    """Report an end to the reporters of events and spans that an application has configured.
+
+    Args:
+        head: of the testament that the application's own process left.
+        known: records that tell what runs, which that process has handled.
+        records: those that it did not handle any more.
+        ending: how it ended.
+        time_ms: when, in ms since the epoch.
+    """
+    starts = [record for record in known if record.get("Event") == APPLICATION_START]
+    if not starts:
+        return
+    conf, application = head["conf"], application_of(starts[0])
+    configuration = for_event_logs(read_configuration(conf, application))
+    if not configuration.setups:
+        return
+    try:
+        assembly = assemble(conf, application, configuration, StartUp(open_within_ms=_OPEN_WAIT_MS))
+    except ConfigError as error:
+        logger.error("the end of the application cannot be told: %s", error)
+        return
+    registry, listeners = assembly.registry, assembly.listeners
+    registry.muted = True  # the application has told all of this itself
+    for record in known:
+        listeners.on_record(record)
+    registry.muted = False
+    for record in records:
+        listeners.on_record(record)
+    listeners.on_record(ending.record(time_ms))
+    listeners.close()
+    registry.close(int(head["close_timeout_ms"]))
+
+
+if __name__ == "__main__":
+    main()

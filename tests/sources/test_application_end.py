@@ -1,0 +1,104 @@
+"""When the listeners hear of the end of a live application, and what is concluded of how it ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_events.sources.driver.ending.application_end import (
+    ApplicationEnd,
+    EndFacts,
+    EndState,
+    JvmCause,
+    Question,
+    conclude,
+    question,
+)
+from spark_events.sources.ending import Ending
+
+OF_SPARK, OF_PROCESS, OF_JVM = {"Event": "spark"}, {"Event": "process"}, {"Event": "jvm"}
+
+
+def test_spark_s_end_waits_for_the_plans_of_the_last_statements() -> None:
+    end = ApplicationEnd(2.0)
+
+    assert end.by_spark(OF_SPARK, by_signal=False, now_s=10.0) is None
+    assert end.state is EndState.HELD
+    assert (end.is_late(12.0), end.is_late(12.1)) == (False, True)
+    assert end.release() == OF_SPARK
+    assert end.state is EndState.TOLD
+    assert end.release() is None
+    assert not end.is_late(99.0)
+
+
+@pytest.mark.parametrize(("wait_s", "by_signal"), [(None, False), (2.0, True)])
+def test_without_plans_or_time_nothing_waits(wait_s: float | None, by_signal: bool) -> None:
+    end = ApplicationEnd(wait_s)
+
+    assert end.by_spark(OF_SPARK, by_signal, 10.0) == OF_SPARK
+    assert end.state is EndState.TOLD
+    assert end.release() is None
+
+
+def test_before_spark_s_end_nothing_is_released() -> None:
+    end = ApplicationEnd(2.0)
+
+    assert end.release() is None
+    assert end.state is EndState.RUNS
+
+
+def test_what_spark_said_is_better_than_that_its_jvm_is_gone() -> None:
+    held, silent = ApplicationEnd(2.0), ApplicationEnd(2.0)
+    held.by_spark(OF_SPARK, by_signal=False, now_s=10.0)
+
+    assert held.by_lost_jvm(lambda: OF_JVM) == OF_SPARK
+    assert silent.by_lost_jvm(lambda: OF_JVM) == OF_JVM
+
+
+def test_the_end_of_the_process_replaces_one_that_is_held() -> None:
+    end = ApplicationEnd(2.0)
+    end.by_spark(OF_SPARK, by_signal=False, now_s=10.0)
+
+    assert end.by_process(lambda: OF_PROCESS) == OF_PROCESS
+    assert end.release() is None
+
+
+RAISED = Ending(1, exception="ValueError: x")
+EXITED = Ending(3)
+
+
+@pytest.mark.parametrize(
+    ("cause", "facts", "asked", "ending"),
+    [
+        (JvmCause("signal", "SIGTERM"), EndFacts(), Question.NOTHING, Ending(143, "SIGTERM")),
+        (JvmCause("signal", "SIGINT"), EndFacts(raised="K"), Question.INTERRUPT, Ending(130, "SIGINT", "K")),
+        (JvmCause("signal", "SIGINT"), EndFacts(is_kernel=True), Question.NOTHING, Ending()),
+        (
+            JvmCause("exit", frames="\n\tat a"),
+            EndFacts(jvm_status=3),
+            Question.JVM_STATUS,
+            Ending(3, None, "the driver's JVM is gone (exit code 3)\n\tat a"),
+        ),
+        (
+            JvmCause("exit", frames="\n\tat a"),
+            EndFacts(),
+            Question.JVM_STATUS,
+            Ending(exception="the driver's JVM is gone, ended from within\n\tat a"),
+        ),
+        (
+            JvmCause("spark", frames="\n\tat a"),
+            EndFacts(said="no block"),
+            Question.NOTHING,
+            Ending(exception="Spark stopped its SparkContext by itself: no block\n\tat a"),
+        ),
+        (JvmCause(), EndFacts(raising_at_stop=False, of_program=RAISED), Question.NOTHING, Ending()),
+        (JvmCause(), EndFacts(of_program=RAISED), Question.PROGRAM, RAISED),
+        (JvmCause(), EndFacts(of_program=EXITED, is_raising=True), Question.PROGRAM, EXITED),
+        (JvmCause(), EndFacts(of_program=EXITED), Question.PROGRAM, Ending()),
+    ],
+)
+def test_what_is_asked_and_concluded(
+    cause: JvmCause, facts: EndFacts, asked: Question, ending: Ending
+) -> None:
+    """The exit code of a program that had already stopped Spark in good order is not its application's."""
+    assert question(cause, facts) is asked
+    assert conclude(cause, facts) == ending
