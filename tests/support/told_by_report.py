@@ -142,7 +142,9 @@ def told_by_report(folder: Path, out: Path) -> dict[str, str]:
 def _on_a_terminal(report: object, width: int) -> str:
     """Return what is printed, with styles."""
     out = io.StringIO()
-    print_report(report, Console(file=out, width=width, force_terminal=True, color_system="standard"))  # type: ignore[arg-type]
+    print_report(
+        report, Console(file=out, width=width, force_terminal=True, color_system="standard", highlight=False)
+    )  # type: ignore[arg-type]
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
