@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -13,6 +13,7 @@ from spark_events.api import ConfigError
 from spark_events.history.history import MOST_DAYS, read_history
 from spark_events.history.options import Sla
 from spark_events.history.reading.database import Database
+from spark_events.history.reading.facts import COLUMNS, Fact
 from spark_events.history.reading.on_duckdb import DuckDb
 from spark_events.history.reading.plausible import EARLIEST_MS
 from spark_events.history.table import How
@@ -252,6 +253,13 @@ def test_killed_driver(duckdb: DuckDb, tmp_path: Path) -> None:
     (sla,) = tables.checkpoint_sla
     # The event of the second driver knows of two minutes only; the first was idle when it was lost.
     assert (sla["late_by_gap"], sla["worst_gap_ms"], sla["met"]) == (1, 59 * MIN, 2)
+
+
+def test_facts_are_columns() -> None:
+    """A fact, as the tables have it, has columns of the relation, of their types."""
+    types = {int: "BIGINT", int | None: "BIGINT", str: "STRING", str | None: "STRING"}
+    fields = {name: types[of_type] for name, of_type in get_type_hints(Fact).items()}
+    assert fields.items() <= COLUMNS.items()
 
 
 def test_rows_have_the_columns_of_their_table(duckdb: DuckDb, tmp_path: Path) -> None:
