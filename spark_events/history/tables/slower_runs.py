@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from spark_events.api import JobStatus
 from spark_events.api.formatting import cost
+from spark_events.diagnosis.usual import LEAST_COMPARED, usual
 from spark_events.history.figures.application import KnownApplication
 from spark_events.history.reading.facts import FAILURE, ISSUE, STATUS, Fact
 from spark_events.history.table import (
@@ -27,9 +26,8 @@ from spark_events.history.table import (
 
 COMPARED = 20
 """With how many earlier runs a run is compared at most."""
-_LEAST_COMPARED = 5
-_RATIO = 1.5
-_LEAST_MORE_MS = 30_000
+_PERCENT, _LEAST_MORE_MS = 150, 30_000
+"""What of the 95th percentile a slower run took more than, and how much more than the median."""
 _BEGUN = (JobStatus.CREATED.value, JobStatus.RUNNING.value)
 
 
@@ -74,7 +72,7 @@ def _rows(known: KnownApplication) -> Iterator[Row]:
     finished.sort(key=lambda run: (run.start_ms, run.app_id))
     for number, run in enumerate(finished):
         earlier = finished[max(0, number - COMPARED) : number]
-        if len(earlier) >= _LEAST_COMPARED and since_ms <= (run.end_ms or 0) <= until_ms:
+        if len(earlier) >= LEAST_COMPARED and since_ms <= (run.end_ms or 0) <= until_ms:
             yield from _if_slower(run, earlier)
 
 
@@ -98,10 +96,8 @@ def _add(run: _Run, fact: Fact) -> None:
 
 def _if_slower(run: _Run, earlier: Sequence[_Run]) -> list[Row]:
     """Return the row of a run that took much longer than those before it; nothing for another."""
-    durations_ms = sorted(each.duration_ms for each in earlier)
-    usual_ms = statistics.median(durations_ms)
-    p95_ms = durations_ms[math.ceil(0.95 * len(durations_ms)) - 1]
-    if run.duration_ms <= _RATIO * p95_ms or run.duration_ms - usual_ms < _LEAST_MORE_MS:
+    before = usual(each.duration_ms for each in earlier)
+    if not before.is_exceeded_by(run.duration_ms, _PERCENT, _LEAST_MORE_MS):
         return []
     return [
         {
@@ -109,9 +105,9 @@ def _if_slower(run: _Run, earlier: Sequence[_Run]) -> list[Row]:
             "app_id": run.app_id,
             "start_ms": run.start_ms,
             "duration_ms": run.duration_ms,
-            "usual_ms": int(usual_ms),
-            "p95_ms": p95_ms,
-            "compared": len(earlier),
+            "usual_ms": before.median_ms,
+            "p95_ms": before.p95_ms,
+            "compared": before.compared,
             "changed": "; ".join(_changed(run, earlier)),
         }
     ]
