@@ -92,7 +92,7 @@ docs: $(READY) ## Build the site of docs/ in build/site, and check its links
 	$(BIN)/python -m docs.command_pages
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
-settings: $(READY) ## Write the tables of settings into docs/ and conf/spark-defaults.conf
+settings: $(READY) ## Write the tables of settings, and of a report's tables, into docs/ and conf/spark-defaults.conf
 	$(BIN)/python -m docs.settings_tables
 
 bench: $(READY) ## Measure cost, attaching, latency, delivery, scrapes, replay, history, lineage, executors and ctas, and write docs/benchmarks.md

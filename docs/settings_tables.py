@@ -1,4 +1,6 @@
-"""Writes the tables of settings into docs/ and conf/spark-defaults.conf, from where they are declared.
+"""Writes the tables of settings, and those of a report's tables, from where they are declared.
+
+They are in docs/ and in conf/spark-defaults.conf.
 
 ``python -m docs.settings_tables`` in a clone; each table stands between two marks.
 """
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_events.configuration.unknown_keys import OF_CTAS, OF_REPORTERS, OF_THE_FRAMEWORK
+from spark_events.history.tables.all_tables import TABLES
 from spark_events.listeners.scopes import ScopeFormat
 from spark_events.runtime.settings import Declared, declared_in
 from spark_events.sql_runner.manifest.properties import QuerySettings
@@ -57,14 +60,35 @@ def examples(settings: Iterable[Declared]) -> str:
     return "".join(f"# {key:{width}}  {value}\n" for key, value in lines)
 
 
+def report_tables() -> str:
+    """Return two Markdown tables: of the tables of a report, and of the columns that need words."""
+    of_columns: dict[tuple[str, str], list[str]] = {}
+    for each in TABLES:
+        for column in each.columns:
+            if column.about:
+                of_columns.setdefault((column.name, column.about), []).append(each.name)
+    lines = ["| table | one row per | columns |", "| --- | --- | --- |"]
+    lines += [f"| {each.name} | {each.per} | {', '.join(each.types)} |" for each in TABLES]
+    lines += ["", "| column | of | what it has |", "| --- | --- | --- |"]
+    lines += [f"| {name} | {', '.join(of)} | {about} |" for (name, about), of in of_columns.items()]
+    return "".join(f"{line}\n" for line in lines)
+
+
 _WRITERS: dict[str, Callable[[], str]] = {
     "of-reporters": lambda: table(OF_REPORTERS),
     "of-the-framework": lambda: table(OF_THE_FRAMEWORK),
     "of-queries": lambda: table(declared_in(QuerySettings).values()),
     "of-ctas": lambda: table(OF_CTAS),
+    "of-a-report": report_tables,
     "examples": lambda: examples((*OF_THE_FRAMEWORK, *OF_CTAS)),
 }
-FILES = ("docs/configuration.md", "docs/ctas.md", "docs/sql-runner.md", "conf/spark-defaults.conf")
+FILES = (
+    "docs/configuration.md",
+    "docs/ctas.md",
+    "docs/sql-runner.md",
+    "docs/history.md",
+    "conf/spark-defaults.conf",
+)
 
 
 def rewritten(text: str) -> str:

@@ -14,6 +14,7 @@ from spark_events.api.option_types import DURATION
 from spark_events.history.options import Engine, ReportOptions, Sla
 from spark_events.history.report import Report
 from spark_events.history.run import make_report, open_database
+from spark_events.history.tables.all_tables import TABLES
 from spark_events.lineage.job_logs import read_job_logs
 from spark_events.why.explanation import Explanation
 from spark_events.why.read_events import explain_events
@@ -84,19 +85,7 @@ class _Tools:
             app: only the application of this name.
         """
         report = self._report(since)
-        tables = {
-            name: _of(getattr(report, name), app)
-            for name in (
-                "uptime",
-                "runs",
-                "checkpoint_sla",
-                "failures",
-                "executors",
-                "issues",
-                "slower_runs",
-                "task_counters",
-            )
-        }
+        tables = {table.name: _of(report.tables[table.name], app) for table in TABLES if table.heading}
         return {
             "since_ms": report.since_ms,
             "until_ms": report.until_ms,
@@ -112,7 +101,7 @@ class _Tools:
             since: only this much time before the last event, such as 12h or 7d; all of it by default.
             app: only the application of this name.
         """
-        rows = _of(self._report(since).failures, app)[::-1]
+        rows = _of(self._report(since).tables.failures, app)[::-1]
         return {"failures": rows[:MOST_ROWS], "rows": len(rows)}
 
     def why(self, app: str = "") -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from spark_events.api import ConfigError
-from spark_events.cli.options import SlaOption
+from spark_events.cli.options import SlaOption, parse_sla
 
 
 def mcp(
@@ -27,7 +27,6 @@ def mcp(
     They can ask for the report, failures, why an application was slow, and lineage, of these files and no
     others. Nothing is written. Exits 2 if no files are given.
     """
-    from spark_events.cli.report import parse_sla
 
     if not (events or logs or lineage):
         raise ConfigError("mcp needs something to read: --events, --logs or --lineage")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import re
-import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +13,6 @@ import orjson
 from spark_events.runtime.redaction import DEFAULT_REGEX
 
 _VERSION = 1
-_OF_EACH_RUN = re.compile(r"spark\.(app\.|driver\.(host|port)$|repl\.|yarn\.app\.|sql\.warehouse\.dir$)")
 
 
 @dataclass(slots=True)
@@ -93,21 +90,6 @@ class PastRun:
         return next(of_plan, None) or next(of_number, None)
 
 
-@dataclass(frozen=True, slots=True)
-class Usual:
-    """How long something usually takes, in ms: over how many times, the median, and the 95th percentile."""
-
-    compared: int
-    median_ms: int
-    p95_ms: int
-
-
-def usual(durations_ms: Iterable[int]) -> Usual:
-    """Return how long something usually takes; there must be at least one duration."""
-    ordered = sorted(durations_ms)
-    return Usual(len(ordered), int(statistics.median(ordered)), ordered[math.ceil(0.95 * len(ordered)) - 1])
-
-
 def digests(settings: Mapping[str, Any]) -> dict[str, str]:
     """Return digests of settings' values, by key; secrets are left out."""
     return {
@@ -115,14 +97,3 @@ def digests(settings: Mapping[str, Any]) -> dict[str, str]:
         for key, value in settings.items()
         if not re.search(DEFAULT_REGEX, str(key))
     }
-
-
-def settings_that_differ(run: PastRun, before: PastRun) -> Sequence[str]:
-    """Return the keys of settings that differ between two runs, or that only one of them has."""
-    keys = run.settings.keys() | before.settings.keys()
-    return sorted(key for key in keys if run.settings.get(key) != before.settings.get(key))
-
-
-def differs_in_each_run(key: str) -> bool:
-    """Return whether a setting of Spark's is another one in each run, so that its change explains nothing."""
-    return _OF_EACH_RUN.match(key) is not None

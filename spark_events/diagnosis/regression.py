@@ -9,12 +9,10 @@ from typing import NamedTuple
 from spark_events.api.event import AttributeValue
 from spark_events.api.toolkit.formatting import duration, size
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.past_runs import PastRun, Usual, Work, settings_that_differ, usual
+from spark_events.diagnosis.past_runs import PastRun, Work
 from spark_events.diagnosis.thresholds import REGRESSION, Thresholds
+from spark_events.diagnosis.usual import LEAST_COMPARED, Usual, has_grown, settings_that_differ, usual
 
-LEAST_COMPARED = 5
-"""With fewer durations, nobody knows what is usual."""
-_MUCH = 1.5
 _MOST_SETTINGS = 10
 
 
@@ -80,10 +78,7 @@ class Changes(NamedTuple):
 
 def is_regression(duration_ms: int, before: Usual, thresholds: Thresholds) -> bool:
     """Return whether something took much longer than it usually does."""
-    return (
-        before.compared >= LEAST_COMPARED
-        and 100 * duration_ms > thresholds.regression_percent * before.p95_ms
-    )
+    return before.is_exceeded_by(duration_ms, thresholds.regression_percent)
 
 
 def work_regression(
@@ -107,7 +102,7 @@ def work_regression(
     words, advice = list(changes.words), changes.advice
     cores = [other.figures.get("cores", 0) for _, other in past]
     now = work.figures.get("cores", 0)
-    if now and now * _MUCH <= statistics.median(cores):
+    if now and has_grown(statistics.median(cores), now):
         words.append(f"cores: {now:,}, usually {statistics.median(cores):,.0f}")
         advice = advice or _FEWER_CORES
     if work.plan != last.plan and all(work.plan != other.plan for _, other in past):
@@ -116,7 +111,7 @@ def work_regression(
     if run.spark_version != last_run.spark_version:
         words.append(f"Spark {run.spark_version}, before {last_run.spark_version}")
         advice = advice or _OTHER_SETTINGS
-    if keys := settings_that_differ(run, last_run):
+    if keys := settings_that_differ(run.settings, last_run.settings):
         more = f" and {len(keys) - _MOST_SETTINGS} more" if len(keys) > _MOST_SETTINGS else ""
         words.append(f"settings: {', '.join(keys[:_MOST_SETTINGS])}{more}")
         advice = advice or _OTHER_SETTINGS
@@ -153,7 +148,7 @@ def what_changed(figures: Mapping[str, int], past: Sequence[Mapping[str, int]]) 
     for name, figure in FIGURES.items():
         now, before = figures.get(name, 0), [other.get(name, 0) for other in past]
         median = int(statistics.median(before))
-        if now <= max(before) or now < _MUCH * median or now - median < figure.least:
+        if now <= max(before) or not has_grown(now, median) or now - median < figure.least:
             continue
         times = f", {now / median:.1f} times" if median else ""
         words.append(f"{figure.title}: {figure.text(now)}, usually {figure.text(median)}{times}")

@@ -8,13 +8,15 @@ from heapq import merge
 from itertools import groupby
 
 from spark_events.api import ConfigError
+from spark_events.history.figures.application import Application, Period
 from spark_events.history.figures.checkpoints import day_sums, worst_checkpoints
 from spark_events.history.figures.day_sums import SUMS, DaySums
-from spark_events.history.figures.tables import Application, Period, Row, Tables, tables_of
 from spark_events.history.options import Sla
 from spark_events.history.reading.database import Database
 from spark_events.history.reading.facts import CHECKPOINT, LOSS, Fact, Reading
 from spark_events.history.reading.plausible import DAY_MS, PossibleTimes
+from spark_events.history.table import Row
+from spark_events.history.tables.all_tables import Tables, tables_of
 
 MOST_DAYS = 800
 """How many days at most the tables by day have."""

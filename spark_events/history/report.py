@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from heapq import nlargest
+from typing import Any
 
-from spark_events.history.figures.issues import cost_of
-from spark_events.history.figures.job_runs import LOST, UNKNOWN
-from spark_events.history.figures.tables import JOB, Row, Tables
-from spark_events.history.figures.timeline import DOWN, DOWN_AFTER, LAST_FAILED, NOT_HEARD
 from spark_events.history.history import MOST_DAYS, History
 from spark_events.history.reading.facts import PROBLEMS, Reading
+from spark_events.history.table import JOB, Row, by_name
+from spark_events.history.tables.all_tables import TABLES, Tables
 
 MOST_SHOWN = 50
 """How many jobs a page draws, the worst first; its tables and the JSON have all."""
-MOST_FAILURES = 10_000
-"""How many errors of a day a report has, the latest ones."""
-MOST_EXECUTORS = 10_000
-"""How many executors that ended a report has, the last ones."""
-MOST_ISSUES = 10_000
-MOST_COUNTERS = 10_000
 _MOST_INTERVALS = 400
 _BINS = 240
 _MOST_NAMES = 10
-_BAD_STATES = (LOST, NOT_HEARD, DOWN, LAST_FAILED)
-_BAD_ENDS = (*DOWN_AFTER, UNKNOWN)
 
 
 @dataclass
@@ -37,13 +27,7 @@ class Report:
         since_ms, until_ms: the period that it covers.
         sla_ms: the SLA of all queries except those in ``sla_by_query``.
         sla_by_query: the SLAs of some queries, by name.
-        uptime, checkpoint_sla: rows of these ``Tables``, the worst first.
-        runs: rows of this table, those whose last run failed first.
-        uptime_per_day, checkpoint_sla_per_day, failures: rows of these ``Tables``, by day.
-        executors: rows of this table, by their ends.
-        issues: rows of this table, the costliest first.
-        slower_runs: rows of this table, the latest first.
-        task_counters: rows of this table, by job and counter.
+        tables: each in its order; see ``TABLES``.
         intervals: rows of ``Tables.status_intervals`` of the ``MOST_SHOWN`` worst.
         durations: the worst checkpoint in each 240th of the time, of the ``MOST_SHOWN`` worst queries: with
             ``app_name``, ``query_name``, ``time_ms``, ``duration_ms``, ``gap_ms``.
@@ -55,20 +39,17 @@ class Report:
     until_ms: int
     sla_ms: int
     sla_by_query: dict[str, int]
-    uptime: list[Row]
-    uptime_per_day: list[Row]
-    runs: list[Row]
-    checkpoint_sla: list[Row]
-    checkpoint_sla_per_day: list[Row]
-    failures: list[Row]
-    executors: list[Row]
-    issues: list[Row]
-    slower_runs: list[Row]
-    task_counters: list[Row]
+    tables: Tables
     intervals: list[Row]
     durations: list[Row]
     notes: list[str] = field(default_factory=list)
     records: int = 0
+
+    def as_values(self) -> dict[str, Any]:
+        """Return all of it as values of JSON."""
+        values = dict(vars(self))
+        before = ("since_ms", "until_ms", "sla_ms", "sla_by_query")
+        return {**{name: values.pop(name) for name in before}, **values.pop("tables"), **values}
 
 
 def collect(history: History, tables: Tables, readings: list[Reading]) -> Report:
@@ -79,45 +60,29 @@ def collect(history: History, tables: Tables, readings: list[Reading]) -> Report
         tables: as of ``History.tables``.
         readings: how reading went; empty if nothing new was read.
     """
-    uptime = sorted(tables.uptime, key=lambda row: (_badness(row), -(row["down_ms"] or 0), _name(row)))
-    sla = sorted(
-        tables.checkpoint_sla,
-        key=lambda row: (not row["overdue"], row["met_percent"] is None, row["met_percent"], _name(row)),
-    )
-    failures = nlargest(MOST_FAILURES, tables.failures, key=lambda row: (row["last_ms"], _name(row)))
-    drawn = [(row["app_name"], row["query_name"]) for row in sla[:MOST_SHOWN]]
+    ordered = Tables({table.name: table.in_order(tables[table.name]) for table in TABLES if table.in_report})
+    drawn = [by_name(row) for row in ordered.checkpoint_sla[:MOST_SHOWN]]
     return Report(
         since_ms=history.period.since_ms,
         until_ms=history.period.until_ms,
         sla_ms=history.sla.default_ms,
         sla_by_query=dict(history.sla.by_query),
-        uptime=uptime,
-        uptime_per_day=sorted(tables.uptime_per_day, key=lambda row: (row["date"], _name(row))),
-        runs=sorted(tables.runs, key=lambda row: (row["last_status"] not in _BAD_ENDS, row["app_name"])),
-        checkpoint_sla=sla,
-        checkpoint_sla_per_day=sorted(
-            tables.checkpoint_sla_per_day, key=lambda row: (row["date"], _name(row))
-        ),
-        failures=sorted(failures, key=lambda row: (row["date"], row["last_ms"], _name(row))),
-        executors=nlargest(MOST_EXECUTORS, tables.executors, key=lambda row: row["end_ms"])[::-1],
-        slower_runs=sorted(tables.slower_runs, key=lambda row: row["start_ms"], reverse=True),
-        issues=nlargest(MOST_ISSUES, tables.issues, key=cost_of),
-        task_counters=sorted(tables.task_counters, key=_name)[:MOST_COUNTERS],
-        intervals=_longest_intervals(tables.status_intervals, uptime),
+        tables=ordered,
+        intervals=_longest_intervals(tables.status_intervals, ordered.uptime),
         durations=sorted(history.worst_checkpoints(drawn, _BINS), key=lambda row: row["time_ms"]),
         notes=[
-            *_notes_on_silence(uptime),
-            *_notes_on_sla(history, sla),
+            *_notes_on_silence(ordered.uptime),
+            *_notes_on_sla(history, ordered.checkpoint_sla),
             *notes_on(readings, history.losses()),
-            *_notes_on_limits(history, tables, failures),
+            *_notes_on_limits(history, tables),
         ],
         records=sum(reading.records for reading in readings),
     )
 
 
-def job_name(row: Mapping[str, str]) -> str:
-    """Return a row's name: the query's, with its application's, or the application's."""
-    return f"{row['app_name']} / {row['query_name']}" if row["query_name"] else row["app_name"]
+def job_of(row: Row) -> tuple[str, ...]:
+    """Return the key of the job that a row is about."""
+    return tuple(row[column.name] for column in JOB)
 
 
 def notes_on(readings: list[Reading], losses: dict[str, int]) -> list[str]:
@@ -168,40 +133,25 @@ def _notes_on_sla(history: History, sla: list[Row]) -> list[str]:
     ]
 
 
-def _notes_on_limits(history: History, tables: Tables, failures: list[Row]) -> list[str]:
+def _notes_on_limits(history: History, tables: Tables) -> list[str]:
     notes = []
     if history.period.days_since_ms > history.period.since_ms:
         notes.append(f"by day, there are the last {MOST_DAYS} days alone")
-    if len(failures) == MOST_FAILURES:
-        notes.append(f"of the failures, there are the last {MOST_FAILURES:,} alone")
-    if len(tables.executors) > MOST_EXECUTORS:
-        notes.append(f"of the executors that ended, there are the last {MOST_EXECUTORS:,} alone")
-    if len(tables.issues) > MOST_ISSUES:
-        notes.append(f"of the performance issues, there are the costliest {MOST_ISSUES:,} alone")
-    if len(tables.task_counters) > MOST_COUNTERS:
-        notes.append(f"of what tasks counted, there are the first {MOST_COUNTERS:,} counters alone")
+    notes += [
+        table.cut.format(most=table.most)
+        for table in TABLES
+        if table.most is not None and len(tables[table.name]) > table.most
+    ]
     return notes
-
-
-def _badness(row: Row) -> int:
-    """Return the place of a job among the others: first lost, then unknown, down, and failed ones."""
-    if row["status"] == LOST:
-        return 0
-    return _BAD_STATES.index(row["state"]) if row["state"] in _BAD_STATES else len(_BAD_STATES)
-
-
-def _name(row: Row) -> tuple[str, str]:
-    return row["app_name"], row["query_name"]
 
 
 def _longest_intervals(intervals: list[Row], uptime: list[Row]) -> list[Row]:
     """Return the intervals of the jobs that a page draws; if there are too many, only the longest."""
-    drawn = {tuple(row[name] for name in JOB) for row in uptime[:MOST_SHOWN]}
+    drawn = {job_of(row) for row in uptime[:MOST_SHOWN]}
     by_job: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in intervals:
-        job = tuple(row[name] for name in JOB)
-        if job in drawn:
-            by_job[job].append(row)
+        if job_of(row) in drawn:
+            by_job[job_of(row)].append(row)
     longest = (
         nlargest(_MOST_INTERVALS, rows, key=lambda row: (row["end_ms"] - row["start_ms"], -row["start_ms"]))
         for rows in by_job.values()

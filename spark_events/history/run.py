@@ -99,13 +99,13 @@ def make_report(database: Database, options: ReportOptions, added: Sequence[Read
     Raises:
         ConfigError: there is nothing at a path.
     """
-    from spark_events.history.figures.tables import COLUMNS
     from spark_events.history.report import collect
+    from spark_events.history.tables.all_tables import COLUMNS
 
     history, readings = _read(database, options, added)
     tables = history.tables()
     if options.parquet:
-        database.tables_to_parquet(tables._asdict(), COLUMNS, options.parquet)
+        database.tables_to_parquet(tables, COLUMNS, options.parquet)
     return collect(history, tables, readings)
 
 
@@ -113,7 +113,7 @@ def write_files(report: Report, options: ReportOptions) -> list[Path]:
     """Write the page and the JSON if requested, and return their paths."""
     written = []
     if options.json:
-        write_whole(options.json, orjson.dumps(report, option=orjson.OPT_INDENT_2))
+        write_whole(options.json, orjson.dumps(report.as_values(), option=orjson.OPT_INDENT_2))
         written.append(options.json)
     if options.html:
         from spark_events.history.page.page import page

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from spark_events.api.toolkit.formatting import duration, size
+from spark_events.diagnosis.usual import has_grown, settings_that_differ
 from spark_events.listeners.work.work import SUMS
 from spark_events.why.explanation import Explanation
 
-_MUCH = 1.5
 _NS = 1_000_000
 _TITLES = {
     "executorRunTime": "run time of tasks",
@@ -49,7 +49,7 @@ class ComparedRow(NamedTuple):
     @property
     def much(self) -> bool:
         """Whether it has grown by half or more, or is new."""
-        return self.this > _MUCH * self.other
+        return has_grown(self.this, self.other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def compare(this: Explanation, other: Explanation) -> Comparison:
         if before or now
     ]
     mine, theirs = this.figures.conf, other.figures.conf
-    settings = sorted(key for key in mine.keys() | theirs.keys() if mine.get(key) != theirs.get(key))
+    settings = settings_that_differ(mine, theirs)
     if this.figures.spark_version != other.figures.spark_version:
         settings.insert(0, f"Spark {other.figures.spark_version} → {this.figures.spark_version}")
     return Comparison(other.app_id, rows, settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_events.diagnosis.past_runs import PastRun, Usual, Work, digests, usual
+from spark_events.diagnosis.past_runs import PastRun, Work, digests
 from spark_events.diagnosis.regression import work_regression
 from spark_events.diagnosis.thresholds import Thresholds
 
@@ -78,11 +78,6 @@ def test_what_was_as_high_before_has_not_changed() -> None:
 def test_secrets_are_not_kept() -> None:
     """Not even as digests: a short one could be guessed."""
     assert digests({"spark.ssl.keyPassword": "x", "spark.x": "1"}) == digests({"spark.x": "1"})
-
-
-def test_usual() -> None:
-    assert usual([3, 1, 2]) == Usual(3, 2, 3)
-    assert usual(range(1, 101)) == Usual(100, 50, 95)
 
 
 def test_a_run_is_read_as_it_was_written() -> None:

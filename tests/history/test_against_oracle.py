@@ -13,12 +13,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from spark_events.history.figures.tables import COLUMNS, Tables
 from spark_events.history.history import read_history
 from spark_events.history.options import Sla
 from spark_events.history.reading.on_duckdb import DuckDb
 from spark_events.history.reading.plausible import day_number
 from spark_events.history.store.store import HistoryStore
+from spark_events.history.tables.all_tables import COLUMNS, Tables
 from tests.support.history_oracle import Oracle, time, whose
 from tests.support.history_story import DAY, Story, write
 
@@ -195,7 +195,7 @@ def assert_days_add_up(tables: Tables) -> None:
 
 
 def rows_of(tables: Tables) -> dict[str, list[str]]:
-    return {name: sorted(str(sorted(row.items())) for row in rows) for name, rows in tables._asdict().items()}
+    return {name: sorted(str(sorted(row.items())) for row in rows) for name, rows in tables.items()}
 
 
 def is_kept(event: dict[str, Any]) -> bool:

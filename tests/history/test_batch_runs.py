@@ -9,8 +9,6 @@ import pytest
 from rich.console import Console
 
 from spark_events.cli.report_tables import print_report
-from spark_events.history.figures.tables import Tables
-from spark_events.history.figures.uptime import FIGURES
 from spark_events.history.history import read_history
 from spark_events.history.options import ReportOptions
 from spark_events.history.page.live_page import LivePage, View
@@ -18,6 +16,8 @@ from spark_events.history.reading.database import Database
 from spark_events.history.reading.local_files import state_of_files
 from spark_events.history.reading.on_duckdb import DuckDb
 from spark_events.history.report import Report, collect
+from spark_events.history.tables.all_tables import Tables
+from spark_events.history.tables.uptime import FIGURES
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write
 
 NIGHTS = ("FINISHED", "FINISHED", "FINISHED", "CANCELED", "FAILED")
@@ -74,7 +74,8 @@ def test_a_failed_night_is_no_downtime(duckdb: DuckDb, tmp_path: Path) -> None:
     """Nobody expects it to run until the next night: there is no uptime of it, in all or by day."""
     tables = tables_of(duckdb, tmp_path, nightly("FAILED", "FAILED", "FINISHED"), clock(5 * DAY))
     (row,) = [row for row in tables.uptime if row["app_name"] == "nightly"]
-    assert {name: row[name] for name in FIGURES} == {**dict.fromkeys(FIGURES), "failures": 2}
+    names = [column.name for column in FIGURES]
+    assert {name: row[name] for name in names} == {**dict.fromkeys(names), "failures": 2}
     days = [row for row in tables.uptime_per_day if row["app_name"] == "nightly"]
     assert [row["failures"] for row in days] == [1, 1, 0, 0, 0]
     assert {row["uptime_percent"] for row in days} == {None}

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from spark_events.history.figures.tables import Row, Tables
 from spark_events.history.history import read_history
 from spark_events.history.reading.database import Database
 from spark_events.history.reading.on_duckdb import DuckDb
+from spark_events.history.table import Row
+from spark_events.history.tables.all_tables import Tables
 from tests.support.history_story import DAY, HOUR, MIN, Story, write
 
 CRASH = "invalid literal for int() with base 10: 'n/a'"

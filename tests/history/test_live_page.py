@@ -307,12 +307,12 @@ def test_a_view_has_its_rows_alone(tmp_path: Path) -> None:
     page = live_page(write(tmp_path / "log", *fleet()))
     report = page._report(None)
     of_query = filtered(report, View("shop", "orders"))
-    assert {row["query_name"] for row in of_query.uptime} == {"orders"}
-    assert of_query.executors == []
+    assert {row["query_name"] for row in of_query.tables.uptime} == {"orders"}
+    assert of_query.tables.executors == []
     of_nightly = filtered(report, View("nightly"))
-    assert {row["app_name"] for row in of_nightly.uptime} == {"nightly"}
-    assert len(of_nightly.executors) == 2
-    assert of_nightly.checkpoint_sla == []
+    assert {row["app_name"] for row in of_nightly.tables.uptime} == {"nightly"}
+    assert len(of_nightly.tables.executors) == 2
+    assert of_nightly.tables.checkpoint_sla == []
     assert filtered(report, View()) is report
 
 

@@ -5,21 +5,24 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
 from spark_events.api import ConfigError
-from spark_events.history.figures.tables import COLUMNS
 from spark_events.history.history import MOST_DAYS, read_history
 from spark_events.history.options import Sla
 from spark_events.history.reading.database import Database
+from spark_events.history.reading.facts import COLUMNS, Fact
 from spark_events.history.reading.on_duckdb import DuckDb
 from spark_events.history.reading.plausible import EARLIEST_MS
+from spark_events.history.table import How
+from spark_events.history.tables.all_tables import TABLES
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write, write_otlp
 from tests.support.hostile_texts import TIMES_MS
 from tests.support.s3_server import running_s3
 from tests.support.story_told import EXPECTED, figures, read, read_texts, told
+from tests.support.told_by_report import busy
 
 
 def test_file_log(database: Database, tmp_path: Path) -> None:
@@ -252,22 +255,29 @@ def test_killed_driver(duckdb: DuckDb, tmp_path: Path) -> None:
     assert (sla["late_by_gap"], sla["worst_gap_ms"], sla["met"]) == (1, 59 * MIN, 2)
 
 
-def test_columns_are_those_of_the_docs(duckdb: DuckDb, tmp_path: Path) -> None:
-    """docs/history.md names the columns of each table, in order."""
-    import re
+def test_facts_are_columns() -> None:
+    """A fact, as the tables have it, has columns of the relation, of their types."""
+    types = {int: "BIGINT", int | None: "BIGINT", str: "STRING", str | None: "STRING"}
+    fields = {name: types[of_type] for name, of_type in get_type_hints(Fact).items()}
+    assert fields.items() <= COLUMNS.items()
 
-    from tests.support.paths import REPO
 
-    history, _ = read_history(duckdb, [str(write(tmp_path / "log", told()))])
-    text = (REPO / "docs" / "history.md").read_text()
-    listed = dict(re.findall(r"^\| (\w+) \|[^|]*\| ([^|]+) \|$", text, re.MULTILINE))
-    listed["checkpoint_sla_per_day"] = f"date, {listed['checkpoint_sla']}"
-    tables = history.tables()
-    assert {name: ", ".join(columns) for name, columns in COLUMNS.items()} == {
-        name: listed[name] for name in tables._fields
-    }
-    for name, rows in tables._asdict().items():
-        assert all(list(row) == list(COLUMNS[name]) for row in rows), name
+def test_rows_have_the_columns_of_their_table(duckdb: DuckDb, tmp_path: Path) -> None:
+    """In order; what people are shown of a table can be had of each of its rows."""
+    tables = read_history(duckdb, [str(write(tmp_path / "log", *busy()))])[0].tables()
+    assert list(tables) == [table.name for table in TABLES]
+    for table in TABLES:
+        rows = tables[table.name]
+        assert rows, table.name
+        assert {tuple(row) for row in rows} == {tuple(table.types)}, table.name
+        assert all(column.parts_of(row) for column in table.shown for row in rows if column.how is How.TEXT)
+
+
+def test_a_table_that_there_is_not(duckdb: DuckDb, tmp_path: Path) -> None:
+    """The error names those that there are."""
+    tables = read_history(duckdb, [str(write(tmp_path / "log", told()))])[0].tables()
+    with pytest.raises(AttributeError, match="no table 'uptimes', but status_intervals, uptime, "):
+        _ = tables.uptimes
 
 
 def test_clocks_that_are_wrong(duckdb: DuckDb, tmp_path: Path) -> None:
@@ -287,7 +297,7 @@ def test_clocks_that_are_wrong(duckdb: DuckDb, tmp_path: Path) -> None:
     assert sum(reading.problems.values()) == len(odd.events)
     assert reading.examples["time"].endswith("odd.events.000001.jsonl")
     report = collect(history, history.tables(), [reading])
-    assert [row["app_name"] for row in report.uptime] == ["shop", "shop"]
+    assert [row["app_name"] for row in report.tables.uptime] == ["shop", "shop"]
     assert any("before 2009-01-01 00:00 or after" in note for note in report.notes)
     assert len(page(report)) < 60_000
 
@@ -302,7 +312,7 @@ def test_very_many_days(duckdb: DuckDb, tmp_path: Path) -> None:
     history, reading = read_history(duckdb, [str(folder)])
     report = collect(history, history.tables(), [reading])
 
-    assert MOST_DAYS - 1 <= len({row["date"] for row in report.uptime_per_day}) <= MOST_DAYS
+    assert MOST_DAYS - 1 <= len({row["date"] for row in report.tables.uptime_per_day}) <= MOST_DAYS
     assert f"by day, there are the last {MOST_DAYS} days alone" in report.notes
     assert len(page(report)) < 1_500_000
 

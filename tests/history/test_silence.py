@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from spark_events.history.figures.tables import Tables
 from spark_events.history.history import read_history
 from spark_events.history.options import Sla
 from spark_events.history.reading.database import Database
 from spark_events.history.reading.on_duckdb import DuckDb
 from spark_events.history.report import collect
 from spark_events.history.store.store import HistoryStore
+from spark_events.history.tables.all_tables import Tables
 from tests.support.history_story import DAY, HOUR, MIN, T0, Story, write
 
 
@@ -176,7 +176,7 @@ def test_without_heartbeats(duckdb: DuckDb, tmp_path: Path, interval_ms: int | N
     folder = write(tmp_path / "log", story, until(DAY))
     history, reading = read_history(duckdb, [str(folder)])
     report = collect(history, history.tables(), [reading])
-    assert {row["status"] for row in report.uptime} == {"RUNNING"}
+    assert {row["status"] for row in report.tables.uptime} == {"RUNNING"}
     (note,) = report.notes
     assert note.startswith("applications without heartbeats: 1 (")
 
@@ -194,7 +194,7 @@ def test_the_worst_first(duckdb: DuckDb, tmp_path: Path) -> None:
     stories = (failed, recovered, streaming(DAY - 5 * MIN, "unheard"), streaming(DAY - HOUR, "lost"))
     history, _ = read_history(duckdb, [str(write(tmp_path / "log", *stories, until(DAY)))])
     report = collect(history, history.tables(), [])
-    order = list(dict.fromkeys(row["app_name"] for row in report.uptime))
+    order = list(dict.fromkeys(row["app_name"] for row in report.tables.uptime))
     assert order[:4] == ["lost", "unheard", "failed", "recovered"]
 
 

@@ -330,7 +330,7 @@ def fuzz_stored_events(examples: int, derandomize: bool) -> None:
             finally:
                 database.close()
         assert sum(reading.problems.values()) + len(STORED) <= reading.records
-        assert "shop" in {row["app_name"] for row in report.uptime}
+        assert "shop" in {row["app_name"] for row in report.tables.uptime}
 
     check()
 

@@ -20,6 +20,7 @@ from spark_events.cli.why_tables import print_explanation
 from spark_events.diagnosis.cores_model import Estimate
 from spark_events.diagnosis.time_use import COMPUTING
 from spark_events.history.report import Report
+from spark_events.history.tables.all_tables import Tables
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.redaction import Redactor, redact_logs
 from spark_events.sql_runner.deploy.decision import Action, Decision
@@ -132,16 +133,20 @@ def report_of(text: str, time_ms: int = T0) -> Report:
         until_ms=until_ms,
         sla_ms=60_000,
         sla_by_query={text: 1_000},
-        uptime=[uptime],
-        uptime_per_day=[{**uptime, "date": "2026-11-20"}, {**uptime, "date": "2026-11-21"}],
-        runs=[run],
-        checkpoint_sla=[sla],
-        checkpoint_sla_per_day=[{**sla, "date": "2026-11-20"}],
-        failures=[failure],
-        executors=[executor],
-        issues=[issue],
-        slower_runs=[slower_run],
-        task_counters=[task_counter],
+        tables=Tables(
+            {
+                "uptime": [uptime],
+                "uptime_per_day": [{**uptime, "date": "2026-11-20"}, {**uptime, "date": "2026-11-21"}],
+                "runs": [run],
+                "checkpoint_sla": [sla],
+                "checkpoint_sla_per_day": [{**sla, "date": "2026-11-20"}],
+                "failures": [failure],
+                "executors": [executor],
+                "issues": [issue],
+                "slower_runs": [slower_run],
+                "task_counters": [task_counter],
+            }
+        ),
         intervals=[{**interval, "start_ms": time_ms, "end_ms": until_ms}],
         durations=[duration],
         notes=[text],
@@ -203,10 +208,12 @@ def test_a_page_of_very_many_rows(days: int, rows: int, drawn: int) -> None:
     from spark_events.history.page.page import page
 
     report = report_of("x")
-    one, of_day, failure = report.uptime[0], report.uptime_per_day[0], report.failures[0]
-    report.uptime = [one] * rows
-    report.failures = [failure] * rows
-    report.uptime_per_day = [{**of_day, "date": f"{2000 + n:04}"} for n in range(days) for _ in range(rows)]
+    one, of_day, failure = report.tables.uptime[0], report.tables.uptime_per_day[0], report.tables.failures[0]
+    report.tables["uptime"] = [one] * rows
+    report.tables["failures"] = [failure] * rows
+    report.tables["uptime_per_day"] = [
+        {**of_day, "date": f"{2000 + n:04}"} for n in range(days) for _ in range(rows)
+    ]
     html = page(report)
 
     assert len(html) < 6_000_000

@@ -10,9 +10,7 @@ after its restart, there was nothing to commit, and what the event says counts a
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from spark_events.history.figures.day_sums import DaySums
 from spark_events.history.figures.job_runs import RunOfJob
@@ -23,21 +21,6 @@ from spark_events.history.reading.dialect import sql_text
 from spark_events.history.reading.facts import CHECKPOINT, Fact, day_of
 from spark_events.history.reading.plausible import DAY_MS
 
-FIGURES = {
-    "sla_ms": "BIGINT",
-    "completed": "BIGINT",
-    "failed": "BIGINT",
-    "late_by_duration": "BIGINT",
-    "late_by_gap": "BIGINT",
-    "overdue": "BOOLEAN",
-    "met": "BIGINT",
-    "met_percent": "DOUBLE",
-    "worst_duration_ms": "BIGINT",
-    "worst_gap_ms": "BIGINT",
-    "mean_duration_ms": "DOUBLE",
-}
-"""The columns of the checkpoints of a query, and of its days, and their types."""
-Row = dict[str, Any]
 _MOST_OWED_MS = 10**11
 
 
@@ -137,38 +120,6 @@ def sums_of_query(
     return counted
 
 
-def figures(sums: Sequence[DaySums], sla_ms: int) -> Row:
-    """Return the figures of a query, or of one of its days.
-
-    Args:
-        sums: as of ``sums_of_query``, or those of a day.
-        sla_ms: as given to it.
-
-    Returns:
-        ``sla_ms``; ``completed``, ``failed``, ``late_by_duration``, ``late_by_gap``: counts, the last with
-        the checkpoint that is overdue at the end; ``overdue``: whether one is; ``met``: completed and not
-        late; ``met_percent``: of those completed and the one overdue, None where there is none;
-        ``worst_duration_ms``, ``worst_gap_ms``, ``mean_duration_ms``.
-    """
-    completed = sum(day.completed for day in sums)
-    overdue = any(day.overdue for day in sums)
-    met = completed - sum(day.late for day in sums)
-    duration_ms = sum(day.duration_sum_ms or 0 for day in sums)
-    return {
-        "sla_ms": sla_ms,
-        "completed": completed,
-        "failed": sum(day.failed for day in sums),
-        "late_by_duration": sum(day.late_by_duration for day in sums),
-        "late_by_gap": sum(day.late_by_gap for day in sums),
-        "overdue": overdue,
-        "met": met,
-        "met_percent": 100 * met / (completed + overdue) if completed + overdue else None,
-        "worst_duration_ms": _largest(day.worst_duration_ms for day in sums),
-        "worst_gap_ms": _largest(day.worst_gap_ms for day in sums),
-        "mean_duration_ms": duration_ms / completed if completed else None,
-    }
-
-
 def _with_gap(sums: DaySums, owed_since_ms: int | None, sla_ms: int) -> DaySums:
     """Count how long an application's first checkpoint was owed, if the previous one failed or died."""
     if owed_since_ms is None or sums.first_ms is None:
@@ -180,19 +131,12 @@ def _with_gap(sums: DaySums, owed_since_ms: int | None, sla_ms: int) -> DaySums:
     return sums._replace(
         late_by_gap=sums.late_by_gap + newly_late,
         late=sums.late + (newly_late and sums.first_duration_ms <= sla_ms),
-        worst_gap_ms=_largest((sums.worst_gap_ms, gap_ms)),
+        worst_gap_ms=largest((sums.worst_gap_ms, gap_ms)),
     )
 
 
-def by_day(sums: Iterable[DaySums]) -> Iterator[tuple[int, list[DaySums]]]:
-    """Yield the days of some sums, in order, each with its own."""
-    days: dict[int, list[DaySums]] = defaultdict(list)
-    for of_day in sums:
-        days[of_day.day].append(of_day)
-    yield from sorted(days.items())
-
-
-def _largest(numbers: Iterable[int | None]) -> int | None:
+def largest(numbers: Iterable[int | None]) -> int | None:
+    """Return the largest number that is known; None if there is none."""
     return max((number for number in numbers if number is not None), default=None)
 
 

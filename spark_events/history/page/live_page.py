@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 
 from spark_events.api import SparkEventsError
 from spark_events.history.figures.job_runs import LOST
-from spark_events.history.figures.tables import Row
 from spark_events.history.figures.timeline import DOWN, LAST_FAILED, NOT_HEARD
 from spark_events.history.history import history_of
 from spark_events.history.options import Engine, ReportOptions
@@ -20,9 +19,11 @@ from spark_events.history.page.page import environment, page
 from spark_events.history.reading.facts import Reading
 from spark_events.history.reading.local_files import LocalFiles
 from spark_events.history.reading.plausible import PossibleTimes
-from spark_events.history.report import Report, collect, job_name
+from spark_events.history.report import Report, collect
 from spark_events.history.run import add_to_store, make_report, open_database
 from spark_events.history.store.store import HistoryStore
+from spark_events.history.table import Row, job_name
+from spark_events.history.tables.all_tables import Tables
 from spark_events.runtime.log_once import logger
 
 _MOST_VIEWS = 8
@@ -159,12 +160,12 @@ class LivePage:
             every_s=max(1, round(self._every_s)),
             applications=_choices(
                 view.app,
-                (str(row["app_name"]) for row in report.uptime),
+                (str(row["app_name"]) for row in report.tables.uptime),
                 lambda value: view._replace(app=value),
             ),
             queries=_choices(
                 view.query,
-                (str(row["query_name"] or "") for row in report.uptime),
+                (str(row["query_name"] or "") for row in report.tables.uptime),
                 lambda value: view._replace(query=value),
             ),
             spans=[
@@ -254,16 +255,7 @@ def filtered(report: Report, view: View) -> Report:
 
     return replace(
         report,
-        uptime=shown(report.uptime),
-        uptime_per_day=shown(report.uptime_per_day),
-        runs=shown(report.runs),
-        checkpoint_sla=shown(report.checkpoint_sla),
-        checkpoint_sla_per_day=shown(report.checkpoint_sla_per_day),
-        failures=shown(report.failures),
-        executors=shown(report.executors),
-        issues=shown(report.issues),
-        slower_runs=shown(report.slower_runs),
-        task_counters=shown(report.task_counters),
+        tables=Tables({name: shown(rows) for name, rows in report.tables.items()}),
         intervals=shown(report.intervals),
         durations=shown(report.durations),
     )
@@ -271,12 +263,12 @@ def filtered(report: Report, view: View) -> Report:
 
 def _bad(report: Report) -> list[tuple[str, list[str]]]:
     """Return what is wrong now, the worst first: in words, and the names; each name once."""
-    silent = [row for row in report.uptime if row["state"] == NOT_HEARD]
-    lost = [row for row in report.uptime if row["status"] == LOST]
-    down = [row for row in report.uptime if row["state"] == DOWN and row["status"] != LOST]
+    silent = [row for row in report.tables.uptime if row["state"] == NOT_HEARD]
+    lost = [row for row in report.tables.uptime if row["status"] == LOST]
+    down = [row for row in report.tables.uptime if row["state"] == DOWN and row["status"] != LOST]
     known = {job_name(row) for row in (*lost, *silent, *down)}
-    overdue = [row for row in report.checkpoint_sla if row["overdue"] and job_name(row) not in known]
-    failed = [row for row in report.uptime if row["state"] == LAST_FAILED and row["status"] != LOST]
+    overdue = [row for row in report.tables.checkpoint_sla if row["overdue"] and job_name(row) not in known]
+    failed = [row for row in report.tables.uptime if row["state"] == LAST_FAILED and row["status"] != LOST]
     return [
         (words, [job_name(row) for row in rows])
         for words, rows in (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from heapq import nlargest
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -13,10 +13,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from spark_events.api import printable
 from spark_events.api.toolkit.formatting import cost, duration, moment, percent, size
-from spark_events.history.figures.tables import JOB, Row
-from spark_events.history.figures.timeline import DOWN, LAST_FAILED, NOT_HEARD, STOPPED, UP
+from spark_events.history.figures.timeline import DOWN, LAST_FAILED, NOT_HEARD, STATES, STOPPED
 from spark_events.history.reading.plausible import DAY_MS
-from spark_events.history.report import MOST_SHOWN, Report, job_name
+from spark_events.history.report import MOST_SHOWN, Report, job_of
+from spark_events.history.table import BAD, NEW_LINE, PAGE, TIMES, How, Part, Row, Shown, job_name
+from spark_events.history.tables.all_tables import TABLES
 
 WIDTH, LEFT, RIGHT = 1000, 220, 12
 """Of a drawing, in its own units: all of it, of the names on its left, of the margin on its right."""
@@ -25,14 +26,6 @@ _STEPS_MS = tuple(
     size * 1_000 for size in (1, 2, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400)
 )
 _MOST_TICKS = 7
-_RUN_STATES = {
-    "FINISHED": UP,
-    "FAILED": DOWN,
-    "LOST": DOWN,
-    "UNKNOWN": NOT_HEARD,
-    "CANCELED": STOPPED,
-}
-"""How the status of the last run of a batch application is coloured; one that goes on is starting."""
 MOST_ROWS = 2_000
 """Of a table; the JSON has all."""
 MOST_DAY_ROWS = 5_000
@@ -106,12 +99,18 @@ def page(report: Report, link: Callable[[Row], str] | None = None) -> str:
         most_shown=MOST_SHOWN,
         most_rows=MOST_ROWS,
         most_day_rows=MOST_DAY_ROWS,
-        batch={row["app_name"] for row in report.runs},
-        down=[row for row in report.uptime if row["state"] == DOWN],
-        silent=[row for row in report.uptime if row["state"] == NOT_HEARD],
-        last_failed=[row for row in report.uptime if row["state"] == LAST_FAILED],
-        overdue=[row for row in report.checkpoint_sla if row["overdue"]],
-        run_states=_RUN_STATES,
+        sections=[
+            (table, table.shown_at(PAGE), table.on_page(report.tables[table.name]))
+            for table in TABLES
+            if table.heading
+        ],
+        cell=lambda column, row: _cell(column, row, report.until_ms),
+        is_left=_is_left,
+        new_line=NEW_LINE,
+        down=[row for row in report.tables.uptime if row["state"] == DOWN],
+        silent=[row for row in report.tables.uptime if row["state"] == NOT_HEARD],
+        last_failed=[row for row in report.tables.uptime if row["state"] == LAST_FAILED],
+        overdue=[row for row in report.tables.checkpoint_sla if row["overdue"]],
         totals=_totals(report),
         lanes=list(_lanes(report, scale, link)),
         executor_lanes=list(_executor_lanes(report, scale)),
@@ -120,6 +119,47 @@ def page(report: Report, link: Callable[[Row], str] | None = None) -> str:
         days=_days(report),
         size={"width": WIDTH, "left": LEFT, "right": RIGHT, "row": _ROW, "axis": _AXIS, "chart": _CHART},
     )
+
+
+class Cell(NamedTuple):
+    """A cell of a table: its class, and its parts, of which the styles are classes as well."""
+
+    css: str
+    parts: Sequence[Part]
+
+
+_TEXTS: dict[How, Callable[[Any], str]] = {
+    How.COUNT: str,
+    How.AMOUNT: "{:,}".format,
+    How.DURATION: duration,
+    How.PERCENT: percent,
+    How.SIZE: size,
+    How.MOMENT: moment,
+    How.SHORT_MOMENT: lambda ms: moment(ms)[5:],
+    How.MINUTE: lambda ms: moment(ms)[5:16],
+    How.CLOCK: lambda ms: moment(ms)[11:],
+}
+"""How values are written; nothing where there is none."""
+_STYLES = {**{state: f"state {state}" for state in (*STATES, LAST_FAILED)}, BAD: BAD}
+
+
+def _cell(column: Shown, row: Row, until_ms: int) -> Cell:
+    css = " ".join(("l",) * _is_left(column) + ("wrap",) * column.wraps)
+    css = BAD if column.is_bad(row) else css
+    if column.how is How.TEXT:
+        return Cell(css, [part._replace(style=_STYLES.get(part.style, "")) for part in column.parts_of(row)])
+    value = column.value_of(row)
+    if value is None:
+        text = ""
+    elif column.how is How.AGO:
+        text = f"{duration(until_ms - value)} ago"
+    else:
+        text = _TEXTS[column.how](value)
+    return Cell(css, [Part(text)])
+
+
+def _is_left(column: Shown) -> bool:
+    return column.how in (How.TEXT, *TIMES) if column.left is None else column.left
 
 
 def environment(package: str) -> Environment:
@@ -158,9 +198,9 @@ class _Scale:
 def _lanes(report: Report, scale: _Scale, link: Callable[[Row], str] | None) -> Iterator[Lane]:
     intervals: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in report.intervals:
-        intervals[tuple(row[name] for name in JOB)].append(row)
-    for number, row in enumerate(report.uptime[:MOST_SHOWN]):
-        of_job = intervals[tuple(row[name] for name in JOB)]
+        intervals[job_of(row)].append(row)
+    for number, row in enumerate(report.tables.uptime[:MOST_SHOWN]):
+        of_job = intervals[job_of(row)]
         bands = [band for interval in of_job for band in _bands(interval, scale)]
         # Outages are drawn last, on top of their neighbours.
         bands.sort(key=lambda band: band.state == DOWN)
@@ -183,7 +223,7 @@ def _bands(interval: Row, scale: _Scale) -> Iterator[Band]:
 
 def _executor_lanes(report: Report, scale: _Scale) -> Iterator[Lane]:
     """Yield the lost ones and the fullest of the others, by application and start."""
-    known = [row for row in report.executors if row["start_ms"] is not None]
+    known = [row for row in report.tables.executors if row["start_ms"] is not None]
     shown = nlargest(MOST_SHOWN, known, key=lambda row: (not row["expected"], row["heap_highest"] or 0))
     shown.sort(key=lambda row: (row["app_name"], row["start_ms"], row["executor_id"]))
     for number, row in enumerate(shown):
@@ -206,7 +246,7 @@ def _charts(report: Report, scale: _Scale) -> Iterator[Chart]:
     checkpoints: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in report.durations:
         checkpoints[row["app_name"], row["query_name"]].append(row)
-    for row in report.checkpoint_sla[:MOST_SHOWN]:
+    for row in report.tables.checkpoint_sla[:MOST_SHOWN]:
         if of_query := checkpoints.get((row["app_name"], row["query_name"])):
             yield _chart(job_name(row), row["sla_ms"], of_query, scale)
 
@@ -238,17 +278,17 @@ def _late_gap_ms(row: Row, sla_ms: int) -> int:
 
 
 def _totals(report: Report) -> dict[str, Any]:
-    completed = sum(row["completed"] for row in report.checkpoint_sla)
-    met = sum(row["met"] for row in report.checkpoint_sla)
-    owed = completed + sum(row["overdue"] for row in report.checkpoint_sla)
+    completed = sum(row["completed"] for row in report.tables.checkpoint_sla)
+    met = sum(row["met"] for row in report.tables.checkpoint_sla)
+    owed = completed + sum(row["overdue"] for row in report.tables.checkpoint_sla)
     return {
-        "applications": sum(row["kind"] == "application" for row in report.uptime),
-        "queries": sum(row["kind"] == "query" for row in report.uptime),
-        "outages": sum(row["outages"] or 0 for row in report.uptime),
-        "restarts": sum(row["restarts"] or 0 for row in report.uptime if row["kind"] == "query"),
+        "applications": sum(row["kind"] == "application" for row in report.tables.uptime),
+        "queries": sum(row["kind"] == "query" for row in report.tables.uptime),
+        "outages": sum(row["outages"] or 0 for row in report.tables.uptime),
+        "restarts": sum(row["restarts"] or 0 for row in report.tables.uptime if row["kind"] == "query"),
         "completed": completed,
         "met_percent": 100 * met / owed if owed else None,
-        "failures": sum(row["count"] for row in report.failures),
+        "failures": sum(row["count"] for row in report.tables.failures),
     }
 
 
@@ -257,14 +297,16 @@ def _days(report: Report) -> list[tuple[str, list[Row]]]:
 
     If there are too many rows, only the last days keep theirs.
     """
-    uptime = report.uptime_per_day
+    uptime = report.tables.uptime_per_day
     if len({row["date"] for row in uptime}) < 2:
         return []
     if len(uptime) > MOST_DAY_ROWS:
         last_left_out = uptime[-MOST_DAY_ROWS - 1]["date"]
         whole_days = [row for row in uptime if row["date"] > last_left_out]
         uptime = whole_days or uptime[-MOST_DAY_ROWS:]
-    sla = {(row["date"], row["app_name"], row["query_name"]): row for row in report.checkpoint_sla_per_day}
+    sla = {
+        (row["date"], row["app_name"], row["query_name"]): row for row in report.tables.checkpoint_sla_per_day
+    }
 
     def with_sla(row: Row) -> Row:
         key = (row["date"], row["app_name"], row["query_name"])

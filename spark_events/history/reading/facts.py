@@ -21,42 +21,6 @@ more than that an application lived, ``heartbeat`` says so, too, and how often i
 """
 COLLAPSED = f"fact IN ('{SEEN}', '{HEARTBEAT}')"
 """The SQL of the facts that are one for each day and run of an application, with the latest time."""
-COLUMNS = {
-    "fact": "STRING",
-    "event_id": "STRING",
-    "time_ms": "BIGINT",
-    "kind": "STRING",
-    "app_name": "STRING",
-    "app_id": "STRING",
-    "attempt": "STRING",
-    "query_name": "STRING",
-    "run_id": "STRING",
-    "status": "STRING",
-    "checkpoint_id": "BIGINT",
-    "duration_ms": "BIGINT",
-    "owed_ms": "BIGINT",
-    "full_size": "BIGINT",
-    "input_rows": "BIGINT",
-    "error_class": "STRING",
-    "exception_type": "STRING",
-    "message": "STRING",
-    "labels": "STRING",
-    "dropped": "BIGINT",
-    "executor_id": "STRING",
-    "host": "STRING",
-    "lifetime_ms": "BIGINT",
-    "heap_highest": "BIGINT",
-    "heap_limit": "BIGINT",
-    "issue": "STRING",
-    "subject": "STRING",
-    "advice": "STRING",
-    "lost_ms": "BIGINT",
-    "lost_bytes": "BIGINT",
-    "counter": "STRING",
-    "counted": "BIGINT",
-}
-"""Of the facts, and their types. ``time_ms`` is since the epoch; ``full_size``, and of the heap, in bytes."""
-_OF_COLLAPSED = ("fact", "time_ms", "app_name", "app_id", "attempt", "query_name")
 _EXECUTOR_LOST = "ExecutorLostEvent"
 _IS_EXECUTOR = f"event_name = '{_EXECUTOR_LOST}'"
 _PERFORMANCE_ISSUE = "PerformanceIssueEvent"
@@ -79,43 +43,136 @@ _FACT_OF_EVENT = {
     "TableTransactionEvent": SEEN,
 }
 _MOST_MS, _MOST = 10**12, 10**15
-_NUMBERS = {
-    "checkpoint_id": ("checkpointId", 0, 2**62),
-    "duration_ms": ("durationMs", 0, _MOST_MS),
-    "owed_ms": ("owedMs", 0, _MOST_MS),
-    "full_size": ("fullSize", -1, _MOST),
-    "input_rows": ("numInputRows", 0, _MOST),
-    "dropped": ("count", 0, _MOST),
-    "lifetime_ms": ("lifetimeMs", 0, _MOST_MS),
-    "heap_highest": ("heapUsed.highest", 0, _MOST),
-    "heap_limit": ("memoryLimit.heap", 0, _MOST),
-    "lost_ms": ("lostMs", 0, _MOST_MS),
-    "lost_bytes": ("lostBytes", 0, _MOST),
-    "counted": ("count", 0, _MOST),
-}
-"""The attribute of each number, and the least and the most that it may be, so that no sum is too large."""
-_TEXTS = {
-    "kind": "job.kind",
-    "app_name": "app_name",
-    "app_id": "app_id",
-    "attempt": "app_attempt_id",
-    "query_name": "query_name",
-    "run_id": "run_id",
-    "exception_type": "exception.type",
-    "executor_id": "executor_id",
-    "host": "host",
-    "issue": "issue",
-    "subject": "subject",
-    "advice": "advice",
-    "counter": "counter",
-}
-_OF_EXECUTORS = ("executor_id", "host", "lifetime_ms", "heap_highest", "heap_limit")
-"""The columns that executors have alone."""
-_OF_ISSUES = ("issue", "subject", "advice", "lost_ms", "lost_bytes")
-"""The columns that performance issues have alone."""
-_OF_COUNTERS = ("counter", "counted")
-"""The columns that counters of tasks have alone."""
 _MESSAGE_CHARACTERS = 500
+
+
+def _list(texts: Iterable[str]) -> str:
+    return ", ".join(f"'{text}'" for text in texts)
+
+
+class _Column(NamedTuple):
+    """A column of facts, and where its value comes from.
+
+    Attributes:
+        sql: gives its value, of a number as text; ``{labels}`` stands for those of the dialect.
+        most, least: that a number may be, so that no sum is too large; ``most`` is None of what is not read
+            as a number.
+        of_type: unless it is such a number.
+        of_collapsed: whether facts that are one for each day have it.
+    """
+
+    name: str
+    sql: str
+    most: int | None = None
+    least: int = 0
+    of_type: str = "STRING"
+    of_collapsed: bool = False
+
+
+def _attribute(name: str, of_event: str = "") -> str:
+    """Return the SQL of an attribute, or of one that counts in events of one name alone."""
+    attribute = f"attributes['{name}']"
+    return f"CASE WHEN event_name = '{of_event}' THEN {attribute} END" if of_event else attribute
+
+
+def _when(condition: str, sql: str, otherwise: str) -> str:
+    return f"CASE WHEN {condition} THEN {sql} ELSE {otherwise} END"
+
+
+def _of_event() -> str:
+    """Return the SQL of the kind of fact that an event is."""
+    kinds = " ".join(f"WHEN event_name = '{name}' THEN '{fact}'" for name, fact in _FACT_OF_EVENT.items())
+    return (
+        # Spark jobs and stages have statuses, too, but there are too many: only their failures are kept.
+        f"CASE WHEN event_name = 'JobStatusChangeEvent' AND attributes['job.kind'] IN ('job', 'stage') "
+        f"THEN '{SEEN}' "
+        # An executor that somebody wanted gone is no failure.
+        f"WHEN {_IS_EXECUTOR} AND attributes['reason'] IN ({_list(sorted(EXPECTED))}) "
+        f"THEN '{EXECUTOR}' "
+        # A warning; what it was about, the stage's end says.
+        f"WHEN {_IS_ISSUE} AND attributes['live'] = 'true' THEN '{SEEN}' {kinds} "
+        # An event of the users' own code shows that their application lives.
+        f"ELSE '{SEEN}' END"
+    )
+
+
+def _message() -> str:
+    """Return the SQL of the message, and of the place in the code that raised a failure.
+
+    Of an executor, it is Spark's sentence and what its exit code means.
+    """
+    of_executor = "concat_ws('; ', attributes['reason.message'], attributes['exitMeaning'])"
+    said = f"substring(coalesce(attributes['exception.message'], ''), 1, {_MESSAGE_CHARACTERS - 200})"
+    place = (
+        "' (', attributes['code.file.path'], ':', coalesce(attributes['code.line.number'], ''), "
+        "CASE WHEN attributes['code.function.name'] IS NULL THEN '' "
+        "ELSE concat(', in ', attributes['code.function.name']) END, ')'"
+    )
+    return (
+        f"CASE WHEN {_IS_EXECUTOR} THEN {of_executor} WHEN {_IS_ISSUE} THEN attributes['summary'] "
+        f"WHEN attributes['code.file.path'] IS NOT NULL THEN concat({said}, {place}) "
+        "ELSE attributes['exception.message'] END"
+    )
+
+
+_COLUMNS = (
+    _Column("fact", _of_event(), of_collapsed=True),
+    _Column("event_id", "event_id"),
+    _Column("time_ms", "time_ms", of_type="BIGINT", of_collapsed=True),
+    _Column("kind", _attribute("job.kind")),
+    _Column("app_name", _attribute("app_name"), of_collapsed=True),
+    _Column("app_id", _attribute("app_id"), of_collapsed=True),
+    _Column("attempt", _attribute("app_attempt_id"), of_collapsed=True),
+    _Column("query_name", _attribute("query_name"), of_collapsed=True),
+    _Column("run_id", _attribute("run_id")),
+    _Column(
+        "status",
+        # Not for Spark jobs and stages, where only the time matters.
+        "CASE WHEN attributes['job.kind'] IN ('application', 'query') "
+        "THEN coalesce(attributes['newJobStatus'], attributes['checkpointStatus']) END",
+    ),
+    _Column("checkpoint_id", _attribute("checkpointId"), 2**62),
+    _Column(
+        "duration_ms", _when(_IS_HEARTBEAT, _attribute("intervalMs"), _attribute("durationMs")), _MOST_MS
+    ),
+    _Column(
+        "owed_ms",
+        _when(
+            "event_name = 'CheckpointOverdueEvent'",
+            "coalesce(attributes['owedMs'], attributes['sinceLastMs'])",
+            _attribute("owedMs"),
+        ),
+        _MOST_MS,
+    ),
+    _Column("full_size", _attribute("fullSize"), _MOST, least=-1),
+    _Column("input_rows", _attribute("numInputRows"), _MOST),
+    # An executor has attributes of its own.
+    _Column("error_class", _when(_IS_EXECUTOR, _attribute("reason"), _attribute("errorClass"))),
+    _Column("exception_type", _attribute("exception.type")),
+    _Column("message", _message()),
+    _Column(
+        "labels",
+        f"CASE WHEN event_name = 'JobFailureEvent' THEN {{labels}} WHEN event_name = '{_TASK_COUNTER}' "
+        "THEN attributes['labels'] ELSE attributes['cause'] END",
+    ),
+    _Column("dropped", _attribute("count"), _MOST),
+    _Column("executor_id", _attribute("executor_id", _EXECUTOR_LOST)),
+    _Column("host", _attribute("host", _EXECUTOR_LOST)),
+    _Column("lifetime_ms", _attribute("lifetimeMs", _EXECUTOR_LOST), _MOST_MS),
+    _Column("heap_highest", _attribute("heapUsed.highest", _EXECUTOR_LOST), _MOST),
+    _Column("heap_limit", _attribute("memoryLimit.heap", _EXECUTOR_LOST), _MOST),
+    _Column("issue", _attribute("issue", _PERFORMANCE_ISSUE)),
+    _Column("subject", _attribute("subject", _PERFORMANCE_ISSUE)),
+    _Column("advice", _attribute("advice", _PERFORMANCE_ISSUE)),
+    _Column("lost_ms", _attribute("lostMs", _PERFORMANCE_ISSUE), _MOST_MS),
+    _Column("lost_bytes", _attribute("lostBytes", _PERFORMANCE_ISSUE), _MOST),
+    _Column("counter", _attribute("counter", _TASK_COUNTER)),
+    _Column("counted", _attribute("count", _TASK_COUNTER), _MOST),
+)
+"""A new one is a line here, and one in ``Fact`` if the tables need it."""
+_NUMBERS = tuple(column for column in _COLUMNS if column.most is not None)
+COLUMNS = {column.name: column.of_type if column.most is None else "BIGINT" for column in _COLUMNS}
+"""Of the facts, and their types. ``time_ms`` is since the epoch; ``full_size``, and of the heap, in bytes."""
 PROBLEMS = {
     "unreadable": "lines that are no JSON, or not such as events are",
     "no_id": "events without an id",
@@ -202,33 +259,25 @@ def classified(events: str, dialect: Dialect, times: PossibleTimes) -> str:
         A query for ``COLUMNS``, and ``file``; ``problem``: a key of ``PROBLEMS`` where the record cannot be
         used; ``odd_numbers``: how many of its values are no numbers; ``own``: whether it is a user's event.
     """
-    texts = ", ".join(f"{_text(name, key)} AS {name}" for name, key in _TEXTS.items())
-    number_texts = ", ".join(
-        f"{_number_text(name, key)} AS {name}_text" for name, (key, *_) in _NUMBERS.items()
+    texts = ", ".join(
+        f"{column.sql.replace('{labels}', dialect.labels)} AS {_as_text(column)}" for column in _COLUMNS
     )
-    numbers = ", ".join(f"{_number(name, dialect)} AS {name}" for name in _NUMBERS)
+    numbers = ", ".join(f"{_number(column, dialect)} AS {column.name}" for column in _NUMBERS)
     odd = " + ".join(
-        f"CASE WHEN {name} IS NULL AND {name}_text IS NOT NULL THEN 1 ELSE 0 END" for name in _NUMBERS
+        f"CASE WHEN {column.name} IS NULL AND {_as_text(column)} IS NOT NULL THEN 1 ELSE 0 END"
+        for column in _NUMBERS
     )
+    columns = ", ".join(f"{_value(column)} AS {column.name}" for column in _COLUMNS)
     # In two steps, because otherwise each use of a number would parse it again.
     return f"""
         WITH texts AS (
-            SELECT event_id, event_name, time_ms, file, unreadable, {texts}, {number_texts},
-                {_error_class()} AS error_class, {_message()} AS message,
-                -- Not for Spark jobs and stages, where only the time matters.
-                CASE WHEN attributes['job.kind'] IN ('application', 'query')
-                    THEN coalesce(attributes['newJobStatus'], attributes['checkpointStatus']) END AS status,
-                CASE WHEN event_name = 'JobFailureEvent' THEN {dialect.labels}
-                    WHEN event_name = '{_TASK_COUNTER}' THEN attributes['labels']
-                    ELSE attributes['cause'] END AS labels,
-                {_fact()} AS fact,
+            SELECT event_name, file, unreadable, {texts},
                 coalesce(event_name NOT IN ({_list(_FACT_OF_EVENT)}), false) AS own
             FROM {events} WHERE NOT other),
         typed AS (SELECT *, {numbers} FROM texts),
         judged AS (SELECT *, CASE WHEN {COLLAPSED} THEN 0 ELSE {odd} END AS odd_numbers,
             {_problem(times)} AS problem FROM typed)
-        SELECT {", ".join(f"{_column(name)} AS {name}" for name in COLUMNS)}, file, problem, odd_numbers, own
-        FROM judged"""
+        SELECT {columns}, file, problem, odd_numbers, own FROM judged"""
 
 
 def together(relations: Sequence[str]) -> str:
@@ -256,82 +305,28 @@ def day_of(time_ms: str) -> str:
     return f"CAST(floor({time_ms} / {DAY_MS}) AS BIGINT)"
 
 
-def _column(name: str) -> str:
+def _as_text(column: _Column) -> str:
+    return column.name if column.most is None else f"{column.name}_text"
+
+
+def _number(column: _Column, dialect: Dialect) -> str:
+    number = dialect.integer.format(text=_as_text(column))
+    return f"CASE WHEN {number} BETWEEN {column.least} AND {column.most} THEN {number} END"
+
+
+def _value(column: _Column) -> str:
+    """Return the SQL of a column of what is kept; facts that are one for each day lack most."""
+    name = column.name
     if name == "event_id":
         # Those of a day and application are one.
         day = f"concat_ws(' ', fact, {day_of('time_ms')}, app_name, app_id, attempt, query_name)"
         return f"CASE WHEN {COLLAPSED} AND problem IS NULL THEN {day} ELSE event_id END"
-    if name in _OF_COLLAPSED:
+    if column.of_collapsed:
         return name
     if name == "duration_ms":
         return f"CASE WHEN fact <> '{SEEN}' THEN {name} END"
-    column = f"substring(message, 1, {_MESSAGE_CHARACTERS})" if name == "message" else name
-    return f"CASE WHEN NOT {COLLAPSED} THEN {column} END"
-
-
-def _text(name: str, key: str) -> str:
-    attribute = f"attributes['{key}']"
-    if name in _OF_EXECUTORS:
-        return f"CASE WHEN {_IS_EXECUTOR} THEN {attribute} END"
-    if name in _OF_COUNTERS:
-        return f"CASE WHEN event_name = '{_TASK_COUNTER}' THEN {attribute} END"
-    return f"CASE WHEN {_IS_ISSUE} THEN {attribute} END" if name in _OF_ISSUES else attribute
-
-
-def _number_text(name: str, key: str) -> str:
-    if name == "duration_ms":
-        return f"CASE WHEN {_IS_HEARTBEAT} THEN attributes['intervalMs'] ELSE attributes['{key}'] END"
-    if name == "owed_ms":
-        overdue = "event_name = 'CheckpointOverdueEvent'"
-        since = f"coalesce(attributes['{key}'], attributes['sinceLastMs'])"
-        return f"CASE WHEN {overdue} THEN {since} ELSE attributes['{key}'] END"
-    return _text(name, key)
-
-
-def _number(name: str, dialect: Dialect) -> str:
-    _, least, most = _NUMBERS[name]
-    number = dialect.integer.format(text=f"{name}_text")
-    return f"CASE WHEN {number} BETWEEN {least} AND {most} THEN {number} END"
-
-
-def _error_class() -> str:
-    """Return the SQL of the error; an executor has attributes of its own."""
-    return f"CASE WHEN {_IS_EXECUTOR} THEN attributes['reason'] ELSE attributes['errorClass'] END"
-
-
-def _message() -> str:
-    """Return the SQL of the message, and of the place in the code that raised a failure.
-
-    Of an executor, it is Spark's sentence and what its exit code means.
-    """
-    of_executor = "concat_ws('; ', attributes['reason.message'], attributes['exitMeaning'])"
-    said = f"substring(coalesce(attributes['exception.message'], ''), 1, {_MESSAGE_CHARACTERS - 200})"
-    place = (
-        "' (', attributes['code.file.path'], ':', coalesce(attributes['code.line.number'], ''), "
-        "CASE WHEN attributes['code.function.name'] IS NULL THEN '' "
-        "ELSE concat(', in ', attributes['code.function.name']) END, ')'"
-    )
-    return (
-        f"CASE WHEN {_IS_EXECUTOR} THEN {of_executor} WHEN {_IS_ISSUE} THEN attributes['summary'] "
-        f"WHEN attributes['code.file.path'] IS NOT NULL THEN concat({said}, {place}) "
-        "ELSE attributes['exception.message'] END"
-    )
-
-
-def _fact() -> str:
-    kinds = " ".join(f"WHEN event_name = '{name}' THEN '{fact}'" for name, fact in _FACT_OF_EVENT.items())
-    return (
-        # Spark jobs and stages have statuses, too, but there are too many: only their failures are kept.
-        f"CASE WHEN event_name = 'JobStatusChangeEvent' AND attributes['job.kind'] IN ('job', 'stage') "
-        f"THEN '{SEEN}' "
-        # An executor that somebody wanted gone is no failure.
-        f"WHEN {_IS_EXECUTOR} AND attributes['reason'] IN ({_list(sorted(EXPECTED))}) "
-        f"THEN '{EXECUTOR}' "
-        # A warning; what it was about, the stage's end says.
-        f"WHEN {_IS_ISSUE} AND attributes['live'] = 'true' THEN '{SEEN}' {kinds} "
-        # An event of the users' own code shows that their application lives.
-        f"ELSE '{SEEN}' END"
-    )
+    value = f"substring(message, 1, {_MESSAGE_CHARACTERS})" if name == "message" else name
+    return f"CASE WHEN NOT {COLLAPSED} THEN {value} END"
 
 
 def _problem(times: PossibleTimes) -> str:
@@ -347,7 +342,3 @@ def _problem(times: PossibleTimes) -> str:
         WHEN fact = '{CHECKPOINT}'
             AND (duration_ms IS NULL OR coalesce(status NOT IN ('COMPLETED', 'FAILED'), true)) THEN 'duration'
         END"""
-
-
-def _list(texts: Iterable[str]) -> str:
-    return ", ".join(f"'{text}'" for text in texts)

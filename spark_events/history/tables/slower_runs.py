@@ -1,33 +1,33 @@
-"""The runs of batch applications that took much longer than those before them, and what was new in them."""
+"""The table of the runs of batch applications that took much longer than those before them."""
 
 from __future__ import annotations
 
-import math
-import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from spark_events.api import JobStatus
 from spark_events.api.toolkit.formatting import cost
+from spark_events.diagnosis.usual import LEAST_COMPARED, usual
+from spark_events.history.figures.application import KnownApplication
 from spark_events.history.reading.facts import FAILURE, ISSUE, STATUS, Fact
+from spark_events.history.table import (
+    BIGINT,
+    NEW_LINE,
+    PAGE,
+    STRING,
+    TERMINAL,
+    Column,
+    How,
+    Part,
+    Row,
+    Shown,
+    Table,
+)
 
-COLUMNS = {
-    "app_name": "STRING",
-    "app_id": "STRING",
-    "start_ms": "BIGINT",
-    "duration_ms": "BIGINT",
-    "usual_ms": "BIGINT",
-    "p95_ms": "BIGINT",
-    "compared": "BIGINT",
-    "changed": "STRING",
-}
-"""Of the table of slower runs, and their types."""
 COMPARED = 20
 """With how many earlier runs a run is compared at most."""
-_LEAST_COMPARED = 5
-_RATIO = 1.5
-_LEAST_MORE_MS = 30_000
+_PERCENT, _LEAST_MORE_MS = 150, 30_000
+"""What of the 95th percentile a slower run took more than, and how much more than the median."""
 _BEGUN = (JobStatus.CREATED.value, JobStatus.RUNNING.value)
 
 
@@ -51,23 +51,15 @@ class _Run:
         return self.end_ms - self.start_ms
 
 
-def slower_runs(facts: Iterable[Fact], since_ms: int, until_ms: int) -> list[dict[str, Any]]:
-    """Return a row for each run that took more than 1.5 times the 95th percentile of the runs before it.
+def _rows(known: KnownApplication) -> Iterator[Row]:
+    """Yield a row for each run that took more than 1.5 times the 95th percentile of the runs before it.
 
     A run is compared with the last ``COMPARED`` before it that finished, of which there have to be five. How
     long a streaming query runs says nothing, so applications with queries are left out.
-
-    Args:
-        facts: of the applications of one name.
-        since_ms, until_ms: runs that finished before and after are left out, in ms since the epoch.
-
-    Returns:
-        ``app_name``, ``app_id``; ``start_ms``: since the epoch; ``duration_ms``; ``usual_ms``, ``p95_ms``:
-        the median and the 95th percentile of those before; ``compared``: how many these are; ``changed``:
-        what was reported of this run and of none of those, in words, empty if nothing was. By their starts.
     """
+    since_ms, until_ms, _ = known.period
     runs: dict[tuple[str | None, str | None], _Run] = {}
-    for fact in facts:
+    for fact in known.facts:
         key = fact.app_id, fact.attempt
         if key not in runs:
             runs[key] = _Run(fact.app_name, fact.app_id or "")
@@ -78,12 +70,10 @@ def slower_runs(facts: Iterable[Fact], since_ms: int, until_ms: int) -> list[dic
         if run.start_ms is not None and run.end_ms is not None and not run.has_queries
     ]
     finished.sort(key=lambda run: (run.start_ms, run.app_id))
-    rows = []
     for number, run in enumerate(finished):
         earlier = finished[max(0, number - COMPARED) : number]
-        if len(earlier) >= _LEAST_COMPARED and since_ms <= (run.end_ms or 0) <= until_ms:
-            rows += _if_slower(run, earlier)
-    return rows
+        if len(earlier) >= LEAST_COMPARED and since_ms <= (run.end_ms or 0) <= until_ms:
+            yield from _if_slower(run, earlier)
 
 
 def _add(run: _Run, fact: Fact) -> None:
@@ -104,12 +94,10 @@ def _add(run: _Run, fact: Fact) -> None:
         run.failed_jobs += 1
 
 
-def _if_slower(run: _Run, earlier: Sequence[_Run]) -> list[dict[str, Any]]:
+def _if_slower(run: _Run, earlier: Sequence[_Run]) -> list[Row]:
     """Return the row of a run that took much longer than those before it; nothing for another."""
-    durations_ms = sorted(each.duration_ms for each in earlier)
-    usual_ms = statistics.median(durations_ms)
-    p95_ms = durations_ms[math.ceil(0.95 * len(durations_ms)) - 1]
-    if run.duration_ms <= _RATIO * p95_ms or run.duration_ms - usual_ms < _LEAST_MORE_MS:
+    before = usual(each.duration_ms for each in earlier)
+    if not before.is_exceeded_by(run.duration_ms, _PERCENT, _LEAST_MORE_MS):
         return []
     return [
         {
@@ -117,9 +105,9 @@ def _if_slower(run: _Run, earlier: Sequence[_Run]) -> list[dict[str, Any]]:
             "app_id": run.app_id,
             "start_ms": run.start_ms,
             "duration_ms": run.duration_ms,
-            "usual_ms": int(usual_ms),
-            "p95_ms": p95_ms,
-            "compared": len(earlier),
+            "usual_ms": before.median_ms,
+            "p95_ms": before.p95_ms,
+            "compared": before.compared,
             "changed": "; ".join(_changed(run, earlier)),
         }
     ]
@@ -138,3 +126,38 @@ def _changed(run: _Run, earlier: Sequence[_Run]) -> list[str]:
         if number > most:
             changed.append(f"{what}: {number}, before at most {most}")
     return changed
+
+
+def _run_name(row: Row) -> list[Part]:
+    return [Part(row["app_name"]), NEW_LINE, Part(row["app_id"])]
+
+
+SLOWER_RUNS = Table(
+    "slower_runs",
+    "run of a batch application that took much longer than those before it",
+    (
+        Column("app_name", STRING),
+        Column("app_id", STRING),
+        Column("start_ms", BIGINT),
+        Column("duration_ms", BIGINT),
+        Column("usual_ms", BIGINT, "the median of those before"),
+        Column("p95_ms", BIGINT, "their 95th percentile"),
+        Column("compared", BIGINT, "how many these are"),
+        Column("changed", STRING, "what was reported of this run and of none of those, in words"),
+    ),
+    _rows,
+    lambda rows: sorted(rows, key=lambda row: row["start_ms"], reverse=True),
+    heading="Slower than usual",
+    first="the latest first",
+    shown=(
+        Shown("application", "app_name", where=PAGE),
+        Shown("run", "app_id", where=PAGE),
+        Shown("application", _run_name, where=TERMINAL),
+        Shown("started (UTC)", "start_ms", How.MOMENT),
+        Shown("took", "duration_ms", How.DURATION, is_bad=lambda row: True),
+        Shown("usual", "usual_ms", How.DURATION),
+        Shown("95th percentile", "p95_ms", How.DURATION, PAGE),
+        Shown("of runs", "compared", How.COUNT, PAGE),
+        Shown("what is new", "changed", wraps=True),
+    ),
+)

@@ -1,0 +1,215 @@
+"""The table of the failures of applications, queries, jobs and executors, counted by day and error.
+
+A run that was lost is a failure as well, of which there is no event. The failure of an application or a query
+is mostly that of one of its jobs: that of the job is left out then.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from heapq import nlargest
+from typing import NamedTuple
+
+from spark_events.api.toolkit.formatting import moment, size
+from spark_events.history.figures.application import OWNERS, KnownApplication, KnownJob
+from spark_events.history.figures.heard import ApplicationRun, application_run
+from spark_events.history.figures.job_runs import LOST, RunOfJob
+from spark_events.history.reading.facts import FAILURE, Fact
+from spark_events.history.reading.plausible import iso_day
+from spark_events.history.table import (
+    BIGINT,
+    DAY,
+    JOB,
+    MESSAGE,
+    NEW_LINE,
+    PAGE,
+    STRING,
+    TERMINAL,
+    Column,
+    How,
+    Part,
+    Row,
+    Shown,
+    Table,
+    by_name,
+    job_name,
+    latest_first,
+)
+
+_MOST = 10_000
+_SAME_WITHIN_MS = 5_000
+"""How long after that of its job an application's or a query's failure is the same one."""
+_COMPARED_CHARACTERS = 300
+_PLACE = re.compile(r" \((?:[^()]|\([^()]*\))*:\d*, in .*\)$")
+"""As ``facts`` puts it behind a message; a path may have brackets of its own."""
+
+
+class _LostRun(NamedTuple):
+    """A run that was lost, of which job, and whether its application went on."""
+
+    job: KnownJob
+    run: RunOfJob
+    alone: bool
+
+    @property
+    def time_ms(self) -> int:
+        """When it was last heard of, in ms since the epoch."""
+        return self.run.spans[-1].start_ms
+
+
+def _rows(known: KnownApplication) -> Iterator[Row]:
+    since_ms, until_ms = known.period.days_since_ms, known.period.until_ms
+    alike: dict[tuple[str, ...], list[tuple[int, str, str | None]]] = defaultdict(list)
+    failed = [fact for fact in known.facts if fact.fact == FAILURE]
+    told_again = _told_by_owners(failed)
+    for fact in failed:
+        if since_ms <= fact.time_ms <= until_ms and fact.event_id not in told_again:
+            error = fact.error_class or fact.exception_type or ""
+            day = iso_day(fact.time_ms)
+            key = (day, fact.kind or "", fact.app_name, fact.query_name or "", error, fact.labels or "")
+            alike[key].append((fact.time_ms, fact.event_id, _message(fact)))
+    for lost in _lost_runs(known.jobs):
+        if since_ms <= lost.time_ms <= until_ms:
+            job = lost.job
+            key = (iso_day(lost.time_ms), job.kind, job.app_name, job.query_name, LOST, "")
+            alike[key].append((lost.time_ms, "", _message_of_lost(lost)))
+    for values, of_key in alike.items():
+        # Within one ms, order by id, so that the last one does not depend on the reading order.
+        last_ms, _, message = max(of_key, key=lambda failure: failure[:2])
+        counted = (len(of_key), min(time_ms for time_ms, *_ in of_key), last_ms, message)
+        yield dict(zip(FAILURES.types, (*values, *counted), strict=True))
+
+
+def _told_by_owners(failed: Sequence[Fact]) -> set[str]:
+    """Return the ids of the failures of jobs and stages that those of their owners tell again.
+
+    Of each owner's failure, that is the last before it of a job, and the last of a stage.
+    """
+    of_jobs: dict[tuple[ApplicationRun, str], list[Fact]] = defaultdict(list)
+    for fact in failed:
+        if fact.kind in ("job", "stage"):
+            of_jobs[application_run(fact.app_id, fact.attempt), _first_line(fact)].append(fact)
+    told_again: set[str] = set()
+    for owner in failed:
+        if owner.kind in OWNERS:
+            alike = of_jobs.get((application_run(owner.app_id, owner.attempt), _first_line(owner)), ())
+            causes = [fact for fact in alike if _is_cause(fact, owner)]
+            latest = {fact.kind: fact for fact in sorted(causes, key=lambda f: (f.time_ms, f.event_id))}
+            told_again.update(fact.event_id for fact in latest.values())
+    return told_again
+
+
+def _is_cause(fact: Fact, owner: Fact) -> bool:
+    """Whether a job's failure, of the same message, is that of its application or query."""
+    if owner.kind == "query" and fact.query_name != owner.query_name:
+        return False
+    # Python's own exceptions have no error class where the application sees them, Spark's no type in the job.
+    types = [(failure.exception_type or "").rsplit(".", 1)[-1] for failure in (fact, owner)]
+    same = (fact.error_class and fact.error_class == owner.error_class) or (types[0] and types[0] == types[1])
+    return bool(same) and 0 <= owner.time_ms - fact.time_ms <= _SAME_WITHIN_MS
+
+
+def _first_line(fact: Fact) -> str:
+    """Return the first line of a message, without the place in the code."""
+    line = (fact.message or "").split("\n", 1)[0]
+    return _PLACE.sub("", line)[:_COMPARED_CHARACTERS]
+
+
+def _lost_runs(jobs: Sequence[KnownJob]) -> list[_LostRun]:
+    """Return the lost runs, but for those of queries whose application was lost itself."""
+    applications = {run.application for job in jobs if job.kind == "application" for run in job.lost}
+    return [
+        _LostRun(job, run, alone=job.kind == "query")
+        for job in jobs
+        for run in job.lost
+        if job.kind == "application" or run.application not in applications
+    ]
+
+
+def _message_of_lost(lost: _LostRun) -> str:
+    at = f"{moment(lost.time_ms)} UTC, without an end"
+    return f"gone by {at}" if lost.alone else f"not heard of since {at}: killed, or its machine is gone"
+
+
+def _message(fact: Fact) -> str | None:
+    """Return the message of a failure; that of an executor says which one, and how full its heap was."""
+    if fact.executor_id is None:
+        return fact.message
+    parts = [f"executor {fact.executor_id} on {fact.host}", fact.message]
+    if fact.heap_highest is not None and fact.heap_limit is not None:
+        parts.append(f"heap {size(fact.heap_highest)} of {size(fact.heap_limit)}")
+    return "; ".join(filter(None, parts))
+
+
+def _in_order(rows: list[Row]) -> list[Row]:
+    latest = nlargest(_MOST, rows, key=lambda row: (row["last_ms"], by_name(row)))
+    return sorted(latest, key=lambda row: (row["date"], row["last_ms"], by_name(row)))
+
+
+def _by_error(rows: list[Row]) -> list[Row]:
+    """Join the days of each error, the latest first; the message is that of the last."""
+    last_rows: dict[tuple[str, ...], Row] = {}
+    counts: dict[tuple[str, ...], int] = defaultdict(int)
+    for row in rows:
+        key = tuple(row[name] for name in ("kind", "app_name", "query_name", "error", "labels"))
+        counts[key] += row["count"]
+        if key not in last_rows or row["last_ms"] >= last_rows[key]["last_ms"]:
+            last_rows[key] = row
+    joined = [{**row, "count": counts[key]} for key, row in last_rows.items()]
+    return sorted(joined, key=lambda row: (-row["last_ms"], -row["count"]))
+
+
+def _what(row: Row) -> str:
+    return f"{row['kind']} {job_name(row)}"
+
+
+def _error(row: Row) -> list[Part]:
+    return [Part(row["error"]), NEW_LINE, Part(row["message"] or "", MESSAGE)]
+
+
+def _error_and_labels(row: Row) -> list[Part]:
+    texts = [Part(text, MESSAGE) for text in (row["error"], row["labels"], row["message"]) if text]
+    return [part for text in texts for part in (text, NEW_LINE)][:-1]
+
+
+FAILURES = Table(
+    "failures",
+    "day, application or query, error and labels",
+    (
+        DAY,
+        Column("kind", STRING, "`application`, `query`, `job`, `stage` or `executor`"),
+        *JOB[1:],
+        Column(
+            "error",
+            STRING,
+            "Spark's error condition, or else the exception's class; `LOST` of a run that was lost",
+        ),
+        Column("labels", STRING, "of the failure enrichers: `team=x, type=USER`"),
+        Column("count", BIGINT),
+        Column("first_ms", BIGINT),
+        Column("last_ms", BIGINT),
+        Column("message", STRING, "of the last"),
+    ),
+    _rows,
+    _in_order,
+    most=_MOST,
+    cut="of the failures, there are the last {most:,} alone",
+    heading="Failures",
+    first="the latest first",
+    id="failed",
+    on_page=latest_first,
+    on_terminal=_by_error,
+    shown=(
+        Shown("day (UTC)", "date", where=PAGE),
+        Shown("count", "count", How.COUNT, TERMINAL),
+        Shown("what", _what),
+        Shown("error, and the message of the last", _error, where=PAGE, wraps=True),
+        Shown("error", _error_and_labels, where=TERMINAL),
+        Shown("labels", "labels", where=PAGE),
+        Shown("count", "count", How.COUNT, PAGE),
+        Shown("last (UTC)", "last_ms", How.CLOCK, PAGE),
+        Shown("last (UTC)", "last_ms", How.MOMENT, TERMINAL),
+    ),
+)
