@@ -57,11 +57,12 @@ class Work:
         self.truths: list[Truth] = []
         self._begun = 0.0
 
-    def begin(self, python: bool = False) -> SparkSession:
+    def begin(self, python: bool = False, pandas: bool = False) -> SparkSession:
         """Return the session, once it is warm; what a case does before is in no event log.
 
         Args:
             python: whether Python workers have to be warm, too.
+            pandas: whether these must have imported pandas.
         """
         from pyspark.sql import SparkSession
 
@@ -69,8 +70,11 @@ class Work:
         warm = spark.range(0, 64, 1, self.cores)
         warm.groupBy((warm["id"] % 3).alias("rest")).count().collect()
         if python:
-            rows = spark.sparkContext.parallelize(range(4 * self.cores), 4 * self.cores)
-            rows.map(lambda row: time.sleep(0.05)).count()
+            numbers = spark.sparkContext.parallelize(range(4 * self.cores), 4 * self.cores)
+            numbers.map(lambda row: time.sleep(0.05)).count()
+        if pandas:
+            rows = spark.range(0, 4 * self.cores, 1, 4 * self.cores)
+            rows.mapInPandas(lambda batches: batches, "id long").write.format("noop").mode("overwrite").save()
         self._begun = time.monotonic()
         return spark
 
@@ -155,6 +159,17 @@ def resting(ms: str, when: str = "") -> str:
     """
     rest = f"reflect('java.lang.Thread', 'sleep', CAST({ms} AS BIGINT))"
     return f"IF({when}, {rest}, '')" if when else rest
+
+
+def write_parquet(folder: Path, columns: Mapping[str, Any], files: int = 1) -> None:
+    """Write a table without Spark, so that no event log tells of it."""
+    from pyarrow import parquet, table
+
+    folder.mkdir(parents=True)
+    rows = table(dict(columns))
+    each = -(-len(rows) // files)
+    for file in range(files):
+        parquet.write_table(rows.slice(file * each, each), folder / f"part-{file:05}.parquet")
 
 
 def _statements(path: Path, marked: Sequence[int]) -> Iterator[int]:

@@ -87,7 +87,7 @@ def workers_start_beside_other_work(work: Work) -> None:
 def model_of_all_rows(work: Work) -> None:
     """Python takes nearly all of the time, evenly and in batches, for what only Python can do."""
     seconds = work.random.uniform(1.5, 2.5)
-    spark = work.begin(python=True)
+    spark = work.begin(pandas=True)
 
     def predicted(batches: Iterator[DataFrame]) -> Iterator[DataFrame]:
         for batch in batches:
