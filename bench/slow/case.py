@@ -7,6 +7,7 @@ import heapq
 import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
@@ -57,6 +58,16 @@ class Work:
         self.truths: list[Truth] = []
         self._begun = 0.0
 
+    @contextmanager
+    def preparing(self) -> Iterator[SparkSession]:
+        """Give a session for what only Spark can prepare; it has no event log."""
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.appName(f"{self.case.name}, prepared")
+        spark = builder.config("spark.eventLog.enabled", "false").getOrCreate()
+        yield spark
+        spark.stop()
+
     def begin(self, python: bool = False, pandas: bool = False) -> SparkSession:
         """Return the session, once it is warm; what a case does before is in no event log.
 
@@ -66,7 +77,8 @@ class Work:
         """
         from pyspark.sql import SparkSession
 
-        spark = SparkSession.builder.appName(self.case.name).getOrCreate()
+        builder = SparkSession.builder.appName(self.case.name)
+        spark = builder.config("spark.eventLog.enabled", "true").getOrCreate()
         warm = spark.range(0, 64, 1, self.cores)
         warm.groupBy((warm["id"] % 3).alias("rest")).count().collect()
         if python:
@@ -108,6 +120,7 @@ class Case:
         bad, twin: more for the run with the defect, and for the one without.
         master: what it needs instead of local mode: a Spark master, or ``hosts`` of a standalone cluster.
         healthy: whether it has no defect at all; then there is no bad run.
+        version: the beginning of the only version of PySpark that it runs on.
     """
 
     name: str
@@ -117,6 +130,7 @@ class Case:
     twin: Mapping[str, str] = field(default_factory=dict)
     master: str = ""
     healthy: bool = False
+    version: str = ""
 
     def lines(self) -> list[str]:
         """Return the lines of the statements that are marked, as ``file.py:12``."""

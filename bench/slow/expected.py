@@ -22,6 +22,7 @@ KINDS: dict[str, frozenset[str]] = {
         "loop-of-small-jobs": "loop-of-small-jobs",
         "collect-to-driver": "collect-to-driver",
         "driver-alone": "driver-alone idle-cores",
+        "rewrite-whole-files": "rewrite-whole-files",
         "planning": "planning driver-alone",
         "window-without-partition-by": "window-without-partition-by",
         "exploding-join": "exploding-join",
