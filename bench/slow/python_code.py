@@ -21,7 +21,7 @@ def udf_for_each_row(work: Work) -> None:
 
     rows = work.cores * work.random.randrange(250, 400)
     work.defect("python-row-by-row", rows * 20 / work.cores, "price_with_tax")
-    spark = work.begin(python=True)
+    spark = work.begin(pandas=True)  # Arrow carries the rows
 
     @udf("double")  # type: ignore[untyped-decorator]
     def price_with_tax(price: int) -> float:

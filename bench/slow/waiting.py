@@ -25,7 +25,7 @@ def driver_waits_for_a_service(work: Work) -> None:
 @case("loop-of-small-jobs")
 def a_job_for_each_store(work: Work) -> None:
     """A loop in the driver asks for each store by a job of its own, instead of once for all."""
-    stores = work.random.randrange(70, 100)
+    stores = work.random.randrange(50, 70)
     work.defect("loop-of-small-jobs", None, "store_code")
     spark = work.begin()
     orders = spark.range(0, 20_000, 1, 2).selectExpr("id", f"concat('store-', id % {stores}) AS store_code")
