@@ -12,11 +12,13 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 
 from bench import table
 from bench.slow.case import Case
 from bench.slow.cases import CASES
+from bench.slow.expected import ON_EXECUTORS
 from bench.slow.matrix import Pair, case_lines, matrix_lines
 from bench.slow.run import Told, ask, run
 from tests.support import quick_java
@@ -32,9 +34,14 @@ def main(arguments: Sequence[str]) -> int:
 
 def _try(wanted: argparse.Namespace, folder: Path) -> int:
     conf = {"spark.sql.adaptive.enabled": str(wanted.aqe == "on").lower()}
+    if not wanted.master.startswith("local["):
+        conf |= ON_EXECUTORS
     pairs: list[Pair] = []
     failed = 0
     for name in wanted.kinds:
+        if not version("pyspark").startswith(CASES[name].version):
+            print(f"{name} is left out: it needs PySpark {CASES[name].version}", file=sys.stderr)
+            continue
         for seed in wanted.seeds:
             try:
                 pairs.append(_pair(CASES[name], seed, wanted, conf, folder / f"{name}-{seed}"))
@@ -56,7 +63,7 @@ def _pair(case: Case, seed: int, wanted: argparse.Namespace, conf: Mapping[str, 
         own = folder / ("bad" if bad else "twin")
         if not wanted.again:
             run(case, seed, bad, wanted.master, conf, own)
-        told[bad] = ask(case, seed, bad, own, wanted.source == "events")
+        told[bad] = ask(case, seed, bad, conf, own, wanted.source == "events")
     return Pair(told.get(True), told[False])
 
 

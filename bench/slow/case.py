@@ -7,6 +7,7 @@ import heapq
 import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
@@ -57,20 +58,35 @@ class Work:
         self.truths: list[Truth] = []
         self._begun = 0.0
 
-    def begin(self, python: bool = False) -> SparkSession:
+    @contextmanager
+    def preparing(self) -> Iterator[SparkSession]:
+        """Give a session for what only Spark can prepare; it has no event log."""
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.appName(f"{self.case.name}, prepared")
+        spark = builder.config("spark.eventLog.enabled", "false").getOrCreate()
+        yield spark
+        spark.stop()
+
+    def begin(self, python: bool = False, pandas: bool = False) -> SparkSession:
         """Return the session, once it is warm; what a case does before is in no event log.
 
         Args:
             python: whether Python workers have to be warm, too.
+            pandas: whether these must have imported pandas.
         """
         from pyspark.sql import SparkSession
 
-        spark = SparkSession.builder.appName(self.case.name).getOrCreate()
+        builder = SparkSession.builder.appName(self.case.name)
+        spark = builder.config("spark.eventLog.enabled", "true").getOrCreate()
         warm = spark.range(0, 64, 1, self.cores)
         warm.groupBy((warm["id"] % 3).alias("rest")).count().collect()
         if python:
-            rows = spark.sparkContext.parallelize(range(4 * self.cores), 4 * self.cores)
-            rows.map(lambda row: time.sleep(0.05)).count()
+            numbers = spark.sparkContext.parallelize(range(4 * self.cores), 4 * self.cores)
+            numbers.map(lambda row: time.sleep(0.05)).count()
+        if pandas:
+            rows = spark.range(0, 4 * self.cores, 1, 4 * self.cores)
+            rows.mapInPandas(lambda batches: batches, "id long").write.format("noop").mode("overwrite").save()
         self._begun = time.monotonic()
         return spark
 
@@ -104,6 +120,7 @@ class Case:
         bad, twin: more for the run with the defect, and for the one without.
         master: what it needs instead of local mode: a Spark master, or ``hosts`` of a standalone cluster.
         healthy: whether it has no defect at all; then there is no bad run.
+        version: the beginning of the only version of PySpark that it runs on.
     """
 
     name: str
@@ -113,6 +130,7 @@ class Case:
     twin: Mapping[str, str] = field(default_factory=dict)
     master: str = ""
     healthy: bool = False
+    version: str = ""
 
     def lines(self) -> list[str]:
         """Return the lines of the statements that are marked, as ``file.py:12``."""
@@ -155,6 +173,17 @@ def resting(ms: str, when: str = "") -> str:
     """
     rest = f"reflect('java.lang.Thread', 'sleep', CAST({ms} AS BIGINT))"
     return f"IF({when}, {rest}, '')" if when else rest
+
+
+def write_parquet(folder: Path, columns: Mapping[str, Any], files: int = 1) -> None:
+    """Write a table without Spark, so that no event log tells of it."""
+    from pyarrow import parquet, table
+
+    folder.mkdir(parents=True)
+    rows = table(dict(columns))
+    each = -(-len(rows) // files)
+    for file in range(files):
+        parquet.write_table(rows.slice(file * each, each), folder / f"part-{file:05}.parquet")
 
 
 def _statements(path: Path, marked: Sequence[int]) -> Iterator[int]:

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from bench.slow import clusters, files, healthy, joins, memory, python_code, skews, streams, tasks, waiting
+from bench.slow import (
+    clusters,
+    files,
+    healthy,
+    joins,
+    memory,
+    python_code,
+    skews,
+    streams,
+    tables,
+    tasks,
+    waiting,
+)
 from bench.slow.case import CASES
 
 __all__ = [
@@ -15,6 +27,7 @@ __all__ = [
     "python_code",
     "skews",
     "streams",
+    "tables",
     "tasks",
     "waiting",
 ]

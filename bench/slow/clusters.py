@@ -11,12 +11,13 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from bench.slow.case import Work, case, resting
+from bench.slow.expected import ON_EXECUTORS
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-_SMALL = {"spark.executor.memory": "512m", "spark.executor.cores": "1"}
+_SMALL = {"spark.executor.memory": "512m", "spark.executor.cores": "1", **ON_EXECUTORS}
 
 
 @case("slow-node", master="hosts[4]", conf=_SMALL)
@@ -97,7 +98,12 @@ def shuffle_data_is_lost(work: Work) -> None:
         killer.join()
 
 
-@case("memory-unused", master="local-cluster[1,2,2048]", bad={"spark.executor.memory": "2g"})
+@case(
+    "memory-unused",
+    master="local-cluster[1,2,2048]",
+    conf={"spark.executor.memory": "512m", "spark.events.issue.min.bytes": "512m"},
+    bad={"spark.executor.memory": "2g"},
+)
 def most_of_the_heap_is_free(work: Work) -> None:
     """An executor has two gigabytes of heap and needs a tenth of it."""
     work.defect("memory-unused", None, "spark.executor.memory", costed=False)

@@ -22,6 +22,7 @@ KINDS: dict[str, frozenset[str]] = {
         "loop-of-small-jobs": "loop-of-small-jobs idle-cores",
         "collect-to-driver": "collect",
         "driver-alone": "driver-alone idle-cores",
+        "rewrite-whole-files": "rewrite-whole-files",
         "planning": "idle-cores",
         "window-without-partition-by": "window",
         "exploding-join": "exploding-join",
@@ -41,7 +42,7 @@ KINDS: dict[str, frozenset[str]] = {
         "memory-unused": "memory-unused memory",
         "slow-node": "slow-node",
         "executor-churn": "executor-churn",
-        "fetch-failures": "fetch-failures",
+        "fetch-failures": "fetch-failures retries",
         "regression": "regression",
         "foreach-batch-code": "foreach-batch",
         "stream-straggler": "straggler",
@@ -54,7 +55,7 @@ KINDS: dict[str, frozenset[str]] = {
 
 BESIDE: dict[str, frozenset[str]] = {
     "executor-churn": frozenset({"retries"}),
-    "fetch-failures": frozenset({"retries"}),
+    "fetch-failures": frozenset({"executor-churn"}),
     "cache-evicted": frozenset({"gc"}),
     "spill": frozenset({"gc"}),
     "gc": frozenset({"spill"}),
@@ -71,3 +72,6 @@ THRESHOLDS = {
     "spark.events.issue.task-count.long": "3s",
 }
 """Settings for applications that take seconds instead of hours."""
+
+ON_EXECUTORS = {"spark.events.issue.min.bytes": "2g"}
+"""Where executors are processes of their own: half a gigabyte is the smallest heap, and is hardly used."""

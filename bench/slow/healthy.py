@@ -38,7 +38,7 @@ def a_usual_night(work: Work) -> None:
 def even_groups_in_pandas(work: Work) -> None:
     """Groups of the same size, each of which takes some time in pandas, in more tasks than cores."""
     groups, seconds = 96, work.random.uniform(0.15, 0.25)
-    spark = work.begin(python=True)
+    spark = work.begin(pandas=True)
 
     def fitted(group: DataFrame) -> DataFrame:
         time.sleep(seconds)

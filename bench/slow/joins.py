@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from bench.slow.case import Work, case, resting
+from bench.slow.case import Work, case, resting, write_parquet
 
 
 @case("exploding-join")
 def few_keys_on_both_sides(work: Work) -> None:
     """Both sides have the same few keys hundreds of times; each pair becomes a row, which takes time."""
-    keys, times = work.random.randrange(4, 8), work.random.randrange(190, 230)
+    keys, times = work.random.randrange(4, 6), work.random.randrange(190, 230)
     pairs = keys * times * times
-    total_ms = pairs // 500 * 50
+    total_ms = pairs // 250 * 50
     work.defect("exploding-join", total_ms / work.cores, "campaign_id")
     spark = work.begin()
     rows = keys * times
@@ -21,7 +21,7 @@ def few_keys_on_both_sides(work: Work) -> None:
         clicks, views, on = clicks.withColumnRenamed("click", "view"), views, "view"
     both = clicks.join(views, on)  # slow
     number = f"({'click' if work.bad else 'view'} DIV {keys}) * {times} + view DIV {keys}"
-    rest = resting("50", f"({number}) % 500 = 0")
+    rest = resting("50", f"({number}) % 250 = 0")
     both.selectExpr(rest, number).write.format("noop").mode("overwrite").save()  # slow
 
 
@@ -29,14 +29,14 @@ def few_keys_on_both_sides(work: Work) -> None:
 def join_without_condition(work: Work) -> None:
     """Each row is paired with each other one, and nearly all pairs are thrown away afterwards."""
     rows = work.random.randrange(500, 650)
-    work.defect("cartesian", rows * rows // 625 * 50 / work.cores, "buyer", "seller")
+    work.defect("cartesian", rows * rows // 400 * 50 / work.cores, "buyer", "seller")
     spark = work.begin()
     buyers = spark.range(0, rows, 1, work.cores).withColumnRenamed("id", "buyer")
     sellers = spark.range(0, rows, 1, work.cores).withColumnRenamed("id", "seller")
     pairs = (
         buyers.crossJoin(sellers) if work.bad else buyers.join(sellers, buyers.buyer == sellers.seller)
     )  # slow
-    scored = pairs.selectExpr("*", resting("50", f"(buyer * {rows} + seller) % 625 = 0") + " AS score")
+    scored = pairs.selectExpr("*", resting("50", f"(buyer * {rows} + seller) % 400 = 0") + " AS score")
     scored.where("buyer = seller AND score IS NOT NULL").write.format("noop").mode("overwrite").save()  # slow
 
 
@@ -59,7 +59,7 @@ def numbered_all_over(work: Work) -> None:
 @case("nested-loop-join")
 def join_by_range(work: Work) -> None:
     """A join by a range compares each row with each other one; a second key would leave few to compare."""
-    rows, ranges = 60_000, work.random.randrange(9_000, 11_000)
+    rows, ranges = 40_000, work.random.randrange(7_000, 9_000)
     work.defect("nested-loop-join", None, "address", "first_address", "last_address")
     spark = work.begin()
     visits = spark.range(0, rows, 1, 2 * work.cores).selectExpr("id * 97 % 1000000 AS address", "id AS visit")
@@ -94,15 +94,17 @@ def broadcast_of_everything(work: Work) -> None:
 
 @case("broadcast-missing", conf={"spark.sql.adaptive.enabled": "false"})
 def shuffled_for_a_few_rows(work: Work) -> None:
-    """A large table is shuffled and sorted to be joined with a few rows that a filter leaves."""
-    rows = work.random.randrange(3_000_000, 3_500_000)
-    work.defect("broadcast-missing", None, "country_code")
+    """A large table is shuffled and sorted to be joined with the few rows that a filter leaves."""
+    rows, countries, region = work.random.randrange(1_500_000, 2_000_000), 5_000, work.random.randrange(250)
+    regions = [work.random.randrange(250) for _ in range(countries)]
+    table = work.folder / "countries"
+    write_parquet(table, {"country_code": list(range(countries)), "region": regions})
+    work.defect("broadcast-missing", None, "country_code", "countries")
     spark = work.begin()
     if work.bad:
         spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
     note = "sha2(cast(id AS string), 256) AS note"
-    parcels = spark.range(0, rows, 1, work.cores).selectExpr("id % 5000 AS country_code", note)
-    countries = spark.range(0, 5_000, 1, 2).selectExpr("id AS country_code", "id % 250 AS region")
-    few = countries.where("region = 7")
+    parcels = spark.range(0, rows, 1, work.cores).selectExpr(f"id % {countries} AS country_code", note)
+    few = spark.read.schema("country_code long, region long").parquet(str(table)).where(f"region = {region}")
     both = parcels.join(few if work.bad else few.hint("broadcast"), "country_code")  # slow
     both.write.format("noop").mode("overwrite").save()  # slow

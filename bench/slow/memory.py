@@ -53,7 +53,7 @@ def larger_than_the_memory(work: Work) -> None:
 @case("cache-never-read")
 def cached_and_forgotten(work: Work) -> None:
     """A result is cached, and nothing ever reads it from there."""
-    rows = work.random.randrange(1_000_000, 1_500_000)
+    rows = work.random.randrange(400_000, 600_000)
     work.defect("cache-never-read", None, "session_token", costed=False)
     spark = work.begin()
     sessions = spark.range(0, rows, 1, work.cores).selectExpr(

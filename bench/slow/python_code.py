@@ -21,7 +21,7 @@ def udf_for_each_row(work: Work) -> None:
 
     rows = work.cores * work.random.randrange(250, 400)
     work.defect("python-row-by-row", rows * 20 / work.cores, "price_with_tax")
-    spark = work.begin(python=True)
+    spark = work.begin(pandas=True)  # Arrow carries the rows
 
     @udf("double")  # type: ignore[untyped-decorator]
     def price_with_tax(price: int) -> float:
@@ -87,7 +87,7 @@ def workers_start_beside_other_work(work: Work) -> None:
 def model_of_all_rows(work: Work) -> None:
     """Python takes nearly all of the time, evenly and in batches, for what only Python can do."""
     seconds = work.random.uniform(1.5, 2.5)
-    spark = work.begin(python=True)
+    spark = work.begin(pandas=True)
 
     def predicted(batches: Iterator[DataFrame]) -> Iterator[DataFrame]:
         for batch in batches:

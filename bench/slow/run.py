@@ -75,7 +75,7 @@ def run(case: Case, seed: int, bad: bool, master: str, conf: Mapping[str, str], 
         raise RuntimeError(f"{case.name} {arguments[2]} ended with {ended.code}:\n{ended.err[-3_000:]}")
 
 
-def ask(case: Case, seed: int, bad: bool, folder: Path, live: bool = False) -> Told:
+def ask(case: Case, seed: int, bad: bool, conf: Mapping[str, str], folder: Path, live: bool = False) -> Told:
     """Ask ``spark-events why`` about the last event log in a folder, or about the live events.
 
     Raises:
@@ -83,9 +83,9 @@ def ask(case: Case, seed: int, bad: bool, folder: Path, live: bool = False) -> T
     """
     outcome = json.loads((folder / "outcome.json").read_text())
     path = folder / "events" if live else max((folder / "logs").iterdir(), key=lambda log: log.name)
-    conf = {**THRESHOLDS, **_own(case, bad, folder)}
-    conf = {key: value for key, value in conf.items() if key.startswith("spark.events.issue")}
-    return Told(case.name, seed, bad, outcome, _issues(path, conf, folder))
+    conf = {**THRESHOLDS, **conf, **_own(case, bad, folder)}
+    of_issues = {key: value for key, value in conf.items() if key.startswith("spark.events.issue")}
+    return Told(case.name, seed, bad, outcome, _issues(path, of_issues, folder))
 
 
 def _issues(path: Path, conf: Mapping[str, str], folder: Path) -> list[dict[str, Any]]:

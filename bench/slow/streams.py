@@ -13,34 +13,32 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
-
-def _rows(spark: SparkSession, rows: int, partitions: int) -> DataFrame:
-    """Return a stream of so many rows for each micro-batch."""
-    stream = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", rows)
-    return stream.option("numPartitions", partitions).load()
+_AT = "2026-01-01T00:00:%02dZ"
 
 
-def _batches(query: StreamingQuery, batches: int) -> None:
-    """Wait for so many micro-batches, and stop after the last of them."""
-    while (last := query.lastProgress) is None or last["batchId"] < batches - 1:
-        if (failed := query.exception()) is not None:
-            raise failed
-        time.sleep(0.05)
-    while query.status["isTriggerActive"] and query.lastProgress["batchId"] < batches:
-        time.sleep(0.01)
-    query.stop()
+def _files(folder: Path, files: int, rows: int) -> None:
+    """Write files of so many rows, a second of their time apart."""
+    folder.mkdir()
+    for file in range(files):
+        lines = (f'{{"value": {file * rows + row}, "at": "{_AT % (file % 60)}"}}' for row in range(rows))
+        (folder / f"{file:03}.json").write_text("\n".join(lines))
 
 
-def _checkpointed(writer: DataStreamWriter, work: Work, seconds: float) -> DataStreamWriter:
-    writer = writer.option("checkpointLocation", str(work.folder / "checkpoint"))
-    return writer.trigger(processingTime=f"{seconds} seconds").queryName(work.case.name)
+def _stream(spark: SparkSession, folder: Path) -> DataFrame:
+    """Return a stream that has the rows of a file in each micro-batch."""
+    stream = spark.readStream.schema("value long, at timestamp").option("maxFilesPerTrigger", 1)
+    return stream.json(str(folder))
+
+
+def _checkpointed(writer: DataStreamWriter, work: Work) -> DataStreamWriter:
+    return writer.option("checkpointLocation", str(work.folder / "checkpoint")).queryName(work.case.name)
 
 
 @case("foreach-batch-code")
 def driver_code_for_each_batch(work: Work) -> None:
     """What ``foreachBatch`` is given waits for a service, in each micro-batch, without a job of Spark's."""
     batches, seconds = 5, work.random.uniform(1.5, 2.5)
-    # Each batch has to be longer than its trigger, or nothing is lost.
+    _files(work.folder / "clicks", batches, 1_000)
     work.defect("foreach-batch-code", batches * seconds * 1_000)
     spark = work.begin()
 
@@ -49,8 +47,8 @@ def driver_code_for_each_batch(work: Work) -> None:
         if work.bad:
             time.sleep(seconds)  # slow
 
-    query = _checkpointed(_rows(spark, 1_000, 2).writeStream.foreachBatch(send), work, 0).start()  # slow
-    _batches(query, batches)
+    clicks = _stream(spark, work.folder / "clicks").writeStream.foreachBatch(send)  # slow
+    _checkpointed(clicks, work).trigger(availableNow=True).start().awaitTermination()
 
 
 @case("stream-straggler")
@@ -61,12 +59,13 @@ def one_task_in_each_batch(work: Work) -> None:
     usual = [100.0] * tasks
     bad = [ms + more_ms * (index == hot) for index, ms in enumerate(usual)]
     cost_ms = makespan_ms(bad, work.cores) - makespan_ms(usual, work.cores)
+    _files(work.folder / "readings", batches, tasks)
     work.defect("stream-straggler", batches * cost_ms)
     spark = work.begin()
     ms = f"IF(value % {tasks} = {hot}, {more_ms + 100}, 100)" if work.bad else "100"
-    readings = _rows(spark, tasks, tasks).selectExpr("value", resting(ms))  # slow
-    query = _checkpointed(readings.writeStream.format("noop"), work, 0).start()  # slow
-    _batches(query, batches)
+    readings = _stream(spark, work.folder / "readings").repartition(tasks)
+    query = _checkpointed(readings.selectExpr("value", resting(ms)).writeStream.format("noop"), work)  # slow
+    query.trigger(availableNow=True).start().awaitTermination()  # slow
 
 
 @case("stream-behind")
@@ -75,28 +74,32 @@ def more_than_it_can_do(work: Work) -> None:
     batches, interval_s = 8, 1
     tasks, times = 2 * work.cores, work.random.uniform(2.0, 3.0)
     busy_ms = times * interval_s * 1_000
+    _files(work.folder / "readings", batches, tasks)
     work.defect("stream-behind", None, costed=False)
     spark = work.begin()
     ms = int(busy_ms / 2) if work.bad else 100
-    readings = _rows(spark, tasks, tasks).selectExpr("value", resting(str(ms)))
-    query = _checkpointed(readings.writeStream.format("noop"), work, interval_s).start()  # slow
-    _batches(query, batches)
+    readings = _stream(spark, work.folder / "readings").repartition(tasks)
+    readings = readings.selectExpr("value", resting(str(ms)))
+    writer = _checkpointed(readings.writeStream.format("noop"), work)
+    query = writer.trigger(processingTime=f"{interval_s} seconds").start()  # slow
+    _batches_done(query, batches)
+    query.stop()
 
 
 @case("state-grows")
 def duplicates_for_ever(work: Work) -> None:
     """``dropDuplicates`` without a watermark keeps each key that there ever was."""
-    batches, rows = 12, work.random.randrange(15_000, 25_000)
+    batches, rows = 12, work.random.randrange(8_000, 12_000)
+    _files(work.folder / "messages", batches, rows)
     work.defect("state-grows", None, "message_id", costed=False)
     spark = work.begin()
-    messages = _rows(spark, rows, 2).withColumnRenamed("value", "message_id")
+    messages = _stream(spark, work.folder / "messages").withColumnRenamed("value", "message_id")
     if work.bad:
         once = messages.dropDuplicates(["message_id"])  # slow
     else:
-        # Rows are a second apart for each batch, so ten seconds are ten batches.
-        once = messages.withWatermark("timestamp", "2 seconds").dropDuplicatesWithinWatermark(["message_id"])
-    query = _checkpointed(once.writeStream.format("noop"), work, 0).start()  # slow
-    _batches(query, batches)
+        once = messages.withWatermark("at", "2 seconds").dropDuplicatesWithinWatermark(["message_id"])
+    query = _checkpointed(once.writeStream.format("noop"), work)  # slow
+    query.trigger(availableNow=True).start().awaitTermination()  # slow
 
 
 @case("source-stopped")
@@ -108,7 +111,7 @@ def no_more_files(work: Work) -> None:
     work.defect("source-stopped", None, "arrivals", costed=False)
     spark = work.begin()
     arrivals = spark.readStream.schema("id long").option("maxFilesPerTrigger", 1).json(str(folder))  # slow
-    query = _checkpointed(arrivals.writeStream.format("noop"), work, 0).start()  # slow
+    query = _checkpointed(arrivals.writeStream.format("noop"), work).start()  # slow
     writer = Thread(target=_write_files, args=(folder, files))
     writer.start()
     _batches_done(query, files)

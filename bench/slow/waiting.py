@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from importlib import import_module
 
 from bench.slow.case import Work, case, resting
 
@@ -24,7 +25,7 @@ def driver_waits_for_a_service(work: Work) -> None:
 @case("loop-of-small-jobs")
 def a_job_for_each_store(work: Work) -> None:
     """A loop in the driver asks for each store by a job of its own, instead of once for all."""
-    stores = work.random.randrange(70, 100)
+    stores = work.random.randrange(50, 70)
     work.defect("loop-of-small-jobs", None, "store_code")
     spark = work.begin()
     orders = spark.range(0, 20_000, 1, 2).selectExpr("id", f"concat('store-', id % {stores}) AS store_code")
@@ -38,9 +39,10 @@ def a_job_for_each_store(work: Work) -> None:
 @case("collect-to-driver")
 def everything_in_pandas(work: Work) -> None:
     """The driver collects all rows to add them up in pandas, where Spark could."""
-    rows = work.random.randrange(900_000, 1_200_000)
+    import_module("pandas")  # which the twin does not need
+    rows = work.random.randrange(500_000, 700_000)
     work.defect("collect-to-driver", None, "invoice_text")
-    spark = work.begin(python=True)
+    spark = work.begin()
     text = "sha2(cast(id AS string), 256) AS invoice_text"
     invoices = spark.range(0, rows, 1, work.cores).selectExpr("id", text, "id % 11 AS month")
     if work.bad:
@@ -52,9 +54,9 @@ def everything_in_pandas(work: Work) -> None:
 @case("rows-to-driver", conf={"spark.driver.memory": "2g"})
 def everything_as_rows(work: Work) -> None:
     """The same by ``collect()``, which makes a Python object of each row."""
-    rows = work.random.randrange(250_000, 350_000)
+    rows = work.random.randrange(150_000, 200_000)
     work.defect("collect-to-driver", None, "invoice_text")
-    spark = work.begin(python=True)
+    spark = work.begin()
     text = "sha2(cast(id AS string), 256) AS invoice_text"
     invoices = spark.range(0, rows, 1, work.cores).selectExpr("id", text, "id % 11 AS month")
     if work.bad:
@@ -66,7 +68,7 @@ def everything_as_rows(work: Work) -> None:
 @case("plan-grows")
 def a_column_at_a_time(work: Work) -> None:
     """A loop adds columns one by one, and Spark analyzes the whole plan again for each of them."""
-    columns = work.random.randrange(350, 450)
+    columns = work.random.randrange(70, 100)
     work.defect("planning", None, "withColumn")
     spark = work.begin()
     rows = spark.range(0, 1_000, 1, work.cores)
