@@ -9,6 +9,14 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u
 _SHORT = {"\n": r"\n", "\t": r"\t", "\r": r"\r"}
 
 
+def cut(text: str, most: int) -> str:
+    """Return a text whose end is left out, and which says so, if it is longer than that many characters.
+
+    Secrets have to be hidden before: half of one would not be found.
+    """
+    return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"
+
+
 def printable(text: str, but: str = "") -> str:
     """Return a text with its control characters escaped.
 

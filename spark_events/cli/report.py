@@ -17,6 +17,7 @@ import typer
 
 from spark_events.api import ConfigError, ServerAuthentication, ServerTls
 from spark_events.api.option_types import DURATION, SECRET
+from spark_events.api.urls import path_without_secrets, text_without_url_secrets
 from spark_events.cli.console import INTERRUPTED, err, out, plain, print_warnings, say
 from spark_events.cli.options import Conf, SlaOption
 from spark_events.cli.reading_bar import reading_bar
@@ -165,7 +166,7 @@ def run_report(options: ReportOptions, told_of_spark: bool = False) -> None:
     check_outputs(options)
     chosen, reason = choose(options, told_of_spark)
     if reason:
-        say(plain(reason))
+        say(plain(text_without_url_secrets(reason)))
     try:
         with ExitStack() as opened:
             with err.status("starting Spark" if chosen is Engine.SPARK else "starting"):
@@ -181,7 +182,7 @@ def run_report(options: ReportOptions, told_of_spark: bool = False) -> None:
     for path in write_files(figures, options):
         say(f"written to {plain(str(path))}")
     if options.parquet:
-        say(f"tables written to {plain(options.parquet)}")
+        say(f"tables written to {plain(path_without_secrets(options.parquet))}")
 
 
 def _tls(certificate: Path | None, key: Path | None, client_authorities: Path | None) -> ServerTls | None:

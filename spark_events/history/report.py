@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from heapq import nlargest
 
+from spark_events.api.urls import path_without_secrets
 from spark_events.history.figures.issues import cost_of
 from spark_events.history.figures.job_runs import LOST, UNKNOWN
 from spark_events.history.figures.tables import JOB, Row, Tables
@@ -130,7 +131,7 @@ def notes_on(readings: list[Reading], losses: dict[str, int]) -> list[str]:
     notes = []
     for reading in readings:
         for problem, count in reading.problems.items():
-            example = reading.examples.get(problem)
+            example = path_without_secrets(reading.examples.get(problem) or "")
             problem_text = PROBLEMS[problem] + (f", {reading.times}" if problem == "time" else "")
             notes.append(f"{count:,} skipped: {problem_text} (one is in {example})")
         if reading.duplicates:
