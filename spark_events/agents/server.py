@@ -11,6 +11,7 @@ from typing import Any
 from spark_events.api import ConfigError
 from spark_events.api.errors import needs_extra
 from spark_events.api.option_types import DURATION
+from spark_events.api.toolkit.formatting import cut, text_without_url_secrets
 from spark_events.history.options import Engine, ReportOptions, Sla
 from spark_events.history.report import Report
 from spark_events.history.run import make_report, open_database
@@ -32,6 +33,7 @@ _INSTRUCTIONS = (
     "checkpoint completed in time, what made them slow, and which data they moved. Times are in ms since the "
     "epoch, durations in ms, sizes in bytes."
 )
+_LONGEST_MESSAGE = 4_000
 MOST_ROWS = 200
 """Of each table in an answer; the first rows are the worst, or the latest."""
 
@@ -121,7 +123,7 @@ class _Tools:
                 explanations += [each for each in stored if each.app_id not in known]
                 notes += more_notes
         except ConfigError as error:
-            raise ToolError(str(error)) from error
+            raise _tool_error(error) from error
         values = [as_values(explanation) for explanation in explanations]
         return {"applications": values[:MOST_ROWS], "rows": len(values), "notes": notes}
 
@@ -134,7 +136,7 @@ class _Tools:
         try:
             flow = read_job_logs([Path(path) for path in self._sources.lineage])
         except ConfigError as error:
-            raise ToolError(str(error)) from error
+            raise _tool_error(error) from error
         edges = [
             {
                 "source": flow.title(source),
@@ -156,7 +158,11 @@ class _Tools:
             with open_database(options, Engine.LOCAL) as database:
                 return make_report(database, options)
         except ConfigError as error:
-            raise ToolError(str(error)) from error
+            raise _tool_error(error) from error
+
+
+def _tool_error(error: ConfigError) -> ToolError:
+    return ToolError(cut(text_without_url_secrets(str(error)), _LONGEST_MESSAGE))
 
 
 def _of(rows: Sequence[dict[str, Any]], app: str) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.measure import Measurement
 
 from spark_events.api import printable
+from spark_events.api.toolkit.formatting import cut, text_without_url_secrets
 
 FAILED = 1
 """The exit code where the command did its work, and not all of it went well."""
@@ -22,6 +23,7 @@ WRONG = 2
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it."""
 _WIDEST = 1_000_000_000
+_LONGEST_MESSAGE = 4_000
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -39,13 +41,17 @@ def print_json(values: Any) -> None:
 
 def print_error(text: str) -> None:
     """Print an error."""
-    say(f"[bold red]error[/] {plain_lines(text)}", err)
+    say(f"[bold red]error[/] {_shown(text)}", err)
 
 
 def print_warnings(texts: Iterable[str]) -> None:
     """Print warnings."""
     for text in texts:
-        say(f"[bold yellow]warning[/] {plain_lines(text)}", err)
+        say(f"[bold yellow]warning[/] {_shown(text)}", err)
+
+
+def _shown(text: str) -> str:
+    return plain_lines(cut(text_without_url_secrets(text), _LONGEST_MESSAGE))
 
 
 def plain(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.cli.console import INTERRUPTED, err, log_to_terminal, plain, print_warnings, say
 from spark_events.cli.options import Conf, PropertiesFile
 from spark_events.spark.conf import read_conf
@@ -46,7 +47,7 @@ def follow(
     positions = LogPositions(state or default_path(folder))
     follower = Follower(folder, given, positions, complete_too)
     print_warnings(follower.warnings)
-    begins = f"following {plain(folder)}; positions in {plain(str(positions.path))}"
+    begins = f"following {plain(path_without_secrets(folder))}; positions in {plain(str(positions.path))}"
     raise typer.Exit(_run_until_signal(follower, begins))
 
 

@@ -19,6 +19,7 @@ from rich.progress import (
 from rich.table import Table
 
 from spark_events.api import ConfigError, JobStatus
+from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.cli.console import (
     FAILED,
     INTERRUPTED,
@@ -106,7 +107,7 @@ def _replay_on_spark(
 
     summary = replay_on_spark(paths, conf, {**conf, "spark.master": master} if master else conf, target)
     print_summary(summary)
-    say(f"written to {plain(target.path)}")
+    say(f"written to {plain(path_without_secrets(target.path))}")
     return FAILED if summary.unreadable or not summary.logs else 0
 
 
@@ -134,7 +135,7 @@ def _replay_here(paths: Sequence[str], conf: Mapping[str, str]) -> int:
     complete = print_delivered(replaying.delivered)
     say(f"[dim]{total / 1e6:,.1f} MB in {time.monotonic() - began:.1f} s[/]")
     if not problem and not summary.logs:
-        problem = f"no event log at {', '.join(paths)}"
+        problem = f"no event log at {', '.join(map(path_without_secrets, paths))}"
     if problem:
         print_error(problem)
     return code or (0 if complete and summary.logs and not summary.unreadable else FAILED)

@@ -14,6 +14,7 @@ import typer
 
 from spark_events.api import ConfigError
 from spark_events.api.option_types import DURATION
+from spark_events.api.toolkit.formatting import path_without_secrets, text_without_url_secrets
 from spark_events.cli.console import INTERRUPTED, err, out, plain, say
 from spark_events.cli.options import Conf, SlaOption, parse_sla
 from spark_events.cli.reading_bar import reading_bar
@@ -138,7 +139,7 @@ def run_report(options: ReportOptions, told_of_spark: bool = False) -> None:
     check_outputs(options)
     chosen, reason = choose(options, told_of_spark)
     if reason:
-        say(plain(reason))
+        say(plain(text_without_url_secrets(reason)))
     try:
         with ExitStack() as opened:
             with err.status("starting Spark" if chosen is Engine.SPARK else "starting"):
@@ -154,7 +155,7 @@ def run_report(options: ReportOptions, told_of_spark: bool = False) -> None:
     for path in write_files(figures, options):
         say(f"written to {plain(str(path))}")
     if options.parquet:
-        say(f"tables written to {plain(options.parquet)}")
+        say(f"tables written to {plain(path_without_secrets(options.parquet))}")
 
 
 def _leave_at_ctrl_c() -> None:

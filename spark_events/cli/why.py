@@ -9,6 +9,7 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from spark_events.api import ConfigError
+from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.api.toolkit.local_disk import write_whole
 from spark_events.cli.console import FAILED, INTERRUPTED, err, out, plain, print_warnings, say
 from spark_events.cli.options import Conf, PropertiesFile
@@ -57,7 +58,7 @@ def why(
         raise typer.Exit(INTERRUPTED) from None
     if not explanations:
         named = f" named {app}" if app else ""
-        raise ConfigError(f"no application{named} at {', '.join(paths)}")
+        raise ConfigError(f"no application{named} at {', '.join(map(path_without_secrets, paths))}")
     for explanation in explanations:
         print_explanation(explanation, out)
     compared = None
@@ -83,7 +84,8 @@ def _only_runs(
     Raises:
         ConfigError: there is not exactly one on each side, or one is of stored events.
     """
-    for path, runs in ((", ".join(paths), explanations), (against, others)):
+    shown = ", ".join(map(path_without_secrets, paths))
+    for path, runs in ((shown, explanations), (path_without_secrets(against), others)):
         if len(runs) != 1:
             raise ConfigError(f"--against compares one run with one other; at {path} are {len(runs)}")
         if runs[0].figures is None:

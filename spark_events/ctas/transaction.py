@@ -186,6 +186,11 @@ class Transaction:
 _NAMES = frozenset(attribute.name for attribute in fields(Transaction))
 
 
+def is_txid(text: str) -> bool:
+    """Return whether a text is one of the ids that ``new_txid`` returns."""
+    return re.fullmatch(r"\d{8}T\d{6}-[0-9a-f]{8}", text, re.ASCII) is not None
+
+
 def new_txid() -> str:
     """Return an id that sorts by time, to the second."""
     return f"{datetime.now(timezone.utc):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"

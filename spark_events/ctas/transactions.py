@@ -92,11 +92,13 @@ class Transactions:
 
     def resumed(self, table: TableDefinition) -> JournaledTable | None:
         """Take over the same stream's transaction from a killed driver; return None if there is none."""
-        catalog_id = self._publishers[publisher_name(table)].catalog_id(table.path.catalog)
+        publisher = self._publishers[publisher_name(table)]
+        catalog_id = publisher.catalog_id(table.path.catalog)
         same = (table.path, table.purpose, table.fields)
         for transaction in self.journal.unfinished():
             is_same = (transaction.path, transaction.purpose, transaction.table) == same
             if is_same and transaction.is_resumable and self.journal.is_abandoned(transaction):
+                publisher.check_own(transaction)
                 return self._table(self.journal.adopt(transaction, catalog_id), table.statement)
         return None
 
@@ -107,7 +109,9 @@ class Transactions:
             ValueError: it is no descriptor.
             JournalError: the journal does not know the transaction.
         """
-        return self._table(self.journal.read(Transaction.from_json(descriptor).txid))
+        transaction = self.journal.read(Transaction.from_json(descriptor).txid)
+        self._publishers[transaction.publisher].check_own(transaction)
+        return self._table(transaction)
 
     # -- recovery ----------------------------------------------------------------------------------------
 
@@ -188,6 +192,8 @@ class Transactions:
     def _recover(self, transaction: Transaction, request: RecoveryRequest) -> Recovered | None:
         """Carry out the decision on a transaction; return None if there is nothing to do or to report."""
         decision = self._decide(transaction, request)
+        if decision.action not in (RecoveryAction.IGNORE, RecoveryAction.LEAVE):
+            self._publishers[transaction.publisher].check_own(transaction)
         table = self._table(transaction)
         match decision.action:
             case RecoveryAction.IGNORE:

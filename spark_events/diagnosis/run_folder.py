@@ -6,6 +6,7 @@ import hashlib
 import re
 
 from spark_events.api import ConfigError
+from spark_events.api.toolkit.formatting import path_without_secrets, text_without_url_secrets
 from spark_events.diagnosis.past_runs import PastRun
 from spark_events.runtime.log_once import logger
 
@@ -30,7 +31,9 @@ class RunFolder:
         try:
             from spark_events.spark.file_systems import open_file_system
         except ImportError as error:
-            raise ConfigError(f"{url}: reading it needs fsspec: pip install fsspec") from error
+            raise ConfigError(
+                f"{path_without_secrets(url)}: reading it needs fsspec: pip install fsspec"
+            ) from error
         self._file_system, path = open_file_system(url, url)
         digest = hashlib.blake2b(app_name.encode(errors="replace"), digest_size=4).hexdigest()
         readable = re.sub(r"[^A-Za-z0-9_-]", "_", app_name)[:100]
@@ -80,7 +83,8 @@ class RunFolder:
             # Bounded, for whoever may write there should not fill the driver's memory.
             return PastRun.from_json(self._file_system.cat_file(path, end=_LARGEST_BYTES))
         except (OSError, ValueError) as error:
-            logger.warning("%s is left out of the past runs: %s", path, error)
+            reason = text_without_url_secrets(str(error))
+            logger.warning("%s is left out of the past runs: %s", path_without_secrets(path), reason)
             return None
 
 

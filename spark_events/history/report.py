@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from heapq import nlargest
 from typing import Any
 
+from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.history.history import MOST_DAYS, History
 from spark_events.history.reading.facts import PROBLEMS, Reading
 from spark_events.history.table import JOB, Row, by_name
@@ -95,7 +96,7 @@ def notes_on(readings: list[Reading], losses: dict[str, int]) -> list[str]:
     notes = []
     for reading in readings:
         for problem, count in reading.problems.items():
-            example = reading.examples.get(problem)
+            example = path_without_secrets(reading.examples.get(problem) or "")
             problem_text = PROBLEMS[problem] + (f", {reading.times}" if problem == "time" else "")
             notes.append(f"{count:,} skipped: {problem_text} (one is in {example})")
         if reading.duplicates:

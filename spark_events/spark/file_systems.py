@@ -12,6 +12,7 @@ from fsspec.config import conf
 from fsspec.core import url_to_fs
 
 from spark_events.api import ConfigError
+from spark_events.api.toolkit.formatting import path_without_secrets, text_without_secrets_of
 
 # What Hadoop calls by other names than fsspec.
 _S3 = re.compile(r"^s3[an]://")
@@ -50,7 +51,9 @@ def open_file_system(url: str, title: str) -> tuple[Any, str]:
     except (ImportError, ValueError, TypeError, OSError) as error:
         hint = next((hint for scheme, hint in _HINTS.items() if fsspec_url.startswith(scheme)), "")
         reason = str(error).partition("\n")[0]  # libhdfs lists every folder in which it is missing
-        raise ConfigError(f"{title}: its file system cannot be used: {reason}{hint}") from error
+        reason = text_without_secrets_of(url, reason)
+        shown = path_without_secrets(title)
+        raise ConfigError(f"{shown}: its file system cannot be used: {reason}{hint}") from error
     if fsspec_url.startswith("webhdfs://"):
         file_system.session.request = partial(file_system.session.request, timeout=TIMEOUT_S)
     return file_system, str(path)

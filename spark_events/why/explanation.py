@@ -112,6 +112,10 @@ def explain(
     )
 
 
+_LARGEST = 2**53
+"""Of the whole numbers that JSON's readers take."""
+
+
 def issue_of(attributes: Mapping[str, Any], severity: str = "") -> FoundIssue:
     """Return what a PerformanceIssueEvent with these attributes tells."""
     return FoundIssue(
@@ -142,4 +146,9 @@ def _sorted(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
 
 
 def _number(value: Any) -> int | None:
-    return None if value is None else int(value)
+    """Return a number of stored events, which may be damaged; None if it is none, or none that can be."""
+    try:
+        number = int(value)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return number if 0 <= number <= _LARGEST else None

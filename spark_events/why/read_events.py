@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spark_events.api.errors import needs_extra
-from spark_events.diagnosis.cores_model import CORES, CRITICAL_PATH, ESTIMATES, Estimate
-from spark_events.diagnosis.time_use import KEYS
+from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.spark.file_systems import open_file_system
 from spark_events.why.explanation import Explanation, by_cost, issue_of
 from spark_events.why.read_logs import ISSUE_EVENT
-from spark_events.why.stored_spans import ApplicationSpan, application_spans
+from spark_events.why.stored_spans import ApplicationSpan, Skipped, application_spans
 
 STATUS_EVENT = "JobStatusChangeEvent"
 _ENDS = frozenset(("FINISHED", "FAILED", "CANCELED"))
@@ -55,8 +54,8 @@ def _has_events(path: str) -> bool:
             return False
         with file_system.open(names[0], "rb") as file:
             begin: bytes = file.read(_PEEK_BYTES)
-    except (OSError, ValueError):
-        return False  # whoever reads it says why it cannot be read
+    except Exception:  # each file system has errors of its own; whoever reads it says why it cannot be read
+        return False
     if begin.lstrip()[:1] == b"{":
         return b'"Event"' not in begin.partition(b"\n")[0]
     return bool(_STORED_NAME.search(names[0]))
@@ -87,18 +86,25 @@ def explain_events(paths: Sequence[str], app: str | None = None) -> tuple[list[E
             key = (attributes.get("app_name") or "", attributes.get("app_id") or "")
             if app in (None, *key):
                 runs[key].take(time_ms, attributes)
+        skipped, example = database.unreadable(paths)
     finally:
         database.close()
     files = stored_files(paths)
     spans: dict[tuple[str, str], ApplicationSpan] = {}
-    for span in application_spans([*files.json, *files.spans]):
-        key = (str(span.attributes.get("app_name") or ""), str(span.attributes.get("app_id") or ""))
+    of_spans = Skipped(Counter(), Counter())
+    for span in application_spans([*files.json, *files.spans], of_spans):
+        key = (span.app_name, span.app_id)
         if app in (None, *key):
             spans[key] = span
+    notes = [_note(skipped, example)] if skipped else []
+    # The database has counted those of the other files that are no JSON.
+    lines = of_spans.odd + Counter({name: of_spans.torn[name] for name in files.spans})
+    if lines:
+        notes.append(_note(lines.total(), next(iter(lines))))
     return [
         _explanation(*key, list(issues[key].values()) if key in issues else [], spans.get(key), runs.get(key))
         for key in sorted({*issues, *spans, *runs})
-    ], []
+    ], notes
 
 
 def _explanation(
@@ -114,15 +120,6 @@ def _explanation(
         times += [] if run is None else [run.first_ms, run.last_ms]
         ended = run is not None and run.ended
         return Explanation(app_name, app_id, min(times), max(times), ended, issues)
-    of_span = span.attributes
-    critical_path_ms = of_span.get(CRITICAL_PATH)
-    cores: list[int | None] = [int(number) for number in of_span.get(CORES) or ()]
-    estimates = [
-        Estimate(number, int(time_ms))
-        for number, time_ms in zip(cores, of_span.get(ESTIMATES) or (), strict=False)
-    ]
-    if estimates and critical_path_ms is not None:
-        estimates.append(Estimate(None, int(critical_path_ms)))
     return Explanation(
         app_name,
         app_id,
@@ -130,7 +127,13 @@ def _explanation(
         span.ended_ms,
         True,
         issues,
-        {part: int(of_span.get(key) or 0) for part, key in KEYS.items()},
-        None if critical_path_ms is None else int(critical_path_ms),
-        estimates,
+        dict(span.parts),
+        span.critical_path_ms,
+        list(span.estimates),
     )
+
+
+def _note(skipped: int, example: str) -> str:
+    from spark_events.history.reading.facts import PROBLEMS
+
+    return f"{skipped:,} skipped: {PROBLEMS['unreadable']} (one is in {path_without_secrets(example)})"

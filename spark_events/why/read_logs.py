@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from spark_events.api import ApplicationInfo, ConfigError, Event
+from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline
 from spark_events.listeners.listener import Listener
@@ -41,7 +42,7 @@ def explain_logs(
     read_checked(conf)
     logs = [(files, log) for files in map(LogFiles, paths) for log in files.find()]
     if not logs:
-        raise ConfigError(f"no event log at {', '.join(paths)}")
+        raise ConfigError(f"no event log at {', '.join(map(path_without_secrets, paths))}")
     size, read = sum(log.size for _, log in logs), 0
     explanations, notes = [], []
     for files, log in logs:

@@ -2,34 +2,68 @@
 
 from __future__ import annotations
 
+import codecs
 import lzma
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import orjson
 
 from spark_events.api import ConfigError
+from spark_events.api.toolkit.formatting import path_without_secrets, text_without_secrets_of
+from spark_events.diagnosis.cores_model import CORES, CRITICAL_PATH, ESTIMATES, Estimate
 from spark_events.diagnosis.time_use import KEYS
 from spark_events.spark.file_systems import open_file_system
 
 _MARK = b'"timeUse.'
 _ATTRIBUTES = "attributes"
+_LONGEST_LINE = 16 << 20
+_MOST_MS = 2**53
+_LATEST_NS = 2**63 - 1
+_NOT_AS_WRITTEN = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+_PARTS = frozenset(KEYS.values())
 
 
 class ApplicationSpan(NamedTuple):
-    """The span of an application that has ended: when, in ms since the epoch, and its attributes."""
+    """The span of an application that has ended.
 
+    Attributes:
+        app_name, app_id: of the application.
+        begun_ms, ended_ms: when, in ms since the epoch.
+        parts: where its time went, in ms, by the names of the parts.
+        critical_path_ms: see ``critical_path_ms``; None if that is not known.
+        estimates: see ``estimates``.
+    """
+
+    app_name: str
+    app_id: str
     begun_ms: int
     ended_ms: int
-    attributes: Mapping[str, Any]
+    parts: Mapping[str, int]
+    critical_path_ms: int | None
+    estimates: Sequence[Estimate]
 
 
-def application_spans(files: Sequence[str]) -> Iterator[ApplicationSpan]:
+class Skipped(NamedTuple):
+    """How many lines of each file were skipped.
+
+    Attributes:
+        torn: those that are no JSON object.
+        odd: those with a span that is not as it was written.
+    """
+
+    torn: Counter[str]
+    odd: Counter[str]
+
+
+def application_spans(files: Sequence[str], skipped: Skipped) -> Iterator[ApplicationSpan]:
     """Yield the spans of applications that say where their time went.
 
     Args:
         files: paths or fsspec URLs of files with a JSON object a line; compressed ones have a known ending.
+        skipped: counts the lines that cannot be used.
 
     Raises:
         ConfigError: a file cannot be read.
@@ -38,24 +72,69 @@ def application_spans(files: Sequence[str]) -> Iterator[ApplicationSpan]:
         file_system, path = open_file_system(name, name)
         try:
             with file_system.open(path, "rb", compression="infer") as file:
-                for line in file:
+                for line in _lines(file, skipped, name):
                     if _MARK in line:
-                        yield from _spans_of(line)
+                        yield from _spans_of(line, skipped, name)
         except (OSError, ValueError, EOFError, zlib.error, lzma.LZMAError) as error:
-            raise ConfigError(f"{name}: cannot be read: {error}") from error
+            reason = text_without_secrets_of(name, str(error))
+            raise ConfigError(f"{path_without_secrets(name)}: cannot be read: {reason}") from error
 
 
-def _spans_of(line: bytes) -> Iterator[ApplicationSpan]:
+def _lines(file: IO[bytes], skipped: Skipped, name: str) -> Iterator[bytes]:
+    """Yield the lines of a file but for those that are too long, of which memory has no more than a part."""
+    while line := file.readline(_LONGEST_LINE):
+        if line.endswith(b"\n") or len(line) < _LONGEST_LINE:
+            yield line
+            continue
+        skipped.torn[name] += 1
+        while line and not line.endswith(b"\n"):
+            line = file.readline(_LONGEST_LINE)
+
+
+def _spans_of(line: bytes, skipped: Skipped, name: str) -> Iterator[ApplicationSpan]:
     try:
-        record = orjson.loads(line)
+        record = orjson.loads(line.removeprefix(codecs.BOM_UTF8))
     except orjson.JSONDecodeError:
-        return  # half a line, at the end of a file that is being written
-    if not isinstance(record, dict):
+        record = None
+    if not isinstance(record, dict):  # half a line, say, at the end of a file that is being written
+        skipped.torn[name] += 1
         return
-    for span in _otlp_spans(record) if "resourceSpans" in record else [record]:
-        attributes = span.get(_ATTRIBUTES) or {}
-        if any(key in attributes for key in KEYS.values()):
-            yield ApplicationSpan(_ms(span, "startTimeUnixNano"), _ms(span, "endTimeUnixNano"), attributes)
+    try:
+        spans = list(_otlp_spans(record)) if "resourceSpans" in record else [record]
+        yield from [_span_of(span) for span in spans if not _PARTS.isdisjoint(span[_ATTRIBUTES] or ())]
+    except _NOT_AS_WRITTEN:
+        skipped.odd[name] += 1
+
+
+def _span_of(span: Mapping[str, Any]) -> ApplicationSpan:
+    attributes = span[_ATTRIBUTES]
+    critical_path = attributes.get(CRITICAL_PATH)
+    critical_path_ms = None if critical_path is None else _whole(critical_path)
+    cores, times_ms = (list(map(_whole, attributes.get(key) or ())) for key in (CORES, ESTIMATES))
+    estimates = [Estimate(number, time_ms) for number, time_ms in zip(cores, times_ms, strict=False)]
+    if estimates and critical_path_ms is not None:
+        estimates.append(Estimate(None, critical_path_ms))
+    return ApplicationSpan(
+        str(attributes.get("app_name") or ""),
+        str(attributes.get("app_id") or ""),
+        _whole(span.get("startTimeUnixNano") or 0, _LATEST_NS) // 1_000_000,
+        _whole(span.get("endTimeUnixNano") or 0, _LATEST_NS) // 1_000_000,
+        {part: _whole(attributes.get(key) or 0) for part, key in KEYS.items()},
+        critical_path_ms,
+        estimates,
+    )
+
+
+def _whole(value: Any, most: int = _MOST_MS) -> int:
+    """Return a whole number that can be.
+
+    Raises:
+        ValueError, TypeError, OverflowError: it is none.
+    """
+    number = int(value)
+    if not 0 <= number <= most:
+        raise ValueError(f"{number} cannot be")
+    return number
 
 
 def _otlp_spans(request: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -73,7 +152,3 @@ def _value(value: Mapping[str, Any]) -> Any:
     if "intValue" in value:
         return int(value["intValue"])
     return next(iter(value.values()), None)
-
-
-def _ms(span: Mapping[str, Any], key: str) -> int:
-    return int(span.get(key) or 0) // 1_000_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ def ask(folder: Path, options: tuple[str, ...], *calls: tuple[str, dict[str, Any
     from mcp.client.stdio import StdioServerParameters
 
     command, *arguments = cli("mcp", *options)
-    server = StdioServerParameters(command=command, args=arguments, cwd=folder, env={"PATH": ""})
+    path = {name: value for name, value in os.environ.items() if name == "PYTHONPATH"}
+    server = StdioServerParameters(command=command, args=arguments, cwd=folder, env={"PATH": "", **path})
 
     async def talk() -> list[Any]:
         async with mcp.Client(server) as client:
@@ -101,13 +103,16 @@ def test_lineage(tmp_path: Path) -> None:
 
 def test_what_is_wrong(folder: Path) -> None:
     """An agent reads what to do about it, and the server goes on."""
-    _, since, gone, fine = ask(
+    _, since, long, gone, fine = ask(
         folder,
         ("--events", "stored", "--logs", "nowhere"),
         ("report", {"since": "soon"}),
+        ("report", {"since": "9x" * 50_000}),
         ("why", {}),
         ("failures", {}),
     )
+    assert len(long) < 10_000
+    assert long.startswith("since: '9x9x")
     assert "since: 'soon' is not allowed; expected a duration" in since
     assert "nowhere: no such file or folder" in gone
     assert fine["rows"] == 0

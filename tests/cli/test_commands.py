@@ -435,3 +435,42 @@ def test_check_says_what_spark_has_to_be_told(tmp_path: Path) -> None:
     told = "\n".join(f"{key} {value}" for key, value in lines.items())
     path = properties(tmp_path, f"{GOOD.format(path=tmp_path)}\n{port}\n{told}")
     assert "warning" not in run("check", "--properties-file", path).stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("report",),
+        ("report", "--engine", "local", "--store"),
+        ("replay",),
+        ("follow",),
+        ("why",),
+        ("lineage",),
+    ],
+)
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sftp://me:hunter2@127.0.0.1:1/x",
+        "s3a://AKIA:hunter2@bucket/x",
+        "http://127.0.0.1:1/x.json?token=hunter2",
+    ],
+)
+def test_secrets_of_a_url_are_not_shown(command: tuple[str, ...], url: str) -> None:
+    """The error of a path that cannot be read names it without its password or token."""
+    done = run(*command, url)
+
+    assert done.returncode == 2, done.stderr
+    assert "hunter2" not in done.stdout + done.stderr
+    assert "******" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_wrong_value_is_not_shown_whole() -> None:
+    """A value of 100 kB would scroll all else away."""
+    done = run("check", "--conf", "spark.events.close.timeout=" + "9x" * 50_000)
+
+    assert done.returncode == 2
+    assert len(done.stderr) < 10_000
+    assert "spark.events.close.timeout" in done.stderr
+    assert "characters)" in done.stderr

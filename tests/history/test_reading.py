@@ -512,3 +512,15 @@ def _full_at(write_table: Any, name: str) -> Any:
             raise ConfigError("no room")
 
     return to_parquet
+
+
+def test_a_name_that_is_no_text(
+    duckdb: DuckDb, facts: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is left out with a warning; the others are read."""
+    write(tmp_path, told())
+    written = next(tmp_path.iterdir())
+    (tmp_path / os.fsdecode(b"b\xff.jsonl")).write_bytes(written.read_bytes())
+
+    assert read(duckdb, tmp_path)[0] == facts
+    assert "its name is not UTF-8" in caplog.text

@@ -283,6 +283,23 @@ def test_positions_of_logs_that_are_gone(following: Following) -> None:
     assert (following.state_of("app-1"), following.state_of("app-2")) == (None, PASSED)
 
 
+def test_a_name_that_is_no_text(following: Following) -> None:
+    """Anybody who may write a log can give it one; all applications are followed, also after a restart."""
+    following.complete_too = True
+    following.write(os.fsdecode(b"app-\xff"), *LINES)
+    following.write("app-2", *LINES)
+    following.stop()
+    following.start()
+    following.poll()
+    reported = following.ids
+    following.stop()
+    following.start()
+    following.poll()
+
+    assert new_statuses(following.events, "application").count("FINISHED") == 2
+    assert following.ids == reported
+
+
 def test_a_log_that_goes_away(following: Following, caplog: pytest.LogCaptureFixture) -> None:
     following.write("app-1.inprogress", *LINES[:12]).unlink()
     following.poll()

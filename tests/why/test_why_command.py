@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
 import subprocess
+import tracemalloc
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from spark_events.why.explanation import issue_of
+from spark_events.why.stored_spans import Skipped, application_spans
 from tests.support.applications import cli
 from tests.support.browser import browser
 from tests.support.slow_log import MARKUP, slow_log
@@ -100,13 +105,86 @@ def test_of_stored_spans(folder: Path) -> None:
     assert why(folder, "app-1", "--json", "log.json").returncode == 0
     (logged,) = json.loads((folder / "log.json").read_text())["applications"]
 
-    for stored, issues in (("both", 1), ("exported", 0)):
+    for stored, issues, code in (("both", 1, 0), ("exported", 0, 1)):
         done = why(folder, stored, "--json", "stored.json")
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == code, done.stderr
+        assert ("2 skipped: lines that are no JSON" in done.stderr) == (code == 1)
         (explained,) = json.loads((folder / "stored.json").read_text())["applications"]
         assert len(explained["issues"]) == issues
         for name in ("app_name", "app_id", "begun_ms", "ended_ms", "parts", "critical_path_ms", "estimates"):
             assert explained[name] == logged[name], name
+
+
+def test_a_stored_line_that_cannot_be_read(folder: Path) -> None:
+    """Such as one with a byte-order mark before it: an issue may be missing, and that is said."""
+    reporter = "spark.events.reporter.f"
+    conf = ("--conf", f"{reporter}.factory.class=file_log", "--conf", f"{reporter}.path=marked")
+    subprocess.run(cli("replay", "app-1", *conf), cwd=folder, check=True, capture_output=True)
+    (file,) = (folder / "marked").iterdir()
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(b"\xef\xbb\xbf" * (b"PerformanceIssue" in line) + line for line in lines))
+    done = why(folder, "marked", "--json", "marked.json")
+
+    (explained,) = json.loads((folder / "marked.json").read_text())["applications"]
+    assert explained["issues"] == []
+    assert done.returncode == 1
+    assert "1 skipped: lines that are no JSON, or not such as events are (one is in" in done.stderr
+
+
+def test_a_span_behind_a_byte_order_mark(tmp_path: Path) -> None:
+    """It is read."""
+    attributes = {"app_name": "a", "app_id": "1", "timeUse.driver": 5}
+    span = {"name": "Application", "startTimeUnixNano": 1, "endTimeUnixNano": 9, "attributes": attributes}
+    file = tmp_path / "a.spans.000001.jsonl"
+    file.write_bytes(b"\xef\xbb\xbf" + json.dumps(span).encode() + b"\n")
+    assert len(list(application_spans([str(file)], Skipped(Counter(), Counter())))) == 1
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"startTimeUnixNano": [1]},
+        {"endTimeUnixNano": 1e300},
+        {"attributes": {"timeUse.driver": "x"}},
+        {"attributes": {"timeUse.driver": 1, "estimatedCores": [[]], "estimatedMs": [1]}},
+        {"attributes": {"timeUse.driver": 1, "criticalPathMs": {}}},
+        {"attributes": ["timeUse.driver"]},
+        {"resourceSpans": [{"scopeSpans": [{"spans": [{"attributes": [None, "timeUse.driver"]}]}]}]},
+        {"resourceSpans": ["timeUse.driver"]},
+    ],
+    ids=str,
+)
+def test_a_stored_span_that_is_not_as_it_was_written(tmp_path: Path, odd: dict[str, Any]) -> None:
+    """It costs itself alone, and is counted."""
+    attributes = {"app_name": "a", "app_id": "1", "timeUse.driver": 5}
+    span = {"name": "Application", "startTimeUnixNano": 1, "endTimeUnixNano": 9, "attributes": attributes}
+    file = tmp_path / "a.spans.000001.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in (span, {**span, **odd}, span)))
+    skipped = Skipped(Counter(), Counter())
+    assert [each.parts["driver alone"] for each in application_spans([str(file)], skipped)] == [5, 5]
+    assert skipped == ({}, {str(file): 1})
+
+
+def test_a_line_that_never_ends(tmp_path: Path) -> None:
+    """A small archive may have gigabytes of it; memory has a part of it at most."""
+    file = tmp_path / "a.spans.000001.jsonl.gz"
+    with gzip.open(file, "wb", compresslevel=1) as writer:
+        for _ in range(150):
+            writer.write(b" " * (1 << 20))
+    skipped = Skipped(Counter(), Counter())
+    tracemalloc.start()
+    assert not list(application_spans([str(file)], skipped))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100 << 20
+    assert skipped == ({str(file): 1}, {})
+
+
+@pytest.mark.parametrize("odd", ["", "x", "1" * 5_000, "-1", "NaN", "1e999", [1], None])
+def test_a_number_of_a_stored_issue_that_is_none(odd: Any) -> None:
+    """It is not known; the issue is told all the same."""
+    issue = issue_of({"issue": "skew", "lostMs": odd, "lostBytes": "5"})
+    assert (issue.kind, issue.lost_ms, issue.lost_bytes) == ("skew", None, 5)
 
 
 def otlp_request(span: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from spark_events.ctas.errors import CtasError, NotAtomicError
-from spark_events.ctas.tables.publisher import Publisher
+from spark_events.ctas.tables.publisher import Publisher, not_made_here
 from spark_events.ctas.transaction import Level, State, TablePath, Transaction
 from spark_events.ctas.two_phase import TableDefinition, Written
 from spark_events.runtime.log_once import logger
@@ -46,6 +46,16 @@ class NativePublisher(Publisher):
         folder = self._storage.qualified(self._tables.defaultLocation(path.database, path.name))
         # Only a folder that does not exist yet can belong to this transaction, and be removed with it.
         return ("" if self._storage.exists(folder) else folder), folder
+
+    def check_own(self, transaction: Transaction) -> None:
+        if not transaction.stage:
+            return
+        database, name = transaction.path.database, transaction.path.name
+        is_own = self._tables.hasDatabase(database) and (
+            transaction.stage == self._storage.qualified(self._tables.defaultLocation(database, name))
+        )
+        if not is_own:
+            raise not_made_here(transaction, "stage", transaction.stage)
 
     def write(self, transaction: Transaction, statement: Any) -> Written:
         return Written(**orjson.loads(statement.writeTable(None, transaction.txid)))

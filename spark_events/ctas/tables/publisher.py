@@ -6,7 +6,7 @@ import abc
 from collections.abc import Mapping
 from typing import Any
 
-from spark_events.ctas.errors import CommitConflictError
+from spark_events.ctas.errors import CommitConflictError, JournalError
 from spark_events.ctas.transaction import Level, TablePath, Transaction
 from spark_events.ctas.two_phase import TableDefinition, Written
 
@@ -74,6 +74,16 @@ class Publisher(abc.ABC):
     def is_published(self, transaction: Transaction) -> bool:
         """Return whether the catalog has the table of this transaction."""
 
+    def check_own(self, transaction: Transaction) -> None:
+        """Check that the folders of a transaction are such as this publisher makes.
+
+        They are deleted and moved with the rights of whoever recovers it, and others may have written to the
+        journal.
+
+        Raises:
+            JournalError: one is not.
+        """
+
     def finish(self, transaction: Transaction) -> None:
         """Do what can wait until the table is there."""
 
@@ -87,6 +97,15 @@ class Publisher(abc.ABC):
 
     def collect(self, transaction: Transaction) -> None:
         """Remove the remains of the previous table."""
+
+
+def not_made_here(transaction: Transaction, what: str, folder: str) -> JournalError:
+    """Return the error for a transaction with a folder that no transaction has."""
+    return JournalError(
+        f"transaction {transaction.txid} of {transaction.path}: its entry in the journal has the {what} "
+        f"{folder!r}, which is not where transactions have one, so nothing is moved or deleted; whoever can "
+        "write to the journal may have put it there: look at its entries and remove them by hand"
+    )
 
 
 def dropped_meanwhile(path: TablePath) -> CommitConflictError:

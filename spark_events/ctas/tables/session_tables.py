@@ -12,8 +12,14 @@ from typing import Any
 import orjson
 
 from spark_events.ctas.errors import CommitConflictError, CtasError, NotAtomicError
-from spark_events.ctas.tables.publisher import TXID, Publisher, dropped_meanwhile, replaced_meanwhile
-from spark_events.ctas.transaction import Level, TablePath, Transaction
+from spark_events.ctas.tables.publisher import (
+    TXID,
+    Publisher,
+    dropped_meanwhile,
+    not_made_here,
+    replaced_meanwhile,
+)
+from spark_events.ctas.transaction import Level, TablePath, Transaction, is_txid
 from spark_events.ctas.two_phase import TableDefinition, Written
 from spark_events.spark.sql_text import quoted
 
@@ -42,6 +48,18 @@ class SessionPublisher(Publisher):
         home = self._storage.qualified(self._tables.databaseLocation(definition.path.database))
         stage = f"{home}/{definition.path.name}-{txid}"
         return stage, stage
+
+    def check_own(self, transaction: Transaction) -> None:
+        txid, name = transaction.txid, transaction.path.name
+        if transaction.moves_files:
+            parent, base = posixpath.split(transaction.location.rstrip("/"))
+            is_own = transaction.stage == f"{parent}/.{base}-{txid}"
+        else:
+            is_own = posixpath.basename(transaction.stage) == f"{name}-{txid}"
+        if not is_txid(txid) or not is_own:
+            raise not_made_here(transaction, "stage", transaction.stage)
+        if transaction.checkpoint and posixpath.basename(transaction.checkpoint) != f"{txid}.checkpoint":
+            raise not_made_here(transaction, "checkpoint", transaction.checkpoint)
 
     def publish(self, transaction: Transaction) -> None:
         if self.is_published(transaction):
@@ -116,6 +134,7 @@ class SessionPublisher(Publisher):
             self._add_partitions(transaction)
         is_used = state is not None and state["location"] == previous.get("location")
         if previous.get("type") == "MANAGED" and not is_used:
+            self._check_managed(transaction, previous["location"])
             self._storage.delete(previous["location"])
 
     # -- steps -------------------------------------------------------------------------------------------
@@ -177,6 +196,16 @@ class SessionPublisher(Publisher):
                 raise dropped_meanwhile(transaction.path)
         elif (state["location"], state["txid"]) != (previous["location"], previous["txid"]):
             raise replaced_meanwhile(transaction.path, state["txid"] or "a writer without a transaction")
+
+    def _check_managed(self, transaction: Transaction, location: str) -> None:
+        """Raise if the files of the previous table are not where a catalog keeps those of its own tables."""
+        database = transaction.path.database
+        homes = [str(self._spark.conf.get("spark.sql.warehouse.dir"))]
+        if self._tables.hasDatabase(database):
+            homes.append(str(self._tables.databaseLocation(database)))
+        below = tuple(self._storage.qualified(home).rstrip("/") + "/" for home in homes)
+        if not self._storage.qualified(location).startswith(below):
+            raise not_made_here(transaction, "location of the previous table", location)
 
     # -- LOCATION ----------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import needs_extra
+from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.history.options import Engine, ReportOptions
 
 MOST_LOCAL_BYTES = 20 << 30
@@ -28,7 +29,8 @@ def choose(options: ReportOptions, told_of_spark: bool) -> tuple[Engine, str]:
     if options.engine is Engine.LOCAL:
         for folder in filter(None, (options.store, options.parquet)):
             if not _LOCAL.match(folder):
-                raise ConfigError(f"{folder}: --engine local writes to this machine; use --engine spark")
+                shown = path_without_secrets(folder)
+                raise ConfigError(f"{shown}: --engine local writes to this machine; use --engine spark")
     if options.engine is not Engine.AUTO:
         return options.engine, ""
     if told_of_spark:
@@ -45,7 +47,7 @@ def _reason_for_spark(options: ReportOptions) -> str:
     """Return why the report needs Spark; empty where it does not."""
     for folder in filter(None, (options.store, options.parquet)):
         if not _LOCAL.match(folder):
-            return f"{folder}: is written by Spark"
+            return f"{path_without_secrets(folder)}: is written by Spark"
     if find_spec("duckdb") is None:
         return "DuckDB is not installed (pip install 'spark-events[report]'): Spark reads the events"
     with needs_extra("report", "fsspec", "reading stored events without Spark"):
@@ -58,7 +60,7 @@ def _reason_for_spark(options: ReportOptions) -> str:
             return f"{error}: Spark reads it"
     files = stored_files(options.paths)
     if files.compressed:
-        return f"{files.compressed}: Spark decompresses it"
+        return f"{path_without_secrets(files.compressed)}: Spark decompresses it"
     if files.size > MOST_LOCAL_BYTES:
         return f"{files.size / 1e9:.1f} GB of events: Spark reads them (--engine local reads them here)"
     return ""

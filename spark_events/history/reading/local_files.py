@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import needs_extra
+from spark_events.api.toolkit.formatting import path_without_secrets, text_without_secrets_of
 from spark_events.history.reading.stored_forms import NOTHING, OWN_NAME, SPANS
 from spark_events.runtime.log_once import logger
 
@@ -63,6 +64,7 @@ def stored_files(paths: Sequence[str]) -> StoredFiles:
     size, compressed = 0, None
     for path in paths:
         file_system, root = open_file_system(path, path)
+        shown = path_without_secrets(path)
         is_local = "file" in file_system.protocol
         if not is_local:
             file_systems.append(file_system)
@@ -70,7 +72,10 @@ def stored_files(paths: Sequence[str]) -> StoredFiles:
         for info in _files_at(file_system, root, path):
             name = info["name"] if is_local else file_system.unstrip_protocol(info["name"])
             if _STORE.search(name):
-                raise ConfigError(f"{path}: {name} is of a store: give a store with --store, events as paths")
+                raise ConfigError(
+                    f"{shown}: {path_without_secrets(name)} is of a store: give a store with --store, events "
+                    "as paths"
+                )
             if _SPANS.search(name):
                 spans.append(name)
                 of_spans += 1
@@ -82,7 +87,7 @@ def stored_files(paths: Sequence[str]) -> StoredFiles:
         if not of_events:
             there = file_system.exists(root) or fsspec.core.has_magic(root)
             why = "no such file or folder; " if not there else "it has spans alone; " if of_spans else ""
-            raise ConfigError(f"{path}: {why}{NOTHING}")
+            raise ConfigError(f"{shown}: {why}{NOTHING}")
     return StoredFiles(json, parquet, file_systems, size, compressed, spans)
 
 
@@ -119,7 +124,8 @@ def _files_at(file_system: Any, root: str, path: str) -> Iterator[dict[str, Any]
     except FileNotFoundError:
         return
     except Exception as error:  # each file system has errors of its own
-        raise ConfigError(f"{path}: cannot be read: {type(error).__name__}: {error}") from error
+        reason = text_without_secrets_of(path, f"{type(error).__name__}: {error}")
+        raise ConfigError(f"{path_without_secrets(path)}: cannot be read: {reason}") from error
 
 
 def _is_hidden(inside: str) -> bool:
@@ -139,7 +145,9 @@ def _readable(file: dict[str, Any], seen: set[Path]) -> Iterator[dict[str, Any]]
         seen: the folders behind links so far, which may lead in a circle.
     """
     path = Path(file["name"])
-    if file["type"] == "file":
+    if not _is_utf8(file["name"]):
+        logger.warning("%s is left out: its name is not UTF-8, so DuckDB cannot open it; rename it", path)
+    elif file["type"] == "file":
         yield file
     elif path.is_file():
         yield {**file, "size": path.stat().st_size}
@@ -150,6 +158,15 @@ def _readable(file: dict[str, Any], seen: set[Path]) -> Iterator[dict[str, Any]]
                 yield from _readable(inside, seen)
     else:
         logger.warning("%s is left out: it is no file, or a link to none", path)
+
+
+def _is_utf8(name: str) -> bool:
+    """Return whether a name of this machine, as Python has it, is text."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def local_path(url: str) -> str:

@@ -14,6 +14,7 @@ import orjson
 
 from spark_events.api import ConfigError
 from spark_events.api.errors import needs_extra
+from spark_events.api.toolkit.formatting import path_without_secrets, text_without_url_secrets
 from spark_events.history.reading.dialect import DUCKDB, no_rows
 from spark_events.history.reading.facts import (
     COLLAPSED,
@@ -120,7 +121,7 @@ class DuckDb:
                 self._run(f"SET memory_limit = '{_MEMORY_FOR_LONG_LINES}'")
                 facts, seen = self._read(self._events(files, _LONG_LINE), times)
         except (duckdb.Error, _StorageError) as error:
-            raise ConfigError(f"{', '.join(paths)}: cannot be read: {error}") from error
+            raise _unreadable(paths, error) from error
         reading = self._reading(facts, seen, times)
         once = self.each_once([f"(SELECT {', '.join(COLUMNS)} FROM {facts} WHERE problem IS NULL)"])
         reading.duplicates = reading.facts - self._number(f"SELECT count(*) FROM {once}")
@@ -148,7 +149,23 @@ class DuckDb:
                 "ORDER BY time_ms, event_id"
             )
         except (duckdb.Error, _StorageError) as error:
-            raise ConfigError(f"{', '.join(paths)}: cannot be read: {error}") from error
+            raise _unreadable(paths, error) from error
+
+    def unreadable(self, paths: Sequence[str]) -> tuple[int, str]:
+        """Return how many records at some paths are no JSON, or not such as events are, and a file with one.
+
+        Raises:
+            ConfigError: there is nothing to read at a path, or it cannot be read.
+        """
+        files = self._files(paths)
+        try:
+            ((count, file),) = self.rows(
+                f"SELECT count(*), min(file) FROM {self._events(files, _LINE)} WHERE NOT other "
+                "AND (unreadable OR event_name IS NULL AND event_id IS NULL)"
+            )
+        except (duckdb.Error, _StorageError) as error:
+            raise _unreadable(paths, error) from error
+        return int(count), str(file or "")
 
     def each_once(self, relations: Sequence[str]) -> str:
         """Keep one fact of each id; see ``Database.each_once``."""
@@ -305,6 +322,11 @@ class DuckDb:
 
     def _name(self, what: str) -> str:
         return f"{what}_{next(self._numbers)}"
+
+
+def _unreadable(paths: Sequence[str], error: Exception) -> ConfigError:
+    shown = ", ".join(map(path_without_secrets, paths))
+    return ConfigError(f"{shown}: cannot be read: {text_without_url_secrets(str(error))}")
 
 
 @contextmanager

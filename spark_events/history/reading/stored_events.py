@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from spark_events.api import ConfigError
+from spark_events.api.toolkit.formatting import path_without_secrets, text_without_secrets_of
 from spark_events.history.reading.stored_forms import NOTHING, OWN_NAME, SPANS
 from spark_events.runtime.log_once import logger
 
@@ -69,9 +70,10 @@ def _file_names(spark: SparkSession, path: str) -> list[str]:
         matches = file_system.globStatus(pattern) or ()
         names = [name for status in matches for name in _names_below(file_system, status)]
     except Py4JJavaError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.java_exception.toString()}") from error
+        reason = text_without_secrets_of(path, str(error.java_exception.toString()))
+        raise ConfigError(f"{path_without_secrets(path)}: cannot be read: {reason}") from error
     if not names:
-        raise ConfigError(f"{path}: {NOTHING}")
+        raise ConfigError(f"{path_without_secrets(path)}: {NOTHING}")
     return names
 
 

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_events.api import ApplicationInfo, ConfigError, Event
+from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.listeners.settings import declared_settings
 from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.sources.assembly import StartUp, assemble, for_event_logs, read_checked
@@ -66,7 +67,7 @@ def replay_on_spark(
     read_checked(conf)
     places = [(path, log) for path in paths for log in LogFiles(path).find()]
     if not places:
-        raise ConfigError(f"no event log at {', '.join(paths)}")
+        raise ConfigError(f"no event log at {', '.join(map(path_without_secrets, paths))}")
     # The largest logs first, as they take longest.
     places.sort(key=lambda place: -place[1].size)
     session = start_session("replay", spark_conf)
@@ -145,9 +146,8 @@ def _save(frame: DataFrame, output: ReplayOutput) -> None:
     try:
         frame.write.partitionBy("date").mode(output.mode).format(output.format).save(output.path)
     except AnalysisException as error:
-        raise ConfigError(
-            f"--output {output.path}: {error}; or give --mode overwrite or --mode append"
-        ) from error
+        shown = path_without_secrets(output.path)
+        raise ConfigError(f"--output {shown}: {error}; or give --mode overwrite or --mode append") from error
     except (Py4JJavaError, PythonException) as error:
         missing = _NO_MODULE.search(str(error))
         if missing is None:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from spark_events.api import ConfigError, needs_extra
+from spark_events.api.toolkit.formatting import path_without_secrets, text_without_secrets_of
 
 with needs_extra("eventlog", "fsspec", "reading event logs"):
     import fsspec
@@ -81,10 +82,14 @@ class LogFiles:
 
     Raises:
         ConfigError: its file system cannot be used.
+
+    Attributes:
+        path: as it may be shown.
     """
 
     def __init__(self, path: str) -> None:
-        self.path = path
+        self._url = path
+        self.path = path_without_secrets(path)
         self._fs, self._root = open_file_system(path, path)
         protocol = self._fs.protocol
         self._is_local = "file" in ([protocol] if isinstance(protocol, str) else protocol)
@@ -103,7 +108,8 @@ class LogFiles:
         except ConfigError:
             raise
         except Exception as error:  # each file system has errors of its own
-            reason = error if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+            reason = str(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+            reason = text_without_secrets_of(self._url, reason)
             raise ConfigError(f"{self.path}: cannot be listed: {reason}") from error
         return sorted(logs, key=lambda log: log.name)
 
@@ -120,10 +126,11 @@ class LogFiles:
                 file.seek(position)
                 while block := file.read(_BLOCK):
                     yield block
-        except OSError:
-            raise
         except Exception as error:  # each file system has errors of its own
-            raise OSError(f"{type(error).__name__}: {error}") from error
+            if self._is_local and isinstance(error, OSError):
+                raise
+            reason = text_without_secrets_of(self._url, f"{type(error).__name__}: {error}")
+            raise OSError(reason) from error
 
     # ----------------------------------------------------------------------------------------------------
 
@@ -206,7 +213,7 @@ class LogFiles:
         )
 
     def _shown(self, path: str) -> str:
-        return path if self._is_local else str(self._fs.unstrip_protocol(path))
+        return path if self._is_local else path_without_secrets(str(self._fs.unstrip_protocol(path)))
 
 
 def _part(info: Mapping[str, Any], pattern: re.Pattern[str]) -> LogPart:

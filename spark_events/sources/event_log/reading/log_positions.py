@@ -63,8 +63,8 @@ class LogPositions:
             self._database.executescript(_OPEN)
             rows = self._database.execute("SELECT name, state, part, lines, size, folder_ms FROM logs")
             self._positions = {
-                name: LogPosition(state, LinePosition(part, lines), size, folder_ms)
-                for name, state, part, lines, size, folder_ms in rows
+                _name_of(key): LogPosition(state, LinePosition(part, lines), size, folder_ms)
+                for key, state, part, lines, size, folder_ms in rows
             }
         except (OSError, sqlite3.Error) as error:
             raise ConfigError(self._problem(error)) from error
@@ -80,14 +80,14 @@ class LogPositions:
         """
         if self._positions.get(name) == position:
             return
-        row = (name, position.state, *position.read_up_to, position.size, position.folder_ms)
+        row = (_key_of(name), position.state, *position.read_up_to, position.size, position.folder_ms)
         self._run("INSERT OR REPLACE INTO logs VALUES (?, ?, ?, ?, ?, ?)", row)
         self._positions[name] = position
 
     def forget(self, name: str) -> None:
         """Forget a log that is gone."""
         if self._positions.pop(name, None) is not None:
-            self._run("DELETE FROM logs WHERE name = ?", (name,))
+            self._run("DELETE FROM logs WHERE name = ?", (_key_of(name),))
 
     def keep_only(self, names: Set[str]) -> None:
         """Forget all logs but these."""
@@ -108,6 +108,19 @@ class LogPositions:
         if "locked" in str(error):
             return f"{self.path}: another spark-events follow uses this file; give each its own --state"
         return f"{self.path}: cannot be used ({error}); give --state a writable file"
+
+
+def _key_of(name: str) -> str | bytes:
+    """Return a log's name as SQLite takes it: its bytes, if it is no text."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return name.encode("utf-8", "surrogateescape")
+    return name
+
+
+def _name_of(key: str | bytes) -> str:
+    return key.decode("utf-8", "surrogateescape") if isinstance(key, bytes) else key
 
 
 def default_path(folder: str) -> Path:

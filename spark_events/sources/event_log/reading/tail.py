@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.sources.event_log.reading.codecs import FIRST_BYTES, Codec, CorruptLogError, codec_for
 from spark_events.sources.event_log.reading.files import EventLog, LogFiles, LogPart
 from spark_events.sources.event_log.reading.lines import Lines, LineSplitter
@@ -92,7 +93,9 @@ class LogTail:
         for part in (part for part in log.parts if part.index >= current):
             reader = self._reader_of(part)
             if part.size < reader.listed_size:
-                raise LogRewrittenError(f"{part.path} has {part.size} bytes, but had {reader.listed_size}")
+                raise LogRewrittenError(
+                    f"{path_without_secrets(part.path)} has {part.size} bytes, but had {reader.listed_size}"
+                )
             if part.size > reader.listed_size and not reader.corrupt:
                 yield from self._read_part(reader, part)
             reader.listed_size = part.size
@@ -127,7 +130,9 @@ class LogTail:
                 reader.feed(block)
             except CorruptLogError as error:
                 reader.corrupt = True
-                where = f"{part.path}: cannot be read from about byte {reader.offset} on"
+                where = (
+                    f"{path_without_secrets(part.path)}: cannot be read from about byte {reader.offset} on"
+                )
                 self.notes.append(f"{where} ({error})")
             yield len(block)
             if reader.corrupt:
