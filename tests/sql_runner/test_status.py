@@ -14,7 +14,7 @@ from rich.console import Console
 
 from spark_events.cli.sql import views
 from spark_events.sql_runner.deploy.host_link import HostLink
-from spark_events.sql_runner.deploy.snapshot import QueryRow
+from spark_events.sql_runner.deploy.query_row import QueryRow
 from spark_events.sql_runner.host.progress import figures
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.host_files import HostStatus, QueryStatus, write_orders, write_status

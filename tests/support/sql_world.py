@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_events.sql_runner.deploy.placement import Placement
-from spark_events.sql_runner.deploy.snapshot import QueryRow
+from spark_events.sql_runner.deploy.query_row import QueryRow
 from spark_events.sql_runner.deploy.workspace import Workspace
 from spark_events.sql_runner.manifest.yaml_text import write_yaml
 from spark_events.sql_runner.store.deployed import Meta, read_deployed

@@ -112,15 +112,19 @@ def plan(
 def status(store: own.StoreUrl, as_json: own.AsJson = False) -> None:
     """Show each query: whether it runs, since when, how far it is, and why it failed.
 
-    Exits 1 if a query that should run does not, its application is silent, or the store cannot be written.
+    Exits 1 if a query that should run does not, its application is silent, or the store cannot be written or
+    has damaged files.
     """
     from spark_events.cli.sql import views
     from spark_events.sql_runner.deploy.workspace import Workspace
 
     with own.store_errors():
         workspace = Workspace(store, Placement())
-        rows = workspace.rows()
+        found = workspace.status()
+        rows = list(found.rows)
         problem = workspace.store.write_problem() if rows else ""
+    for damaged in found.problems:
+        print_error(damaged)
     if problem:
         print_error(f"{problem}; what is shown may be out of date")
     if as_json:
@@ -129,7 +133,7 @@ def status(store: own.StoreUrl, as_json: own.AsJson = False) -> None:
         views.show_status(rows, out)
     else:
         say("no query is deployed")
-    if problem or not all(row.is_well for row in rows):
+    if problem or found.problems or not all(row.is_well for row in rows):
         raise typer.Exit(FAILED)
 
 

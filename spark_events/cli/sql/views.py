@@ -14,7 +14,7 @@ from spark_events.cli.console import plain, plain_lines, say
 from spark_events.sql_runner.deploy.decision import WORDS, Action
 from spark_events.sql_runner.deploy.deployer import DeployResult
 from spark_events.sql_runner.deploy.planner import PlannedQuery
-from spark_events.sql_runner.deploy.snapshot import QueryRow
+from spark_events.sql_runner.deploy.query_row import QueryRow
 from spark_events.sql_runner.store.history import Deployment
 
 _COLOUR = {Action.FAIL: "red", Action.NOTHING: "dim"}
@@ -25,6 +25,7 @@ _STATE_COLOUR = {
     "RESTARTING": "red",
     "GONE": "red",
     "SILENT": "red",
+    "UNKNOWN": "red",
 }
 _COLUMNS = (
     "query", "state", "for", "version", "batch", "ended ago", "rows/s", "behind", "restarts", "in",

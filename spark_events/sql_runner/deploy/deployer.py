@@ -17,6 +17,7 @@ from spark_events.sql_runner.deploy.planner import PlannedQuery
 from spark_events.sql_runner.deploy.snapshot import QuerySnapshot
 from spark_events.sql_runner.deploy.steps import DONE, Steps
 from spark_events.sql_runner.deploy.waiting import Interrupted
+from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.deployed import DeployedQuery, Meta, write_deployed
 from spark_events.sql_runner.store.history import BEGUN, Deployment, HistoryEntry
 from spark_events.sql_runner.store.host_files import Before
@@ -140,6 +141,7 @@ class Deployer:
         action, current = planned.decision.action, planned.current
         if action is Action.FAIL:
             raise DeploymentError(planned.decision.reason + self._steps.bring_back(current))
+        self._remove_damaged(current)
         if action is Action.NOTHING:
             self._update_record(planned)
             return "", DONE
@@ -158,6 +160,12 @@ class Deployer:
         if current.host.is_alive:
             return self._steps.stop(current, savepoint), DONE
         return "", self._steps.stop_when_back(current, savepoint)
+
+    def _remove_damaged(self, current: QuerySnapshot) -> None:
+        """Remove a record that nobody understands: as without one, what is deployed is what was ordered."""
+        if current.damage and current.recorded is None:
+            self._lease.check()
+            self._store.delete(layout.manifest(current.name))
 
     def _update_record(self, planned: PlannedQuery) -> None:
         """Record the manifest's text, and what is known of the same query now."""

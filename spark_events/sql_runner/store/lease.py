@@ -20,7 +20,7 @@ from spark_events.api import ConfigError, SparkEventsError
 from spark_events.api.event import now_ms
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.owner import Owner
-from spark_events.sql_runner.store.store import Store, StoreError
+from spark_events.sql_runner.store.store import DamagedFile, Store, StoreError
 
 
 class LeaseLost(SparkEventsError):  # noqa: N818 - says what happened, and no fault of the caller's
@@ -56,13 +56,13 @@ class LeaseHolder:
         """Return the holder that a lease's file names.
 
         Raises:
-            StoreError: it does not have the form that a holder writes.
+            DamagedFile: it does not have the form that a holder writes.
         """
         try:
             values = orjson.loads(data)
             return cls(**{**values, "owner": Owner(**values["owner"])})
         except (ValueError, KeyError, TypeError) as error:
-            raise StoreError(f"a lease is not what this version of spark-events writes ({error})") from error
+            raise DamagedFile(f"a lease is not what this version of spark-events writes ({error})") from error
 
 
 class Lease:
@@ -183,9 +183,9 @@ class Lease:
             if data is not None:
                 try:
                     return max(numbers), LeaseHolder.parse(data)
-                except StoreError as error:
+                except DamagedFile as error:
                     file = f"{self._store.url}/{self._file(max(numbers))}"
-                    raise StoreError(
+                    raise DamagedFile(
                         f"{file}: {error}; if no deployment is running, remove this file"
                     ) from error
             # The file was removed after it was listed, by a successor, which is now the newest.

@@ -30,6 +30,10 @@ class StoreError(SparkEventsError):
     """The store cannot be read or written now."""
 
 
+class DamagedFile(StoreError):  # noqa: N818 - says what is wrong with the store
+    """A file of the store is not what spark-events writes; the store itself can be read."""
+
+
 class Store:
     """A folder of any file system.
 
