@@ -130,7 +130,7 @@ def status(store: own.StoreUrl, as_json: own.AsJson = False) -> None:
     if as_json:
         print_json(rows)
     elif rows:
-        views.show_status(rows, out)
+        views.show_status(rows, out, workspace.store.clock.now_ms())
     else:
         say("no query is deployed")
     if problem or found.problems or not all(row.is_well for row in rows):

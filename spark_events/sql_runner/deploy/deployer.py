@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from typing import Any
 
-from spark_events.api.event import now_ms
 from spark_events.sql_runner.analysis.analyst import Analyst
 from spark_events.sql_runner.deploy.decision import Action, Decision
 from spark_events.sql_runner.deploy.host_link import DeploymentError
@@ -98,7 +97,7 @@ class Deployer:
 
     def _begin_entry(self, name: str, decision: Decision) -> HistoryEntry:
         action, who = decision.action.value, this_process()
-        begun = Deployment(now_ms(), action, decision.version, decision.reason, BEGUN, who)
+        begun = Deployment(self._store.clock.now_ms(), action, decision.version, decision.reason, BEGUN, who)
         return HistoryEntry(self._store, name, begun)
 
     def _result(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from spark_events.api import ConfigError
@@ -17,7 +17,7 @@ from spark_events.sql_runner.deploy.snapshot import QuerySnapshot, Snapshot
 from spark_events.sql_runner.manifest.folder import Manifests
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.lease import Lease
-from spark_events.sql_runner.store.store import DamagedFile, Store
+from spark_events.sql_runner.store.store import DamagedFile, Store, StoreError
 
 _DEPLOY_LEASE_MS = 60_000
 
@@ -53,6 +53,9 @@ class Workspace:
         self.store = Store(url)
         self.store.check()
         self.placement = placement
+        # One that cannot be written, because it is full or these are a reader's rights, may still be read.
+        with suppress(StoreError):
+            self.store.set_clock()
 
     def link(self, host: str) -> HostLink:
         """Return the link to an application."""
@@ -95,7 +98,7 @@ class Workspace:
         """
         lease = self._deploy_lease()
         with lease.held():
-            for folder in (layout.MANIFESTS, layout.DEPLOY_LEASE):
+            for folder in (layout.MANIFESTS, layout.LOCKS, layout.DEPLOY_LEASE):
                 self.store.sweep(folder)
             yield lease
 

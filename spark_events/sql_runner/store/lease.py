@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 import orjson
 
 from spark_events.api import ConfigError, SparkEventsError
-from spark_events.api.event import now_ms
 from spark_events.runtime.log_once import logger
 from spark_events.runtime.owner import Owner
 from spark_events.sql_runner.store.store import DamagedFile, Store, StoreError
@@ -73,7 +72,7 @@ class Lease:
         folder: its own folder there.
         subject: what it is about, for errors.
         lease_ms: how long its holder may be silent, in ms.
-        clock: returns the current time in ms since the epoch.
+        clock: returns the current time in ms since the epoch; by default, the store's.
     """
 
     def __init__(
@@ -83,7 +82,7 @@ class Lease:
         self._folder = folder
         self._subject = subject
         self._lease_ms = lease_ms
-        self._clock = clock or now_ms
+        self._clock = clock or store.clock.now_ms
         self._mine: tuple[int, LeaseHolder] | None = None
 
     def holder(self) -> LeaseHolder | None:
@@ -97,6 +96,7 @@ class Lease:
         Raises:
             ConfigError: somebody else has it; the message says who, and since when.
         """
+        self._store.set_clock()
         number, holder = self._newest()
         now = self._clock()
         if holder is not None and not holder.is_over(now):
@@ -119,10 +119,16 @@ class Lease:
             LeaseLost: another process has it now.
         """
         assert self._mine is not None, "take() comes first"
-        number, mine = self._mine
         self.check()
+        if self._beat(*self._mine):
+            self._beat(*self._mine)
+
+    def _beat(self, number: int, mine: LeaseHolder) -> bool:
+        """Write a sign of life; return whether its time was wrong, because a clock has been set."""
+        before_ms = self._store.clock.own()
         self._mine = (number, replace(mine, beat_ms=self._clock()))
         self._store.write(self._file(number), orjson.dumps(self._mine[1]))
+        return self._store.compare_clock(self._file(number), before_ms)
 
     def release(self) -> None:
         """Give the lease back if it is held.
