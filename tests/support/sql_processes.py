@@ -7,8 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,9 +51,18 @@ class Said:
 
 
 class Deployer:
-    """A deployment, or a stop, in a process of its own, which begins at once."""
+    """A deployment, or a stop, in a process of its own, which begins at once.
 
-    def __init__(self, store: str, arguments: Sequence[str], folder: Path) -> None:
+    Args:
+        store: the store's URL.
+        arguments: of ``sql_truth_deploy``.
+        folder: for what it says of errors.
+        environment: more variables for it.
+    """
+
+    def __init__(
+        self, store: str, arguments: Sequence[str], folder: Path, environment: Mapping[str, str]
+    ) -> None:
         self._errors = folder / "deployers.txt"
         with self._errors.open("a") as errors:
             self.process = subprocess.Popen(
@@ -63,6 +72,7 @@ class Deployer:
                 text=True,
                 env={
                     **os.environ,
+                    **environment,
                     "PYTHONPATH": os.pathsep.join(map(str, (REPO, *REPO.glob("reporters/*")))),
                 },
             )
@@ -71,6 +81,10 @@ class Deployer:
         """Kill it at once."""
         with suppress(ProcessLookupError):
             self.process.kill()
+
+    def suspended(self) -> AbstractContextManager[None]:
+        """Let it stand still while a block runs."""
+        return _suspended([self.process.pid])
 
     def result(self) -> Said:
         """Wait for its end, and return what it printed."""
@@ -96,9 +110,17 @@ class Session:
         store: the store's URL.
         folder: for its output.
         conf: more of Spark's keys.
+        environment: more variables for it.
     """
 
-    def __init__(self, store: str, folder: Path, conf: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        store: str,
+        folder: Path,
+        conf: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._environment = environment
         self._store = store
         self._folder = folder
         self._placement = Placement(
@@ -119,7 +141,7 @@ class Session:
         folder.mkdir()
         host = self._placement.session_host
         command = submit_command(self._store, host, self._placement, {}, single=False)
-        self._app = App(command, {}, folder)
+        self._app = App(command, {}, folder, more=self._environment)
         self._app.wait_for(self._is_alive, "the session is there")
 
     def kill(self, who: str) -> None:
@@ -135,6 +157,13 @@ class Session:
                 os.kill(pid, signal.SIGKILL)
         self._app.process.wait(60)
         wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in python), "its Python ends")
+
+    def suspended(self) -> AbstractContextManager[None]:
+        """Let its JVM and its Python stand still while a block runs."""
+        if self._app is None or self._app.ended:
+            return nullcontext()
+        java = self._app.process.pid
+        return _suspended([java, *_children(java)])
 
     def end(self) -> None:
         """Ask it to end, as ``session --end`` does, and wait for that."""
@@ -157,6 +186,19 @@ class Session:
 
     def _workspace(self) -> Workspace:
         return Workspace(self._store, self._placement)
+
+
+@contextmanager
+def _suspended(pids: Sequence[int]) -> Iterator[None]:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
 
 def _children(parent: int) -> list[int]:

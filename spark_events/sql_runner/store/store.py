@@ -20,6 +20,8 @@ with needs_extra("sql", "fsspec", "the store of queries"):
 # Names of queries cannot contain a tilde.
 _NEW, _MADE = "~new", "~made"
 _PROBE = "locks/can-be-written"
+# A full disk has room for an empty file, and a file system that compresses for one of zeros.
+_PROBE_BYTES = 8_192
 _CLOCK = "locks/clock"
 _LEFTOVER_MS = 24 * 3_600_000
 _READ_TRIES = 20
@@ -240,7 +242,7 @@ class Store:
         if not self._by_rename:
             return ""
         try:
-            self.write(_PROBE, b"")
+            self.write(_PROBE, os.urandom(_PROBE_BYTES))
             self.delete(_PROBE)
         except StoreError as error:
             return "" if isinstance(error.__cause__, PermissionError) else str(error)
