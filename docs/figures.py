@@ -32,6 +32,7 @@ MEASURED = {
     "executors": ("spark_events/sources/driver", "spark_events/listeners"),
     "task_metrics": ("spark_events/task", "spark_events/sources/driver"),
     "ctas": ("spark_events/ctas",),
+    "deploy": ("spark_events/sql_runner",),
 }
 """The code that each bench measures."""
 _COSTS = (

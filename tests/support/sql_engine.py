@@ -134,6 +134,7 @@ class FakeQuery:
         start = self._read(self._batch - 1) or 0
         if planned is None and start >= len(files):
             self.status = {"isTriggerActive": False, "message": "Waiting for data to arrive"}
+            time.sleep(0.01)
             return
         self.status = {"isTriggerActive": True, "message": "Processing"}
         if planned is None:

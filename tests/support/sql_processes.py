@@ -21,6 +21,8 @@ from tests.support.applications import App
 from tests.support.paths import REPO
 from tests.support.waiting import wait_until
 
+# A machine with much other work gives it no turn for seconds. Of a killed one it is seen at once.
+_LEASE_MS = 15_000
 _CONF = {
     "spark.sql.streaming.pollingDelay": "10ms",
     "spark.sql.streaming.numRecentProgressUpdates": "20",
@@ -124,7 +126,7 @@ class Session:
         self._store = store
         self._folder = folder
         self._placement = Placement(
-            master="local[2]", poll_ms=100, lease_ms=5_000, conf={**_CONF, **(conf or {})}
+            master="local[2]", poll_ms=100, lease_ms=_LEASE_MS, conf={**_CONF, **(conf or {})}
         )
         self._app: App | None = None
         self._starts = 0

@@ -264,7 +264,7 @@ class Sequence:
             if self._chance.random() < 0.5:
                 self._change()
                 deployers.append(self._world.deployer())
-            self._world.wait(1.0, 9.0)
+            self._world.wait(1.0, 20.0)
         for each in deployers:
             self._world.heard(each.result())
 
@@ -314,7 +314,11 @@ class Sequence:
         """Look for each row, and at what is said of the queries."""
         world = self._world
         for query in world.queries:
-            version = world.status()[query.name].version
+            row = world.status().get(query.name)
+            if row is None:
+                world.oracle.fault(f"status does not have {query.name}")
+                continue
+            version = row.version
             world.oracle.check(query, version, world.files * ROWS)
             entries = read_history(world.kept, query.name)
             if not any(entry.version == version and entry.result.startswith("done") for entry in entries):
