@@ -90,7 +90,7 @@ class Deployer:
 
     def result(self) -> Said:
         """Wait for its end, and return what it printed."""
-        out, _ = self.process.communicate(timeout=400)
+        out, _ = self.process.communicate(timeout=900)
         said = Said(code=self.process.returncode)
         for line in out.splitlines():
             with suppress(ValueError):  # it was killed within a line

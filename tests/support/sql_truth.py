@@ -211,6 +211,7 @@ class Sequence:
         query = self._world.any_query()
         before, number = query.name, len(self._world.log)
         query.name = f"{query.kind}-{number}"
+        self._world.renamed = True
         deployer = self._world.deployer(prune=True)
         for _ in range(3):
             self._world.wait(0.3, 1.5)

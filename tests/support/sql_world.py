@@ -78,6 +78,7 @@ class World:
         self.target = target or FileTarget(folder)
         self.oracle = Oracle(self.target, seed)
         self.began_ms = now_ms()
+        self.renamed = False
         self.deployers_ahead_ms: tuple[int, ...] = (0,)
         self.has_clocks = bool(library())
         self._clock = Clock(folder / "session.clock")
@@ -111,9 +112,9 @@ class World:
 
     # -- deployments ----------------------------------------------------------------------------------------
 
-    def deploy(self) -> Said:
+    def deploy(self, prune: bool = False) -> Said:
         """Deploy all manifests, and wait for the end."""
-        said = self.deployer().result()
+        said = self.deployer(prune=prune).result()
         self.heard(said)
         return said
 
@@ -194,10 +195,11 @@ class World:
         """Check that one deployment makes everything run, whatever was before."""
         if not self.session.runs:
             self.session.start()
-        said = self.deploy()
+        said = self.deploy(prune=self.renamed)
         if not said.went_well:
             self.oracle.fault(f"the deployment does not heal: {said}")
             return
+        self.renamed = False
         wait_until(lambda: all(self._state(query) == "RUNNING" for query in self.queries), "all run", 60)
         checked = self.deploy()
         actions = {name: decided["action"] for name, decided in checked.decided.items()}

@@ -120,10 +120,10 @@ def status(store: own.StoreUrl, as_json: own.AsJson = False) -> None:
 
     with own.store_errors():
         workspace = Workspace(store, Placement())
-        found = workspace.status()
-        rows = list(found.rows)
+        current = workspace.status()
+        rows = list(current.rows)
         problem = workspace.store.write_problem() if rows else ""
-    for damaged in found.problems:
+    for damaged in current.problems:
         print_error(damaged)
     if problem:
         print_error(f"{problem}; what is shown may be out of date")
@@ -133,7 +133,7 @@ def status(store: own.StoreUrl, as_json: own.AsJson = False) -> None:
         views.show_status(rows, out, workspace.store.clock.now_ms())
     else:
         say("no query is deployed")
-    if problem or found.problems or not all(row.is_well for row in rows):
+    if problem or current.problems or not all(row.is_well for row in rows):
         raise typer.Exit(FAILED)
 
 

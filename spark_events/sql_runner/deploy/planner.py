@@ -16,6 +16,7 @@ from spark_events.sql_runner.deploy.waiting import Waiting
 from spark_events.sql_runner.deploy.writers import FolderClaim, Refusal, Settled, settle
 from spark_events.sql_runner.manifest.folder import Manifests
 from spark_events.sql_runner.manifest.manifest import Manifest
+from spark_events.sql_runner.store.checkpoints import damage
 from spark_events.sql_runner.store.deployed import DeployedQuery, last_version
 from spark_events.sql_runner.store.fixed import fixed_properties
 from spark_events.sql_runner.store.savepoints import FoundStates, QueryState, find_states
@@ -197,7 +198,7 @@ class Planner:
         clean: bool,
     ) -> Situation:
         deployed = undone or current.deployed
-        running = current.running and undone is None
+        running = current.running and undone is None and not self._is_about_to_fail(current)
         next_version = last_version(self._store, manifest.name) + 1
         if deployed is None:
             return Situation(None, False, False, "", (), None, next_version)
@@ -224,6 +225,12 @@ class Planner:
             and not current.damage
             and not _is_of_version(current.recorded, deployed.meta.query_version),
         )
+
+    def _is_about_to_fail(self, current: QuerySnapshot) -> bool:
+        """Return whether the application has just come back, and will find the checkpoint gone or damaged."""
+        if current.recorded is None or current.pending or (current.status and current.status.run_id):
+            return False
+        return bool(damage(self._store, current.recorded.meta.checkpoint))
 
     def _fixed(self, deployed: DeployedQuery | None, state: QueryState | None) -> dict[str, str]:
         """Return the properties that the state from which a query goes on has fixed."""

@@ -151,8 +151,8 @@ class Snapshot:
 
     def _orders(self, name: str) -> list[tuple[HostSnapshot, Order]]:
         """Return the orders for a query, one to run first."""
-        found = [(host, host.orders[name]) for host in self._hosts.values() if name in host.orders]
-        return sorted(found, key=lambda each: each[1].action != RUN)
+        orders = [(host, host.orders[name]) for host in self._hosts.values() if name in host.orders]
+        return sorted(orders, key=lambda each: each[1].action != RUN)
 
     def _of(
         self,

@@ -16,7 +16,7 @@ from spark_events.sql_runner.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class SinkClaim:
     """The claim of a query on a folder.
 
     Attributes:
@@ -38,7 +38,7 @@ class Claim:
         }
 
 
-class FolderClaims:
+class SinkClaims:
     """The claims on one folder; everything raises ``StoreError``.
 
     Args:
@@ -57,14 +57,14 @@ class FolderClaims:
         except (ValueError, TypeError):  # damaged: nobody knows who wrote last
             self._kept = {}
 
-    def wrote_last(self, claim: Claim) -> bool:
+    def wrote_last(self, claim: SinkClaim) -> bool:
         """Return whether nobody has written since a query had this claim."""
         if self._kept is None or self._now == claim.values():
             return True
         before = self._before
         return before is not None and before["claim"] == claim.values()
 
-    def take(self, claim: Claim) -> None:
+    def take(self, claim: SinkClaim) -> None:
         """Record a claim."""
         if self._now == claim.values():
             return

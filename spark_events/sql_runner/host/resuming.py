@@ -14,7 +14,7 @@ from spark_events.api import SparkEventsError
 from spark_events.runtime.log_once import logger
 from spark_events.sql_runner.analysis.prepared import PreparedQuery
 from spark_events.sql_runner.analysis.written import last_written
-from spark_events.sql_runner.host.claims import Claim, FolderClaims
+from spark_events.sql_runner.host.claims import SinkClaim, SinkClaims
 from spark_events.sql_runner.store.checkpoints import (
     Progress,
     batches_before,
@@ -101,21 +101,21 @@ def resuming(prepared: PreparedQuery, meta: Meta, store: Store) -> Resuming:
 
 def _numbered(folder: str, checkpoint: str, state: Progress, last: int, store: Store) -> int:
     """Return what to add to the numbers of micro-batches, so that the next one follows the log's last."""
-    claims, before = FolderClaims(store, folder, last), batches_before(store, checkpoint)
+    claims, before = SinkClaims(store, folder, last), batches_before(store, checkpoint)
     if before is not None and last - before < state.committed:
         raise TargetBehind(
             f"{folder} no longer has the micro-batches that were written there, or is another folder: its "
             f"log ends with {last - before}, the checkpoint with {state.committed}; bring it back, or start "
             "with a clean state: deploy-one --clean"
         )
-    wrote_last = before is not None and claims.wrote_last(Claim(folder, checkpoint, before))
+    wrote_last = before is not None and claims.wrote_last(SinkClaim(folder, checkpoint, before))
     if before is None or not _fits(state, last - before, wrote_last):
         if before is not None:
             logger.warning("%s; its batches are numbered anew", _ahead(folder, last - before, state))
         before = last - state.committed
         write_batches_before(store, checkpoint, before)
     # After the numbers: killed in between, it compares again as one that has not written last.
-    claims.take(Claim(folder, checkpoint, before))
+    claims.take(SinkClaim(folder, checkpoint, before))
     return before
 
 

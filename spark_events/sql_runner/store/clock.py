@@ -18,42 +18,44 @@ _TOLERATED_MS = 3_000
 
 
 class StoreClock:
-    """One process's idea of the store's time.
+    """One process's idea of the store's time, which does not change when the machine's clock is set.
 
     Args:
         own: returns the time by the clock of this machine, in ms since the epoch.
-
-    Attributes:
-        ahead_ms: how far that clock is ahead of the store's, in ms; negative if behind, 0 until it is known.
     """
 
     def __init__(self, own: Callable[[], int] = now_ms) -> None:
         self.own = own
-        self.ahead_ms = 0
+        # The store's time, and the monotonic clock's, at the last comparison.
+        self._compared: tuple[int, float] | None = None
+        self._said_ms = 0
 
     def now_ms(self) -> int:
-        """Return the store's time, in ms since the epoch."""
-        return self.own() - self.ahead_ms
+        """Return the store's time, in ms since the epoch; this machine's until they have been compared."""
+        if self._compared is None:
+            return self.own()
+        store_ms, monotonic_s = self._compared
+        return store_ms + round((time.monotonic() - monotonic_s) * 1000)
 
-    def compare(self, before_ms: int, stamped_ms: int, after_ms: int) -> bool:
-        """Learn from a file that was written between two moments of this machine's clock.
+    @property
+    def ahead_ms(self) -> int:
+        """How far this machine's clock is ahead of the store's, in ms; negative if behind, 0 if right."""
+        ahead_ms = self.own() - self.now_ms()
+        return ahead_ms if abs(ahead_ms) > _TOLERATED_MS else 0
 
-        Returns:
-            Whether the clock was found to be elsewhere than before.
-        """
+    def compare(self, before_ms: int, stamped_ms: int, after_ms: int) -> None:
+        """Learn from a file that was written between two moments of this machine's clock."""
         in_time = before_ms - _TOLERATED_MS <= stamped_ms <= after_ms + _TOLERATED_MS
         ahead_ms = 0 if in_time else (before_ms + after_ms) // 2 - stamped_ms
-        if abs(ahead_ms - self.ahead_ms) <= _TOLERATED_MS:
-            return False
-        self.ahead_ms = ahead_ms
-        if ahead_ms:
+        self._compared = (after_ms - ahead_ms, time.monotonic())
+        if abs(ahead_ms - self._said_ms) > _TOLERATED_MS and ahead_ms:
             where = "ahead of" if ahead_ms > 0 else "behind"
             logger.warning(
                 "this machine's clock is %s %s the store's; the SQL runner reckons with the store's",
                 duration(abs(ahead_ms)),
                 where,
             )
-        return True
+        self._said_ms = ahead_ms
 
 
 class Elapsed:

@@ -120,15 +120,11 @@ class Lease:
         """
         assert self._mine is not None, "take() comes first"
         self.check()
-        if self._beat(*self._mine):
-            self._beat(*self._mine)
-
-    def _beat(self, number: int, mine: LeaseHolder) -> bool:
-        """Write a sign of life; return whether its time was wrong, because a clock has been set."""
+        number, mine = self._mine
         before_ms = self._store.clock.own()
         self._mine = (number, replace(mine, beat_ms=self._clock()))
         self._store.write(self._file(number), orjson.dumps(self._mine[1]))
-        return self._store.compare_clock(self._file(number), before_ms)
+        self._store.compare_clock(self._file(number), before_ms)
 
     def release(self) -> None:
         """Give the lease back if it is held.

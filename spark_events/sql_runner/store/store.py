@@ -190,18 +190,16 @@ class Store:
                 self.compare_clock(made, before_ms)
                 self._remove(made)
 
-    def compare_clock(self, path: str, before_ms: int) -> bool:
+    def compare_clock(self, path: str, before_ms: int) -> None:
         """Compare this machine's clock with the store's, by a file that has been written just now.
 
         Args:
             path: the file.
             before_ms: when writing it began, by this machine's clock.
-
-        Returns:
-            Whether one of them has been set since they were last compared.
         """
         stamped_ms = self.modified_ms(path)
-        return stamped_ms is not None and self.clock.compare(before_ms, stamped_ms, self.clock.own())
+        if stamped_ms is not None:
+            self.clock.compare(before_ms, stamped_ms, self.clock.own())
 
     def copy(self, source: str, target: str) -> dict[str, int]:
         """Copy all files of a folder that nobody writes to; files removed meanwhile are left out.
