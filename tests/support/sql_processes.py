@@ -23,6 +23,7 @@ from tests.support.waiting import wait_until
 
 # A machine with much other work gives it no turn for seconds. Of a killed one it is seen at once.
 _LEASE_MS = 15_000
+_PATIENCE_S = 600
 _CONF = {
     "spark.sql.streaming.pollingDelay": "10ms",
     "spark.sql.streaming.numRecentProgressUpdates": "20",
@@ -143,8 +144,9 @@ class Session:
         folder.mkdir()
         host = self._placement.session_host
         command = submit_command(self._store, host, self._placement, {}, single=False)
-        self._app = App(command, {}, folder, more=self._environment)
-        self._app.wait_for(self._is_alive, "the session is there")
+        app = self._app = App(command, {}, folder, more=self._environment)
+        wait_until(lambda: app.ended or self._is_alive(), "the session is there", _PATIENCE_S)
+        assert not app.ended, f"the session has ended; see {folder}"
 
     def kill(self, who: str) -> None:
         """Kill its JVM, its Python, or both, and wait until both have ended."""

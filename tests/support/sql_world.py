@@ -200,7 +200,7 @@ class World:
             self.oracle.fault(f"the deployment does not heal: {said}")
             return
         self.renamed = False
-        wait_until(lambda: all(self._state(query) == "RUNNING" for query in self.queries), "all run", 60)
+        wait_until(lambda: all(self._state(query) == "RUNNING" for query in self.queries), "all run", 180)
         checked = self.deploy()
         actions = {name: decided["action"] for name, decided in checked.decided.items()}
         if actions != {query.name: "nothing" for query in self.queries}:
