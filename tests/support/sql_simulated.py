@@ -116,7 +116,7 @@ class _Thread:
     def _run(self) -> None:
         _mine.number = self._number
         with suppress(Killed):
-            workspace = Workspace(self._given.store, Placement(poll_ms=10, lease_ms=30_000, timeout_s=60))
+            workspace = Workspace(self._given.store, Placement(poll_ms=10, lease_ms=120_000, timeout_s=60))
             workspace.store.__class__ = _MortalStore
             workspace.store.life = self._life  # type: ignore[attr-defined]
             workspace.store.clock = self._clock
@@ -162,7 +162,7 @@ class _Session:
         store = _MortalStore.of(self._world.store_url, self._life)
         store.clock = StoreClock(lambda: now_ms() + self._world.session_ahead_ms)
         self._host = QueryHost(
-            self._spark, store, "session-default", single=False, poll_s=0.01, lease_ms=30_000
+            self._spark, store, "session-default", single=False, poll_s=0.01, lease_ms=120_000
         )
         host = self._host
 
