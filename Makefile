@@ -95,7 +95,7 @@ docs: $(READY) ## Build the site of docs/ in build/site, and check its links
 settings: $(READY) ## Write the tables of settings, and of a report's tables, into docs/ and conf/spark-defaults.conf
 	$(BIN)/python -m docs.settings_tables
 
-bench: $(READY) ## Measure cost, attaching, latency, delivery, scrapes, replay, history, lineage, executors and ctas, and write docs/benchmarks.md
+bench: $(READY) ## Measure cost, attaching, latency, delivery, scrapes, replay, history, lineage, executors, ctas and deployments, and write docs/benchmarks.md
 	$(BIN)/python -m bench.overhead
 	$(BIN)/python -m bench.attach
 	$(BIN)/python -m bench.latency
@@ -106,6 +106,7 @@ bench: $(READY) ## Measure cost, attaching, latency, delivery, scrapes, replay, 
 	$(BIN)/python -m bench.lineage
 	$(BIN)/python -m bench.executors
 	$(BIN)/python -m bench.ctas
+	$(BIN)/python -m bench.deploy
 
 clean: ## Remove what was made, but for downloads
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache spark-warehouse

@@ -33,6 +33,7 @@ MEASURED = {
     "task_metrics": ("spark_events/task", "spark_events/sources/driver"),
     "ctas": ("spark_events/ctas",),
     "slow": ("spark_events/diagnosis", "spark_events/listeners/issues", "spark_events/why"),
+    "deploy": ("spark_events/sql_runner",),
 }
 """The code that each bench measures."""
 ELSEWHERE = {"slow": "docs/why.md"}

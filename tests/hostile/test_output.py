@@ -26,7 +26,7 @@ from spark_events.runtime.redaction import Redactor, redact_logs
 from spark_events.sql_runner.deploy.decision import Action, Decision
 from spark_events.sql_runner.deploy.deployer import DeployResult
 from spark_events.sql_runner.deploy.planner import PlannedQuery
-from spark_events.sql_runner.deploy.snapshot import QueryRow
+from spark_events.sql_runner.deploy.query_row import QueryRow
 from spark_events.sql_runner.store.history import Deployment
 from spark_events.why.explanation import Explanation, FoundIssue
 from spark_events.why.written import page as why_page

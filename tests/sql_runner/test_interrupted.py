@@ -151,3 +151,23 @@ def test_a_deployer_killed_before_the_end_of_history_leaves_an_entry(hosted: Ben
     assert [each.decision.action for each in hosted.plan(changed)] == [Action.NOTHING]
     found = read_history(hosted.store, "cheap")
     assert [(entry.action, entry.result) for entry in found] == [("start", "done"), ("restart", BEGUN)]
+
+
+def test_a_batch_that_was_broken_off_before_a_bad_version_came_is_written_once(bench: Bench) -> None:
+    """It is in the folder's log, but not committed; the bad version claims the folder, and writes nothing."""
+    with bench.hosting():
+        bench.shop.order(1)
+        bench.deploy(bench.shop.manifest())
+        bench.shop.wait_ids(bench.shop.cheap_ids())
+        wait_until(lambda: bench.status().batch == 0, "its batch is committed")
+    for file in ("0", ".0.crc"):
+        bench.store.delete(f"{bench.meta().checkpoint}/commits/{file}")
+    bench.shop.order(1)
+    # The application is away: it comes back with the order for the bad version.
+    (given,) = bench.deploy(bad(bench))
+    assert "is not running" in given.text
+    with bench.hosting():
+        (result,) = bench.deploy(bad(bench))
+        assert "version 1 runs again as it was deployed" in result.text
+        bench.shop.wait_ids(bench.shop.cheap_ids(), version=1)
+        runs_as_before(bench)

@@ -9,6 +9,7 @@ import pytest
 
 from spark_events.sql_runner.deploy.decision import Action
 from spark_events.sql_runner.host import resuming
+from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.checkpoints import batches_before, progress, write_batches_before
 from spark_events.sql_runner.store.deployed import Meta
 from spark_events.sql_runner.store.savepoints import (
@@ -310,6 +311,27 @@ class TestNumbers:
 
         assert self.numbered(store, 3) == 1
         assert self.numbered(store, 4) == 1, "now it is"
+
+    def test_what_was_broken_off_before_another_query_came_that_wrote_nothing(self, store: Store) -> None:
+        """Two bad versions after it, each of which claims the folder, and fails in its first micro-batch."""
+        checkpoint_at(store, 2, begun=3)
+        write_batches_before(store, META.checkpoint, 0)
+        self.numbered(store, 2)
+        for bad in ("b", "c"):
+            checkpoint_at(store, -1, begun=0, folder=f"checkpoints/q/2/{bad}")
+            assert self.numbered(store, 3, f"checkpoints/q/2/{bad}") == 4
+
+        assert self.numbered(store, 3) == 0, "it wrote batch 3 itself"
+
+    def test_a_claim_that_was_damaged(self, store: Store) -> None:
+        checkpoint_at(store, 2, begun=3)
+        write_batches_before(store, META.checkpoint, 0)
+        self.numbered(store, 2)
+        for content in (b"\xff", b"[1]", b'{"over": 3}', b'{"over": {"last": 3}}'):
+            store.write(layout.target("/out"), content)
+
+            assert self.numbered(store, 2) == 0
+            assert self.numbered(store, 3) == 0
 
     def test_an_older_content_of_the_same_checkpoint(self, store: Store) -> None:
         """As somebody puts it there by hand, once more after it was numbered anew."""

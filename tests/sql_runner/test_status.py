@@ -14,7 +14,7 @@ from rich.console import Console
 
 from spark_events.cli.sql import views
 from spark_events.sql_runner.deploy.host_link import HostLink
-from spark_events.sql_runner.deploy.snapshot import QueryRow
+from spark_events.sql_runner.deploy.query_row import QueryRow
 from spark_events.sql_runner.host.progress import figures
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.host_files import HostStatus, QueryStatus, write_orders, write_status
@@ -22,6 +22,7 @@ from spark_events.sql_runner.store.lease import Lease
 from spark_events.sql_runner.store.starting import mark_starting
 from spark_events.sql_runner.store.store import Store, StoreError
 from tests.support.query_shop import HOST, Bench
+from tests.support.small_disk import Disk
 from tests.support.sql_orders import deployed_in, run_order
 from tests.support.waiting import wait_until
 
@@ -192,6 +193,22 @@ def test_a_full_store_is_said_to_be(full: FullStore) -> None:
     full.empty()
     assert full.write_problem() == ""
     assert list(full.sizes("")) == ["a/b"]
+
+
+def test_a_real_disk_that_is_full_is_said_to_be(tmp_path: Path) -> None:
+    """An empty file fits on a disk that has no room for a byte."""
+    disk = Disk(tmp_path / "disk")
+    if not disk.mounted:
+        pytest.skip("only root may mount a small disk")
+    try:
+        store = Store(str(tmp_path / "disk" / "store"))
+        store.write("a/b", b"old")
+        with disk.full():
+            assert "No space left on device" in store.write_problem()
+        assert store.write_problem() == ""
+        assert store.names("locks") == []
+    finally:
+        disk.close()
 
 
 def test_who_may_only_read_is_told_nothing(full: FullStore) -> None:

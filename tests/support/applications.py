@@ -38,7 +38,12 @@ class App:
     """
 
     def __init__(
-        self, command: list[str], conf: Mapping[str, str], folder: Path, stdin: int = subprocess.DEVNULL
+        self,
+        command: list[str],
+        conf: Mapping[str, str],
+        folder: Path,
+        stdin: int = subprocess.DEVNULL,
+        more: Mapping[str, str] | None = None,
     ) -> None:
         conf_dir = folder / "spark-conf"
         conf_dir.mkdir(exist_ok=True)
@@ -46,6 +51,7 @@ class App:
         (conf_dir / "spark-defaults.conf").write_text("\n".join(lines) + "\n")
         environment = {
             **os.environ,
+            **(more or {}),
             "SPARK_CONF_DIR": str(conf_dir),
             "PYTHONPATH": os.pathsep.join(map(str, (REPO, *REPO.glob("reporters/*")))),
             "PYSPARK_PYTHON": sys.executable,

@@ -15,7 +15,7 @@ from spark_events.sql_runner.deploy.decision import Action
 from spark_events.sql_runner.deploy.deployer import DeployResult
 from spark_events.sql_runner.deploy.placement import Placement
 from spark_events.sql_runner.deploy.planner import PlannedQuery
-from spark_events.sql_runner.deploy.snapshot import QueryRow
+from spark_events.sql_runner.deploy.query_row import QueryRow
 from spark_events.sql_runner.deploy.workspace import Workspace
 from spark_events.sql_runner.host.host import QueryHost
 from spark_events.sql_runner.manifest.folder import Manifests

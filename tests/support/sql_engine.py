@@ -10,7 +10,8 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,17 @@ class Life:
         self.dead = False
         self.steps_left: int | None = None
         self._is_writable = is_writable
+        self._goes_on = threading.Event()
+        self._goes_on.set()
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Let all its threads wait at their next step while a block runs."""
+        self._goes_on.clear()
+        try:
+            yield
+        finally:
+            self._goes_on.set()
 
     def step(self, writes: bool = False) -> None:
         """Begin or end a step.
@@ -44,6 +56,7 @@ class Life:
             Killed: it has been killed.
             OSError: the store cannot be written.
         """
+        self._goes_on.wait()
         if self.steps_left is not None:
             self.steps_left -= 1
             self.dead = self.dead or self.steps_left < 0
@@ -121,6 +134,7 @@ class FakeQuery:
         start = self._read(self._batch - 1) or 0
         if planned is None and start >= len(files):
             self.status = {"isTriggerActive": False, "message": "Waiting for data to arrive"}
+            time.sleep(0.01)
             return
         self.status = {"isTriggerActive": True, "message": "Processing"}
         if planned is None:

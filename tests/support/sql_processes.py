@@ -7,8 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,9 @@ from tests.support.applications import App
 from tests.support.paths import REPO
 from tests.support.waiting import wait_until
 
+# A machine with much other work gives it no turn for seconds. Of a killed one it is seen at once.
+_LEASE_MS = 15_000
+_PATIENCE_S = 600
 _CONF = {
     "spark.sql.streaming.pollingDelay": "10ms",
     "spark.sql.streaming.numRecentProgressUpdates": "20",
@@ -51,9 +54,18 @@ class Said:
 
 
 class Deployer:
-    """A deployment, or a stop, in a process of its own, which begins at once."""
+    """A deployment, or a stop, in a process of its own, which begins at once.
 
-    def __init__(self, store: str, arguments: Sequence[str], folder: Path) -> None:
+    Args:
+        store: the store's URL.
+        arguments: of ``sql_truth_deploy``.
+        folder: for what it says of errors.
+        environment: more variables for it.
+    """
+
+    def __init__(
+        self, store: str, arguments: Sequence[str], folder: Path, environment: Mapping[str, str]
+    ) -> None:
         self._errors = folder / "deployers.txt"
         with self._errors.open("a") as errors:
             self.process = subprocess.Popen(
@@ -63,6 +75,7 @@ class Deployer:
                 text=True,
                 env={
                     **os.environ,
+                    **environment,
                     "PYTHONPATH": os.pathsep.join(map(str, (REPO, *REPO.glob("reporters/*")))),
                 },
             )
@@ -72,9 +85,13 @@ class Deployer:
         with suppress(ProcessLookupError):
             self.process.kill()
 
+    def suspended(self) -> AbstractContextManager[None]:
+        """Let it stand still while a block runs."""
+        return _suspended([self.process.pid])
+
     def result(self) -> Said:
         """Wait for its end, and return what it printed."""
-        out, _ = self.process.communicate(timeout=400)
+        out, _ = self.process.communicate(timeout=900)
         said = Said(code=self.process.returncode)
         for line in out.splitlines():
             with suppress(ValueError):  # it was killed within a line
@@ -96,13 +113,21 @@ class Session:
         store: the store's URL.
         folder: for its output.
         conf: more of Spark's keys.
+        environment: more variables for it.
     """
 
-    def __init__(self, store: str, folder: Path, conf: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        store: str,
+        folder: Path,
+        conf: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._environment = environment
         self._store = store
         self._folder = folder
         self._placement = Placement(
-            master="local[2]", poll_ms=100, lease_ms=5_000, conf={**_CONF, **(conf or {})}
+            master="local[2]", poll_ms=100, lease_ms=_LEASE_MS, conf={**_CONF, **(conf or {})}
         )
         self._app: App | None = None
         self._starts = 0
@@ -119,8 +144,9 @@ class Session:
         folder.mkdir()
         host = self._placement.session_host
         command = submit_command(self._store, host, self._placement, {}, single=False)
-        self._app = App(command, {}, folder)
-        self._app.wait_for(self._is_alive, "the session is there")
+        app = self._app = App(command, {}, folder, more=self._environment)
+        wait_until(lambda: app.ended or self._is_alive(), "the session is there", _PATIENCE_S)
+        assert not app.ended, f"the session has ended; see {folder}"
 
     def kill(self, who: str) -> None:
         """Kill its JVM, its Python, or both, and wait until both have ended."""
@@ -135,6 +161,13 @@ class Session:
                 os.kill(pid, signal.SIGKILL)
         self._app.process.wait(60)
         wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in python), "its Python ends")
+
+    def suspended(self) -> AbstractContextManager[None]:
+        """Let its JVM and its Python stand still while a block runs."""
+        if self._app is None or self._app.ended:
+            return nullcontext()
+        java = self._app.process.pid
+        return _suspended([java, *_children(java)])
 
     def end(self) -> None:
         """Ask it to end, as ``session --end`` does, and wait for that."""
@@ -157,6 +190,19 @@ class Session:
 
     def _workspace(self) -> Workspace:
         return Workspace(self._store, self._placement)
+
+
+@contextmanager
+def _suspended(pids: Sequence[int]) -> Iterator[None]:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
 
 def _children(parent: int) -> list[int]:

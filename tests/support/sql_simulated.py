@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from spark_events.api.event import now_ms
 from spark_events.sql_runner.analysis.definitions import TableDefinitions
 from spark_events.sql_runner.deploy import waiting
 from spark_events.sql_runner.deploy.placement import Placement
@@ -19,7 +20,8 @@ from spark_events.sql_runner.deploy.workspace import Workspace
 from spark_events.sql_runner.host import hosted_query
 from spark_events.sql_runner.host.host import QueryHost
 from spark_events.sql_runner.store import lease
-from spark_events.sql_runner.store.store import Store
+from spark_events.sql_runner.store.clock import StoreClock
+from spark_events.sql_runner.store.store import Store, StoreError
 from tests.support import sql_truth_deploy
 from tests.support.sql_engine import FakeQuery, Killed, Life, start
 from tests.support.sql_processes import Said
@@ -93,12 +95,17 @@ class _Thread:
     def __init__(self, world: SimulatedWorld, arguments: list[str]) -> None:
         self._life, self._number = world.new_life()
         self._said = Said(code=-9)
+        ahead_ms = world.chance.choice(world.deployers_ahead_ms)
+        self._clock = StoreClock(lambda: now_ms() + ahead_ms)
         self._given = sql_truth_deploy.arguments([world.store_url, *arguments])
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def kill(self) -> None:
         self._life.dead = True
+
+    def suspended(self) -> AbstractContextManager[None]:
+        return self._life.suspended()
 
     def result(self) -> Said:
         self._thread.join(300)
@@ -109,9 +116,12 @@ class _Thread:
     def _run(self) -> None:
         _mine.number = self._number
         with suppress(Killed):
-            workspace = Workspace(self._given.store, Placement(poll_ms=10, lease_ms=30_000, timeout_s=60))
+            workspace = Workspace(self._given.store, Placement(poll_ms=10, lease_ms=120_000, timeout_s=60))
             workspace.store.__class__ = _MortalStore
             workspace.store.life = self._life  # type: ignore[attr-defined]
+            workspace.store.clock = self._clock
+            with suppress(StoreError):
+                workspace.store.set_clock()
             self._said.code = sql_truth_deploy.carry_out(workspace, self._given, self._say)
 
     def _say(self, **values: Any) -> None:
@@ -150,8 +160,9 @@ class _Session:
         self._life, number = self._world.new_life()
         self._spark = _Spark(self._life, self._world.folder)
         store = _MortalStore.of(self._world.store_url, self._life)
+        store.clock = StoreClock(lambda: now_ms() + self._world.session_ahead_ms)
         self._host = QueryHost(
-            self._spark, store, "session-default", single=False, poll_s=0.01, lease_ms=30_000
+            self._spark, store, "session-default", single=False, poll_s=0.01, lease_ms=120_000
         )
         host = self._host
 
@@ -173,6 +184,13 @@ class _Session:
             self._life.dead = self._spark.life.dead = True
         self._thread.join(60)
         self._life.dead = True
+
+    def suspended(self) -> AbstractContextManager[None]:
+        lives = [self._life, self._spark.life] if self._life is not None else []
+        stack = ExitStack()
+        for life in lives:
+            stack.enter_context(life.suspended())
+        return stack
 
     def end(self) -> None:
         if self._thread is not None and self._thread.is_alive():
@@ -218,6 +236,8 @@ class SimulatedWorld(World):
     def __init__(self, folder: Path, seed: int) -> None:
         super().__init__(folder, seed, store=str(folder / "store"))
         self.writable = True
+        self.has_clocks = True
+        self.session_ahead_ms = 0
         self.session: Any = _Session(self)
         self.disk: Any = _Disk(self)
 
@@ -226,6 +246,18 @@ class SimulatedWorld(World):
         number = next(_numbers)
         _LIVES[number] = Life(lambda: self.writable)
         return _LIVES[number], number
+
+    def set_session_clock(self, ahead_ms: int) -> None:
+        """Set the clock of the session, while it runs."""
+        self.session_ahead_ms = ahead_ms
+
+    @property
+    def workspace(self) -> Workspace:
+        """The store, as deployers see it; also for them it can be full."""
+        workspace = super().workspace
+        workspace.store.__class__ = _MortalStore
+        workspace.store.life = Life(lambda: self.writable)  # type: ignore[attr-defined]
+        return workspace
 
     def command(self, arguments: list[str]) -> Any:
         """Start a deployer."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable
 
+from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.deployed import Meta
 from spark_events.sql_runner.store.history import read_history
 from spark_events.sql_runner.store.savepoints import all_savepoints
+from tests.support.clocks import HOUR_MS
 from tests.support.sql_oracle import Query
 from tests.support.sql_world import ROWS, World
 from tests.support.waiting import wait_until
@@ -78,9 +80,13 @@ class Sequence:
             "end session": self._end_session,
             "lose checkpoint": self._lose_checkpoint,
             "rename": self._rename,
+            "suspend": self._suspend,
+            "damaged manifest": self._damage_manifest,
         }
         if self._world.disk is not None and self._world.disk.mounted:
             steps |= {"full store": self._full_store, "read-only store": self._read_only_store}
+        if self._world.has_clocks:
+            steps |= {"clocks": self._clocks}
         return {name: step for name, step in steps.items() if name not in self._left_out}
 
     def _change(self) -> Query:
@@ -113,7 +119,11 @@ class Sequence:
     def _stop(self) -> Query:
         query = self._world.any_query()
         arguments = ["--stop", query.name, *(["--savepoint"] if self._chance.random() < 0.7 else [])]
-        self._world.heard(self._world.command(arguments).result())
+        said = self._world.command(arguments).result()
+        self._world.heard(said)
+        row = self._world.status().get(query.name)
+        if row is not None and said.went_well and (row.wanted or row.state == "RUNNING"):
+            self._world.oracle.fault(f"{query.name} was stopped: {row}")
         return query
 
     def _roll_back(self) -> None:
@@ -201,6 +211,7 @@ class Sequence:
         query = self._world.any_query()
         before, number = query.name, len(self._world.log)
         query.name = f"{query.kind}-{number}"
+        self._world.renamed = True
         deployer = self._world.deployer(prune=True)
         for _ in range(3):
             self._world.wait(0.3, 1.5)
@@ -218,6 +229,9 @@ class Sequence:
     def _kill_session(self) -> None:
         self._world.wait(0.0, 1.0)
         self._world.session.kill(self._chance.choice(["jvm", "python", "both"]))
+        for row in self._world.status().values():
+            if row.wanted and row.is_well:
+                self._world.oracle.fault(f"the session was killed: {row}")
         if self._chance.random() < 0.7:
             self._world.session.start()
 
@@ -232,9 +246,47 @@ class Sequence:
         self._world.heard(deployer.result())
 
     def _end_session(self) -> None:
+        ran = self._world.session.runs
         self._world.session.end()
+        for row in self._world.status().values():
+            if ran and row.state in ("RUNNING", "GONE"):
+                self._world.oracle.fault(f"the session was ended: {row}")
         self._world.add_rows(1)
         self._world.session.start()
+
+    def _suspend(self) -> None:
+        """Let a deployer, or the session, stand still for longer than it may; others go on meanwhile."""
+        self._change()
+        deployer = self._world.deployer()
+        self._world.wait(0.5, 3.0)
+        who = deployer if self._chance.random() < 0.5 else self._world.session
+        deployers = [deployer]
+        with who.suspended():
+            if self._chance.random() < 0.5:
+                self._change()
+                deployers.append(self._world.deployer())
+            self._world.wait(1.0, 20.0)
+        for each in deployers:
+            self._world.heard(each.result())
+
+    def _clocks(self) -> None:
+        """Set the clocks of the session's machine, while it runs, and of the machines that deployers are on."""
+        self._world.set_session_clock(self._chance.choice((0, HOUR_MS, -HOUR_MS)))
+        self._world.deployers_ahead_ms = self._chance.choice(
+            ((0,), (HOUR_MS,), (-HOUR_MS,), (0, HOUR_MS, -HOUR_MS))
+        )
+        self._world.deploy()
+
+    def _damage_manifest(self) -> None:
+        """Damage what the store has of a query: status names it, and shows the other."""
+        query = self._world.any_query()
+        if self._world.meta(query) is None:
+            return
+        self._world.kept.write(layout.manifest(query.name), b"\xff\xfe")
+        rows = self._world.status()
+        for name, row in rows.items():
+            if (name == query.name) is not row.is_damaged:
+                self._world.oracle.fault(f"the manifest of {query.name} was damaged: {row}")
 
     def _full_store(self) -> None:
         assert self._world.disk is not None
@@ -253,6 +305,8 @@ class Sequence:
             self._change()
             deployer = self._world.deployer()
         self._world.wait(1.0, 8.0)
+        if not self._world.workspace.store.write_problem():
+            self._world.oracle.fault("status says nothing of a store that cannot be written")
         if deployer is not None:
             deployer.kill()
             self._world.heard(deployer.result())
@@ -261,7 +315,11 @@ class Sequence:
         """Look for each row, and at what is said of the queries."""
         world = self._world
         for query in world.queries:
-            version = world.status()[query.name].version
+            row = world.status().get(query.name)
+            if row is None:
+                world.oracle.fault(f"status does not have {query.name}")
+                continue
+            version = row.version
             world.oracle.check(query, version, world.files * ROWS)
             entries = read_history(world.kept, query.name)
             if not any(entry.version == version and entry.result.startswith("done") for entry in entries):

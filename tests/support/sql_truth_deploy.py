@@ -112,7 +112,7 @@ def main() -> None:
         sys.stdout.flush()
 
     try:
-        workspace = Workspace(given.store, Placement(poll_ms=100, lease_ms=5_000, timeout_s=60))
+        workspace = Workspace(given.store, Placement(poll_ms=100, lease_ms=15_000, timeout_s=180))
     except ConfigError as error:
         say(error=str(error))
         sys.exit(2)

@@ -6,16 +6,21 @@ import json
 import os
 import random
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from spark_events.api import ConfigError
+from spark_events.api.event import now_ms
 from spark_events.sql_runner.deploy.placement import Placement
-from spark_events.sql_runner.deploy.snapshot import QueryRow
+from spark_events.sql_runner.deploy.query_row import QueryRow
 from spark_events.sql_runner.deploy.workspace import Workspace
 from spark_events.sql_runner.manifest.yaml_text import write_yaml
 from spark_events.sql_runner.store.deployed import Meta, read_deployed
+from spark_events.sql_runner.store.history import read_history
 from spark_events.sql_runner.store.savepoints import all_savepoints
 from spark_events.sql_runner.store.store import Store
+from tests.support.clocks import Clock, library
 from tests.support.small_disk import Disk
 from tests.support.sql_oracle import Oracle, Query
 from tests.support.sql_processes import Deployer, Said, Session
@@ -25,7 +30,8 @@ from tests.support.waiting import wait_until
 ROWS = 5
 """Rows of a file."""
 _BEGAN_S = 1_700_000_000
-SAID_TWICE = ("come twice", "is written again")
+_TOLERATED_MS = 60_000
+"""Of times: far more than a loaded machine is late, and far less than a wrong clock is off."""
 
 # What a query does with the numbered rows; {n} makes another query of it that gives the same rows.
 _CODE = {
@@ -71,7 +77,12 @@ class World:
         self.store_url = store or str(folder / "disk" / "store")
         self.target = target or FileTarget(folder)
         self.oracle = Oracle(self.target, seed)
-        self.session = Session(self.store_url, folder, conf)
+        self.began_ms = now_ms()
+        self.renamed = False
+        self.deployers_ahead_ms: tuple[int, ...] = (0,)
+        self.has_clocks = bool(library())
+        self._clock = Clock(folder / "session.clock")
+        self.session = Session(self.store_url, folder, conf, self._environment(self._clock))
         self.queries = [Query("plain", "plain"), Query("distinct", "distinct")]
         self.files = 0
         self.log: list[str] = []
@@ -88,15 +99,22 @@ class World:
             hidden.rename(path)
             self.files += 1
 
+    def set_session_clock(self, ahead_ms: int) -> None:
+        """Set the clock of the session's machine, while it runs."""
+        self._clock.set(ahead_ms)
+
+    def _environment(self, clock: Clock) -> dict[str, str]:
+        return clock.environment if self.has_clocks else {}
+
     def any_query(self) -> Query:
         """Return one of the queries, by chance."""
         return self.chance.choice(self.queries)
 
     # -- deployments ----------------------------------------------------------------------------------------
 
-    def deploy(self) -> Said:
+    def deploy(self, prune: bool = False) -> Said:
         """Deploy all manifests, and wait for the end."""
-        said = self.deployer().result()
+        said = self.deployer(prune=prune).result()
         self.heard(said)
         return said
 
@@ -123,7 +141,9 @@ class World:
 
     def command(self, arguments: list[str]) -> Any:
         """Start a deployer."""
-        return Deployer(self.store_url, arguments, self.folder)
+        ahead_ms = self.chance.choice(self.deployers_ahead_ms)
+        clock = Clock(self.folder / f"deployer{ahead_ms:+d}.clock", ahead_ms)
+        return Deployer(self.store_url, arguments, self.folder, self._environment(clock) if ahead_ms else {})
 
     def wait(self, least_s: float, most_s: float) -> None:
         """Let time pass, by chance, so that what comes next can come at any moment."""
@@ -159,22 +179,46 @@ class World:
                     query.told.append(decided["reason"])
         for name, result in said.results.items():
             self.note(f"  {name}: {'failed' if result['failed'] else 'ok'}: {result['text']}")
+            if name in said.decided and said.decided[name]["action"] not in ("nothing", "error"):
+                self._check_history(name, said.decided[name], result["text"])
         if said.error or said.code:
             self.note(f"  exit code {said.code} {said.error}")
+
+    def _check_history(self, name: str, decided: dict[str, Any], result: str) -> None:
+        """Check that the history has what a deployer said that it did."""
+        did = (decided["action"], decided["version"], decided["reason"], result)
+        entries = read_history(self.kept, name)
+        if did not in [(each.action, each.version, each.reason, each.result) for each in entries]:
+            self.oracle.fault(f"history of {name} does not have {did}: {entries}")
 
     def heal(self) -> None:
         """Check that one deployment makes everything run, whatever was before."""
         if not self.session.runs:
             self.session.start()
-        said = self.deploy()
+        said = self.deploy(prune=self.renamed)
         if not said.went_well:
             self.oracle.fault(f"the deployment does not heal: {said}")
             return
-        wait_until(lambda: all(self._state(query) == "RUNNING" for query in self.queries), "all run", 60)
+        self.renamed = False
+        wait_until(lambda: all(self._state(query) == "RUNNING" for query in self.queries), "all run", 180)
         checked = self.deploy()
         actions = {name: decided["action"] for name, decided in checked.decided.items()}
         if actions != {query.name: "nothing" for query in self.queries}:
             self.oracle.fault(f"another deployment does {checked}")
+        self._check_status()
+
+    def _check_status(self) -> None:
+        """Check what status says of queries that all run: what the store has, at times that can be."""
+        rows = self.status()
+        for query in self.queries:
+            row, meta = rows[query.name], self.meta(query)
+            if meta is None or not row.is_well or row.version != meta.query_version:
+                self.oracle.fault(f"{query.name} is well, and its version is that of {meta}: {row}")
+            times = [row.since_ms, row.batch_ms, row.error_ms, row.progress_ms, *row.restarted_ms]
+            times += [entry.at_ms for entry in read_history(self.kept, query.name)]
+            least, most = self.began_ms - _TOLERATED_MS, now_ms() + _TOLERATED_MS
+            if odd := [at_ms for at_ms in times if at_ms is not None and not least <= at_ms <= most]:
+                self.oracle.fault(f"{query.name}: at {odd}, which is not between {least} and {most}: {row}")
 
     def _state(self, query: Query) -> str:
         row = self.status().get(query.name)
@@ -186,8 +230,10 @@ class World:
 
     def meta(self, query: Query) -> Meta | None:
         """Return what the store has of a query that is deployed."""
-        deployed = read_deployed(self.kept, query.name)
-        return deployed.meta if deployed is not None else None
+        with suppress(ConfigError):  # a step may have damaged it
+            deployed = read_deployed(self.kept, query.name)
+            return deployed.meta if deployed is not None else None
+        return None
 
     def made_ms(self, savepoint: str) -> int:
         """Return when a savepoint was made, in ms since the epoch."""

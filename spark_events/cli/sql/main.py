@@ -112,24 +112,28 @@ def plan(
 def status(store: own.StoreUrl, as_json: own.AsJson = False) -> None:
     """Show each query: whether it runs, since when, how far it is, and why it failed.
 
-    Exits 1 if a query that should run does not, its application is silent, or the store cannot be written.
+    Exits 1 if a query that should run does not, its application is silent, or the store cannot be written or
+    has damaged files.
     """
     from spark_events.cli.sql import views
     from spark_events.sql_runner.deploy.workspace import Workspace
 
     with own.store_errors():
         workspace = Workspace(store, Placement())
-        rows = workspace.rows()
+        current = workspace.status()
+        rows = list(current.rows)
         problem = workspace.store.write_problem() if rows else ""
+    for damaged in current.problems:
+        print_error(damaged)
     if problem:
         print_error(f"{problem}; what is shown may be out of date")
     if as_json:
         print_json(rows)
     elif rows:
-        views.show_status(rows, out)
+        views.show_status(rows, out, workspace.store.clock.now_ms())
     else:
         say("no query is deployed")
-    if problem or not all(row.is_well for row in rows):
+    if problem or current.problems or not all(row.is_well for row in rows):
         raise typer.Exit(FAILED)
 
 

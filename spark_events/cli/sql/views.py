@@ -14,7 +14,7 @@ from spark_events.cli.console import plain, plain_lines, say
 from spark_events.sql_runner.deploy.decision import WORDS, Action
 from spark_events.sql_runner.deploy.deployer import DeployResult
 from spark_events.sql_runner.deploy.planner import PlannedQuery
-from spark_events.sql_runner.deploy.snapshot import QueryRow
+from spark_events.sql_runner.deploy.query_row import QueryRow
 from spark_events.sql_runner.store.history import Deployment
 
 _COLOUR = {Action.FAIL: "red", Action.NOTHING: "dim"}
@@ -25,6 +25,7 @@ _STATE_COLOUR = {
     "RESTARTING": "red",
     "GONE": "red",
     "SILENT": "red",
+    "UNKNOWN": "red",
 }
 _COLUMNS = (
     "query", "state", "for", "version", "batch", "ended ago", "rows/s", "behind", "restarts", "in",
@@ -70,8 +71,15 @@ def show_result(result: DeployResult, console: Console) -> None:
     )
 
 
-def show_status(rows: Sequence[QueryRow], console: Console) -> None:
-    """Print the states of queries, and below them why some have failed."""
+def show_status(rows: Sequence[QueryRow], console: Console, now: int | None = None) -> None:
+    """Print the states of queries, and below them why some have failed.
+
+    Args:
+        rows: of the queries.
+        console: prints.
+        now: the store's time, in ms since the epoch; this machine's by default.
+    """
+    now = now_ms() if now is None else now
     optional = {
         "rows/s": any(row.input_rate is not None for row in rows),
         "behind": any(_behind(row) for row in rows),
@@ -87,10 +95,10 @@ def show_status(rows: Sequence[QueryRow], console: Console) -> None:
         cells = {
             "query": plain(row.name),
             "state": f"[{colour}]{plain(row.state)}[/]",
-            "for": _age(row.since_ms),
+            "for": _age(row.since_ms, now),
             "version": str(row.version),
             "batch": "" if row.batch is None else str(row.batch),
-            "ended ago": _age(row.batch_ms),
+            "ended ago": _age(row.batch_ms, now),
             "rows/s": "" if row.input_rate is None else f"{row.input_rate:,.4g}",
             "behind": _behind(row),
             "restarts": str(row.restarts),
@@ -132,5 +140,5 @@ def _when(row: QueryRow) -> str:
     return f"{recovered}{moment(row.error_ms)} UTC: "
 
 
-def _age(since_ms: int | None) -> str:
-    return "" if since_ms is None else duration(max(0, now_ms() - since_ms))
+def _age(since_ms: int | None, now: int) -> str:
+    return "" if since_ms is None else duration(max(0, now - since_ms))

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from typing import Any
 
-from spark_events.api.event import now_ms
 from spark_events.sql_runner.analysis.analyst import Analyst
 from spark_events.sql_runner.deploy.decision import Action, Decision
 from spark_events.sql_runner.deploy.host_link import DeploymentError
@@ -17,6 +16,7 @@ from spark_events.sql_runner.deploy.planner import PlannedQuery
 from spark_events.sql_runner.deploy.snapshot import QuerySnapshot
 from spark_events.sql_runner.deploy.steps import DONE, Steps
 from spark_events.sql_runner.deploy.waiting import Interrupted
+from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.deployed import DeployedQuery, Meta, write_deployed
 from spark_events.sql_runner.store.history import BEGUN, Deployment, HistoryEntry
 from spark_events.sql_runner.store.host_files import Before
@@ -97,7 +97,7 @@ class Deployer:
 
     def _begin_entry(self, name: str, decision: Decision) -> HistoryEntry:
         action, who = decision.action.value, this_process()
-        begun = Deployment(now_ms(), action, decision.version, decision.reason, BEGUN, who)
+        begun = Deployment(self._store.clock.now_ms(), action, decision.version, decision.reason, BEGUN, who)
         return HistoryEntry(self._store, name, begun)
 
     def _result(
@@ -140,6 +140,7 @@ class Deployer:
         action, current = planned.decision.action, planned.current
         if action is Action.FAIL:
             raise DeploymentError(planned.decision.reason + self._steps.bring_back(current))
+        self._remove_damaged(current)
         if action is Action.NOTHING:
             self._update_record(planned)
             return "", DONE
@@ -158,6 +159,12 @@ class Deployer:
         if current.host.is_alive:
             return self._steps.stop(current, savepoint), DONE
         return "", self._steps.stop_when_back(current, savepoint)
+
+    def _remove_damaged(self, current: QuerySnapshot) -> None:
+        """Remove a record that nobody understands: as without one, what is deployed is what was ordered."""
+        if current.damage and current.recorded is None:
+            self._lease.check()
+            self._store.delete(layout.manifest(current.name))
 
     def _update_record(self, planned: PlannedQuery) -> None:
         """Record the manifest's text, and what is known of the same query now."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from spark_events.api import SparkEventsError
-from spark_events.api.event import now_ms
 from spark_events.api.toolkit.formatting import duration, moment
 from spark_events.sql_runner.deploy.waiting import Waiting
 from spark_events.sql_runner.store import layout
@@ -78,7 +77,7 @@ class HostLink:
         holder = self._lease.holder()
         alive = holder is not None
         ended = not alive and self._store.read(layout.ended(self.host)) is not None
-        silent_ms = now_ms() - holder.beat_ms if holder is not None else 0
+        silent_ms = self._store.clock.now_ms() - holder.beat_ms if holder is not None else 0
         return HostSnapshot(
             self,
             orders,

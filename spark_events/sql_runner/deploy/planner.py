@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from spark_events.api import ConfigError
 from spark_events.sql_runner.analysis.analyst import Analysis, Analyst
 from spark_events.sql_runner.analysis.query_data import QueryError
 from spark_events.sql_runner.deploy.ahead import rows_twice
@@ -17,6 +16,7 @@ from spark_events.sql_runner.deploy.waiting import Waiting
 from spark_events.sql_runner.deploy.writers import FolderClaim, Refusal, Settled, settle
 from spark_events.sql_runner.manifest.folder import Manifests
 from spark_events.sql_runner.manifest.manifest import Manifest
+from spark_events.sql_runner.store.checkpoints import damage
 from spark_events.sql_runner.store.deployed import DeployedQuery, last_version
 from spark_events.sql_runner.store.fixed import fixed_properties
 from spark_events.sql_runner.store.savepoints import FoundStates, QueryState, find_states
@@ -68,8 +68,9 @@ class Planner:
             clean: whether all are to start with a clean state.
 
         Raises:
-            ConfigError: a table definition cannot be run, or a manifest in the store cannot be understood.
+            ConfigError: a table definition cannot be run.
             StoreError: the store cannot be read.
+            DamagedFile: the orders or the status of an application cannot be understood.
         """
         analyses = self._analyst.analyse_all(manifests.by_name.values())
         looks: list[list[PlannedQuery]] = []
@@ -91,13 +92,18 @@ class Planner:
         yet: it has just come back, say.
         """
         snapshot = Snapshot(self._store)
+        snapshot.demand_whole()
         planned = [
             self._plan_query(snapshot, manifest, manifests, analyses[name], clean)
             for name, manifest in manifests.by_name.items()
         ]
-        without = self._without_manifest(snapshot, manifests, prune)
+        without = [
+            snapshot.query(name, self._placement.host_of(name))
+            for name in snapshot.names()
+            if name not in manifests.by_name
+        ]
         if prune:
-            planned += [_stopped(query) for query in without if query.may_write]
+            planned += [_stopped(query) for query in without if query.may_write or query.is_unknown]
             without = [query for query in without if not query.may_write]
         settled = self._settled(planned, without)
         leaving = {query.name for query in without if query.may_write and not query.wanted}
@@ -108,18 +114,6 @@ class Planner:
             for query in planned
         ]
         return decided, any(refusal.other in leaving for refusal in settled.refused.values())
-
-    def _without_manifest(self, snapshot: Snapshot, manifests: Manifests, prune: bool) -> list[QuerySnapshot]:
-        queries = []
-        for name in snapshot.names():
-            if name not in manifests.by_name:
-                try:
-                    queries.append(snapshot.query(name, self._placement.host_of(name)))
-                except ConfigError:
-                    # Applications refuse it, too; it need not keep others from being deployed.
-                    if prune:
-                        raise
-        return queries
 
     def _settled(self, planned: list[PlannedQuery], without: list[QuerySnapshot]) -> Settled:
         """Decide whose folder others write, and who leaves one first."""
@@ -162,6 +156,8 @@ class Planner:
         if isinstance(analysis, QueryError):
             reason = f"{_line(manifests, name, analysis)}: {analysis}"
             return PlannedQuery(name, Decision(Action.FAIL, current.version, reason), current, manifest)
+        if current.damage and current.deployed is None:
+            return PlannedQuery(name, _not_understood(current), current, manifest)
         undone = None if clean else self._undone(current, manifest, analysis)
         situation = self._situation(manifest, analysis, current, undone, clean)
         decision = decide(situation)
@@ -171,6 +167,8 @@ class Planner:
         goes_on = decision.version == situation.deployed_version and decision.action is not Action.FAIL
         fixed = self._fixed(current.deployed, situation.state) if goes_on else {}
         warnings = without_effect(manifest, decision.version, fixed)
+        if current.damage:
+            warnings += (f"{current.damage}; a deployment writes it anew, from the last order",)
         if self._placement.mode is HostKind.SESSION:
             warnings += tuple(
                 f"{name}: sparkProperties.{key}: is fixed when an application starts, and has no effect in a "
@@ -200,7 +198,7 @@ class Planner:
         clean: bool,
     ) -> Situation:
         deployed = undone or current.deployed
-        running = current.running and undone is None
+        running = current.running and undone is None and not self._is_about_to_fail(current)
         next_version = last_version(self._store, manifest.name) + 1
         if deployed is None:
             return Situation(None, False, False, "", (), None, next_version)
@@ -223,8 +221,16 @@ class Planner:
             clean=clean,
             notes=notes,
             without_effect=changes.without_effect,
-            unproven=current.pending and not _is_of_version(current.recorded, deployed.meta.query_version),
+            unproven=current.pending
+            and not current.damage
+            and not _is_of_version(current.recorded, deployed.meta.query_version),
         )
+
+    def _is_about_to_fail(self, current: QuerySnapshot) -> bool:
+        """Return whether the application has just come back, and will find the checkpoint gone or damaged."""
+        if current.recorded is None or current.pending or (current.status and current.status.run_id):
+            return False
+        return bool(damage(self._store, current.recorded.meta.checkpoint))
 
     def _fixed(self, deployed: DeployedQuery | None, state: QueryState | None) -> dict[str, str]:
         """Return the properties that the state from which a query goes on has fixed."""
@@ -292,10 +298,20 @@ def _refused(planned: PlannedQuery, manifests: Manifests, refusal: Refusal) -> P
 
 
 def _stopped(query: QuerySnapshot) -> PlannedQuery:
+    if query.deployed is None:
+        return PlannedQuery(query.name, _not_understood(query), query)
     reason = "its manifest was deleted"
     if not query.host.is_alive:
         reason += f"; {query.host.why_gone()}"
     return PlannedQuery(query.name, Decision(Action.STOP, query.version, reason), query)
+
+
+def _not_understood(query: QuerySnapshot) -> Decision:
+    reason = (
+        f"{query.damage}; restore it, or remove the query with `spark-events sql forget {query.name}`: "
+        "deployed again, it starts as a new version"
+    )
+    return Decision(Action.FAIL, query.version, reason)
 
 
 def _line(manifests: Manifests, name: str, error: QueryError) -> str:

@@ -1,15 +1,16 @@
-"""Queries and their applications at one moment: deployed, ordered, running; and their status rows."""
+"""Queries and their applications at one moment: deployed, ordered, running."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from spark_events.api import ConfigError
 from spark_events.sql_runner.deploy.host_link import HostLink, HostSnapshot
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.deployed import DeployedQuery, deployed_names, read_deployed
 from spark_events.sql_runner.store.host_files import RUN, Before, Order, QueryStatus
-from spark_events.sql_runner.store.store import Store
+from spark_events.sql_runner.store.store import DamagedFile, Store
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class QuerySnapshot:
         recorded: what the store records as deployed; None if nothing.
         host: the application that has, or is to get, the order for it.
         elsewhere: the other applications that still have an order for it.
+        damage: what is wrong with its manifest in the store, its order, or its application's files; empty if
+            nothing is. If only the manifest is damaged, what is deployed is known from the last order.
     """
 
     name: str
@@ -28,6 +31,12 @@ class QuerySnapshot:
     recorded: DeployedQuery | None
     host: HostSnapshot
     elsewhere: tuple[HostSnapshot, ...] = ()
+    damage: str = ""
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nobody knows what is to become of it, because files are damaged."""
+        return bool(self.damage) and self.order is None
 
     @property
     def version(self) -> int:
@@ -95,37 +104,72 @@ class QuerySnapshot:
 
 
 class Snapshot:
-    """All applications that ever existed, and the queries, as of now; everything raises ``StoreError``."""
+    """All applications that ever existed, and the queries, as of now; everything raises ``StoreError``.
+
+    Attributes:
+        damaged: by application, what is wrong with its files; it is left out.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._hosts = {host: HostLink(store, host).snapshot() for host in store.names(layout.HOSTS)}
+        self._hosts: dict[str, HostSnapshot] = {}
+        self.damaged: dict[str, str] = {}
+        for host in store.names(layout.HOSTS):
+            try:
+                self._hosts[host] = HostLink(store, host).snapshot()
+            except DamagedFile as error:
+                self.damaged[host] = str(error)
 
-    def query(self, name: str, default_host: str) -> QuerySnapshot:
-        """Return a query; one that is not deployed is assigned to the default application.
+    def demand_whole(self) -> None:
+        """Raise if an application is left out, whose queries might be taken for stopped ones.
 
         Raises:
-            ConfigError: the manifest in the store, or an order, cannot be understood.
+            DamagedFile: one is.
         """
-        recorded = read_deployed(self._store, name)
-        # A deployment into any application may have been interrupted before it was recorded.
-        for host in self._hosts.values():
-            order = host.orders.get(name)
-            if order and order.action == RUN and (not recorded or order.id != recorded.meta.deployment):
-                deployed = DeployedQuery.parse(order.deployed, f"the order for {name}")
-                return QuerySnapshot(name, deployed, recorded, host, self._elsewhere(name, host))
-        ordered = next((each.link.host for each in self._hosts.values() if name in each.orders), default_host)
-        host = self._host(recorded.meta.host if recorded else ordered)
-        return QuerySnapshot(name, recorded, recorded, host, self._elsewhere(name, host))
+        for problem in self.damaged.values():
+            raise DamagedFile(problem)
+
+    def query(self, name: str, default_host: str) -> QuerySnapshot:
+        """Return a query; one that is not deployed is assigned to the default application."""
+        recorded, damage = None, ""
+        try:
+            recorded = read_deployed(self._store, name)
+        except ConfigError as error:
+            damage = str(error)
+        for host, order in self._orders(name):
+            # A deployment into any application may have been interrupted before it was recorded. And if the
+            # record is damaged, the last order has what it had.
+            is_newer = order.action == RUN and (not recorded or order.id != recorded.meta.deployment)
+            if is_newer or damage:
+                deployed, damage_of_order = _ordered(name, order)
+                return self._of(name, deployed, recorded, host, damage_of_order or damage)
+        if recorded is None:
+            ordered = next((host.link.host for host, _ in self._orders(name)), default_host)
+            return self._of(name, None, None, self._host(ordered), damage)
+        host_name = recorded.meta.host
+        return self._of(name, recorded, recorded, self._host(host_name), self.damaged.get(host_name, ""))
+
+    def _orders(self, name: str) -> list[tuple[HostSnapshot, Order]]:
+        """Return the orders for a query, one to run first."""
+        orders = [(host, host.orders[name]) for host in self._hosts.values() if name in host.orders]
+        return sorted(orders, key=lambda each: each[1].action != RUN)
+
+    def _of(
+        self,
+        name: str,
+        deployed: DeployedQuery | None,
+        recorded: DeployedQuery | None,
+        host: HostSnapshot,
+        damage: str,
+    ) -> QuerySnapshot:
+        elsewhere = (each for each in self._hosts.values() if each is not host and name in each.orders)
+        return QuerySnapshot(name, deployed, recorded, host, tuple(elsewhere), damage)
 
     def queries(self, host_of: Callable[[str], str]) -> dict[str, QuerySnapshot]:
         """Return, by name, the queries that are, or are being, deployed.
 
         Args:
             host_of: given a query's name, returns the application of one without an order.
-
-        Raises:
-            ConfigError: a manifest in the store, or an order, cannot be understood.
         """
         return {name: self.query(name, host_of(name)) for name in self.names()}
 
@@ -134,116 +178,13 @@ class Snapshot:
         ordered = [name for host in self._hosts.values() for name in host.orders]
         return sorted({*deployed_names(self._store), *ordered})
 
-    def _elsewhere(self, name: str, host: HostSnapshot) -> tuple[HostSnapshot, ...]:
-        return tuple(each for each in self._hosts.values() if each is not host and name in each.orders)
-
     def _host(self, name: str) -> HostSnapshot:
         return self._hosts.get(name) or HostSnapshot(HostLink(self._store, name), {}, False, None)
 
 
-_SILENT = "SILENT"
-_NOT_HEARD = ("ENDED", "GONE", _SILENT)
-_INTERRUPTED = "its deployment was interrupted after it had stopped the query; deploy again"
-
-
-@dataclass(frozen=True)
-class QueryRow:
-    """One row of ``spark-events sql status``.
-
-    Attributes:
-        state: as in ``JobStatus``; if it should run but its application is not running: ENDED if somebody
-            asked the application to end, else GONE; SILENT if its application is overdue to be heard.
-        wanted: whether it is to run.
-        application: where it runs, for people to read.
-        since_ms: when it entered that state, in ms since the epoch.
-        batch: the last finished micro-batch.
-        batch_ms: when that ended, in ms since the epoch.
-        restarts: since it was deployed.
-        error: why it last failed.
-        error_ms: when that was, in ms since the epoch; None if unknown.
-        recovered: whether it has run well since then.
-        progress_ms: the trigger that Spark last reported, in ms since the epoch; also without data.
-        input_rate: the rows a second that it read.
-        behind: how many offsets its sources had ahead of it; None if they do not say.
-        watermark_lag_ms: how far its watermark was behind it, in ms; None without one.
-        restarted_ms: when it was last restarted, in ms since the epoch, the latest first.
-    """
-
-    name: str
-    state: str
-    wanted: bool
-    version: int
-    application: str
-    since_ms: int | None = None
-    batch: int | None = None
-    batch_ms: int | None = None
-    restarts: int = 0
-    error: str = ""
-    error_ms: int | None = None
-    recovered: bool = False
-    progress_ms: int | None = None
-    input_rate: float | None = None
-    behind: int | None = None
-    watermark_lag_ms: int | None = None
-    restarted_ms: tuple[int, ...] = ()
-
-    @classmethod
-    def of(cls, current: QuerySnapshot, deploying: bool = False) -> QueryRow:
-        """Return the row of a query.
-
-        Args:
-            current: the query.
-            deploying: whether a deployment is running, which may start it in a moment.
-        """
-        status, state = current.status, _state_of(current)
-        error = status.error if status else ""
-        if state in _NOT_HEARD:
-            error = current.host.why_gone()
-        elif current.wanted and not current.ordered:
-            error = "is being deployed" if deploying else _INTERRUPTED
-        row = cls(
-            current.name,
-            state,
-            current.wanted and not (deploying and not current.ordered),
-            current.version,
-            current.host.link.described,
-            error=error,
-        )
-        if status is None:
-            return row
-        heard = state not in _NOT_HEARD
-        return replace(
-            row,
-            since_ms=status.since_ms,
-            batch=status.batch,
-            batch_ms=status.batch_ms,
-            restarts=status.restarts,
-            error_ms=status.error_ms if heard else None,
-            recovered=status.recovered and heard,
-            progress_ms=status.progress_ms,
-            input_rate=status.input_rate,
-            behind=status.behind,
-            watermark_lag_ms=status.watermark_lag_ms,
-            restarted_ms=status.restarted_ms,
-        )
-
-    @property
-    def is_well(self) -> bool:
-        """Whether it is running, or has ended as requested."""
-        return not self.wanted or self.state in ("RUNNING", "FINISHED", "CREATED", "ENDED")
-
-
-def _state_of(current: QuerySnapshot) -> str:
-    status, host = current.status, current.host
-    if current.ordered and (status is None or status.state != "FINISHED"):
-        if host.is_starting:
-            return "CREATED"
-        if not host.is_alive:
-            return "ENDED" if host.ended else "GONE"
-        if host.silent_ms:
-            return _SILENT
-    if status is not None:
-        return status.state
-    if current.ordered:
-        return "CREATED"
-    return "CANCELLING" if host.is_alive and current.order is not None else "CANCELED"
+def _ordered(name: str, order: Order) -> tuple[DeployedQuery | None, str]:
+    """Return the query that an order is about, or what is wrong with the order."""
+    try:
+        return DeployedQuery.parse(order.deployed, f"the order for {name}"), ""
+    except ConfigError as error:
+        return None, str(error)

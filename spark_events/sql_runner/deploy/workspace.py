@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 from spark_events.api import ConfigError
 from spark_events.sql_runner.analysis.analyst import Analyst
@@ -11,20 +12,34 @@ from spark_events.sql_runner.deploy.deployer import Deployer, DeployResult
 from spark_events.sql_runner.deploy.host_link import HostLink
 from spark_events.sql_runner.deploy.placement import Placement
 from spark_events.sql_runner.deploy.planner import PlannedQuery, Planner
-from spark_events.sql_runner.deploy.snapshot import QueryRow, QuerySnapshot, Snapshot
+from spark_events.sql_runner.deploy.query_row import QueryRow
+from spark_events.sql_runner.deploy.snapshot import QuerySnapshot, Snapshot
 from spark_events.sql_runner.manifest.folder import Manifests
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.lease import Lease
-from spark_events.sql_runner.store.store import Store
+from spark_events.sql_runner.store.store import DamagedFile, Store, StoreError
 
 _DEPLOY_LEASE_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStatus:
+    """What ``spark-events sql status`` shows.
+
+    Attributes:
+        rows: of each query, in the order of their names.
+        problems: files of the store that cannot be understood, and are not about a single query.
+    """
+
+    rows: tuple[QueryRow, ...]
+    problems: tuple[str, ...]
 
 
 class Workspace:
     """A store of queries, and where they run.
 
-    Each method raises ``StoreError`` if the store cannot be read or written, and ``ConfigError`` if a
-    manifest in it, or an order, cannot be understood.
+    Each method raises ``StoreError`` if the store cannot be read or written; all but ``status`` and ``rows``
+    raise ``DamagedFile`` if the orders or the status of an application cannot be understood.
 
     Args:
         url: the store's.
@@ -38,6 +53,9 @@ class Workspace:
         self.store = Store(url)
         self.store.check()
         self.placement = placement
+        # One that cannot be written, because it is full or these are a reader's rights, may still be read.
+        with suppress(StoreError):
+            self.store.set_clock()
 
     def link(self, host: str) -> HostLink:
         """Return the link to an application."""
@@ -45,12 +63,25 @@ class Workspace:
 
     def queries(self) -> dict[str, QuerySnapshot]:
         """Return, by name, the current state of each query that is, or is being, deployed."""
-        return Snapshot(self.store).queries(self.placement.host_of)
+        snapshot = Snapshot(self.store)
+        snapshot.demand_whole()
+        return snapshot.queries(self.placement.host_of)
+
+    def status(self) -> StoreStatus:
+        """Return the status of each query; files that cannot be understood do not hide others."""
+        snapshot, problems = Snapshot(self.store), []
+        deploying = False
+        try:
+            deploying = self._deploy_lease().holder() is not None
+        except DamagedFile as error:
+            problems.append(str(error))
+        queries = snapshot.queries(self.placement.host_of)
+        rows = [QueryRow.of(query, deploying) for query in queries.values()]
+        return StoreStatus(tuple(rows), (*snapshot.damaged.values(), *problems))
 
     def rows(self) -> list[QueryRow]:
         """Return the status of each query, in the order of their names."""
-        deploying = self._deploy_lease().holder() is not None
-        return [QueryRow.of(query, deploying) for query in self.queries().values()]
+        return list(self.status().rows)
 
     def plan(
         self, analyst: Analyst, manifests: Manifests, *, prune: bool = False, clean: bool = False
@@ -67,7 +98,7 @@ class Workspace:
         """
         lease = self._deploy_lease()
         with lease.held():
-            for folder in (layout.MANIFESTS, layout.DEPLOY_LEASE):
+            for folder in (layout.MANIFESTS, layout.LOCKS, layout.DEPLOY_LEASE):
                 self.store.sweep(folder)
             yield lease
 
@@ -85,12 +116,14 @@ class Workspace:
             How it went; None if it is not to run.
 
         Raises:
-            ConfigError: there is no such query, or somebody else deploys.
+            ConfigError: there is no such query, it cannot be understood, or somebody else deploys.
             LeaseLost: another deployment has taken over.
         """
         self._query(name)
         with self.deploying() as lease:
             query = self._query(name)
+            if query.damage and query.deployed is None:
+                raise ConfigError(query.damage)
             return self.deployer(lease, None).stop(query, savepoint) if query.may_write else None
 
     def forget(self, name: str, *, state: bool) -> None:

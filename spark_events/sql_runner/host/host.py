@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from spark_events.api import ConfigError, JobStatus, SparkEventsError
-from spark_events.api.event import now_ms
 from spark_events.runtime.log_once import logger
 from spark_events.sql_runner.analysis.definitions import TableDefinitions
 from spark_events.sql_runner.host.hosted_query import HostedQuery
 from spark_events.sql_runner.host.next_step import HeldOrder, Step, next_step
 from spark_events.sql_runner.store import layout
+from spark_events.sql_runner.store.clock import Elapsed
 from spark_events.sql_runner.store.host_files import (
     HostStatus,
     Order,
@@ -61,12 +61,12 @@ class QueryHost:
         # The statuses of orders that it could not understand.
         self._refused: dict[str, QueryStatus] = {}
         context = spark.sparkContext
-        self._status = HostStatus(context.applicationId, context.master, now_ms(), spark.version)
+        self._status = HostStatus(context.applicationId, context.master, store.clock.now_ms(), spark.version)
         self._written_status: HostStatus | None = None
         # The statuses that the application left when it last ended.
         self._before: dict[str, QueryStatus] = {}
         self._store_error = ""
-        self._renewed_ms = now_ms()
+        self._begun, self._renewed = Elapsed(store.clock.own), Elapsed(store.clock.own)
         self._ending = threading.Event()
 
     def run(self) -> bool:
@@ -79,6 +79,7 @@ class QueryHost:
             StoreError: the store cannot be reached at the start.
         """
         self._lease.take()
+        self._status = replace(self._status, started_ms=self._store.clock.now_ms())
         self._store.delete(layout.ended(self._name))
         clear_starting(self._store, self._name)
         for folder in (layout.host(self._name), layout.host_lease(self._name)):
@@ -127,7 +128,7 @@ class QueryHost:
             self._ending.wait(self._poll_s)
 
     def _take_turn(self) -> None:
-        renew = now_ms() - self._renewed_ms > self._lease_ms / 3
+        renew = self._renewed.ms > self._lease_ms / 3
         if renew:
             self._renew()
         if self._end_is_requested():
@@ -143,7 +144,7 @@ class QueryHost:
         if str(error) != self._store_error:
             logger.error("%s", error)
         self._store_error = str(error)
-        if now_ms() - self._renewed_ms > self._lease_ms and self._queries:
+        if self._renewed.ms > self._lease_ms and self._queries:
             logger.error("the lease has expired, so others may run the queries now: stopping all of them")
             self._stop_all(at_once=True)
             self._queries.clear()
@@ -162,7 +163,7 @@ class QueryHost:
 
     def _renew(self) -> None:
         self._lease.renew()
-        self._renewed_ms = now_ms()
+        self._renewed.begin()
 
     def _carry_out(self, name: str, order: Order | None) -> None:
         step = next_step(order, self._held_order(name))
@@ -194,7 +195,7 @@ class QueryHost:
             # An order that cannot be understood, say from another version, must not stop other queries.
             logger.error("query %s: %s", name, error)
             state = JobStatus.FAILED.value
-            self._refused[name] = QueryStatus(order.id, state, now_ms(), error=str(error))
+            self._refused[name] = QueryStatus(order.id, state, self._store.clock.now_ms(), error=str(error))
 
     def _write_status(self, always: bool) -> None:
         """Write the status if it has changed, or, with ``always``, to show that the application is alive."""
@@ -209,7 +210,7 @@ class QueryHost:
             return False
         if not self._queries:
             # The deployment that submitted it gave up, or was killed.
-            return now_ms() - self._status.started_ms > max(self._lease_ms, _NOTHING_TO_DO_MS)
+            return self._begun.ms > max(self._lease_ms, _NOTHING_TO_DO_MS)
         return all(query.is_over for query in self._queries.values())
 
     def _stop_all(self, at_once: bool) -> None:

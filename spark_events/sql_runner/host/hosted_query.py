@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 from spark_events.api import JobStatus, SparkEventsError
-from spark_events.api.event import now_ms
 from spark_events.runtime.log_once import logger
 from spark_events.sql_runner.analysis.definitions import TableDefinitions
 from spark_events.sql_runner.analysis.jvm import entry_of
@@ -62,7 +61,7 @@ class HostedQuery:
         self._stopping = threading.Event()
         self._at_once = False
         self._lock = threading.Lock()
-        self._status = QueryStatus(order.id, JobStatus.CREATED.value, now_ms())
+        self._status = QueryStatus(order.id, JobStatus.CREATED.value, self._store.clock.now_ms())
         if before is not None:
             self._status = replace(self._status, restarts=before.restarts, restarted_ms=before.restarted_ms)
         # Those of an application that has ended do not count as attempts of this one.
@@ -118,7 +117,7 @@ class HostedQuery:
         except Exception as error:
             own = isinstance(error, SparkEventsError)
             logger.error("query %s: %s", self._deployed.manifest.name, error, exc_info=not own)
-            self._update_status(JobStatus.FAILED, **_failed(error_summary(error)))
+            self._update_status(JobStatus.FAILED, **self._failed(error_summary(error)))
 
     def _run_and_restart(self) -> None:
         settings = self._deployed.manifest.settings
@@ -134,14 +133,14 @@ class HostedQuery:
                 attempts=settings.most_restarts,
             )
             if state is not JobStatus.RESTARTING:
-                self._update_status(state, **_failed(failure))
+                self._update_status(state, **self._failed(failure))
                 return
-            self._update_status(state, **_failed(failure), restarts=restarts + 1)
+            self._update_status(state, **self._failed(failure), restarts=restarts + 1)
             if not self._stopping.wait(settings.restart_delay_ms / 1000):
                 self._note_restart()
 
     def _note_restart(self) -> None:
-        restarted_ms = (now_ms(), *self.status.restarted_ms)[:_KEPT_RESTARTS]
+        restarted_ms = (self._store.clock.now_ms(), *self.status.restarted_ms)[:_KEPT_RESTARTS]
         self._update_status(None, restarted_ms=restarted_ms)
 
     def _run_once(self) -> str | None:
@@ -179,12 +178,16 @@ class HostedQuery:
 
     def _update_progress(self, query: Any) -> None:
         progress = query.lastProgress
-        if progress is not None and (now := figures(progress))["progress_ms"] != self.status.progress_ms:
+        if (
+            progress is not None
+            and (now := figures(progress, self._store.clock.ahead_ms))["progress_ms"]
+            != self.status.progress_ms
+        ):
             self._update_status(None, **now)
         if progress is not None and "addBatch" in progress["durationMs"]:
             batch = progress["batchId"]
             if batch != self.status.batch:
-                self._update_status(None, batch=batch, batch_ms=now_ms(), **self._well())
+                self._update_status(None, batch=batch, batch_ms=self._store.clock.now_ms(), **self._well())
         elif not self.status.started or (self.status.error and not self.status.recovered):
             spark_status = query.status
             if not spark_status["isTriggerActive"] and spark_status["message"].startswith("Waiting"):
@@ -247,15 +250,14 @@ class HostedQuery:
                 state = None
             self._status = replace(self._in_state(state) if state else self._status, **changes)
 
+    def _failed(self, why: str) -> dict[str, Any]:
+        """Return what a failure changes in a status."""
+        return {"error": why, "error_ms": self._store.clock.now_ms(), "recovered": False}
+
     def _in_state(self, state: JobStatus) -> QueryStatus:
         if state.value == self._status.state:
             return self._status
-        return replace(self._status, state=state.value, since_ms=now_ms())
-
-
-def _failed(why: str) -> dict[str, Any]:
-    """Return what a failure changes in a status."""
-    return {"error": why, "error_ms": now_ms(), "recovered": False}
+        return replace(self._status, state=state.value, since_ms=self._store.clock.now_ms())
 
 
 def _is_idle(query: Any) -> bool:

@@ -11,15 +11,17 @@ from spark_events.listeners.queries.query_metrics import backlog
 from spark_events.listeners.spark_records import parse_timestamp_ms
 
 
-def figures(progress: Mapping[str, Any]) -> dict[str, Any]:
+def figures(progress: Mapping[str, Any], ahead_ms: int = 0) -> dict[str, Any]:
     """Return the fields of a ``QueryStatus`` that Spark's progress of a trigger gives.
 
     Args:
         progress: PySpark's ``StreamingQuery.lastProgress``; of an idle query, one comes every ten seconds.
+        ahead_ms: how far this machine's clock is ahead of the store's, in ms.
     """
     rate = progress.get("inputRowsPerSecond")
     behind = [rows for source in progress.get("sources") or () if (rows := backlog(source)) is not None]
     at_ms = _time_ms(progress.get("timestamp"))
+    at_ms = None if at_ms is None else at_ms - ahead_ms
     watermark_ms = _time_ms((progress.get("eventTime") or {}).get("watermark"))
     return {
         "progress_ms": at_ms,

@@ -10,13 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-import orjson
-
 from spark_events.api import SparkEventsError
 from spark_events.runtime.log_once import logger
 from spark_events.sql_runner.analysis.prepared import PreparedQuery
 from spark_events.sql_runner.analysis.written import last_written
-from spark_events.sql_runner.store import layout
+from spark_events.sql_runner.host.claims import SinkClaim, SinkClaims
 from spark_events.sql_runner.store.checkpoints import (
     Progress,
     batches_before,
@@ -103,23 +101,21 @@ def resuming(prepared: PreparedQuery, meta: Meta, store: Store) -> Resuming:
 
 def _numbered(folder: str, checkpoint: str, state: Progress, last: int, store: Store) -> int:
     """Return what to add to the numbers of micro-batches, so that the next one follows the log's last."""
-    path, before = layout.target(folder), batches_before(store, checkpoint)
-    data = store.read(path)
+    claims, before = SinkClaims(store, folder, last), batches_before(store, checkpoint)
     if before is not None and last - before < state.committed:
         raise TargetBehind(
             f"{folder} no longer has the micro-batches that were written there, or is another folder: its "
             f"log ends with {last - before}, the checkpoint with {state.committed}; bring it back, or start "
             "with a clean state: deploy-one --clean"
         )
-    if before is None or not _fits(state, last - before, data in (None, _claim(folder, checkpoint, before))):
+    wrote_last = before is not None and claims.wrote_last(SinkClaim(folder, checkpoint, before))
+    if before is None or not _fits(state, last - before, wrote_last):
         if before is not None:
             logger.warning("%s; its batches are numbered anew", _ahead(folder, last - before, state))
         before = last - state.committed
         write_batches_before(store, checkpoint, before)
-    claim = _claim(folder, checkpoint, before)
-    if data != claim:
-        # After the numbers: killed in between, it compares again as one that has not written last.
-        store.write(path, claim)
+    # After the numbers: killed in between, it compares again as one that has not written last.
+    claims.take(SinkClaim(folder, checkpoint, before))
     return before
 
 
@@ -129,11 +125,6 @@ def _fits(state: Progress, last: int, wrote_last: bool) -> bool:
     Whether it is that one is only known if nothing else was written there since.
     """
     return last == state.committed or (wrote_last and last == state.begun)
-
-
-def _claim(folder: str, checkpoint: str, before: int) -> bytes:
-    """Return what the store has of a folder into which a query has begun to write."""
-    return orjson.dumps({"folder": folder, "checkpoint": checkpoint, "batchesBefore": before})
 
 
 def _ahead(target: str, last: int, state: Progress) -> str:

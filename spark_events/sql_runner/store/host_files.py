@@ -1,7 +1,7 @@
 """An application's two files in the store: its orders, written by deployers, and its status, by itself.
 
-All functions raise ``StoreError`` if the store cannot be read or written, or the file was written by another
-version of spark-events.
+All functions raise ``StoreError`` if the store cannot be read or written, ``DamagedFile`` if the file was
+damaged, or is from another version of spark-events.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import orjson
 
 from spark_events.api import JobStatus
 from spark_events.sql_runner.store import layout
-from spark_events.sql_runner.store.store import Store, StoreError
+from spark_events.sql_runner.store.store import DamagedFile, Store
 
 RUN = "run"
 STOP = "stop"
@@ -176,6 +176,7 @@ def _understanding(store: Store, path: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StoreError(
-            f"store {store.url}: {path} is not what this version of spark-events writes ({error})"
+        raise DamagedFile(
+            f"store {store.url}: {path} is not what this version of spark-events writes ({error}); "
+            "restore it, or remove it and deploy again: queries go on from their latest states"
         ) from error

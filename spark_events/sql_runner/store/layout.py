@@ -7,6 +7,7 @@ import uuid
 
 MANIFESTS = "manifests"
 HOSTS = "hosts"
+LOCKS = "locks"
 DEPLOY_LEASE = "locks/deploy"
 SESSION, APPLICATION = "session-", "application-"
 """The prefixes of the names of applications that host queries: of many, and of one."""

@@ -17,10 +17,9 @@ from dataclasses import dataclass, replace
 import orjson
 
 from spark_events.api import ConfigError, SparkEventsError
-from spark_events.api.event import now_ms
 from spark_events.runtime.log_once import logger
 from spark_events.spark.owner import Owner
-from spark_events.sql_runner.store.store import Store, StoreError
+from spark_events.sql_runner.store.store import DamagedFile, Store, StoreError
 
 
 class LeaseLost(SparkEventsError):  # noqa: N818 - says what happened, and no fault of the caller's
@@ -56,13 +55,13 @@ class LeaseHolder:
         """Return the holder that a lease's file names.
 
         Raises:
-            StoreError: it does not have the form that a holder writes.
+            DamagedFile: it does not have the form that a holder writes.
         """
         try:
             values = orjson.loads(data)
             return cls(**{**values, "owner": Owner(**values["owner"])})
         except (ValueError, KeyError, TypeError) as error:
-            raise StoreError(f"a lease is not what this version of spark-events writes ({error})") from error
+            raise DamagedFile(f"a lease is not what this version of spark-events writes ({error})") from error
 
 
 class Lease:
@@ -73,7 +72,7 @@ class Lease:
         folder: its own folder there.
         subject: what it is about, for errors.
         lease_ms: how long its holder may be silent, in ms.
-        clock: returns the current time in ms since the epoch.
+        clock: returns the current time in ms since the epoch; by default, the store's.
     """
 
     def __init__(
@@ -83,7 +82,7 @@ class Lease:
         self._folder = folder
         self._subject = subject
         self._lease_ms = lease_ms
-        self._clock = clock or now_ms
+        self._clock = clock or store.clock.now_ms
         self._mine: tuple[int, LeaseHolder] | None = None
 
     def holder(self) -> LeaseHolder | None:
@@ -97,6 +96,7 @@ class Lease:
         Raises:
             ConfigError: somebody else has it; the message says who, and since when.
         """
+        self._store.set_clock()
         number, holder = self._newest()
         now = self._clock()
         if holder is not None and not holder.is_over(now):
@@ -119,10 +119,12 @@ class Lease:
             LeaseLost: another process has it now.
         """
         assert self._mine is not None, "take() comes first"
-        number, mine = self._mine
         self.check()
+        number, mine = self._mine
+        before_ms = self._store.clock.own()
         self._mine = (number, replace(mine, beat_ms=self._clock()))
         self._store.write(self._file(number), orjson.dumps(self._mine[1]))
+        self._store.compare_clock(self._file(number), before_ms)
 
     def release(self) -> None:
         """Give the lease back if it is held.
@@ -183,9 +185,9 @@ class Lease:
             if data is not None:
                 try:
                     return max(numbers), LeaseHolder.parse(data)
-                except StoreError as error:
+                except DamagedFile as error:
                     file = f"{self._store.url}/{self._file(max(numbers))}"
-                    raise StoreError(
+                    raise DamagedFile(
                         f"{file}: {error}; if no deployment is running, remove this file"
                     ) from error
             # The file was removed after it was listed, by a successor, which is now the newest.

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 import orjson
 
 from spark_events.api import SparkEventsError
-from spark_events.api.event import now_ms
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.checkpoints import begin_checkpoint, damage, progress
 from spark_events.sql_runner.store.deployed import Meta
@@ -92,7 +91,7 @@ def make_savepoint(store: Store, name: str, meta: Meta, savepoint_id: str) -> Sa
     checksums = _checksums(store, path, sizes)
     batch = progress(store, path).committed
     size = sum(sizes.values())
-    savepoint = Savepoint(path, batch, now_ms(), len(sizes), size, meta.checkpoint, checksums)
+    savepoint = Savepoint(path, batch, store.clock.now_ms(), len(sizes), size, meta.checkpoint, checksums)
     store.write(f"{path}/{layout.SAVEPOINT_COMPLETE}", orjson.dumps(savepoint))
     return savepoint
 

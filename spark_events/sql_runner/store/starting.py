@@ -9,7 +9,6 @@ from dataclasses import asdict
 
 import orjson
 
-from spark_events.api.event import now_ms
 from spark_events.spark.owner import Owner
 from spark_events.sql_runner.store import layout
 from spark_events.sql_runner.store.store import Store
@@ -19,7 +18,7 @@ _LONGEST_MS = 600_000
 
 def mark_starting(store: Store, host: str) -> None:
     """Record that this process starts an application."""
-    values = {"owner": asdict(Owner.this_process("")), "at_ms": now_ms()}
+    values = {"owner": asdict(Owner.this_process("")), "at_ms": store.clock.now_ms()}
     store.write(layout.starting(host), orjson.dumps(values))
 
 
@@ -38,4 +37,4 @@ def is_starting(store: Store, host: str) -> bool:
         owner, at_ms = Owner(**values["owner"]), int(values["at_ms"])
     except (ValueError, KeyError, TypeError):
         return False
-    return not owner.is_dead and now_ms() - at_ms < _LONGEST_MS
+    return not owner.is_dead and store.clock.now_ms() - at_ms < _LONGEST_MS

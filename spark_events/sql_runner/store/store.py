@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from spark_events.api import ConfigError, SparkEventsError, needs_extra
-from spark_events.api.event import now_ms
 from spark_events.api.toolkit.formatting import url_without_secrets
+from spark_events.sql_runner.store.clock import StoreClock
 
 with needs_extra("sql", "fsspec", "the store of queries"):
     from spark_events.spark.file_systems import open_file_system
@@ -20,6 +20,9 @@ with needs_extra("sql", "fsspec", "the store of queries"):
 # Names of queries cannot contain a tilde.
 _NEW, _MADE = "~new", "~made"
 _PROBE = "locks/can-be-written"
+# A full disk has room for an empty file, and a file system that compresses for one of zeros.
+_PROBE_BYTES = 8_192
+_CLOCK = "locks/clock"
 _LEFTOVER_MS = 24 * 3_600_000
 _READ_TRIES = 20
 _COPY_TRIES = 5
@@ -28,6 +31,10 @@ _PIECE = 1 << 20
 
 class StoreError(SparkEventsError):
     """The store cannot be read or written now."""
+
+
+class DamagedFile(StoreError):  # noqa: N818 - says what is wrong with the store
+    """A file of the store is not what spark-events writes; the store itself can be read."""
 
 
 class Store:
@@ -39,6 +46,9 @@ class Store:
     Args:
         url: a local folder, or a URL as Spark takes it: ``s3a://bucket/queries``, ``hdfs://name/queries``.
 
+    Attributes:
+        clock: gives the store's time, which is this machine's until ``set_clock``.
+
     Raises:
         ConfigError: its file system is not known here, or not installed; or the URL has a password.
     """
@@ -46,6 +56,7 @@ class Store:
     def __init__(self, url: str) -> None:
         _demand_no_password(url)
         self.url = url.rstrip("/")
+        self.clock = StoreClock()
         self._fs, root = open_file_system(self.url, f"store {url}")
         self._root = root.rstrip("/")
         protocol = self._fs.protocol
@@ -166,6 +177,30 @@ class Store:
         except Exception:  # each file system has errors of its own; nothing depends on the time
             return None
 
+    def set_clock(self) -> None:
+        """Compare this machine's clock with the store's, by a file that is removed at once."""
+        before_ms = self.clock.own()
+        with self._reporting("written", _CLOCK):
+            if not self._by_rename:
+                self._fs.pipe_file(self._at(_CLOCK), b"")
+                self.compare_clock(_CLOCK, before_ms)
+                self._remove(_CLOCK)
+                return
+            with self._beside(_CLOCK, b"") as made:
+                self.compare_clock(made, before_ms)
+                self._remove(made)
+
+    def compare_clock(self, path: str, before_ms: int) -> None:
+        """Compare this machine's clock with the store's, by a file that has been written just now.
+
+        Args:
+            path: the file.
+            before_ms: when writing it began, by this machine's clock.
+        """
+        stamped_ms = self.modified_ms(path)
+        if stamped_ms is not None:
+            self.clock.compare(before_ms, stamped_ms, self.clock.own())
+
     def copy(self, source: str, target: str) -> dict[str, int]:
         """Copy all files of a folder that nobody writes to; files removed meanwhile are left out.
 
@@ -194,7 +229,7 @@ class Store:
             return
         with self._reporting("swept", folder):
             for name in self._listed(folder):
-                if name.endswith(_MADE) and now_ms() - _begun_ms(name) > older_than_ms:
+                if name.endswith(_MADE) and self.clock.now_ms() - _begun_ms(name) > older_than_ms:
                     self._remove(f"{folder}/{name}")
 
     def write_problem(self) -> str:
@@ -205,7 +240,7 @@ class Store:
         if not self._by_rename:
             return ""
         try:
-            self.write(_PROBE, b"")
+            self.write(_PROBE, os.urandom(_PROBE_BYTES))
             self.delete(_PROBE)
         except StoreError as error:
             return "" if isinstance(error.__cause__, PermissionError) else str(error)
@@ -254,7 +289,7 @@ class Store:
     @contextmanager
     def _beside(self, path: str, data: bytes) -> Iterator[str]:
         """Write a file under another name, which the block takes away; if anything fails, none is left."""
-        made = f"{path}.{now_ms():x}-{uuid.uuid4().hex[:8]}{_MADE}"
+        made = f"{path}.{self.clock.now_ms():x}-{uuid.uuid4().hex[:8]}{_MADE}"
         self._make_parent(path)
         try:
             self._fs.pipe_file(self._at(made), data)
