@@ -78,9 +78,29 @@ class PastRun:
                 raise ValueError(f"version {read['version']}; this is {_VERSION}")
             run = read["run"]
             whole, works = Work(**run.pop("whole")), [Work(**work) for work in run.pop("works")]
-            return cls(**run, whole=whole, works=works)
+            past = cls(**run, whole=whole, works=works)
+            past.check()
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"not a past run: {error!r}") from error
+        return past
+
+    def check(self) -> None:
+        """Check that everything is of its type: others may have written, or damaged, what was read.
+
+        Raises:
+            TypeError: something is not.
+            AttributeError: something that has parts has none.
+        """
+        works = (self.whole, *self.works)
+        texts = [self.app_id, self.spark_version, *self.settings.values()]
+        texts += [text for work in works for text in (work.name, work.plan)]
+        numbers = [self.start_ms]
+        for work in works:
+            numbers += [work.number, work.times, work.duration_ms, *work.figures.values()]
+        for values, of_type in ((texts, str), (numbers, int)):
+            for value in values:
+                if type(value) is not of_type or (of_type is int and int(value) < 0):
+                    raise TypeError(f"{str(value)[:40]!r}; expected {of_type.__name__}")
 
     def like(self, work: Work) -> Work | None:
         """Return what this run did of the same name and plan; or else, of the same name and number."""

@@ -43,7 +43,7 @@ def is_whole(archive: Path) -> bool:
     except FileNotFoundError:
         if not archive.exists():
             return False
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, KeyError):
         pass
     remove(archive)
     return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,31 @@ def test_what_else_lies_there(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
     assert "app.json is left out of the past runs" in caplog.text
     keep(folder, *range(4, 40))
     assert (of_application / "notes.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("duration_ms", "1 h"), ("duration_ms", None), ("duration_ms", -5), ("name", 5), ("plan", ["x"]),
+        ("figures", None), ("figures", {"tasks": "x"}), ("times", True),
+        ("settings", "x"), ("settings", {"k": {}}), ("start_ms", "x"), ("app_id", None),
+    ],
+)  # fmt: skip
+def test_a_run_with_a_part_of_another_type(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, key: str, value: object
+) -> None:
+    """It is left out like one that is torn: comparing with it would fail for all work of the application."""
+    folder = RunFolder(str(tmp_path), "nightly", 5)
+    keep(folder, 1)
+    (of_application,) = tmp_path.iterdir()
+    (written,) = of_application.iterdir()
+    read = json.loads(written.read_bytes())
+    of = read["run"] if key in read["run"] else read["run"]["whole"]
+    of[key] = value
+    (of_application / f"{NIGHT + 3}-app.json").write_text(json.dumps(read))
+
+    assert nights(folder) == [1]
+    assert "app.json is left out of the past runs" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["../../etc", "a/b", "..", "", "ünï 🎉", "x" * 5_000])

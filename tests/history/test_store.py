@@ -330,6 +330,42 @@ def test_an_index_that_is_cut_off(
         HistoryStore(duckdb, str(store))
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"days": []}, {"days": {"2026-11-20": "x"}}, {"days": {"2026-11-20": {"sla": {}}}}, {"before": "x"},
+        {"before": {"folder": "part-1", "until": "tomorrow"}}, {"replaced": 5}, {"replaced": [{}]},
+        {"days": {"2026-11-20": {"folder": "part-1", "sla": {}, "files": None}}},
+        {"days": {"2026-11-20": {"folder": "part-1/../../x", "sla": {}}}},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_an_index_of_another_form(duckdb: DuckDb, tmp_path: Path, odd: dict[str, object]) -> None:
+    """It is damaged, like one that is cut off: the one before serves."""
+    store = _of_two_days(duckdb, tmp_path)
+    newest = store / "store-00000002.json"
+    newest.write_text(json.dumps({**json.loads(newest.read_text()), **odd}))
+    again = HistoryStore(duckdb, str(store))
+    assert again.days == ["2026-11-20"]
+    again.history(Sla(1)).tables()
+
+
+def test_an_index_that_names_folders_elsewhere(duckdb: DuckDb, tmp_path: Path) -> None:
+    """Whoever may write to a store has nothing removed that is not in it."""
+    store = _of_two_days(duckdb, tmp_path)
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    newest = store / "store-00000002.json"
+    content = json.loads(newest.read_text())
+    folder = content["days"]["2026-11-21"]["folder"]
+    (store / folder / "sums" / "date=x").mkdir()
+    content["replaced"] = [{"folder": folder, "day": "x/../../../../precious", "at_ms": 0}]
+    newest.write_text(json.dumps(content))
+    HistoryStore(duckdb, str(store)).add([str(write(tmp_path / "2", day(2)))])
+
+    assert precious.exists()
+
+
 def test_nothing_half_written_stays(duckdb: DuckDb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a full disk, whether it is the facts that find no room or the index."""
     store = _of_two_days(duckdb, tmp_path)

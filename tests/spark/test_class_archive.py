@@ -123,7 +123,7 @@ def made(folder: Path, content: bytes = b"classes") -> Path:
     return archive
 
 
-@pytest.mark.parametrize("what", ["cut", "changed", "empty", "no sum", "broken sum"])
+@pytest.mark.parametrize("what", ["cut", "changed", "empty", "no sum", "broken sum", "{}", "[]"])
 def test_a_damaged_one_is_removed(java: str, begun: Path, what: str) -> None:
     """Java would crash with it. Another one is made soon."""
     archive = made(begun, bytes(range(256)) * 100)
@@ -131,6 +131,8 @@ def test_a_damaged_one_is_removed(java: str, begun: Path, what: str) -> None:
     sum_of = archive.with_suffix(".sum")
     if what == "no sum":
         sum_of.unlink()
+    elif what in ("{}", "[]"):
+        sum_of.write_text(what)
     elif what == "broken sum":
         sum_of.write_bytes(sum_of.read_bytes()[:40])
     else:

@@ -364,3 +364,20 @@ def test_what_waits_is_bounded_in_bytes_too(monkeypatch: pytest.MonkeyPatch) -> 
             reports._take({"n": number, "bytes": 400})
         assert [record["n"] for record in reports.records()] == [0, 1]
     assert reports._dropped.of_queue == 6
+
+
+@pytest.mark.parametrize("said", ["x", None, -(10**12), 1e400, [], {}, True])
+def test_a_report_that_lies_about_its_size(said: Any) -> None:
+    """The receiver goes on, and what waits stays bounded."""
+    reports = TaskReports.__new__(TaskReports)
+    reports._waiting, reports._waiting_bytes, reports._closed = deque(), 0, False
+    reports._lock, reports._receiver = threading.Lock(), None
+    reports._dropped = _Dropped(reports, "{report}", "")
+    receiver = FailedTaskReceiver("127.0.0.1", 0, "right", reports._take)
+    try:
+        for _ in range(2):
+            send(receiver, b'right\n{"failed": {}, "bytes": ' + json.dumps(said).encode() + b"}")
+        wait_until(lambda: len(reports._waiting) == 2, "both have arrived")
+    finally:
+        receiver.close()
+    assert reports._waiting_bytes > 0

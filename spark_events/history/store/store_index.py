@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any
 
 import orjson
@@ -19,10 +20,12 @@ VERSION = 4
 READERS_MS = 600_000
 """How long what is replaced stays for those who read it, in ms."""
 _LEFTOVER_MS = 86_400_000
-_FOLDER = re.compile(r"part-(?:(\d+)-)?.+")
+_FOLDER = re.compile(r"part-(?:(\d+)-)?[^/]+")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _INDEX = re.compile(r"store-(\d{8})\.json")
 _OLD_INDEX, _OLD_VERSION = "store.json", 3
 _KEPT_INDEXES = 5
+_LONGEST_NAME = 200
 PARTS = ("checkpoints", "others")
 """The facts of a day lie in two folders; reports read single checkpoints seldom."""
 
@@ -164,9 +167,51 @@ class StoreIndex:
             raise _DamagedIndexError(f"{self._path}/{name}: cannot be read ({error})") from error
         if not whole:
             raise _DamagedIndexError(f"{self._path}/{name}: is no index of a store")
+        if content.get("version") == version and (odd := _odd_part(content)):
+            raise _DamagedIndexError(
+                f"{self._path}/{name}: is no index of a store: {odd} is not as it was written"
+            )
         if content.get("version") != version:
             raise ConfigError(f"{self._path}/{name}: version {content.get('version')!r}; {version} is known")
         return Contents(content["days"], content.get("before"), tuple(content.get("replaced") or ()))
+
+
+def _odd_part(content: Mapping[str, Any]) -> str:
+    """Return what of an index is not such as is written; empty if nothing is.
+
+    What it names is read and removed with this user's rights, and others may write to the store.
+    """
+    try:
+        for day, entry in content["days"].items():
+            counts = entry.get("files", {}).values()
+            if not (_is_date(day) and _is_folder(entry["folder"]) and all(type(n) is int for n in counts)):
+                return f"day {day[:20]!r}"
+            entry["sla"]
+        before = content.get("before")
+        if before is not None and not (_is_folder(before["folder"]) and _is_date(before["until"])):
+            return "before"
+        for each in content.get("replaced") or ():
+            is_day = each["day"] == "" or _is_date(each["day"])
+            if not (is_day and _is_folder(each["folder"]) and type(each["at_ms"]) is int):
+                return "replaced"
+    except (KeyError, TypeError, AttributeError) as error:
+        return f"a part of it ({type(error).__name__})"
+    return ""
+
+
+def _is_folder(name: Any) -> bool:
+    return isinstance(name, str) and len(name) < _LONGEST_NAME and _FOLDER.fullmatch(name) is not None
+
+
+def _is_date(text: Any) -> bool:
+    """Return whether a text is a day; a time or a path is none."""
+    if not isinstance(text, str) or not _DAY.fullmatch(text):
+        return False
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _newest(names: Iterable[str]) -> int:

@@ -22,6 +22,7 @@ from spark_events.sources.driver.tasks.failed_tasks import FailedTaskReceiver
 from spark_events.sources.driver.tasks.users_functions import ForeachBatches
 from spark_events.spark.temporary_folders import TemporaryFolder
 from spark_events.task.driver_link import VARIABLE, DriverLink
+from spark_events.task.failed_tasks import MOST_BYTES
 
 Record = dict[str, Any]
 _MOST_WAITING, _MOST_WAITING_BYTES = 20_000, 64 << 20
@@ -160,7 +161,8 @@ class TaskReports:
         with self._lock:
             if self._closed:
                 return
-            size = self._waiting_bytes + int(report.get("bytes") or 0)
+            said = report.get("bytes")  # whoever has the token may say anything
+            size = self._waiting_bytes + (said if type(said) is int and said >= 0 else MOST_BYTES)
             if len(self._waiting) < _MOST_WAITING and size <= _MOST_WAITING_BYTES:
                 self._waiting.append(report)
                 self._waiting_bytes = size
