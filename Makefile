@@ -70,7 +70,8 @@ connectors: setup41 ## Run the tests of Delta, Iceberg, Kafka and PostgreSQL on 
 	.ci/get-jars lakehouse postgresql kafka s3a
 	# The first of them says which jars their JVM begins with.
 	.venv-4.1/bin/python -m pytest tests/sql_runner/test_connectors.py tests/lineage/test_connectors.py \
-	  tests/ctas/test_connectors.py tests/ctas/test_crashes.py -k 'connectors or delta' $(PYTEST_ARGS)
+	  tests/ctas/test_connectors.py tests/ctas/test_crashes.py tests/history/test_object_store.py \
+	  -k 'connectors or delta or object_store' $(PYTEST_ARGS)
 
 check: $(READY) ## Lint, types, direction of imports, spelling, prose and the age of figures
 	$(BIN)/ruff format --check .

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from spark_events.ctas.errors import CtasError
-from spark_events.jvm.janino import SHARED, JavaUnit, new
+from spark_events.jvm.janino import FILES, JavaUnit, new
 
 _CLASSES = (
     "SparkObjects",
     "Storage",
-    "ExclusiveFile",
     "Leases",
     "Execution",
     "Tasks",
@@ -23,7 +22,7 @@ _CLASSES = (
     "TableTransition",
     "Entry",
 )
-_JAVA = JavaUnit("spark_events.ctas", "io.sparkevents.ctas", _CLASSES, SHARED)
+_JAVA = JavaUnit("spark_events.ctas", "io.sparkevents.ctas", _CLASSES, FILES)
 
 
 def entry_of(spark: Any) -> Any:

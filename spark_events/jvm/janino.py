@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from importlib.resources import files
+from threading import RLock
 from typing import Any
 from weakref import WeakKeyDictionary
 
 _loaders: WeakKeyDictionary[Any, dict[JavaUnit, Any]] = WeakKeyDictionary()
+_compiling = RLock()
+"""Two threads that load a unit at once would make two classes of one name of it."""
 _HEAD = re.compile(r"^(?:package|import) [^;]+;\n", re.MULTILINE)
 
 
@@ -41,13 +44,15 @@ class JavaUnit:
         Raises:
             py4j.protocol.Py4JJavaError: the sources do not compile there.
         """
-        loaders = _loaders.setdefault(jvm, {})
-        if self not in loaders:
-            compiler = jvm.org.codehaus.janino.SimpleCompiler()
-            compiler.setParentClassLoader(self._parent_loader(jvm))
-            compiler.cook(self._source())
-            loaders[self] = compiler.getClassLoader()
-        return loaders[self].loadClass(f"{self.java_package}.{name}")
+        with _compiling:
+            loaders = _loaders.setdefault(jvm, {})
+            if self not in loaders:
+                compiler = jvm.org.codehaus.janino.SimpleCompiler()
+                compiler.setParentClassLoader(self._parent_loader(jvm))
+                compiler.cook(self._source())
+                loaders[self] = compiler.getClassLoader()
+            loader = loaders[self]
+        return loader.loadClass(f"{self.java_package}.{name}")
 
     def _parent_loader(self, jvm: Any) -> Any:
         if self.parent is None:
@@ -69,6 +74,8 @@ SHARED = JavaUnit(
     "spark_events.jvm", "io.sparkevents.jvm", ("Reflect", "Identities", "Written", "Calls", "Products")
 )
 """The Java that several packages share."""
+FILES = JavaUnit("spark_events.jvm", "io.sparkevents.jvm", ("ExclusiveFile",), SHARED)
+"""A file that only one process can create, on any of Hadoop's file systems."""
 
 
 def new(gateway: Any, java_class: Any, *arguments: Any) -> Any:

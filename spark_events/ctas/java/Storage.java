@@ -1,5 +1,6 @@
 package io.sparkevents.ctas;
 
+import io.sparkevents.jvm.ExclusiveFile;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -31,7 +32,13 @@ public class Storage {
 
     /** Writes a file that is not there yet, whole; false where it is there. Of two at once, one wins. */
     public boolean putIfAbsent(String name, String text) throws IOException {
-        return new ExclusiveFile(this, conf, new Path(name)).create(text);
+        ExclusiveFile file = new ExclusiveFile(conf, name);
+        if (!file.isPossible()) {
+            throw new IOException("this Hadoop's " + new Path(name).getFileSystem(conf).getUri().getScheme()
+                + " cannot create a file only if it does not exist; "
+                + "set spark.events.ctas.journal.dir to a folder on another file system");
+        }
+        return file.create(text);
     }
 
     /** Writes a file, whether it is there or not. */

@@ -7,6 +7,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from spark_events.jvm.janino import FILES, new
+
 
 class HadoopFiles:
     """The files in a folder; see ``database.Files``.
@@ -42,14 +44,30 @@ class HadoopFiles:
             stream.close()
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write a file in one step, unless there is one; return whether it is written."""
-        new = self._hadoop_path(f"_{name}.{uuid.uuid4().hex}.new")
-        stream = self._files.create(new, True)
+        """Write a file in one step, unless there is one; return whether it is written.
+
+        Of several that do so at once, only one succeeds, except on S3 with a Hadoop before 3.4.2, and on file
+        systems of which Hadoop knows no more than how to open them.
+        """
+        file = new(
+            self._context._gateway,
+            FILES.load(self._jvm, "ExclusiveFile"),
+            self._context._jsc.hadoopConfiguration(),
+            f"{self._path}/{name}",
+        )
+        if file.isPossible():
+            return bool(file.create(content.decode()))
+        return self._create_alone(name, content)
+
+    def _create_alone(self, name: str, content: bytes) -> bool:
+        """Write a file where no other process does so meanwhile, on a Hadoop that can do no better."""
+        made = self._hadoop_path(f"_{name}.{uuid.uuid4().hex}.new")
+        stream = self._files.create(made, True)
         stream.write(bytearray(content))
         stream.close()
-        if not self.exists(name) and self._files.rename(new, self._hadoop_path(name)):
+        if not self.exists(name) and self._files.rename(made, self._hadoop_path(name)):
             return True
-        self._files.delete(new, False)
+        self._files.delete(made, False)
         return False
 
     def remove(self, name: str) -> None:

@@ -59,8 +59,8 @@ class _DamagedIndexError(ConfigError):
 class StoreIndex:
     """The newest of the files ``store-<number>.json`` in a folder.
 
-    A change is a new file with the next number, which only one process can create. That takes a file system
-    whose rename does not overwrite: this machine's, or HDFS. On an object store, only one process may add.
+    A change is a new file with the next number, which only one process can create, on all file systems on
+    which ``Files.create`` can promise that; see ``HadoopFiles``.
 
     Attributes:
         contents: as they were last read or written.

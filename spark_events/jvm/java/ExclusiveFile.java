@@ -1,6 +1,8 @@
-package io.sparkevents.ctas;
+package io.sparkevents.jvm;
 
+import java.io.FileNotFoundException;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -11,35 +13,60 @@ import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStreamBuilder;
 import org.apache.hadoop.fs.FileAlreadyExistsException;
+import org.apache.hadoop.fs.FileContext;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Options;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.UnsupportedFileSystemException;
 
 /** A file that only one process can create, whole; each file system has its own way to it. */
-class ExclusiveFile {
+public class ExclusiveFile {
     private static final String CONDITIONAL = "fs.option.create.conditional.overwrite";
-    private final Storage storage;
+    private final Configuration conf;
     private final FileSystem fs;
     private final Path path;
+    private final String scheme;
 
-    ExclusiveFile(Storage storage, Configuration conf, Path path) throws IOException {
-        this.storage = storage;
+    public ExclusiveFile(Configuration conf, String name) throws IOException {
+        this.conf = conf;
+        this.path = new Path(name);
         this.fs = path.getFileSystem(conf);
-        this.path = path;
+        this.scheme = fs.getUri().getScheme();
+    }
+
+    /** Tells whether this Hadoop can create it so: S3 needs 3.4.2. */
+    public boolean isPossible() throws IOException {
+        if (scheme.equals("s3a")) {
+            return fs.hasPathCapability(path, CONDITIONAL);
+        }
+        if (isLocal() || isCreatedDirectly()) {
+            return true;
+        }
+        try {
+            FileContext.getFileContext(fs.getUri(), conf);
+            return true;
+        } catch (UnsupportedFileSystemException error) {
+            return false;
+        }
     }
 
     /** Creates the file; false where it is there. */
-    boolean create(String text) throws IOException {
-        String scheme = fs.getUri().getScheme();
-        if (scheme.equals("file")) {
+    public boolean create(String text) throws IOException {
+        if (isLocal()) {
             return createByLink(text);
         }
         if (scheme.equals("s3a")) {
             return createByCondition(text);
         }
-        if (scheme.equals("abfs") || scheme.equals("abfss") || scheme.equals("gs")) {
-            return createDirectly(text);
-        }
-        return createByRename(text);
+        return isCreatedDirectly() ? createDirectly(text) : createByRename(text);
+    }
+
+    private boolean isLocal() {
+        return scheme.equals("file");
+    }
+
+    private boolean isCreatedDirectly() {
+        return scheme.equals("abfs") || scheme.equals("abfss") || scheme.equals("gs");
     }
 
     private boolean createByLink(String text) throws IOException {
@@ -60,9 +87,10 @@ class ExclusiveFile {
 
     private boolean createByRename(String text) throws IOException {
         Path whole = new Path(path.getParent(), ".new-" + UUID.randomUUID());
-        Storage.write(fs.create(whole, false), text);
+        write(fs.create(whole, false), text);
         try {
-            storage.rename(whole, path);
+            FileContext context = FileContext.getFileContext(path.toUri(), conf);
+            context.rename(whole, path, new Options.Rename[] {Options.Rename.NONE});
             return true;
         } catch (FileAlreadyExistsException error) {
             return false;
@@ -73,7 +101,7 @@ class ExclusiveFile {
 
     private boolean createDirectly(String text) throws IOException {
         try {
-            Storage.write(fs.create(path, false), text);
+            write(fs.create(path, false), text);
             return true;
         } catch (FileAlreadyExistsException error) {
             return false;
@@ -81,25 +109,43 @@ class ExclusiveFile {
     }
 
     private boolean createByCondition(String text) throws IOException {
-        if (!fs.hasPathCapability(path, CONDITIONAL)) {
-            throw new IOException("this Hadoop's s3a cannot create a file only if it does not exist; "
-                + "set spark.events.ctas.journal.dir to a folder on another file system");
-        }
         FSDataOutputStreamBuilder builder = fs.createFile(path);
         builder.overwrite(true);
         builder.must(CONDITIONAL, true);
         try {
-            Storage.write((OutputStream) builder.build(), text);
+            write((OutputStream) builder.build(), text);
             return true;
         } catch (FileAlreadyExistsException error) {
             return false;
         } catch (IOException error) {
             // The answer to a put that did create the file may have been lost.
-            String there = storage.read(path.toString());
+            String there = read();
             if (there != null) {
                 return text.equals(there);
             }
             throw error;
+        }
+    }
+
+    private String read() throws IOException {
+        InputStream in = null;
+        try {
+            in = fs.open(path);
+            return org.apache.commons.io.IOUtils.toString(in, StandardCharsets.UTF_8);
+        } catch (FileNotFoundException error) {
+            return null;
+        } finally {
+            if (in != null) {
+                in.close();
+            }
+        }
+    }
+
+    private static void write(OutputStream out, String text) throws IOException {
+        try {
+            out.write(text.getBytes(StandardCharsets.UTF_8));
+        } finally {
+            out.close();
         }
     }
 }
