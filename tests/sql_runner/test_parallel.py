@@ -16,6 +16,7 @@ from spark_events.sql_runner.deploy.planner import PlannedQuery
 from spark_events.sql_runner.deploy.snapshot import Snapshot
 from spark_events.sql_runner.deploy.waiting import Interrupted, Waiting
 from spark_events.sql_runner.store import layout
+from spark_events.sql_runner.store.history import read_history
 from spark_events.sql_runner.store.host_files import Order, read_orders
 from spark_events.sql_runner.store.lease import Lease
 from spark_events.sql_runner.store.store import Store, StoreError
@@ -83,6 +84,8 @@ def test_who_waits_for_one_that_has_failed_is_left_as_it_was(store: Store) -> No
         ("a", True, "'b' still writes into /x; the query is left as it was"),
         ("b", True, "no"),
     ]
+    (entry,) = read_history(store, "a")
+    assert (entry.action, entry.version, entry.result) == ("start", 1, results[0].text)
 
 
 @pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])

@@ -158,7 +158,7 @@ class _Session:
 
     def _begin(self) -> None:
         self._life, number = self._world.new_life()
-        self._spark = _Spark(self._life, self._world.folder)
+        self._spark = SimulatedSpark(self._life, self._world.folder)
         store = _MortalStore.of(self._world.store_url, self._life)
         store.clock = StoreClock(lambda: now_ms() + self._world.session_ahead_ms)
         self._host = QueryHost(
@@ -202,7 +202,7 @@ class _Session:
         self.kill("both")
 
 
-class _Spark:
+class SimulatedSpark:
     """The session of a simulated application."""
 
     version = "known"
@@ -215,10 +215,10 @@ class _Spark:
         self.applicationId, self.master = "simulated", "local"
 
     @property
-    def _jsc(self) -> _Spark:
+    def _jsc(self) -> SimulatedSpark:
         return self
 
-    def sc(self) -> _Spark:
+    def sc(self) -> SimulatedSpark:
         return self
 
     def isStopped(self) -> bool:  # noqa: N802 - Spark's name

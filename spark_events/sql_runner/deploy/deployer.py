@@ -133,6 +133,7 @@ class Deployer:
         if not stayed:
             return self.deploy(planned)
         text = f"{stayed[0]!r} still writes into {planned.sink_folder}; the query is left as it was"
+        self._begin_entry(planned.name, planned.decision).end(text, "")
         return DeployResult(planned.name, planned.decision.action, planned.current.version, text, failed=True)
 
     def _carry_out(self, planned: PlannedQuery) -> tuple[str, str]:

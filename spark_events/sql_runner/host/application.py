@@ -16,7 +16,8 @@ if sys.path and Path(sys.path[0]).resolve() == Path(__file__).resolve().parent:
 from spark_events import attach
 from spark_events.api import ConfigError
 from spark_events.runtime.log_once import logger
-from spark_events.sql_runner.host.host import DriverGone, QueryHost
+from spark_events.sql_runner.host.driver import DriverGone
+from spark_events.sql_runner.host.host import QueryHost
 from spark_events.sql_runner.store.lease import LeaseLost
 from spark_events.sql_runner.store.store import Store, StoreError
 

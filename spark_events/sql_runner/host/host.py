@@ -7,9 +7,10 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from spark_events.api import ConfigError, JobStatus, SparkEventsError
+from spark_events.api import ConfigError, JobStatus
 from spark_events.runtime.log_once import logger
 from spark_events.sql_runner.analysis.definitions import TableDefinitions
+from spark_events.sql_runner.host.driver import DriverGone, demand_driver
 from spark_events.sql_runner.host.hosted_query import HostedQuery
 from spark_events.sql_runner.host.next_step import HeldOrder, Step, next_step
 from spark_events.sql_runner.store import layout
@@ -28,10 +29,6 @@ from spark_events.sql_runner.store.store import Store, StoreError
 
 _END_WAIT_S = 600
 _NOTHING_TO_DO_MS = 60_000
-
-
-class DriverGone(SparkEventsError):  # noqa: N818 - says what happened, and no fault of the caller's
-    """The error of a process that is left after Spark has ended."""
 
 
 class QueryHost:
@@ -117,7 +114,8 @@ class QueryHost:
 
     def _take_turns(self) -> None:
         while not self._ending.is_set():
-            self._check_driver()
+            # Nothing can run any more, but the queries themselves have not failed.
+            demand_driver(self._spark, self._name)
             try:
                 self._take_turn()
                 self._store_error = ""
@@ -151,15 +149,6 @@ class QueryHost:
 
     def _end_is_requested(self) -> bool:
         return self._store.read(layout.end_request(self._name)) is not None
-
-    def _check_driver(self) -> None:
-        """Raise if Spark has ended: nothing can run any more, but the queries themselves have not failed."""
-        try:
-            stopped = self._spark.sparkContext._jsc.sc().isStopped()
-        except Exception as error:  # the JVM is gone, or the context has let go of it
-            raise DriverGone(f"application {self._name}: Spark's driver is gone: {error}") from error
-        if stopped:
-            raise DriverGone(f"application {self._name}: Spark's context was stopped")
 
     def _renew(self) -> None:
         self._lease.renew()

@@ -15,6 +15,7 @@ from spark_events.sql_runner.analysis.definitions import TableDefinitions
 from spark_events.sql_runner.analysis.jvm import entry_of
 from spark_events.sql_runner.analysis.prepared import open_session
 from spark_events.sql_runner.analysis.spark_errors import error_summary
+from spark_events.sql_runner.host.driver import DriverGone, demand_driver
 from spark_events.sql_runner.host.next_step import state_after_failure
 from spark_events.sql_runner.host.progress import figures
 from spark_events.sql_runner.host.resuming import StateLost, demand_state
@@ -113,7 +114,12 @@ class HostedQuery:
     def _run(self) -> None:
         try:
             self._run_and_restart()
+            if not self._stopping.is_set():
+                # When Spark ends, it ends its queries, which have not come to their end.
+                demand_driver(self._spark, self._deployed.meta.host)
             self._finish_order()
+        except DriverGone:
+            return
         except Exception as error:
             own = isinstance(error, SparkEventsError)
             logger.error("query %s: %s", self._deployed.manifest.name, error, exc_info=not own)
