@@ -40,7 +40,8 @@ def booked(issues: Sequence[Issue], wall_ms: Mapping[int, int]) -> list[Issue]:
     by_window = frozenset().union(*(issue.stages for issue in issues if issue.kind == WINDOW))
     for place in sorted(range(len(issues)), key=lambda place: _precedence(issues[place])):
         all_booked[place] = _booked(issues[place], left_ms)
-        if issues[place].kind == TASK_COUNT and issues[place].stages & by_window:
+        of_window = issues[place].kind == TASK_COUNT and issues[place].stages & by_window
+        if of_window and issues[place].lost_ms is not None:
             all_booked[place] = replace(all_booked[place], lost_ms=0)  # one task is what the window makes
     return all_booked
 

@@ -93,10 +93,10 @@ def stage_issues(stage: EndedStage, thresholds: Thresholds) -> Iterator[Issue]:
 def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     """Return that a task takes much longer than the others: with more data, a skew; else a straggler."""
     measured, run, read = stage.measured, stage.measured.run, stage.measured.read
-    found = stage.longest()
-    if measured.tasks < 2 or found is None or found[1] <= thresholds.skew_ratio * run.median:
+    longest_run = stage.longest()
+    if measured.tasks < 2 or longest_run is None or longest_run[1] <= thresholds.skew_ratio * run.median:
         return None
-    longest, own_ms = found
+    longest, own_ms = longest_run
     skewed = read.highest > 0 and longest.read_bytes > _DATA_RATIO * read.median
     if not skewed and measured.failed and (stage.python.run_ms or stage.python.in_rdd):
         return None  # where a Python function fails, its worker ends, and the next task waits for another

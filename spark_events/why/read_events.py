@@ -96,11 +96,11 @@ def explain_events(paths: Sequence[str], app: str | None = None) -> tuple[list[E
         key = (span.app_name, span.app_id)
         if app in (None, *key):
             spans[key] = span
-    notes = [_note(skipped, example)] if skipped else []
+    notes = [_skipped_lines(skipped, example)] if skipped else []
     # The database has counted those of the other files that are no JSON.
     lines = of_spans.odd + Counter({name: of_spans.torn[name] for name in files.spans})
     if lines:
-        notes.append(_note(lines.total(), next(iter(lines))))
+        notes.append(_skipped_lines(lines.total(), next(iter(lines))))
     return [
         _explanation(*key, list(issues[key].values()) if key in issues else [], spans.get(key), runs.get(key))
         for key in sorted({*issues, *spans, *runs})
@@ -133,7 +133,7 @@ def _explanation(
     )
 
 
-def _note(skipped: int, example: str) -> str:
+def _skipped_lines(skipped: int, example: str) -> str:
     from spark_events.history.reading.facts import PROBLEMS
 
     return f"{skipped:,} skipped: {PROBLEMS['unreadable']} (one is in {path_without_secrets(example)})"

@@ -19,9 +19,9 @@ from tests.support.sql_simulated import SimulatedSpark, simulate
 class Ended:
     """A query that runs no more, and has not failed."""
 
-    runId = "a run"
-    isActive = False
-    lastProgress = None
+    runId = "a run"  # noqa: N815 - PySpark's name
+    isActive = False  # noqa: N815
+    lastProgress = None  # noqa: N815
     status = {"isTriggerActive": False, "message": "Stopped"}  # noqa: RUF012
 
     def exception(self) -> None:

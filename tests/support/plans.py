@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage
-from spark_events.diagnosis.plans.node import PLAN_METRICS, Measured, Node, read_plans
+from spark_events.diagnosis.plans.node import PLAN_METRICS, MetricValue, Node, read_plans
 
 S = 1_000
 
@@ -16,7 +16,7 @@ class Plan:
 
     def __init__(self) -> None:
         self.nodes: list[list[Any]] = []
-        self.measured: dict[int, Measured] = {}
+        self.measured: dict[int, MetricValue] = {}
         self.driver: dict[str, int] = {}
 
     def __call__(
@@ -48,7 +48,7 @@ class Plan:
             if stage is None:
                 self.driver[str(number)] = value
             else:
-                self.measured[number] = Measured(value, frozenset((stage,)))
+                self.measured[number] = MetricValue(value, frozenset((stage,)))
         name = text.partition(" [")[0] if text.startswith("Scan ") else re.split(r"[ (]", text, maxsplit=1)[0]
         self.nodes.append([depth, name, text, metadata or {}, metrics])
         return self

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import orjson
 from rich.console import Console
-from spark_events.listeners.configuration import read_configuration
-from spark_events.sources.event_log.files import LogFiles
 
 from spark_events.api import ApplicationInfo
 from spark_events.cli.report_tables import print_report
@@ -21,7 +19,9 @@ from spark_events.history.reading.on_duckdb import DuckDb
 from spark_events.history.run import make_report, write_files
 from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.sources.assembly import Assembly, StartUp, assemble
+from spark_events.sources.configuration import read_configuration
 from spark_events.sources.event_log.logged_application import LoggedApplication
+from spark_events.sources.event_log.reading.files import LogFiles
 from tests.support.history_story import DAY, HOUR, MARKUP, MIN, Story, fleet, write
 from tests.support.stored_logs import recorded_logs
 from tests.support.story_told import told

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spark_events.diagnosis.plans.node import Measured, Node
+from spark_events.diagnosis.plans.node import MetricValue, Node
 
 IN_MEMORY = "InMemoryTableScan"
 _INTERNAL = "internal.metrics."
@@ -121,7 +121,7 @@ def read_stage(info: Mapping[str, Any], time_ms: int) -> ExecutedStage:
     )
 
 
-def add_measured(measured: dict[int, Measured], info: Mapping[str, Any]) -> None:
+def add_measured(measured: dict[int, MetricValue], info: Mapping[str, Any]) -> None:
     """Add what the tasks of a stage have measured for the nodes of plans.
 
     Args:
@@ -134,7 +134,7 @@ def add_measured(measured: dict[int, Measured], info: Mapping[str, Any]) -> None
             continue
         number = int(each["ID"])
         stages = measured[number].stages if number in measured else frozenset()
-        measured[number] = Measured(_number(each.get("Value")), stages | {stage})
+        measured[number] = MetricValue(_number(each.get("Value")), stages | {stage})
 
 
 def _number(value: object) -> int:

@@ -43,7 +43,7 @@ _COLUMN = re.compile(r"([A-Za-z_][\w.]*)#\d+L?", re.ASCII)
 EXCHANGE, BROADCAST = "Exchange", "BroadcastExchange"
 
 
-class Measured(NamedTuple):
+class MetricValue(NamedTuple):
     """The value of an accumulator, and the stages whose tasks have added to it."""
 
     value: int
@@ -121,11 +121,11 @@ class Node:
 
     def tables(self) -> list[str]:
         """Return what it reads, each once: names of tables, or paths."""
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         for node in self.walk():
             if not node.children and (name := node.table()):
-                found[name] = None
-        return list(found)
+                names[name] = None
+        return list(names)
 
     def table(self) -> str:
         """Return the table or the path that a scan reads, or a write writes; empty if it does neither."""
@@ -160,7 +160,7 @@ def columns(text: str) -> list[str]:
     return list(dict.fromkeys(_COLUMN.findall(text)))
 
 
-def read_plans(record: Mapping[str, Any], measured: Mapping[int, Measured]) -> list[Node]:
+def read_plans(record: Mapping[str, Any], measured: Mapping[int, MetricValue]) -> list[Node]:
     """Return the roots of the plans in the record of an SQL execution's end.
 
     Args:
@@ -169,11 +169,11 @@ def read_plans(record: Mapping[str, Any], measured: Mapping[int, Measured]) -> l
     """
     values = dict(measured)
     for number, value in (record.get("Driver Metrics") or {}).items():
-        values.setdefault(int(number), Measured(max(0, int(value))))
+        values.setdefault(int(number), MetricValue(max(0, int(value))))
     return [root for plan in record.get("Plans") or () if (root := _tree(plan, values)) is not None]
 
 
-def _tree(plan: Sequence[Sequence[Any]], values: Mapping[int, Measured]) -> Node | None:
+def _tree(plan: Sequence[Sequence[Any]], values: Mapping[int, MetricValue]) -> Node | None:
     root: Node | None = None
     path: list[tuple[int, Node]] = []
     for depth, name, text, metadata, metrics in plan:
@@ -187,8 +187,8 @@ def _tree(plan: Sequence[Sequence[Any]], values: Mapping[int, Measured]) -> Node
             name,
             text,
             metadata,
-            {metric: found.value for metric, found in known},
-            frozenset().union(*(found.stages for _, found in known)),
+            {metric: value.value for metric, value in known},
+            frozenset().union(*(value.stages for _, value in known)),
             path[-1][1] if path else None,
         )
         if path:

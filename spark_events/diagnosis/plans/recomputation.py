@@ -63,11 +63,11 @@ class Recomputation:
     def issues(self) -> Iterator[Issue]:
         """Yield what was computed more than once so far, however little that cost."""
         again = [part for part in self._parts.items() if part[1].is_again]
-        told: set[tuple[int, ...]] = set()
+        taken: set[tuple[int, ...]] = set()
         for digest, part in sorted(again, key=lambda each: (-each[1].lost_ms, -each[1].size))[:_MOST_TOLD]:
-            if told.intersection(part.stages):
+            if taken.intersection(part.stages):
                 continue  # it is within a larger part, or around a smaller one that costs as much
-            told.update(part.stages)
+            taken.update(part.stages)
             yield _issue(digest, part)
 
     def _take(

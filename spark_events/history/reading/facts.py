@@ -168,6 +168,7 @@ _COLUMNS = (
     _Column("lost_bytes", _attribute("lostBytes", _PERFORMANCE_ISSUE), _MOST),
     _Column("counter", _attribute("counter", _TASK_COUNTER)),
     _Column("counted", _attribute("count", _TASK_COUNTER), _MOST),
+    _Column("issue_id", _attribute("issue.id", _PERFORMANCE_ISSUE)),
 )
 """A new one is a line here, and one in ``Fact`` if the tables need it."""
 _NUMBERS = tuple(column for column in _COLUMNS if column.most is not None)
@@ -217,6 +218,7 @@ class Fact(NamedTuple):
     lost_bytes: int | None
     counter: str | None
     counted: int | None
+    issue_id: str | None
 
 
 @dataclass

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from heapq import nlargest
 
 from spark_events.api.toolkit.formatting import cost
 from spark_events.history.figures.application import KnownApplication
-from spark_events.history.reading.facts import ISSUE
+from spark_events.history.reading.facts import ISSUE, Fact
 from spark_events.history.table import (
     ADVICE,
     BIGINT,
@@ -40,10 +41,18 @@ def _rows(known: KnownApplication) -> list[Row]:
             "lost_ms": fact.lost_ms,
             "lost_bytes": fact.lost_bytes,
         }
-        for fact in known.facts
-        if fact.fact == ISSUE and known.period.since_ms <= fact.time_ms <= known.period.until_ms
+        for fact in _latest(known)
     ]
     return sorted(rows, key=_cost_of, reverse=True)
+
+
+def _latest(known: KnownApplication) -> Iterable[Fact]:
+    """Return each issue as it was told last: while its cost grows, it is told again with the same id."""
+    latest: dict[str, Fact] = {}
+    for fact in sorted(known.facts, key=lambda fact: fact.time_ms):
+        if fact.fact == ISSUE and known.period.since_ms <= fact.time_ms <= known.period.until_ms:
+            latest[f"{fact.app_id} {fact.attempt} {fact.issue_id}" if fact.issue_id else fact.event_id] = fact
+    return latest.values()
 
 
 def _cost_of(row: Row) -> tuple[int, int, int]:

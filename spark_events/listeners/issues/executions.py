@@ -10,7 +10,7 @@ from typing import Any
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, add_measured, read_stage
 from spark_events.diagnosis.plans.joins import joins
-from spark_events.diagnosis.plans.node import EXCHANGE, Measured, Node, columns, read_plans
+from spark_events.diagnosis.plans.node import EXCHANGE, MetricValue, Node, columns, read_plans
 from spark_events.diagnosis.plans.one_task import why_few_tasks, windows_over_all
 from spark_events.diagnosis.plans.scans import full_scans
 from spark_events.diagnosis.thresholds import PYTHON, SKEW, STRAGGLER, TASK_COUNT, Thresholds
@@ -31,7 +31,7 @@ class _Running:
 
     job: Job
     stages: dict[int, ExecutedStage] = field(default_factory=dict)
-    measured: dict[int, Measured] = field(default_factory=dict)
+    measured: dict[int, MetricValue] = field(default_factory=dict)
 
 
 class Executions:
@@ -100,5 +100,5 @@ def _shuffled_by(nodes: Iterable[Node]) -> str:
 
 
 def _python_functions(nodes: Iterable[Node]) -> list[str]:
-    found = [name for node in nodes if _IN_PYTHON in node.metrics for name in _FUNCTION.findall(node.text)]
-    return list(dict.fromkeys(found))[:3]
+    names = [name for node in nodes if _IN_PYTHON in node.metrics for name in _FUNCTION.findall(node.text)]
+    return list(dict.fromkeys(names))[:3]

@@ -12,9 +12,9 @@ from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
+from spark_events.runtime import event_names
 
 CLASS_SCOPE = "spark_events.listeners.PerformanceIssue"
-_EVENT = "PerformanceIssueEvent"
 OPEN, CLOSED = "OPEN", "CLOSED"
 _MOST_GROWING = 200
 
@@ -94,14 +94,15 @@ class IssueEvents:
     def _emit(
         self, issue: Issue, subject: Subject, time_ms: int, occasion: tuple[str, ...], state: str
     ) -> None:
+        issue_id = self._context.emitter.digest(
+            8, subject.entity, event_names.PERFORMANCE_ISSUE, "issue", issue.cause
+        )
         event = (
-            Event.builder(CLASS_SCOPE, _EVENT)
+            Event.builder(CLASS_SCOPE, event_names.PERFORMANCE_ISSUE)
             .set_severity(issue.severity)
             .set_body(_sentence(issue, subject))
             .set_attribute("issue", issue.kind)
-            .set_attribute(
-                "issue.id", self._context.emitter.digest(8, subject.entity, _EVENT, "issue", issue.cause)
-            )
+            .set_attribute("issue.id", issue_id)
             .set_attribute("issue.state", state)
             .set_attribute("subject", subject.entity.title)
             .set_attribute("summary", issue.sentence)
@@ -131,7 +132,7 @@ class _Growing:
     issue: Issue
     subject: Subject
     number: int = 0
-    told: int = 0
+    told_cost: int = 0
 
 
 class GrowingIssues:
@@ -150,7 +151,9 @@ class GrowingIssues:
             growing = self._by_cause[issue.cause] = _Growing(issue, subject)
         growing.issue, growing.subject = issue, subject
         cost = _cost(issue)
-        if self._events.matters(issue, subject.whole_ms) and (not growing.number or cost >= 2 * growing.told):
+        if self._events.matters(issue, subject.whole_ms) and (
+            not growing.number or cost >= 2 * growing.told_cost
+        ):
             self._tell(growing, time_ms, OPEN)
 
     def close(self, time_ms: int) -> None:
@@ -163,10 +166,10 @@ class GrowingIssues:
     def _tell(self, growing: _Growing, time_ms: int, state: str) -> None:
         issue = growing.issue
         self._events.update(
-            issue, growing.subject, time_ms, growing.number, growing.told if issue.lost_ms else 0, state
+            issue, growing.subject, time_ms, growing.number, growing.told_cost if issue.lost_ms else 0, state
         )
         growing.number += 1
-        growing.told = _cost(issue)
+        growing.told_cost = _cost(issue)
 
 
 def _cost(issue: Issue) -> int:

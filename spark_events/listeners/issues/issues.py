@@ -24,7 +24,7 @@ from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.issues.application_issues import ApplicationIssues
 from spark_events.listeners.issues.executions import Executions, explained
-from spark_events.listeners.issues.found import Found, Subjects, named
+from spark_events.listeners.issues.findings import Finding, Subjects, named
 from spark_events.listeners.issues.issue_events import IssueEvents
 from spark_events.listeners.issues.query_issues import QueryIssues
 from spark_events.listeners.listener import Handlers, Timeless, early
@@ -42,7 +42,7 @@ class _Job:
     """What was found about a job that runs; ``warned`` has the stages of which a warning was given."""
 
     run: Job
-    issues: list[Found] = field(default_factory=list)
+    issues: list[Finding] = field(default_factory=list)
     warned: set[Key] = field(default_factory=set)
 
 
@@ -77,7 +77,7 @@ class IssueListener(Timeless):
         self._jobs: dict[int, _Job] = {}
         self._stages: dict[Key, _Stage] = {}
         # What was found in jobs whose SQL execution runs on.
-        self._found: dict[int, list[Found]] = {}
+        self._findings: dict[int, list[Finding]] = {}
 
     @property
     def application(self) -> ApplicationIssues:
@@ -119,11 +119,11 @@ class IssueListener(Timeless):
         if execution is None:
             return
         ended, job = self._executions.ended(record, execution.begun_ms, time_ms, self._application.cores)
-        found = [
+        findings = [
             replace(each, issue=explained(each.issue, ended, each.stage[0])) if each.stage else each
-            for each in self._found.pop(number, ())
+            for each in self._findings.pop(number, ())
         ]
-        found += self._of_execution(record, execution, ended, job)
+        findings += self._of_execution(record, execution, ended, job)
         if execution.batch is not None:
             self._queries.batch_ended(
                 execution.batch.run_id, ended.lasted_ms, int(record.get("Parts Time") or 0)
@@ -131,7 +131,7 @@ class IssueListener(Timeless):
         else:
             place = named(execution.description.partition("\n")[0], job, time_ms)
             self._application.execution_ended(ended, place, time_ms)
-        self._report(found, ended, time_ms)
+        self._report(findings, ended, time_ms)
 
     def on_job_start(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle JobStart."""
@@ -178,20 +178,20 @@ class IssueListener(Timeless):
         if job is None:
             return
         lasted_ms = max(0, time_ms - job.run.begun_ms)
-        found = [replace(each, job_ms=lasted_ms) for each in job.issues]
+        findings = [replace(each, job_ms=lasted_ms) for each in job.issues]
         if job.run.group in self._queries:
             self._queries.job_ended(job.run.group, lasted_ms)
         if (execution := self._run.execution_of(job.run)) is not None:
-            of_execution = self._found.setdefault(execution.id, [])
-            of_execution += found[: _MOST_OF_EXECUTION - len(of_execution)]
+            of_execution = self._findings.setdefault(execution.id, [])
+            of_execution += findings[: _MOST_OF_EXECUTION - len(of_execution)]
         else:
-            self._report(found, None, time_ms)
+            self._report(findings, None, time_ms)
 
     def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ApplicationEnd: what still runs will say nothing any more."""
-        for found in self._found.values():
-            self._report(found, None, time_ms)
-        self._found.clear()
+        for findings in self._findings.values():
+            self._report(findings, None, time_ms)
+        self._findings.clear()
         self._executions.forget()
         self._queries.all_ended(time_ms)
 
@@ -216,11 +216,11 @@ class IssueListener(Timeless):
         job = stage.job
         for issue in stage_issues(ended, self._of_batches if of_query else self._thresholds):
             of_stage = replace(self._alone(issue, key, time_ms), stages=frozenset((key[0],)))
-            found = Found(of_stage, key, stage.name, lasted_ms, job.run if job else None)
+            finding = Finding(of_stage, key, stage.name, lasted_ms, job.run if job else None)
             if job is None:
-                self._report([found], None, time_ms)
+                self._report([finding], None, time_ms)
                 continue
-            job.issues.append(found)
+            job.issues.append(finding)
             if len(job.issues) > _MOST_OF_ONE:
                 job.issues.remove(min(job.issues, key=_cost))
 
@@ -250,25 +250,25 @@ class IssueListener(Timeless):
         lasted_ms = max(0, time_ms - job.run.begun_ms)
         if self._events.matters(issue, lasted_ms):
             job.warned.add(key)
-            found = Found(issue, key, stage.name, lasted_ms, job.run, lasted_ms)
-            self._events.warn(issue, self._subjects.of(found, time_ms), time_ms)
+            finding = Finding(issue, key, stage.name, lasted_ms, job.run, lasted_ms)
+            self._events.warn(issue, self._subjects.of(finding, time_ms), time_ms)
 
     def _of_execution(
         self, record: Mapping[str, Any], execution: Execution, ended: EndedExecution, job: Job | None
-    ) -> list[Found]:
+    ) -> list[Finding]:
         """Return what the plan of an execution that has ended says, and the files that it read and wrote."""
         issues: list[Issue] = self._executions.issues(ended)
         if execution.batch is None:
             issues += small_files(record.get("Files") or {}, ended, self._thresholds)
         name = execution.description.partition("\n")[0]
-        return [Found(issue, None, name, ended.lasted_ms, job, 0, execution) for issue in issues]
+        return [Finding(issue, None, name, ended.lasted_ms, job, 0, execution) for issue in issues]
 
-    def _report(self, found: Sequence[Found], ended: EndedExecution | None, time_ms: int) -> None:
+    def _report(self, findings: Sequence[Finding], ended: EndedExecution | None, time_ms: int) -> None:
         """Report issues of one job, or of one execution, that have cost enough; those of a query add up."""
         wall_ms = {stage.id: stage.wall_ms for stage in ended.stages.values()} if ended else {}
-        wall_ms.update((each.stage[0], each.wall_ms) for each in found if each.stage)
+        wall_ms.update((each.stage[0], each.wall_ms) for each in findings if each.stage)
         of_queries: dict[str, list[tuple[Issue, str]]] = {}
-        for each, issue in zip(found, booked([each.issue for each in found], wall_ms), strict=True):
+        for each, issue in zip(findings, booked([each.issue for each in findings], wall_ms), strict=True):
             run_id = each.job.group if each.job else ""
             if run_id in self._queries:
                 of_queries.setdefault(run_id, []).append((issue, each.name))
@@ -278,5 +278,5 @@ class IssueListener(Timeless):
             self._queries.lost(run_id, issues, time_ms)
 
 
-def _cost(found: Found) -> tuple[int, int]:
-    return found.issue.lost_ms or 0, found.issue.lost_bytes or 0
+def _cost(finding: Finding) -> tuple[int, int]:
+    return finding.issue.lost_ms or 0, finding.issue.lost_bytes or 0

@@ -218,5 +218,5 @@ def _added(before: Issue, issue: Issue) -> Issue:
     )
 
 
-def _sum(one: int | None, other: int | None) -> int | None:
-    return None if one is None and other is None else (one or 0) + (other or 0)
+def _sum(before: int | None, other: int | None) -> int | None:
+    return None if before is None and other is None else (before or 0) + (other or 0)

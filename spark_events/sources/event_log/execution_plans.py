@@ -110,7 +110,7 @@ class ExecutionPlans:
         if execution.sums["Read"] + execution.sums["Written"]:
             record["Files"] = execution.sums
         if execution.plans:
-            record["Plans"] = [_told(plan) for plan in execution.plans.values()]
+            record["Plans"] = [_nodes_of(plan) for plan in execution.plans.values()]
             record["Driver Metrics"] = {
                 str(metric): execution.driver[metric] for metric in sorted(execution.driver)
             }
@@ -139,7 +139,7 @@ def _follow(number: int, execution: _Execution, plan: Plan | None) -> None:
                 execution.metrics[int(metric["accumulatorId"])] = _FIELDS.get(name, "")
 
 
-def _told(plan: Plan) -> list[list[Any]]:
+def _nodes_of(plan: Plan) -> list[list[Any]]:
     """Return the nodes of a plan, each before its children: depth, name, text, metadata, metrics with ids."""
     nodes: list[list[Any]] = []
     waiting = [(0, plan)]

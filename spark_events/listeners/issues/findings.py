@@ -18,7 +18,7 @@ _NOWHERE = re.compile(r"NativeMethodAccessorImpl\.java|\$anonfun\$|CompletableFu
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Finding:
     """An issue with what it is about.
 
     Attributes:
@@ -51,34 +51,34 @@ class Subjects:
         self._context = context
         self._thresholds = context.settings.thresholds
 
-    def of(self, found: Found, time_ms: int, ended: EndedExecution | None = None) -> Subject:
+    def of(self, finding: Finding, time_ms: int, ended: EndedExecution | None = None) -> Subject:
         """Return the subject of an issue.
 
         Args:
-            found: the issue.
+            finding: the issue.
             time_ms: how long its job has run, at least, in ms since the epoch.
             ended: its SQL execution, if that has ended.
         """
-        if found.stage is None:
-            return self._of_execution(found, ended)
-        return self._of_stage(found, found.stage, time_ms, ended)
+        if finding.stage is None:
+            return self._of_execution(finding, ended)
+        return self._of_stage(finding, finding.stage, time_ms, ended)
 
     def _of_stage(
-        self, found: Found, at: tuple[int, int], time_ms: int, ended: EndedExecution | None
+        self, finding: Finding, at: tuple[int, int], time_ms: int, ended: EndedExecution | None
     ) -> Subject:
-        (stage, attempt), job = at, found.job
+        (stage, attempt), job = at, finding.job
         of_query = job.query if job else {}
-        name = named(found.name, job, time_ms, ended)
+        name = named(finding.name, job, time_ms, ended)
         title = f"stage {stage}.{attempt}" + (f" ({name})" if name else "")
         return Subject(
             Entity("stage", f"{stage}.{attempt}", title, of_query.get("query_name", "")),
             self._context.scopes.stage(stage, attempt, of_query),
-            f"job {job.id}" if job and found.job_ms else "the stage",
-            found.whole_ms,
+            f"job {job.id}" if job and finding.job_ms else "the stage",
+            finding.whole_ms,
             {
                 "stageId": stage,
                 "stageAttempt": attempt,
-                "stageName": found.name or None,
+                "stageName": finding.name or None,
                 "jobId": job.id if job else None,
                 "sqlExecutionId": job.execution if job else None,
                 "description": self._described(job) if job else None,
@@ -86,20 +86,20 @@ class Subjects:
             },
         )
 
-    def _of_execution(self, found: Found, ended: EndedExecution | None) -> Subject:
-        execution = found.execution
+    def _of_execution(self, finding: Finding, ended: EndedExecution | None) -> Subject:
+        execution = finding.execution
         assert execution is not None  # it is about this
-        name = named(found.name, found.job, execution.begun_ms + found.wall_ms, ended)
+        name = named(finding.name, finding.job, execution.begun_ms + finding.wall_ms, ended)
         title = f"SQL execution {execution.id}" + (f" ({name})" if name else "")
         return Subject(
             Entity("sql_execution", str(execution.id), title),
             self._context.scopes.sql_execution(execution.id),
             "its time",
-            found.wall_ms,
+            finding.wall_ms,
             {
                 "sqlExecutionId": execution.id,
                 "description": self._tellable(execution.description),
-                **_code(found.job, execution.begun_ms + found.wall_ms),
+                **_code(finding.job, execution.begun_ms + finding.wall_ms),
             },
         )
 
