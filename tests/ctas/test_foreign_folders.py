@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,15 @@ def planted(session: Any, stage: Path, **fields: Any) -> Transaction:
     transactions.journal.begin(transaction)
     transactions.journal.let_go(transaction)
     return transaction
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(session: Any) -> Iterator[None]:
+    """End what was planted: other tests of the session would try to recover it, and be refused."""
+    yield
+    journal = ctas.transactions_of(session).journal
+    for transaction in journal.unfinished():
+        journal.advance(transaction, State.ABORTED, collect_after_ms=0)
 
 
 def recovered(session: Any, transaction: Transaction) -> str:
