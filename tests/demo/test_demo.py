@@ -56,7 +56,8 @@ def test_demo(demo_run: DemoRun) -> None:
     assert re.search(r"spark-events-demo +FINISHED +100 % +0 +0 ", said)
     assert f"written to {kept / 'report.html'}" in said
     assert "order 4711 has no customer" in (kept / "report.html").read_text()
-    assert re.search(r"order 4711 has no customer \([^)]*jobs\.py:\d+,\s+in\s+customer_of\)", said)
+    whole_lines = re.sub(r"\s+", "", said)  # where a line ends depends on how long the folder's name is
+    assert re.search(r"order4711hasnocustomer\([^)]*jobs\.py:\d+,incustomer_of\)", whole_lines)
     assert re.search(rf" bad_orders +reason=no_address +{bad_orders(demo_run.events)} ", said)
 
 
