@@ -16,7 +16,8 @@ _COLLECTED_PER_MS = 4 << 10
 """Python takes rows from the JVM at 4 MB a second or faster; longer pauses are for something else."""
 _LOOP = 20
 """From so many jobs of one place on, it is a loop."""
-_AT_START, _AT_END, _OTHERS = "before its first stage", "after its last stage", "others"
+_AT_START = "before its first stage, beyond the usual minute"
+_AT_END, _OTHERS = "after its last stage", "others"
 _USUAL_START_MS = 60_000
 """Each application takes a while until its first stage: to load classes, and to look at what it reads."""
 
@@ -86,7 +87,7 @@ class DriverTime:
     def stage_submitted(self, key: tuple[int, int], time_ms: int) -> None:
         """Called when a stage attempt has begun."""
         self._advance(time_ms)
-        pause, self._pause = self._ended_pause(), _Pauses()
+        pause = self._ended_pause()
         if not self._any_stage:
             pause = _Pauses(1, max(0, pause.time_ms - _USUAL_START_MS), 0)
         self._stages[key] = _AT_START if not self._any_stage else "", pause
@@ -98,7 +99,7 @@ class DriverTime:
         Args:
             key: the stage and the number of its attempt.
             place: in the user's code that it was for, or its name.
-            result_bytes: the size of what its tasks sent to the driver.
+            result_bytes: the size of the rows that its tasks sent to the driver.
             time_ms: when, in ms since the epoch.
         """
         self._advance(time_ms)
@@ -179,7 +180,7 @@ class DriverTime:
     def _ended_pause(self) -> _Pauses:
         """Return the pause that ends now, without the part in which a result came to the driver."""
         pause, self._pause = self._pause, _Pauses()
-        return self._settle_collect(pause) if self._collects is not None else pause
+        return self._settle_collect(pause) if self._collects is not None and pause.time_ms else pause
 
     def _book(self, place: str, pause: _Pauses) -> None:
         if not pause.time_ms:
@@ -218,5 +219,5 @@ class DriverTime:
 def _described(place: str, pauses: _Pauses) -> str:
     if place in (_AT_START, _AT_END):
         return f"{duration(pauses.time_ms)} {place}"
-    times = f" {pauses.number:,} times" if pauses.number > 1 else ""
-    return f"{duration(pauses.time_ms)} before {place}{f', which runs{times}' if times else ''}"
+    pauses_of = f" in {pauses.number:,} pauses" if pauses.number > 1 else ""
+    return f"{duration(pauses.time_ms)}{pauses_of} before {place}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from spark_events.api import Severity
 from spark_events.api.event import AttributeValue
@@ -37,3 +37,17 @@ class Issue:
     evidence: Mapping[str, AttributeValue] = field(default_factory=dict)
     share_ms: int | None = None
     stages: frozenset[int] = frozenset()
+
+    def plus(self, newer: Issue) -> Issue:
+        """Return a newer issue of the same cause, with what both have cost."""
+        return replace(
+            newer,
+            lost_ms=_sum(self.lost_ms, newer.lost_ms),
+            lost_bytes=_sum(self.lost_bytes, newer.lost_bytes),
+            share_ms=_sum(self.share_ms, newer.share_ms),
+            stages=self.stages | newer.stages,
+        )
+
+
+def _sum(before: int | None, newer: int | None) -> int | None:
+    return None if before is None and newer is None else (before or 0) + (newer or 0)

@@ -39,7 +39,8 @@ class EndedStage:
         measured: what its tasks measured.
         python: how long they waited for Python.
         retries_tasks: whether Spark tries a task again that has failed; it does not in most local modes.
-        warms_up: whether it is the first stage on its executors: its first tasks load what all need.
+        warms_up: whether it is the first stage on its executors, or of their Python workers: its first tasks
+            load what all need.
     """
 
     cores: int
@@ -62,17 +63,29 @@ class EndedStage:
         """Return the task that takes longest for a reason of its own, and how long, in ms; None if unknown.
 
         The first tasks of Python workers, and of executors, wait for what all of them need to be loaded. That
-        is as long as the second longest of those that began together, and does not count.
+        is as long as the second longest of those that began together, and does not count; unless Spark has
+        measured that less of their time went into it, or they read more than others.
         """
-        runs = self.measured.longest_runs
-        starts = self.warms_up or bool(self.python.start_ms) or self.python.in_rdd
-        first = [run for run in runs if starts and self._is_first(run)]
-        usual_ms = max(0, first[1].run_ms - self.measured.run.median) if len(first) > 1 else 0
+        runs, median_ms = self.measured.longest_runs, self.measured.run.median
+        first = [run for run in runs if self._is_first(run) and not self.reads_more(run)]
+        usual_ms = max(0, first[1].run_ms - median_ms) if len(first) > 1 else 0
+        if not self.warms_up:
+            usual_ms = min(usual_ms, self.python.start_ms)
         own_ms = [run.run_ms - usual_ms * (run in first) for run in runs]
         if not own_ms:
             return None
         place = own_ms.index(max(own_ms))
         return runs[place], own_ms[place]
+
+    def reads_more(self, run: TaskRun) -> bool:
+        """Return whether a task reads much more than others."""
+        return run.read_bytes > _DATA_RATIO * self.measured.read.median and self.measured.read.highest > 0
+
+    @property
+    def failed_share(self) -> float:
+        """The share of task attempts that failed."""
+        failed = self.measured.failed
+        return failed / (failed + self.measured.tasks) if failed else 0.0
 
     def _is_first(self, run: TaskRun) -> bool:
         return run.launched_ms - self.measured.first_ms <= _TOGETHER_MS
@@ -97,8 +110,9 @@ def long_tail(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     if measured.tasks < 2 or longest_run is None or longest_run[1] <= thresholds.skew_ratio * run.median:
         return None
     longest, own_ms = longest_run
-    skewed = read.highest > 0 and longest.read_bytes > _DATA_RATIO * read.median
-    if not skewed and measured.failed and (stage.python.run_ms or stage.python.in_rdd):
+    skewed = stage.reads_more(longest)
+    in_python = stage.python.run_ms or stage.python.in_rdd
+    if not skewed and in_python and stage.failed_share and stage.failed_share >= thresholds.failed_share:
         return None  # where a Python function fails, its worker ends, and the next task waits for another
     # A long task costs nothing while other cores have something to do. Of data that were evenly spread, the
     # time would remain; of whatever holds a straggler up, it would not.
@@ -247,8 +261,7 @@ def task_count(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
 def retries(stage: EndedStage, thresholds: Thresholds) -> Issue | None:
     """Return that many attempts of tasks failed."""
     measured = stage.measured
-    share = measured.failed / (measured.failed + measured.tasks) if measured.failed else 0.0
-    if share < thresholds.failed_share or not measured.failed:
+    if stage.failed_share < thresholds.failed_share or not measured.failed:
         return None
     if not stage.retries_tasks and not measured.fetch_failures:
         return None

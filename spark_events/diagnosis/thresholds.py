@@ -198,8 +198,9 @@ class Thresholds:
     broadcast_bytes: int = setting(
         "spark.events.issue.large-broadcast.size",
         types.SIZE,
-        64 << 20,
-        "For `large-broadcast`: how large what is sent to all executors is at least.",
+        96 << 20,
+        "For `large-broadcast`: how large what is sent to all executors is at least. Spark allocates up to "
+        "64 MiB for however few rows.",
     )
     scan_kept: float = setting(
         "spark.events.issue.full-scan.kept",

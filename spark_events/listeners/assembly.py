@@ -77,6 +77,7 @@ def listeners_of_application(
         context.work,
         TaskReportListener(context, places.of_tasks),
         issues,
+        issues.queries,
         of_application,
         HeartbeatListener(context, lambda: jobs.running, queries.running),
         TableTransactionListener(context),

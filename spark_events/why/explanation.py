@@ -121,13 +121,20 @@ def issue_of(attributes: Mapping[str, Any], severity: str = "") -> FoundIssue:
     return FoundIssue(
         kind=str(attributes["issue"]),
         severity=severity,
-        about=str(attributes.get("subject") or ""),
+        about=_about(attributes),
         sentence=str(attributes.get("summary") or ""),
         advice=str(attributes.get("advice") or ""),
         lost_ms=_number(attributes.get("lostMs")),
         lost_bytes=_number(attributes.get("lostBytes")),
         evidence={key: value for key, value in attributes.items() if key not in _OF_AN_ISSUE},
     )
+
+
+def _about(attributes: Mapping[str, Any]) -> str:
+    """Return what has an issue, with the place in the code that the live driver has seen, if any."""
+    subject, path = str(attributes.get("subject") or ""), str(attributes.get("code.file.path") or "")
+    place = f"{path.rpartition('/')[2]}:{attributes.get('code.line.number')}"
+    return f"{subject}, {place}" if path and place not in subject else subject
 
 
 def by_cost(issues: Iterable[FoundIssue]) -> list[FoundIssue]:

@@ -90,7 +90,7 @@ def test_a_loop_of_small_jobs() -> None:
         ran(time, number * 10 * S, number * 10 * S + S, "count at loop.py:3")
     issue = told(time, 1_000 * S)["idle-cores"]
     assert issue.lost_ms == 99 * 9 * S
-    assert "before count at loop.py:3, which runs 99 times" in issue.sentence
+    assert "in 99 pauses before count at loop.py:3" in issue.sentence
     assert issue.advice.startswith("A loop in the driver")
 
 

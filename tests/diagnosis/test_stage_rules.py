@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from spark_events.api import Severity
@@ -154,10 +156,48 @@ def test_the_first_tasks_of_python_workers(first: list[tuple[int, int]], lost_ms
     tasks = measured(runs, at_once=2, Longest_Runs=longest)
     found = {
         issue.kind: issue.lost_ms
-        for issue in stage_issues(EndedStage(2, tasks, PythonTimes(1, 1)), Thresholds())
+        for issue in stage_issues(EndedStage(2, tasks, PythonTimes(1, 120 * S)), Thresholds())
     }
     told = found.get("straggler")
     assert (told is None or told < 10 * S) if lost_ms is None else told == pytest.approx(lost_ms, rel=0.2)
+
+
+def together(run_ms: list[int], read: list[int] | None = None, **of: Any) -> TasksMeasured:
+    """Return tasks of which the first two began together, and the others later."""
+    rows = sorted(range(len(run_ms)), key=lambda row: -run_ms[row])
+    reads = read or [0] * len(run_ms)
+    longest = [[row, 1_000 if row < 2 else 9_000, run_ms[row], reads[row], "1", "a"] for row in rows[:8]]
+    return measured(run_ms, reads, at_once=2, Longest_Runs=longest, **of)
+
+
+TWO = [60 * S, 59 * S, *[1 * S] * 20]
+
+
+def kinds(tasks: TasksMeasured, **of: Any) -> set[str]:
+    return {issue.kind for issue in stage_issues(EndedStage(2, tasks, **of), Thresholds())}
+
+
+@pytest.mark.parametrize(
+    "of",
+    [{"python": PythonTimes(100 * S, 0, True)}, {"python": PythonTimes(100 * S, 40)}],
+    ids=["workers of an RDD that run already", "Spark has measured that they started at once"],
+)
+def test_two_late_tasks_that_waited_for_no_worker(of: dict[str, Any]) -> None:
+    assert "straggler" in kinds(together(TWO), **of)
+    assert "straggler" not in kinds(together(TWO), **of, warms_up=True)
+
+
+def test_two_hot_partitions_are_a_skew_however_cold_the_stage_is() -> None:
+    hot = [900 * MIB, 900 * MIB, *[100 * MIB] * 20]
+    assert "skew" in kinds(together(TWO, hot), warms_up=True)
+
+
+def test_a_late_task_beside_one_that_failed() -> None:
+    """Where many fail, workers start anew, and ``retries`` says so; one of a hundred explains nothing."""
+    late = [90 * S, *[1 * S] * 100]
+    python = PythonTimes(100 * S, 0, True)
+    assert "straggler" in kinds(together(late, Failed=1), python=python)
+    assert "straggler" not in kinds(together(late, Failed=20, Failed_Time=99 * S), python=python)
 
 
 def test_cores_that_no_task_can_use_do_not_count() -> None:

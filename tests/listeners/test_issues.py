@@ -8,6 +8,7 @@ from typing import Any
 
 from spark_events.api import Event
 from spark_events.listeners.issues.issues import IssueListener
+from spark_events.why.explanation import issue_of
 from tests.support import spark_records as r
 from tests.support.measured_tasks import statistics
 from tests.support.spark_records import T0, Feed, seen
@@ -152,6 +153,57 @@ def test_statements_are_told_only_where_that_is_allowed() -> None:
     assert silent.attributes["sqlExecutionId"] == told.attributes["sqlExecutionId"] == 7
     assert "description" not in silent.attributes
     assert told.attributes["description"] == sql[:200]
+
+
+def test_a_statement_is_no_name_of_an_execution() -> None:
+    """What its plan says is told under a name that is no statement's text; a call site may be told."""
+    plan = [
+        [0, "BroadcastNestedLoopJoin", "BroadcastNestedLoopJoin BuildRight, Cross", {}, [[0, 1]]],
+        [1, "Range", "Range (0, 1000)", {}, [[0, 2]]],
+        [1, "Range", "Range (0, 2000)", {}, [[0, 3]]],
+    ]
+    rows = [{"ID": number, "Name": "rows", "Value": "1000", "Metadata": "sql"} for number in (1, 2, 3)]
+
+    def subject(description: str) -> str:
+        ends = r.stage("Completed", 121 * S, 0)
+        ends["Stage Info"] |= {
+            "Submission Time": T0 + 10,
+            "Completion Time": T0 + 121 * S,
+            "Accumulables": rows,
+        }
+        feed = Feed()(
+            r.application_start(),
+            r.execution("Start", 5, 7, description=description, rootExecutionId=7),
+            r.job_start(10, spark__sql__execution__id="7"),
+            r.stage("Submitted", 10, 0),
+            ends,
+            r.job_end(130 * S),
+            r.execution("End", 131 * S, 7, Plans=[plan]),
+        )
+        (event,) = issues(feed)
+        assert event.attributes["issue"] == "cross-join"
+        assert "secret" not in f"{event.body} {event.attributes}"
+        return str(event.attributes["subject"])
+
+    assert subject("SELECT secret FROM t") == "SQL execution 7"
+    assert subject("collect at /jobs/app.py:3") == "SQL execution 7 (collect at /jobs/app.py:3)"
+
+
+def test_a_place_that_the_live_driver_has_seen() -> None:
+    """A replay does not know it, and says the same but for its attributes."""
+    call = {"file": "/jobs/app.py", "line": 9, "function": "main", "atMs": T0 + 10}
+    for known in (None, call):
+        begins = r.job_start(10)
+        if known:
+            begins["SparkEventsPythonCall"] = known
+        records = list(stage(10, TAIL))
+        for record in records:
+            if "Stage Info" in record:
+                record["Stage Info"]["Stage Name"] = "save at NativeMethodAccessorImpl.java:0"
+        (event,) = issues(Feed()(r.application_start(), begins, *records, r.job_end(130 * S)))
+        assert event.attributes["subject"] == "stage 0.0 (save)"
+        about = issue_of(event.all_attributes).about
+        assert about == ("stage 0.0 (save), app.py:9" if known else "stage 0.0 (save)")
 
 
 def test_a_stage_without_a_job() -> None:

@@ -10,6 +10,7 @@ from spark_events.diagnosis.plans.node import MetricValue, Node
 
 IN_MEMORY = "InMemoryTableScan"
 _INTERNAL = "internal.metrics."
+_MEASURED_BYTES = 8 << 10
 _RUN, _RESULT = _INTERNAL + "executorRunTime", _INTERNAL + "resultSize"
 _SHUFFLE_WRITE_NS = _INTERNAL + "shuffle.write.writeTime"
 
@@ -38,6 +39,11 @@ class ExecutedStage:
     def wall_ms(self) -> int:
         """How long it took."""
         return max(0, self.ended_ms - self.begun_ms)
+
+    @property
+    def collected_bytes(self) -> int:
+        """How much of their rows its tasks sent to the driver; each also sends what it has measured."""
+        return max(0, self.result_bytes - self.tasks * _MEASURED_BYTES)
 
 
 @dataclass(frozen=True, slots=True)

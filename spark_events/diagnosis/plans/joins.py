@@ -86,7 +86,7 @@ def _stages_of_rows(node: Node, rows: int) -> frozenset[int]:
 
 
 def _all_pairs(node: Node, execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:
-    """A join without an equality compares each row of one side with each of the other."""
+    """A join whose condition is no equality compares each row of one side with each of the other."""
     left, right = (child.rows or 0 for child in node.children) if len(node.children) == 2 else (0, 0)
     pairs = left * right
     if pairs < thresholds.explosion_rows:
@@ -99,9 +99,7 @@ def _all_pairs(node: Node, execution: EndedExecution, thresholds: Thresholds) ->
         None,
         f"the join{_of(tables)} compares each of {left:,} rows with each of {right:,}: {pairs:,} pairs"
         + (
-            f", because its condition on {condition} has no equality"
-            if condition
-            else ", without a condition"
+            f", because its condition on {condition} is no equality" if condition else ", without a condition"
         ),
         "Join by a column that is equal on both sides; for ranges, add an equality on a bucket of the value "
         "(an hour of a time, say), so that only rows of one bucket are compared.",
@@ -154,8 +152,8 @@ def _missing_broadcast(node: Node, execution: EndedExecution, thresholds: Thresh
         f"the join on {keys} shuffles and sorts {size(sizes[1 - small])}, though its other side"
         f"{f' ({name})' if name else ''} has {size(sizes[small])} only",
         f"Broadcast the small side: the hint /*+ BROADCAST({name or 'alias'}) */ or broadcast(df), or a "
-        "spark.sql.autoBroadcastJoinThreshold that it fits under; spark.sql.adaptive.enabled=true finds out "
-        "by itself.",
+        "spark.sql.autoBroadcastJoinThreshold that it fits under; with that, spark.sql.adaptive.enabled=true "
+        "finds out by itself.",
         evidence={"join.keys": keys, "join.smallBytes": sizes[small], "join.largeBytes": sizes[1 - small]},
         stages=node.stages | _written_in(large_side),
     )

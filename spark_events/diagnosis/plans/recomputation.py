@@ -5,137 +5,205 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import NamedTuple
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.execution import IN_MEMORY, EndedExecution
+from spark_events.diagnosis.plans.execution import IN_MEMORY, EndedExecution, fills_cache
 from spark_events.diagnosis.plans.node import Node, without_ids
 from spark_events.diagnosis.thresholds import RECOMPUTATION
 
-_MOST_PARTS = 20_000
+_MOST_PARTS = 5_000
 _MOST_TOLD = 20
 _MOST_PLACES = 3
+_SIZES = ("number of files read", "size of files read")
 
 
 @dataclass(slots=True)
 class _Part:
-    """A part of plans that is the same in each: the stages that computed it, and how long each took, in ms.
+    """A part of plans that is the same in each execution.
 
     Attributes:
         size: how many nodes it has.
-        cached: whether a cache was to keep it.
-        wholes: the digests of the plans that it is a part of.
+        cached: whether a cache is to keep it.
+        times: how often it was computed.
+        total_ms: how long its stages took, each time.
+        last: the stages that computed it last.
+        wholes: the digests of two of the plans that it is a part of.
+        rows: how many rows were computed, in all.
+        kept_rows: how many the cache has, by a scan of all of it; 0 if nobody has read all of it.
     """
 
+    digest: str
     title: str
     size: int
     cached: bool
-    stages: dict[tuple[int, ...], int] = field(default_factory=dict)
+    times: int = 0
+    total_ms: int = 0
+    last: tuple[int, ...] = ()
     places: dict[str, None] = field(default_factory=dict)
     wholes: set[str] = field(default_factory=set)
+    rows: int = 0
+    kept_rows: int = 0
 
     @property
     def is_again(self) -> bool:
         """Whether it was computed more often than it had to be.
 
-        An application that does the same thing twice may want to; one that does it three times could keep it.
+        A cache may be filled bit by bit: then no more rows are computed than it has. An application that does
+        the same thing twice may want to; one that does it three times could keep it.
         """
-        return len(self.stages) > (1 if len(self.wholes) > 1 or self.cached else 2)
+        if self.cached:
+            return self.times > 1 and 0 < self.kept_rows < self.rows
+        return self.times > (1 if len(self.wholes) > 1 else 2)
 
     @property
     def lost_ms(self) -> int:
-        """What all times but one have cost."""
-        times = len(self.stages)
-        return sum(self.stages.values()) * (times - 1) // times
+        """What was computed again has cost."""
+        if self.cached:
+            return self.total_ms * (self.rows - self.kept_rows) // self.rows
+        return self.total_ms * (self.times - 1) // self.times
+
+
+class _Where(NamedTuple):
+    """Where a part of a plan stands."""
+
+    execution: EndedExecution
+    place: str
+    whole: str
+    cached: bool = False
+
+
+class _Digest(NamedTuple):
+    """What a node and all below it do; it is not comparable if others may have computed a part of it."""
+
+    name: str
+    size: int
+    comparable: bool = True
+
+
+_IN_CACHE = _Digest("", 0, comparable=False)
+"""What is above a cache reads it from there."""
 
 
 class Recomputation:
-    """Finds parts of plans that are computed more than once, though a cache could keep them."""
+    """Finds parts of plans that are computed more than once, though a cache could keep them.
+
+    A part is the same if its nodes are, and if it reads as many files and rows: of a table that has grown,
+    something else is computed.
+    """
 
     def __init__(self) -> None:
         self._parts: dict[str, _Part] = {}
+        self._again: dict[str, _Part] = {}
 
-    def take(self, execution: EndedExecution, place: str) -> None:
-        """Called with each SQL execution that has ended, and the place in the code that it is for."""
+    def take(self, execution: EndedExecution, place: str) -> bool:
+        """Called with each SQL execution that has ended; returns whether ``issues`` has something new.
+
+        Args:
+            execution: it.
+            place: in the user's code that it is for; empty if unknown.
+        """
+        parts: list[_Part] = []
         for plan in execution.plans:
             whole = sha256(plan.signature().encode(errors="replace")).hexdigest()[:16]
-            self._take(plan, execution, place, whole, False)
+            self._take(plan, _Where(execution, place, whole), parts)
+        again = {part.digest: part for part in parts if part.is_again}
+        self._again.update(again)
+        return bool(again)
 
     def issues(self) -> Iterator[Issue]:
         """Yield what was computed more than once so far, however little that cost."""
-        again = [part for part in self._parts.items() if part[1].is_again]
         taken: set[tuple[int, ...]] = set()
-        for digest, part in sorted(again, key=lambda each: (-each[1].lost_ms, -each[1].size))[:_MOST_TOLD]:
-            if taken.intersection(part.stages):
+        again = (part for part in self._again.values() if part.is_again)
+        costliest = sorted(again, key=lambda part: (-part.lost_ms, -part.size))
+        for part in costliest[:_MOST_TOLD]:
+            if part.last in taken:
                 continue  # it is within a larger part, or around a smaller one that costs as much
-            taken.update(part.stages)
-            yield _issue(digest, part)
+            taken.add(part.last)
+            yield _issue(part)
 
-    def _take(
-        self, node: Node, execution: EndedExecution, place: str, whole: str, cached: bool
-    ) -> tuple[str, int, bool]:
-        """Take a node after those below it; return its digest, its size, and whether it can be compared."""
+    def _take(self, node: Node, where: _Where, parts: list[_Part]) -> _Digest:
+        """Take a node after those below it, add what was computed to the parts, and return its digest."""
         if node.name == IN_MEMORY:
-            filled = any(below.measured_in for child in node.children for below in child.walk())
-            for child in node.children if filled else ():
-                self._take(child, execution, place, whole, True)
-            return "", 0, False  # what is above reads it from the cache
-        below = [self._take(child, execution, place, whole, cached) for child in node.children]
-        digest = sha256()
-        for part in (without_ids(node.text), node.metadata.get("Location", ""), *(each[0] for each in below)):
-            digest.update(part.encode(errors="replace") + b"\n")
-        name, size = digest.hexdigest()[:16], 1 + sum(each[1] for each in below)
-        comparable = all(each[2] for each in below) and not node.name.startswith(("Reused", "Subquery"))
-        if comparable and size > 1 and not node.is_exchange:
-            self._add(name, size, node, execution, place, whole, cached)
-        return name, size, comparable
+            self._take_cache(node, where, parts)
+            return _IN_CACHE
+        below = [self._take(child, where, parts) for child in node.children]
+        digest = _digest(node, where, below)
+        is_more = digest.size > 1 or where.cached  # than reading a table
+        if digest.comparable and is_more and not node.is_exchange:
+            self._add(digest, node, where, parts)
+        return digest
 
-    def _add(
-        self,
-        digest: str,
-        size: int,
-        node: Node,
-        execution: EndedExecution,
-        place: str,
-        whole: str,
-        cached: bool,
-    ) -> None:
-        stages = tuple(sorted(node.stages & execution.stages.keys()))
-        part = self._parts.get(digest)
+    def _take_cache(self, scan: Node, where: _Where, parts: list[_Part]) -> None:
+        """Take what a cache keeps, if this execution has computed some of it, and how much the cache has."""
+        where = where._replace(cached=True)
+        for child in scan.children:
+            digest = self._take(child, where, parts) if fills_cache(scan) else _digest_of_all(child, where)
+            part = self._parts.get(digest.name)
+            if part is not None and "], [" not in scan.text:  # which would be a filter
+                part.kept_rows = max(part.kept_rows, scan.rows or 0)
+
+    def _add(self, digest: _Digest, node: Node, where: _Where, parts: list[_Part]) -> None:
+        stages = tuple(sorted(node.stages & where.execution.stages.keys()))
+        part = self._parts.get(digest.name)
         if not stages or (part is None and len(self._parts) >= _MOST_PARTS):
             return
         if part is None:
-            part = self._parts[digest] = _Part(_title(node), size, cached)
-        if stages not in part.stages:
-            part.stages[stages] = execution.wall_ms(stages)
-        part.cached = part.cached or cached
+            part = self._parts[digest.name] = _Part(digest.name, _title(node), digest.size, where.cached)
+        if stages != part.last:
+            part.last = stages
+            part.times += 1
+            part.total_ms += where.execution.wall_ms(stages)
+            part.rows += node.rows or 0
         if len(part.wholes) < 2:
-            part.wholes.add(whole)
-        if place and len(part.places) < _MOST_PLACES:
-            part.places[place] = None
+            part.wholes.add(where.whole)
+        if where.place and len(part.places) < _MOST_PLACES:
+            part.places[where.place] = None
+        parts.append(part)
 
 
-def _issue(digest: str, part: _Part) -> Issue:
-    times = len(part.stages)
+def _digest(node: Node, where: _Where, below: list[_Digest]) -> _Digest:
+    """Return the digest of a node, from those of its children."""
+    digest = sha256()
+    parts = [without_ids(node.text), node.metadata.get("Location", ""), str(where.cached)]
+    if not node.children and not where.cached:  # each time, a cache computes what it lacks
+        parts += [str(node.rows), *(str(node.metrics.get(name)) for name in _SIZES)]
+    for part in (*parts, *(each.name for each in below)):
+        digest.update(part.encode(errors="replace") + b"\n")
+    own = not node.name.startswith(("Reused", "Subquery"))
+    size = 1 + sum(each.size for each in below)
+    return _Digest(digest.hexdigest()[:16], size, own and all(each.comparable for each in below))
+
+
+def _digest_of_all(node: Node, where: _Where) -> _Digest:
+    """Return the digest of a node that was not computed now."""
+    if node.name == IN_MEMORY:
+        return _IN_CACHE
+    return _digest(node, where, [_digest_of_all(child, where) for child in node.children])
+
+
+def _issue(part: _Part) -> Issue:
     places = f", for {', '.join(part.places)}" if part.places else ""
     if part.cached:
         sentence = (
-            f"{part.title} is computed {times} times{places}, though it is cached: it does not stay there"
+            f"{part.title} is cached, and yet {part.rows:,} rows of {part.kept_rows:,} are computed, in "
+            f"{part.times} SQL executions{places}: the cache does not keep them"
         )
         advice = (
             "It does not fit: cache fewer columns or rows, use MEMORY_AND_DISK, give executors more memory "
             "(spark.executor.memory), or unpersist() what is no longer needed."
         )
     else:
-        sentence = f"{part.title} is computed {times} times{places}"
+        sentence = f"{part.title} is computed {part.times} times{places}"
         advice = "cache() or persist() it before its first use, or write it to a table once, and read that."
     return Issue(
         RECOMPUTATION,
-        f"{RECOMPUTATION} {digest}",
+        f"{RECOMPUTATION} {part.digest}",
         part.lost_ms,
         None,
         sentence,
         advice,
-        evidence={"recomputation.times": times, "recomputation.cached": part.cached},
+        evidence={"recomputation.times": part.times, "recomputation.cached": part.cached},
     )
 
 

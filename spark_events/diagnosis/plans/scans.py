@@ -10,7 +10,7 @@ from spark_events.diagnosis.plans.node import Node, columns
 from spark_events.diagnosis.thresholds import FULL_SCAN, Thresholds
 
 _PARTITIONS = "number of partitions read"
-_NO_CONDITION = ("isnotnull", "dynamicpruning")
+_NO_CONDITION = ("isnotnull", "dynamicpruningexpression(true")
 
 
 def full_scans(execution: EndedExecution, thresholds: Thresholds) -> Iterator[Issue]:

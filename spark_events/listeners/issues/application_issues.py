@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from spark_events.diagnosis.driver_time import DriverTime
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import TasksMeasured
-from spark_events.diagnosis.plans.execution import EndedExecution, read_stage
+from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage
 from spark_events.diagnosis.plans.recomputation import Recomputation
 from spark_events.diagnosis.slow_hosts import SlowHosts
 from spark_events.diagnosis.stage_rules import EndedStage
@@ -21,11 +20,12 @@ from spark_events.listeners.executors.executors import DRIVER
 from spark_events.listeners.executors.memory_limits import MASTER, memory_limits
 from spark_events.listeners.issues.issue_events import GrowingIssues, IssueEvents, Subject
 from spark_events.listeners.listener import Handlers, Timeless, early
-from spark_events.listeners.spark_records import stage_attempt
 
 _HEAP = "JVMHeapMemory"
 _MOST_EXECUTORS = 10_000
 _MOST_FAILURES = "spark.task.maxFailures"
+_WORKERS_KEPT_MS = 60_000
+"""As ``PythonWorkerFactory`` has it."""
 _LOCAL_ONCE = re.compile(r"local(?:\[[^,\]]*\])?")
 """Only with a second number in the brackets, such as ``local[2,4]``, a local mode tries a task again."""
 
@@ -44,7 +44,9 @@ class ApplicationIssues(Timeless):
         self._driver = DriverTime(self._thresholds)
         self._slow_hosts = SlowHosts(self._thresholds)
         self._growing = GrowingIssues(events)
-        self._warm: set[str] = set()
+        # When each executor last ended a stage, and one in Python, in ms since the epoch.
+        self._warm: dict[str, int] = {}
+        self._warm_python: dict[str, int] = {}
         self._recomputation = Recomputation()
         self._begun_ms: int | None = None
         self._heap_limit: int | None = None
@@ -117,19 +119,30 @@ class ApplicationIssues(Timeless):
         """Called when a stage attempt has begun."""
         self._driver.stage_submitted(key, time_ms)
 
-    def stage_completed(self, info: Mapping[str, Any], place: str, time_ms: int) -> None:
-        """Called when a stage attempt has ended, with its ``Stage Info`` and what people call it."""
-        result_bytes = read_stage(info, time_ms).result_bytes
-        self._driver.stage_completed(stage_attempt(info), place, result_bytes, time_ms)
+    def stage_completed(self, key: tuple[int, int], stage: ExecutedStage, place: str, time_ms: int) -> None:
+        """Called when a stage attempt has ended, with what people call it."""
+        self._driver.stage_completed(key, place, stage.collected_bytes, time_ms)
         self._take_driver_time(time_ms)
 
-    def warms_up(self, measured: TasksMeasured) -> bool:
-        """Called with what a stage has measured; returns whether it was the first on one of its executors."""
+    def warms_up(self, measured: TasksMeasured, in_python: bool) -> bool:
+        """Return whether the first tasks of a stage that has ended had to wait for what all of them need.
+
+        Args:
+            measured: what it measured.
+            in_python: whether it ran functions of an RDD, for which Python workers start: the first time,
+                and after the minute for which Spark keeps workers that do nothing.
+        """
+        kinds = (self._warm, self._warm_python) if in_python else (self._warm,)
         executors = {run.executor for run in measured.longest_runs}
-        new = executors - self._warm
-        if len(self._warm) < _MOST_EXECUTORS:
-            self._warm |= new
-        return bool(new)
+        cold = any(executor not in self._warm for executor in executors)
+        for executor in executors if in_python else ():
+            idle_ms = measured.first_ms - self._warm_python.get(executor, -_WORKERS_KEPT_MS)
+            cold = cold or idle_ms >= _WORKERS_KEPT_MS
+        for warm in kinds:
+            for executor in executors:
+                if executor in warm or len(warm) < _MOST_EXECUTORS:
+                    warm[executor] = measured.last_ms
+        return cold
 
     def stage_measured(self, stage: EndedStage, time_ms: int) -> None:
         """Called with a stage that has ended."""
@@ -146,9 +159,9 @@ class ApplicationIssues(Timeless):
 
     def execution_ended(self, ended: EndedExecution, place: str, time_ms: int) -> None:
         """Called with an SQL execution that has ended, and the place in the code that it was for."""
-        self._recomputation.take(ended, place)
-        for issue in self._recomputation.issues():
-            self._take(issue, time_ms)
+        if self._recomputation.take(ended, place):
+            for issue in self._recomputation.issues():
+                self._take(issue, time_ms)
 
     def on_application_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle ApplicationEnd."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spark_events.diagnosis.issue import Issue
-from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, add_measured, read_stage
+from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage, add_measured
 from spark_events.diagnosis.plans.joins import joins
 from spark_events.diagnosis.plans.node import EXCHANGE, MetricValue, Node, columns, read_plans
 from spark_events.diagnosis.plans.one_task import why_few_tasks, windows_over_all
@@ -19,7 +19,8 @@ from spark_events.listeners.run import Job
 _HASHED = re.compile(r"(?:hash|range)partitioning\((.*), \d+\)", re.ASCII)
 _FUNCTION = re.compile(r"([A-Za-z_<][\w<>]*)\([^()]*\)#\d+", re.ASCII)
 _IN_PYTHON = "time to run Python workers"
-_WHOLE_GROUPS = ("InPandas", "InArrow", "MapInPandas", "MapInArrow", "PythonMapInArrow")
+_WHOLE_GROUPS = ("InPandas", "InArrow")
+"""How the names of nodes end whose functions take groups or batches of rows."""
 _MOST_STAGES = 2_000
 _MOST_METRICS = 100_000
 _RULES = (joins, full_scans, windows_over_all)
@@ -45,10 +46,11 @@ class Executions:
         self._thresholds = thresholds
         self._running: dict[int, _Running] = {}
 
-    def stage_completed(self, execution: int, job: Job, info: Mapping[str, Any], time_ms: int) -> None:
+    def stage_completed(
+        self, execution: int, job: Job, stage: ExecutedStage, info: Mapping[str, Any]
+    ) -> None:
         """Called when a stage of an execution has ended, with its ``Stage Info``."""
         running = self._running.setdefault(execution, _Running(job))
-        stage = read_stage(info, time_ms)
         if len(running.stages) < _MOST_STAGES:
             running.stages[stage.id] = stage
         if len(running.measured) < _MOST_METRICS:
@@ -64,8 +66,13 @@ class Executions:
         return EndedExecution(begun_ms, time_ms, cores, plans, stages), running.job if running else None
 
     def issues(self, execution: EndedExecution) -> list[Issue]:
-        """Return what the plans of an execution say, however little it cost."""
-        return [issue for rule in _RULES for issue in rule(execution, self._thresholds)]
+        """Return what the plans of an execution say, however little it cost; once for each cause."""
+        by_cause: dict[str, Issue] = {}
+        for rule in _RULES:
+            for issue in rule(execution, self._thresholds):
+                before = by_cause.get(issue.cause)
+                by_cause[issue.cause] = before.plus(issue) if before else issue
+        return list(by_cause.values())
 
     def forget(self) -> None:
         """Called at the end of the application."""

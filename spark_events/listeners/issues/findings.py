@@ -15,6 +15,7 @@ from spark_events.listeners.run import Execution, Job
 
 _NOWHERE = re.compile(r"NativeMethodAccessorImpl\.java|\$anonfun\$|CompletableFuture\.java|<unknown>")
 """What Spark calls the place of an action of PySpark's DataFrames, and of a stage of adaptive execution."""
+_CALL_SITE = re.compile(r"\w+ at [^\s']+:\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Subjects:
     ) -> Subject:
         (stage, attempt), job = at, finding.job
         of_query = job.query if job else {}
-        name = named(finding.name, job, time_ms, ended)
+        name = named(finding.name, job, ended)
         title = f"stage {stage}.{attempt}" + (f" ({name})" if name else "")
         return Subject(
             Entity("stage", f"{stage}.{attempt}", title, of_query.get("query_name", "")),
@@ -89,7 +90,7 @@ class Subjects:
     def _of_execution(self, finding: Finding, ended: EndedExecution | None) -> Subject:
         execution = finding.execution
         assert execution is not None  # it is about this
-        name = named(finding.name, finding.job, execution.begun_ms + finding.wall_ms, ended)
+        name = named(finding.name, finding.job, ended)
         title = f"SQL execution {execution.id}" + (f" ({name})" if name else "")
         return Subject(
             Entity("sql_execution", str(execution.id), title),
@@ -114,20 +115,30 @@ class Subjects:
         return description if description and self._thresholds.tell_sql else None
 
 
-def named(spark_name: str, job: Job | None, time_ms: int, ended: EndedExecution | None = None) -> str:
+def call_site(description: str) -> str:
+    """Return the call site that an SQL execution's description is; empty if it is a text of somebody's own.
+
+    Such a text may be a statement, which is told only where that is allowed.
+    """
+    first = description.partition("\n")[0]
+    return first if _CALL_SITE.fullmatch(first) else ""
+
+
+def named(spark_name: str, job: Job | None, ended: EndedExecution | None = None) -> str:
     """Return the name of a stage by which people know it: the place in their code, or else its tables.
+
+    A place that the live driver alone has seen is not a part of the name, which is the same in a replay.
 
     Args:
         spark_name: Spark's own, such as ``count at NativeMethodAccessorImpl.java:0``.
         job: that it works for; None if unknown.
-        time_ms: until when that ran at least, in ms since the epoch.
         ended: its SQL execution, if that has ended.
     """
     if spark_name and not _NOWHERE.search(spark_name):
         return spark_name
     verb, _, where = spark_name.partition(" at ")
     verb = verb if where and "$" not in verb and verb.isidentifier() else ""
-    action = job.action_until(time_ms) if job is not None else None
+    action = job.action if job is not None and job.action_seen_ms is None else None
     if action is not None:
         return f"{verb or 'action'} at {action.file_path.rpartition('/')[2]}:{action.line_number}"
     tables = ended.tables() if ended is not None else []

@@ -16,7 +16,7 @@ from spark_events.diagnosis.measured import (
     without_reads,
 )
 from spark_events.diagnosis.other_work import OtherWork
-from spark_events.diagnosis.plans.execution import EndedExecution
+from spark_events.diagnosis.plans.execution import EndedExecution, read_stage
 from spark_events.diagnosis.small_files import small_files
 from spark_events.diagnosis.stage_rules import EndedStage, lagging_task, stage_issues
 from spark_events.diagnosis.thresholds import SKEW, STRAGGLER, TASK_COUNT
@@ -24,7 +24,7 @@ from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.issues.application_issues import ApplicationIssues
 from spark_events.listeners.issues.executions import Executions, explained
-from spark_events.listeners.issues.findings import Finding, Subjects, named
+from spark_events.listeners.issues.findings import Finding, Subjects, call_site, named
 from spark_events.listeners.issues.issue_events import IssueEvents
 from spark_events.listeners.issues.query_issues import QueryIssues
 from spark_events.listeners.listener import Handlers, Timeless, early
@@ -85,12 +85,14 @@ class IssueListener(Timeless):
         return self._application
 
     @property
+    def queries(self) -> QueryIssues:
+        """What is about streaming queries."""
+        return self._queries
+
+    @property
     def handlers(self) -> Handlers:
         """What it hears."""
         return {
-            spark_records.QUERY_STARTED: self.on_query_started,
-            spark_records.QUERY_PROGRESS: self.on_query_progress,
-            spark_records.QUERY_TERMINATED: early(self.on_query_terminated),
             spark_records.SQL_EXECUTION_END: self.on_execution_end,
             spark_records.JOB_START: early(self.on_job_start),
             spark_records.JOB_END: early(self.on_job_end),
@@ -99,18 +101,6 @@ class IssueListener(Timeless):
             spark_records.STAGE_COMPLETED: self.on_stage_completed,
             spark_records.APPLICATION_END: early(self.on_application_end),
         }
-
-    def on_query_started(self, record: dict[str, Any], time_ms: int) -> None:
-        """Handle QueryStarted."""
-        self._queries.started(record)
-
-    def on_query_progress(self, record: dict[str, Any], time_ms: int) -> None:
-        """Handle QueryProgress."""
-        self._queries.progressed(record["progress"], time_ms)
-
-    def on_query_terminated(self, record: dict[str, Any], time_ms: int) -> None:
-        """Handle QueryTerminated."""
-        self._queries.ended(str(record["runId"]), time_ms)
 
     def on_execution_end(self, record: dict[str, Any], time_ms: int) -> None:
         """Handle SQLExecutionEnd, which comes after the ends of its jobs."""
@@ -129,7 +119,7 @@ class IssueListener(Timeless):
                 execution.batch.run_id, ended.lasted_ms, int(record.get("Parts Time") or 0)
             )
         else:
-            place = named(execution.description.partition("\n")[0], job, time_ms)
+            place = named(call_site(execution.description), job)
             self._application.execution_ended(ended, place, time_ms)
         self._report(findings, ended, time_ms)
 
@@ -165,10 +155,11 @@ class IssueListener(Timeless):
         stage = self._stages.pop(key, None)
         self._other_work.ended(key, time_ms)
         job = stage.job if stage else None
-        place = named(stage.name, job.run if job else None, time_ms) if stage else ""
-        self._application.stage_completed(info, place or "stages of DataFrames", time_ms)
+        place = named(stage.name, job.run if job else None) if stage else ""
+        executed = read_stage(info, time_ms)
+        self._application.stage_completed(key, executed, place or "stages of DataFrames", time_ms)
         if job is not None and (execution := self._run.execution_of(job.run)) is not None:
-            self._executions.stage_completed(execution.id, job.run, info, time_ms)
+            self._executions.stage_completed(execution.id, job.run, executed, info)
         if stage is not None and stage.measured is not None:
             self._take_measured(key, stage, stage.measured, info, time_ms)
 
@@ -193,7 +184,6 @@ class IssueListener(Timeless):
             self._report(findings, None, time_ms)
         self._findings.clear()
         self._executions.forget()
-        self._queries.all_ended(time_ms)
 
     # -----------------------------------------------------------------------------------------------------
 
@@ -205,12 +195,13 @@ class IssueListener(Timeless):
         of_query = bool(stage.job and stage.job.run.query)
         if lasted_ms < self._thresholds.min_time_ms and not of_query:
             return  # it cannot have lost so much
+        python = read_python_times(info, measured)
         ended = EndedStage(
             self._application.cores,
             without_reads(measured) if misses_reads(info) else measured,
-            read_python_times(info, measured),
+            python,
             self._application.retries_tasks,
-            self._application.warms_up(measured),
+            self._application.warms_up(measured, python.in_rdd),
         )
         self._application.stage_measured(ended, time_ms)
         job = stage.job
@@ -260,7 +251,7 @@ class IssueListener(Timeless):
         issues: list[Issue] = self._executions.issues(ended)
         if execution.batch is None:
             issues += small_files(record.get("Files") or {}, ended, self._thresholds)
-        name = execution.description.partition("\n")[0]
+        name = call_site(execution.description)
         return [Finding(issue, None, name, ended.lasted_ms, job, 0, execution) for issue in issues]
 
     def _report(self, findings: Sequence[Finding], ended: EndedExecution | None, time_ms: int) -> None:

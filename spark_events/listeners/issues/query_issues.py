@@ -10,9 +10,12 @@ from spark_events.api import Severity
 from spark_events.api.toolkit.formatting import duration, percent
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.thresholds import FOREACH_BATCH, STATE_GROWTH
+from spark_events.listeners import spark_records
 from spark_events.listeners.context import ListenerContext
 from spark_events.listeners.emitter import Entity
 from spark_events.listeners.issues.issue_events import GrowingIssues, IssueEvents, Subject
+from spark_events.listeners.listener import Handlers, Record, Timeless, early
+from spark_events.listeners.record_fields import RUN_ID
 
 _MOST_OF_ONE = 100
 _FOREACH = "ForeachBatchSink"
@@ -47,7 +50,7 @@ class _Query:
     states: dict[tuple[int, str], _State] = field(default_factory=dict)
 
 
-class QueryIssues:
+class QueryIssues(Timeless):
     """The issues of the streaming queries of one application, each told as its cost grows."""
 
     def __init__(self, context: ListenerContext, events: IssueEvents) -> None:
@@ -58,23 +61,31 @@ class QueryIssues:
     def __contains__(self, run_id: object) -> bool:
         return run_id in self._queries
 
-    def started(self, record: Mapping[str, Any]) -> None:
-        """Called with a QueryStarted."""
-        run_id = str(record["runId"])
+    @property
+    def handlers(self) -> Handlers:
+        """What it hears."""
+        return {
+            spark_records.QUERY_STARTED: self.on_started,
+            spark_records.QUERY_PROGRESS: self.on_progress,
+            spark_records.QUERY_TERMINATED: early(self.on_terminated),
+            spark_records.APPLICATION_END: early(self.on_application_end),
+        }
+
+    def on_started(self, record: Record, time_ms: int) -> None:
+        """Handle QueryStarted."""
+        run_id = str(record[RUN_ID])
         name = self._context.run.query_of(run_id).get("query_name", "")
         growing = GrowingIssues(self._events)
         self._queries.setdefault(run_id, _Query(str(record["id"]), name, growing))
 
-    def ended(self, run_id: str, time_ms: int) -> None:
-        """Called when a query has ended: what it lost is told as a whole."""
-        query = self._queries.pop(run_id, None)
-        if query is not None:
-            query.growing.close(time_ms)
+    def on_terminated(self, record: Record, time_ms: int) -> None:
+        """Handle QueryTerminated: what the query lost is told as a whole."""
+        self._end(str(record[RUN_ID]), time_ms)
 
-    def all_ended(self, time_ms: int) -> None:
-        """Called at the end of the application."""
+    def on_application_end(self, record: Record, time_ms: int) -> None:
+        """Handle ApplicationEnd, which ends what still runs."""
         for run_id in list(self._queries):
-            self.ended(run_id, time_ms)
+            self._end(run_id, time_ms)
 
     def job_ended(self, run_id: str, lasted_ms: int) -> None:
         """Called when a job of a query has ended."""
@@ -97,15 +108,16 @@ class QueryIssues:
             if at not in query.lost and len(query.lost) >= _MOST_OF_ONE:
                 continue
             before = query.lost.get(at)
-            query.lost[at] = _added(before, issue) if before else issue
+            query.lost[at] = before.plus(issue) if before else issue
             query.times[at] = query.times.get(at, 0) + 1
             changed.add(at)
         for at in sorted(changed):
             self._tell(query, run_id, query.lost[at], at[1], query.times[at], time_ms)
 
-    def progressed(self, progress: Mapping[str, Any], time_ms: int) -> None:
-        """Called with a query's progress."""
-        run_id = str(progress.get("runId"))
+    def on_progress(self, record: Record, time_ms: int) -> None:
+        """Handle QueryProgress."""
+        progress = record["progress"]
+        run_id = str(progress.get(RUN_ID))
         query = self._queries.get(run_id)
         if query is None:
             return
@@ -116,6 +128,11 @@ class QueryIssues:
         watermark = "watermark" in (progress.get("eventTime") or {})
         for place, operator in enumerate(progress.get("stateOperators") or ()):
             self._take_state(query, run_id, place, operator, watermark, time_ms)
+
+    def _end(self, run_id: str, time_ms: int) -> None:
+        query = self._queries.pop(run_id, None)
+        if query is not None:
+            query.growing.close(time_ms)
 
     def _take_batch(
         self, query: _Query, run_id: str, progress: Mapping[str, Any], add_ms: int, time_ms: int
@@ -174,10 +191,10 @@ class QueryIssues:
             f"{STATE_GROWTH} {place} {name}",
             None,
             None,
-            f"the state of {name} grows with each micro-batch, from {state.first:,} to {rows:,} rows, and "
-            "nothing is ever removed",
-            "Set a watermark on an event time that the operator groups or joins by (withWatermark), or a "
-            "timeout or TTL of the state; without one, it grows until it no longer fits.",
+            f"the state of {name} has grown in {state.grew} of {state.batches} micro-batches, from "
+            f"{state.first:,} to {rows:,} rows, and nothing was removed",
+            "If new keys keep coming, it grows until it no longer fits: set a watermark on an event time by "
+            "which the operator groups or joins (withWatermark), or a timeout or TTL of the state.",
             Severity.WARN,
             {"state.operator": name, "state.firstRows": state.first, "state.rows": rows, "state.bytes": used},
         )
@@ -206,17 +223,3 @@ class QueryIssues:
             whole_ms,
             attributes,
         )
-
-
-def _added(before: Issue, issue: Issue) -> Issue:
-    """Return the newer of two issues of one cause, with what both have cost."""
-    return replace(
-        issue,
-        lost_ms=_sum(before.lost_ms, issue.lost_ms),
-        lost_bytes=_sum(before.lost_bytes, issue.lost_bytes),
-        share_ms=_sum(before.share_ms, issue.share_ms),
-    )
-
-
-def _sum(before: int | None, other: int | None) -> int | None:
-    return None if before is None and other is None else (before or 0) + (other or 0)

@@ -23,7 +23,7 @@ _FIELDS = {
 """Spark's metrics, and the fields of the record of an execution's end."""
 _NUMBER = re.compile(r" \(\d+\)$", re.ASCII)
 _MOST_PLANS_TOLD = 20
-_MOST_NODES_TOLD = 400
+_MOST_NODES_TOLD = 1_000
 _LONGEST_TEXT = 500
 _METADATA = ("Location", "PartitionFilters", "DataFilters")
 _TOLD = {name: index for index, name in enumerate(PLAN_METRICS)}
@@ -110,7 +110,11 @@ class ExecutionPlans:
         if execution.sums["Read"] + execution.sums["Written"]:
             record["Files"] = execution.sums
         if execution.plans:
-            record["Plans"] = [_nodes_of(plan) for plan in execution.plans.values()]
+            record["Plans"] = plans = []
+            left = _MOST_NODES_TOLD
+            for plan in execution.plans.values():
+                plans.append(_nodes_of(plan, left))
+                left -= len(plans[-1])
             record["Driver Metrics"] = {
                 str(metric): execution.driver[metric] for metric in sorted(execution.driver)
             }
@@ -139,11 +143,11 @@ def _follow(number: int, execution: _Execution, plan: Plan | None) -> None:
                 execution.metrics[int(metric["accumulatorId"])] = _FIELDS.get(name, "")
 
 
-def _nodes_of(plan: Plan) -> list[list[Any]]:
-    """Return the nodes of a plan, each before its children: depth, name, text, metadata, metrics with ids."""
+def _nodes_of(plan: Plan, most: int) -> list[list[Any]]:
+    """Return so many nodes of a plan, each before its children: depth, name, text, metadata, metrics' ids."""
     nodes: list[list[Any]] = []
     waiting = [(0, plan)]
-    while waiting and len(nodes) < _MOST_NODES_TOLD:
+    while waiting and len(nodes) < most:
         depth, node = waiting.pop()
         metadata = node.get("metadata") or {}
         nodes.append(

@@ -24,7 +24,7 @@ public class ExecutionPlans {
     private static final int MOST_EXECUTIONS = 10000;
     private static final int MOST_NODES = 10000;
     private static final int MOST_PLANS_TOLD = 20;
-    private static final int MOST_NODES_TOLD = 400;
+    private static final int MOST_NODES_TOLD = 1000;
     private static final int LONGEST_TEXT = 500;
     /** Spark's metrics, in the order of an execution's sums. */
     private static final String[] METRICS = {
@@ -123,8 +123,11 @@ public class ExecutionPlans {
             record.put("Parts Time", Long.valueOf(execution.partsTime));
         }
         ArrayList plans = new ArrayList();
+        int left = MOST_NODES_TOLD;
         for (Iterator each = execution.plans.values().iterator(); each.hasNext();) {
-            plans.add(nodes((SparkPlanInfo) each.next()));
+            ArrayList nodes = nodes((SparkPlanInfo) each.next(), left);
+            plans.add(nodes);
+            left -= nodes.size();
         }
         if (!plans.isEmpty()) {
             record.put("Plans", plans);
@@ -156,14 +159,14 @@ public class ExecutionPlans {
         return text.toString();
     }
 
-    /** Returns the nodes of a plan, each before its children: depth, name, text, metadata, and metrics with their ids. */
-    private ArrayList nodes(SparkPlanInfo plan) {
+    /** Returns so many nodes of a plan, each before its children: depth, name, text, metadata, metrics and their ids. */
+    private ArrayList nodes(SparkPlanInfo plan, int most) {
         ArrayList nodes = new ArrayList();
         ArrayDeque waiting = new ArrayDeque();
         ArrayDeque depths = new ArrayDeque();
         waiting.push(plan);
         depths.push(Integer.valueOf(0));
-        while (!waiting.isEmpty() && nodes.size() < MOST_NODES_TOLD) {
+        while (!waiting.isEmpty() && nodes.size() < most) {
             SparkPlanInfo node = (SparkPlanInfo) waiting.pop();
             int depth = ((Integer) depths.pop()).intValue();
             ArrayList values = new ArrayList();
