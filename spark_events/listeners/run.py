@@ -22,9 +22,18 @@ from spark_events.listeners.record_fields import (
     STAGE_IDS,
     STAGE_INFOS,
 )
-from spark_events.task.local_properties import BATCH_ID, EXECUTION, JOB_DESCRIPTION, JOB_GROUP, ROOT_EXECUTION
+from spark_events.task.local_properties import (
+    BATCH_ID,
+    EXECUTION,
+    JOB_DESCRIPTION,
+    JOB_GROUP,
+    JOB_TAGS,
+    ROOT_EXECUTION,
+)
 
 _SURE_MS = 1
+_BROADCAST = "broadcast exchange (runId "
+"""A tag of such a job since Spark 4, before that its description; by ``BroadcastExchangeExec``."""
 _NO_QUERY: Mapping[str, str] = {}
 
 
@@ -60,6 +69,7 @@ class Job:
         query: the variables of the streaming query that it works for; empty for none.
         execution: the number of the SQL execution that it is of, the outermost one; None for none.
         final_stage: the name of its last stage.
+        of_broadcast: whether Spark runs it to bring rows to the driver, which sends them to all executors.
         action: the place in the user's code that began it; None if nobody has seen it.
         action_seen_ms: when the driver's Python was seen to wait there, in ms since the epoch; None if Spark
             itself names the place.
@@ -75,6 +85,7 @@ class Job:
     query: Mapping[str, str]
     execution: int | None
     final_stage: str
+    of_broadcast: bool = False
     action: CodePlace | None = None
     action_seen_ms: int | None = None
 
@@ -167,6 +178,7 @@ class Run(Timeless):
             self.query_of(properties.get(JOB_GROUP)),
             int(execution) if execution is not None else None,
             str(infos[-1].get("Stage Name") or "")[:LONGEST_TITLE] if infos else "",
+            any(_BROADCAST in str(properties.get(key)) for key in (JOB_TAGS, JOB_DESCRIPTION)),
             *_action(record),
         )
         for stage in job.stages:

@@ -57,7 +57,7 @@ def test_demo(demo_run: DemoRun) -> None:
     assert f"written to {kept / 'report.html'}" in said
     assert "order 4711 has no customer" in (kept / "report.html").read_text()
     whole_lines = re.sub(r"\s+", "", said)  # where a line ends depends on how long the folder's name is
-    assert re.search(r"order4711hasnocustomer\([^)]*jobs\.py:\d+,incustomer_of\)", whole_lines)
+    assert re.search(r"order4711hasnocustomer\([^)]*demonstration\.py:\d+,incustomer_of\)", whole_lines)
     assert re.search(rf" bad_orders +reason=no_address +{bad_orders(demo_run.events)} ", said)
 
 

@@ -163,8 +163,7 @@ def test_no_test_imports_another_test_a_bench_or_a_conftest() -> None:
     for path in TESTS:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in ("tests", "bench"):
-                # The oracle of diagnoses is a bench that has tests of its own.
-                shared = (node.module or "").startswith(("tests.support", "bench.slow"))
+                shared = (node.module or "").startswith("tests.support")
                 wrong += [] if shared else [f"{path.relative_to(REPO)}: {node.module}"]
 
     assert wrong == []

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 from spark_events.api import Event
 from spark_events.listeners.issues.issues import IssueListener
 from spark_events.why.explanation import issue_of
@@ -204,6 +206,26 @@ def test_a_place_that_the_live_driver_has_seen() -> None:
         assert event.attributes["subject"] == "stage 0.0 (save)"
         about = issue_of(event.all_attributes).about
         assert about == ("stage 0.0 (save), app.py:9" if known else "stage 0.0 (save)")
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {},
+        {"spark.job.tags": "a,broadcast exchange (runId 7)"},
+        {"spark.job.description": "broadcast exchange (runId 7)"},
+    ],
+    ids=["a result", "a broadcast", "a broadcast of Spark 3"],
+)
+def test_what_spark_brings_to_the_driver_for_a_broadcast_is_no_result(properties: dict[str, str]) -> None:
+    begins, ends = r.job_start(10), r.stage("Completed", 20 * S, 0)
+    begins["Properties"] = properties
+    size = {"Name": "internal.metrics.resultSize", "Value": 400 << 20}
+    ends["Stage Info"] |= {"Accumulables": [size], "Completion Time": T0 + 20 * S}
+    feed = Feed()(r.application_start(), r.executor("Added", 0), begins, r.stage("Submitted", 10, 0), ends)
+    feed(r.job_end(20 * S), *job(100 * S, [S], 130 * S, job=1, stage_id=1), r.application_end(300 * S))
+    told = {event.attributes["issue"] for event in issues(feed)}
+    assert told == (set() if properties else {"collect"})
 
 
 def test_a_stage_without_a_job() -> None:

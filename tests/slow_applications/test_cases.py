@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.slow.case import makespan_ms
-from bench.slow.cases import CASES
-from bench.slow.expected import KINDS
+from tests.support.slow.case import makespan_ms
+from tests.support.slow.cases import CASES
+from tests.support.slow.expected import KINDS
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bench.slow.expected import KINDS
-from bench.slow.judge import false_issues, named_place, verdicts
+from tests.support.slow.expected import KINDS
+from tests.support.slow.judge import false_issues, named_place, verdicts
 
 
 def issue(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.slow.matrix import Pair, case_lines, matrix_lines
-from bench.slow.run import Told
+from tests.support.slow.matrix import Pair, case_lines, matrix_lines
+from tests.support.slow.run import Told
 
 
 def issue(kind: str, lost_ms: int) -> dict[str, Any]:

@@ -48,11 +48,11 @@ def _rows(known: KnownApplication) -> list[Row]:
 
 def _latest(known: KnownApplication) -> Iterable[Fact]:
     """Return each issue as it was told last: while its cost grows, it is told again with the same id."""
-    latest: dict[str, Fact] = {}
-    for fact in sorted(known.facts, key=lambda fact: fact.time_ms):
-        if fact.fact == ISSUE and known.period.since_ms <= fact.time_ms <= known.period.until_ms:
-            latest[f"{fact.app_id} {fact.attempt} {fact.issue_id}" if fact.issue_id else fact.event_id] = fact
-    return latest.values()
+    period = known.period
+    issues = (fact for fact in known.facts if fact.fact == ISSUE)
+    within = (fact for fact in issues if period.since_ms <= fact.time_ms <= period.until_ms)
+    by_time = sorted(within, key=lambda fact: fact.time_ms)
+    return {fact.issue_id or fact.event_id: fact for fact in by_time}.values()
 
 
 def _cost_of(row: Row) -> tuple[int, int, int]:

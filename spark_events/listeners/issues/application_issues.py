@@ -8,7 +8,7 @@ from typing import Any
 from spark_events.diagnosis.driver_time import DriverTime
 from spark_events.diagnosis.issue import Issue
 from spark_events.diagnosis.measured import TasksMeasured
-from spark_events.diagnosis.plans.execution import EndedExecution, ExecutedStage
+from spark_events.diagnosis.plans.execution import EndedExecution
 from spark_events.diagnosis.plans.recomputation import Recomputation
 from spark_events.diagnosis.slow_hosts import SlowHosts
 from spark_events.diagnosis.stage_rules import EndedStage
@@ -119,9 +119,9 @@ class ApplicationIssues(Timeless):
         """Called when a stage attempt has begun."""
         self._driver.stage_submitted(key, time_ms)
 
-    def stage_completed(self, key: tuple[int, int], stage: ExecutedStage, place: str, time_ms: int) -> None:
-        """Called when a stage attempt has ended, with what people call it."""
-        self._driver.stage_completed(key, place, stage.collected_bytes, time_ms)
+    def stage_completed(self, key: tuple[int, int], place: str, collected_bytes: int, time_ms: int) -> None:
+        """Called when a stage attempt has ended; see ``DriverTime``."""
+        self._driver.stage_completed(key, place, collected_bytes, time_ms)
         self._take_driver_time(time_ms)
 
     def warms_up(self, measured: TasksMeasured, in_python: bool) -> bool:

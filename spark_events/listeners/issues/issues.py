@@ -157,7 +157,8 @@ class IssueListener(Timeless):
         job = stage.job if stage else None
         place = named(stage.name, job.run if job else None) if stage else ""
         executed = read_stage(info, time_ms)
-        self._application.stage_completed(key, executed, place or "stages of DataFrames", time_ms)
+        collected_bytes = 0 if job is not None and job.run.of_broadcast else executed.collected_bytes
+        self._application.stage_completed(key, place or "stages of DataFrames", collected_bytes, time_ms)
         if job is not None and (execution := self._run.execution_of(job.run)) is not None:
             self._executions.stage_completed(execution.id, job.run, executed, info)
         if stage is not None and stage.measured is not None:

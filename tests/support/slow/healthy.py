@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from bench.slow.case import Work, case, resting
+from tests.support.slow.case import Work, case, resting
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -10,8 +10,8 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from bench.slow.case import Work, case, resting
-from bench.slow.expected import ON_EXECUTORS
+from tests.support.slow.case import Work, case, resting
+from tests.support.slow.expected import ON_EXECUTORS
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

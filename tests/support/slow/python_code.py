@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from subprocess import Popen
 from typing import TYPE_CHECKING
 
-from bench.slow.case import Work, case
+from tests.support.slow.case import Work, case
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -51,7 +51,9 @@ def map_in_rdd(work: Work) -> None:
         spark.range(0, rows, 1, 2 * work.cores).selectExpr("sum(id * 1.19)").collect()
 
 
-@case("python-cold-start", healthy=True, conf={"spark.python.daemon.module": "bench.slow.slow_daemon"})
+@case(
+    "python-cold-start", healthy=True, conf={"spark.python.daemon.module": "tests.support.slow.slow_daemon"}
+)
 def workers_start_slowly(work: Work) -> None:
     """Python takes seconds to start, so the first tasks on all cores wait; no code can mend that."""
     tasks_ms = work.random.randrange(300, 600)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from bench.slow.case import Work, case, resting
+from tests.support.slow.case import Work, case, resting
 
 _LITTLE = {"spark.driver.memory": "512m", "spark.memory.fraction": "0.2"}
 

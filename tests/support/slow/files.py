@@ -6,7 +6,7 @@ import datetime
 import gzip
 from pathlib import Path
 
-from bench.slow.case import Work, case, resting, write_parquet
+from tests.support.slow.case import Work, case, resting, write_parquet
 
 _SPLIT = {"spark.sql.files.maxPartitionBytes": "64k", "spark.sql.files.openCostInBytes": "1k"}
 

@@ -1,38 +1,36 @@
-"""Tries ``spark-events why`` on applications with injected defects and their healthy twins.
-
-python -m bench.slow                                        # all cases, a seed each
-python -m bench.slow --kinds skew retries --seeds 1 2 3
-python -m bench.slow --master 'local-cluster[2,2,1024]' --aqe off
-python -m bench.slow --write                                # and put the matrix into docs/why.md
-"""
+"""Tries all cases, or some, and says how many of the defects ``why`` has found."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from bench import table
-from bench.slow.case import Case
-from bench.slow.cases import CASES
-from bench.slow.expected import ON_EXECUTORS
-from bench.slow.matrix import Pair, case_lines, matrix_lines
-from bench.slow.run import Told, ask, run
 from tests.support import quick_java
+from tests.support.slow.case import Case
+from tests.support.slow.cases import CASES
+from tests.support.slow.expected import ON_EXECUTORS
+from tests.support.slow.matrix import Pair, case_lines, matrix_lines
+from tests.support.slow.run import Told, ask, run
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run, print and, if wanted, write; return 1 if an application failed."""
+def main(arguments: Sequence[str], write: Callable[[Sequence[str]], None]) -> int:
+    """Run and print; return 1 if an application failed.
+
+    Args:
+        arguments: of the command.
+        write: called with the lines of the matrix, if that is wanted.
+    """
     wanted = _parsed(arguments)
     quick_java.use()
     with tempfile.TemporaryDirectory() as folder:
-        return _try(wanted, wanted.keep or Path(folder))
+        return _try(wanted, wanted.keep or Path(folder), write)
 
 
-def _try(wanted: argparse.Namespace, folder: Path) -> int:
+def _try(wanted: argparse.Namespace, folder: Path, write: Callable[[Sequence[str]], None]) -> int:
     conf = {"spark.sql.adaptive.enabled": str(wanted.aqe == "on").lower()}
     if not wanted.master.startswith("local["):
         conf |= ON_EXECUTORS
@@ -53,7 +51,7 @@ def _try(wanted: argparse.Namespace, folder: Path) -> int:
     lines = matrix_lines(pairs)
     print("", *lines, sep="\n")
     if wanted.write:
-        table.write("slow", lines)
+        write(lines)
     return int(failed > 0)
 
 
@@ -68,9 +66,7 @@ def _pair(case: Case, seed: int, wanted: argparse.Namespace, conf: Mapping[str, 
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        "python -m bench.slow", description=__doc__.splitlines()[0] if __doc__ else ""
-    )
+    parser = argparse.ArgumentParser("python -m bench.slow", description=__doc__)
     parser.add_argument("--kinds", nargs="+", choices=sorted(CASES), default=list(CASES), metavar="CASE")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
     parser.add_argument("--master", default="local[{cores}]", help="for cases that need no other")
@@ -80,7 +76,3 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--again", action="store_true", help="ask again about the runs that --keep has")
     parser.add_argument("--write", action="store_true", help="put the matrix into docs/why.md")
     return parser.parse_args(arguments)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.slow import (
+from tests.support.slow import (
     clusters,
     files,
     healthy,
@@ -15,7 +15,7 @@ from bench.slow import (
     tasks,
     waiting,
 )
-from bench.slow.case import CASES
+from tests.support.slow.case import CASES
 
 __all__ = [
     "CASES",

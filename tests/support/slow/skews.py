@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from bench.slow.case import Work, case, makespan_ms, resting
+from tests.support.slow.case import Work, case, makespan_ms, resting
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.slow.case import Work, case, resting, write_parquet
+from tests.support.slow.case import Work, case, resting, write_parquet
 
 
 @case("exploding-join")

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from bench.slow.expected import KINDS
-from bench.slow.judge import Verdict, false_issues, verdicts
-from bench.slow.run import Told
+from tests.support.slow.expected import KINDS
+from tests.support.slow.judge import Verdict, false_issues, verdicts
+from tests.support.slow.run import Told
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import json
 import sys
 from pathlib import Path
 
-from bench.slow.case import Work
-from bench.slow.cases import CASES
+from tests.support.slow.case import Work
+from tests.support.slow.cases import CASES
 
 
 def main(name: str, seed: str, variant: str, cores: str, folder: str) -> None:

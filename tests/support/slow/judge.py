@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.slow.expected import BESIDE, KINDS
+from tests.support.slow.expected import BESIDE, KINDS
 
 TOLERANCE = 0.2
 """How far a cost may be from the true one, as a share of that."""

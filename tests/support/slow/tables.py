@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench.slow.case import Work, case
+from tests.support.slow.case import Work, case
 
 JARS = Path(__file__).parents[2] / ".cache" / "jars" / "lakehouse"
 _DELTA = {

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from importlib import import_module
 
-from bench.slow.case import Work, case, resting
+from tests.support.slow.case import Work, case, resting
 
 
 @case("driver-alone")

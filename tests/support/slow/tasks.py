@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 
-from bench.slow.case import Work, case, makespan_ms, resting
+from tests.support.slow.case import Work, case, makespan_ms, resting
 
 COUNTED = {"spark.sql.adaptive.coalescePartitions.enabled": "false"}
 """Cases that are about the number of tasks say it themselves."""

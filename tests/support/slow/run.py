@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.slow.case import Case
-from bench.slow.expected import THRESHOLDS
 from tests.support.applications import App, cli
+from tests.support.slow.case import Case
+from tests.support.slow.expected import THRESHOLDS
 from tests.support.spark_cluster import running_spark_cluster
 
 LONGEST_S = 300

@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from bench.slow.case import Work, case, makespan_ms, resting
+from tests.support.slow.case import Work, case, makespan_ms, resting
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
