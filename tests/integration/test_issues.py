@@ -25,7 +25,7 @@ THRESHOLDS = {
     "spark.events.issue.task-count.short": "200ms",
     "spark.events.issue.task-count.long": "2s",
     "spark.events.issue.idle-cores.time": "2s",
-    "spark.events.issue.idle-cores.share": "0.1",
+    "spark.events.issue.idle-cores.share": "0.01",
 }
 
 
