@@ -160,15 +160,15 @@ def test_why_there_are_few_tasks() -> None:
     gz = {"Location": "InMemoryFileIndex(1 paths)[file:/data/all.csv.gz]"}
     packed = Plan()(0, "Project [a#1]")(1, "FileScan csv [a#1]", 1, gz, rows=9, number_of_files_read=1)
     packed.nodes[1][1] = "Scan csv "
-    reason = why_few_tasks(executed(packed, s1=(0, 9)), 1)
+    reason = why_few_tasks(executed(packed, s1=(0, 9)).nodes_by_stage()[1])
     assert reason is not None
     assert "1 file of file:/data/all.csv.gz cannot be split" in reason.because
 
     coalesced = Plan()(0, "Coalesce 2")(1, "Range", 1, rows=9)
-    reason = why_few_tasks(executed(coalesced, s1=(0, 9)), 1)
+    reason = why_few_tasks(executed(coalesced, s1=(0, 9)).nodes_by_stage()[1])
     assert reason is not None
     assert reason.because == "coalesce(2) runs all before it in 2 tasks, too"
-    assert why_few_tasks(executed(Plan()(0, "Range", 1, rows=9), s1=(0, 9)), 1) is None
+    assert why_few_tasks(executed(Plan()(0, "Range", 1, rows=9), s1=(0, 9)).nodes_by_stage()[1]) is None
 
 
 def scored(

@@ -10,8 +10,9 @@ from spark_events.api import ApplicationInfo, Event
 from spark_events.listeners.settings import ListenerSettings
 from spark_events.listeners.spark_listeners import SparkListeners
 from spark_events.runtime.registry import Registry
-from spark_events.sources.assembly import for_event_logs
+from spark_events.sources.assembly import Assembly, StartUp, assemble, for_event_logs
 from spark_events.sources.configuration import read_configuration
+from spark_events.sources.event_log.logged_application import LoggedApplication
 from spark_events.sources.event_log.reading.files import EventLog, LogFiles
 from spark_events.sources.event_log.replay import LogReplay, Tap
 from spark_events.sources.event_log.summary import ReplayedLog
@@ -50,6 +51,30 @@ def read_one(files: LogFiles, log: EventLog, conf: Mapping[str, str] | None = No
     for _ in reading.run():
         pass
     return Read(reading.result, events)
+
+
+def report_whole(log: Path, conf: Mapping[str, str], wait_ms: int) -> None:
+    """Give a log to the reporters of a configuration, as a replay does, but for metrics, too.
+
+    Args:
+        log: its only application is reported.
+        conf: Spark's.
+        wait_ms: how long reporters may take to open and to close, in ms.
+    """
+    assembled: list[Assembly] = []
+
+    def make(application: ApplicationInfo) -> SparkListeners:
+        configuration = read_configuration(conf, application)
+        assembled.append(assemble(conf, application, configuration, StartUp(open_within_ms=wait_ms)))
+        return assembled[0].listeners
+
+    files = LogFiles(str(log))
+    (only,) = files.find()
+    logged = LoggedApplication(files, only, make)
+    for _ in logged.tail.read(only, final=True):
+        pass
+    logged.close()
+    assembled[0].registry.close(wait_ms)
 
 
 def read_bytes(data: bytes, folder: Path, name: str = "app-1") -> Read:

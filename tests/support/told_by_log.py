@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from spark_events.api import (
-    ApplicationInfo,
     Event,
     EventReporter,
     EventReporterFactory,
@@ -24,11 +23,7 @@ from spark_events.api import (
     SpanReporter,
     SpanReporterFactory,
 )
-from spark_events.listeners.spark_listeners import SparkListeners
-from spark_events.sources.assembly import Assembly, StartUp, assemble
-from spark_events.sources.configuration import read_configuration
-from spark_events.sources.event_log.logged_application import LoggedApplication
-from spark_events.sources.event_log.reading.files import LogFiles
+from tests.support.event_log_reading import report_whole
 
 _CONF = {
     "spark.events.reporter.told.factory.class": "tests.support.told_by_log:EventsFactory",
@@ -121,20 +116,7 @@ class MetricsFactory(MetricReporterFactory):
 
 def told_by(log: Path) -> list[str]:
     """Return a line of each event, span and metric of a log: what it is, and a digest of all that it says."""
-    assembled: list[Assembly] = []
-
-    def make(application: ApplicationInfo) -> SparkListeners:
-        configuration = read_configuration(_CONF, application)
-        assembled.append(assemble(_CONF, application, configuration, StartUp(open_within_ms=_WAIT_MS)))
-        return assembled[0].listeners
-
-    files = LogFiles(str(log))
-    (found,) = files.find()
-    logged = LoggedApplication(files, found, make)
-    for _ in logged.tail.read(found, final=True):
-        pass
-    logged.close()
-    assembled[0].registry.close(_WAIT_MS)
+    report_whole(log, _CONF, _WAIT_MS)
     _Told.last.add_metrics_that_stay()
     told = _Told.last.lines
     return [*told["event"], *told["span"], *told["metric"]]

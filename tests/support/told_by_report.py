@@ -11,17 +11,12 @@ from pathlib import Path
 import orjson
 from rich.console import Console
 
-from spark_events.api import ApplicationInfo
 from spark_events.cli.report_tables import print_report
 from spark_events.history.options import ReportOptions, Sla
 from spark_events.history.page.live_page import LivePage, View
 from spark_events.history.reading.on_duckdb import DuckDb
 from spark_events.history.run import make_report, write_files
-from spark_events.listeners.spark_listeners import SparkListeners
-from spark_events.sources.assembly import Assembly, StartUp, assemble
-from spark_events.sources.configuration import read_configuration
-from spark_events.sources.event_log.logged_application import LoggedApplication
-from spark_events.sources.event_log.reading.files import LogFiles
+from tests.support.event_log_reading import report_whole
 from tests.support.history_story import DAY, HOUR, MARKUP, MIN, Story, fleet, write
 from tests.support.stored_logs import recorded_logs
 from tests.support.story_told import told
@@ -93,20 +88,7 @@ def _replay(log: Path, folder: Path) -> None:
         "spark.events.reporter.file.path": str(folder),
         "spark.events.issue.min.time": "1ms",
     }
-    assembled: list[Assembly] = []
-
-    def make(application: ApplicationInfo) -> SparkListeners:
-        configuration = read_configuration(conf, application)
-        assembled.append(assemble(conf, application, configuration, StartUp(open_within_ms=_WAIT_MS)))
-        return assembled[0].listeners
-
-    files = LogFiles(str(log))
-    (found,) = files.find()
-    logged = LoggedApplication(files, found, make)
-    for _ in logged.tail.read(found, final=True):
-        pass
-    logged.close()
-    assembled[0].registry.close(_WAIT_MS)
+    report_whole(log, conf, _WAIT_MS)
 
 
 def told_by_report(folder: Path, out: Path) -> dict[str, str]:

@@ -77,6 +77,14 @@ class EndedExecution:
         for plan in self.plans:
             yield from _executed(plan)
 
+    def nodes_by_stage(self) -> dict[int, list[Node]]:
+        """Return the nodes of each stage, each before its children."""
+        by_stage: dict[int, list[Node]] = {}
+        for node in self.nodes():
+            for stage in node.stages:
+                by_stage.setdefault(stage, []).append(node)
+        return by_stage
+
     def wall_ms(self, stages: Iterable[int]) -> int:
         """Return for how long at least one of some stages ran."""
         known = sorted(

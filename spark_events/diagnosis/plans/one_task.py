@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from spark_events.diagnosis.issue import Issue
@@ -45,9 +45,8 @@ def windows_over_all(execution: EndedExecution, thresholds: Thresholds) -> Itera
         )
 
 
-def why_few_tasks(execution: EndedExecution, stage: int) -> FewTasks | None:
-    """Return why a stage of an execution has few tasks; None if its plan does not say."""
-    nodes = [node for node in execution.nodes() if stage in node.stages]
+def why_few_tasks(nodes: Sequence[Node]) -> FewTasks | None:
+    """Return why the stage of some nodes has few tasks; None if they do not say."""
     for node in nodes:
         if node.name == "Coalesce":
             number = node.text.partition(" ")[2]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -79,11 +79,10 @@ class Executions:
         self._running.clear()
 
 
-def explained(issue: Issue, execution: EndedExecution, stage: int) -> Issue:
-    """Return an issue of a stage with what the plan says about its cause."""
-    nodes = [node for node in execution.nodes() if stage in node.stages]
+def explained(issue: Issue, nodes: Sequence[Node]) -> Issue:
+    """Return an issue of a stage with what the nodes of its plan say about its cause."""
     if issue.kind == TASK_COUNT and "fewTasks" in issue.evidence:
-        reason = why_few_tasks(execution, stage)
+        reason = why_few_tasks(nodes)
         if reason is not None:
             return replace(issue, sentence=f"{issue.sentence}: {reason.because}", advice=reason.advice)
     if issue.kind in (SKEW, STRAGGLER) and (keys := _shuffled_by(nodes)):

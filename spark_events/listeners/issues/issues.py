@@ -109,9 +109,11 @@ class IssueListener(Timeless):
         if execution is None:
             return
         ended, job = self._executions.ended(record, execution.begun_ms, time_ms, self._application.cores)
+        findings = self._findings.pop(number, [])
+        nodes = ended.nodes_by_stage() if findings else {}
         findings = [
-            replace(each, issue=explained(each.issue, ended, each.stage[0])) if each.stage else each
-            for each in self._findings.pop(number, ())
+            replace(each, issue=explained(each.issue, nodes.get(each.stage[0], ()))) if each.stage else each
+            for each in findings
         ]
         findings += self._of_execution(record, execution, ended, job)
         if execution.batch is not None:
