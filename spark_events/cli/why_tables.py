@@ -8,9 +8,10 @@ from rich.table import Table
 
 from spark_events.api.toolkit.formatting import cost, duration, moment, percent
 from spark_events.cli.console import plain, say
-from spark_events.diagnosis.time_use import PARTS
+from spark_events.diagnosis.ledger import ACCOUNTS
 from spark_events.why.comparison import Comparison
-from spark_events.why.explanation import Explanation, FoundIssue
+from spark_events.why.explanation import Explanation
+from spark_events.why.found_issue import FoundIssue
 
 _MOST_ISSUES = 20
 _BAR = 24
@@ -24,6 +25,8 @@ def print_explanation(explanation: Explanation, out: Console) -> None:
     so_far = "" if explanation.ended else ", as far as is known: its end is missing"
     since = f"from {moment(explanation.begun_ms)} UTC"
     say(f"[bold]{plain(explanation.app_name)}[/]{of_id}: {lasted} {since}{so_far}", out)
+    if explanation.answer:
+        say(f"[bold green]{plain(explanation.answer)}[/]", out)
     if explanation.parts is not None:
         out.print(_parts_table(explanation))
     if explanation.issues:
@@ -39,13 +42,23 @@ def _parts_table(explanation: Explanation) -> Table:
     table.add_column("")
     table.add_column("time", justify="right", no_wrap=True)
     table.add_column("share", justify="right", no_wrap=True)
+    if explanation.core_ms is not None:
+        table.add_column("of cores", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     table.add_column("", style="dim", overflow="fold")
     for part, part_ms in (explanation.parts or {}).items():
         if part_ms:
             share = part_ms / max(1, explanation.duration_ms)
             bar = "█" * max(1, round(_BAR * share))
-            table.add_row(part, duration(part_ms), percent(100 * share), f"[cyan]{bar}[/]", PARTS[part])
+            of_cores = [] if explanation.core_ms is None else [duration(explanation.core_ms[part])]
+            table.add_row(
+                part,
+                duration(part_ms),
+                percent(100 * share),
+                *of_cores,
+                f"[cyan]{bar}[/]",
+                ACCOUNTS[part].meaning,
+            )
     return table
 
 

@@ -15,6 +15,7 @@ _COLUMNAR = re.compile(r"parquet", re.IGNORECASE)
 _PYTHON_RUN = "time to run Python workers"
 _PYTHON_START = ("time to start Python workers", "time to initialize Python workers")
 """Spark's SQL metrics of the time in Python, in ms, since Spark 4; the first has the others in it."""
+_SHUFFLE_WRITE_NS = "internal.metrics.shuffle.write.writeTime"
 _PYTHON_RDD = "PythonRDD"
 
 
@@ -73,6 +74,7 @@ class TasksMeasured:
         first_ms, last_ms: when the first of them began, and the last ended, in ms since the epoch; 0 if none.
         failed: how many attempts failed.
         failed_ms: how long those ran.
+        killed_ms: how long attempts ran that were killed, of speculation, say.
         fetch_failures: how many of them because shuffle output was gone.
         spreads: by name: the record's, times in ms and sizes in bytes.
         longest_runs: the eight longest, the longest first.
@@ -84,6 +86,7 @@ class TasksMeasured:
     last_ms: int
     failed: int
     failed_ms: int
+    killed_ms: int
     fetch_failures: int
     spreads: Mapping[str, Spread]
     hosts: Mapping[str, HostWork]
@@ -131,6 +134,7 @@ def read_tasks_measured(statistics: Mapping[str, Any]) -> TasksMeasured:
         last_ms=int(statistics["Last Finish"]),
         failed=int(statistics["Failed"]),
         failed_ms=int(statistics["Failed Time"]),
+        killed_ms=int(statistics.get("Killed Time") or 0),
         fetch_failures=int(statistics["Fetch Failures"]),
         spreads={
             name: Spread(*values)
@@ -143,6 +147,17 @@ def read_tasks_measured(statistics: Mapping[str, Any]) -> TasksMeasured:
             for number, launched, run, read, executor, host in statistics.get("Longest Runs") or ()
         ),
     )
+
+
+def shuffle_write_ms(stage_info: Mapping[str, Any]) -> int:
+    """Return how long a stage's tasks wrote shuffle data, in ms."""
+    for accumulable in stage_info.get("Accumulables") or ():
+        if accumulable.get("Name") == _SHUFFLE_WRITE_NS:
+            try:
+                return max(0, int(accumulable.get("Value") or 0)) // 1_000_000
+            except (TypeError, ValueError):
+                return 0
+    return 0
 
 
 def read_python_times(stage_info: Mapping[str, Any], measured: TasksMeasured) -> PythonTimes:

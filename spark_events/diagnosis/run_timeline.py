@@ -11,24 +11,42 @@ class TaskTimes(NamedTuple):
 
     Attributes:
         first_ms, last_ms: when the first of them began, and the last ended, since the epoch.
-        longest_ms, total_ms: the duration of the longest, and of all.
+        longest_ms, total_ms: the duration of the longest, and of all that succeeded at their first attempt.
+        repeated_ms: of all attempts that failed or were killed.
     """
 
     first_ms: int
     last_ms: int
     longest_ms: int
     total_ms: int
-    scheduling_ms: int
-    gc_ms: int
-    shuffle_ms: int
-    python_ms: int
-    computing_ms: int
+    repeated_ms: int = 0
+    scheduling_ms: int = 0
+    gc_ms: int = 0
+    shuffle_ms: int = 0
+    shuffle_write_ms: int = 0
+    python_start_ms: int = 0
+    python_ms: int = 0
+    computing_ms: int = 0
+
+    @property
+    def measured_ms(self) -> int:
+        """All that is known of where their time went; 0 if they measured nothing."""
+        return (
+            self.scheduling_ms
+            + self.gc_ms
+            + self.shuffle_ms
+            + self.shuffle_write_ms
+            + self.python_start_ms
+            + self.python_ms
+            + self.computing_ms
+        )
 
 
 class StageRun(NamedTuple):
     """A stage attempt that has ended: when, and its tasks' times; None if no task is known."""
 
     id: int
+    attempt: int
     job: int | None
     parents: tuple[int, ...]
     submitted_ms: int

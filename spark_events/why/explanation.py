@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from spark_events.api import Event
 from spark_events.api.toolkit.formatting import duration
@@ -12,33 +11,11 @@ from spark_events.diagnosis.cores_model import Estimate, critical_path_ms, estim
 from spark_events.diagnosis.thresholds import Thresholds
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline
 from spark_events.runtime.settings import key_of
+from spark_events.why.answer import answer
+from spark_events.why.found_issue import FoundIssue, by_cost, issue_of
 from spark_events.why.run_figures import RunFigures
 
 LEAST = key_of(Thresholds, "min_time_ms")
-_OF_AN_ISSUE = frozenset(
-    ("issue", "subject", "summary", "advice", "lostMs", "lostBytes", "app_name", "app_id", "job.kind")
-)
-
-
-@dataclass(frozen=True, slots=True)
-class FoundIssue:
-    """An issue as an event tells it.
-
-    Attributes:
-        severity: of its event; empty if that is not known.
-        about: what has it.
-        lost_ms, lost_bytes: what it cost; None where it cost no time, or no bytes.
-        evidence: the other attributes of its event.
-    """
-
-    kind: str
-    severity: str
-    about: str
-    sentence: str
-    advice: str
-    lost_ms: int | None
-    lost_bytes: int | None
-    evidence: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +25,9 @@ class Explanation:
     Attributes:
         begun_ms, ended_ms: in ms since the epoch.
         ended: whether its end is known.
-        parts: how long each part took, in ms; they add up to all of it. None if only its events are known.
+        parts: how long each account of the ledger took, in ms; they add up to all of it. None if only its
+            events are known.
+        core_ms: the same of its cores, in ms; None where it is not known.
         issues: by what they cost, the costliest first.
         critical_path_ms: the least time with endless cores; None as above.
         estimates: with other numbers of cores.
@@ -63,10 +42,16 @@ class Explanation:
     ended: bool
     issues: list[FoundIssue]
     parts: Mapping[str, int] | None = None
+    core_ms: Mapping[str, int] | None = None
     critical_path_ms: int | None = None
     estimates: list[Estimate] = field(default_factory=list)
     figures: RunFigures | None = None
     least_ms: int | None = None
+
+    @property
+    def answer(self) -> str:
+        """One sentence that says what to look at first; empty if nothing says that."""
+        return answer(self.issues, self.duration_ms, self.parts)
 
     @property
     def none_found(self) -> str:
@@ -97,6 +82,7 @@ def explain(
     """Return the explanation of an application whose event log was read."""
     timeline.end()
     figures.end(timeline)
+    booked = timeline.booked()
     return Explanation(
         app_name,
         app_id,
@@ -104,58 +90,10 @@ def explain(
         timeline.ended_ms,
         ended,
         by_cost(issue_of(event.all_attributes, event.severity.name) for event in events),
-        timeline.time_use(),
-        critical_path_ms(timeline.run) if timeline.run else None,
-        estimates(timeline.run) if timeline.run else [],
-        figures,
-        least_ms,
+        parts=booked.time_ms,
+        core_ms=booked.core_ms,
+        critical_path_ms=critical_path_ms(timeline.run) if timeline.run else None,
+        estimates=estimates(timeline.run) if timeline.run else [],
+        figures=figures,
+        least_ms=least_ms,
     )
-
-
-_LARGEST = 2**53
-"""Of the whole numbers that JSON's readers take."""
-
-
-def issue_of(attributes: Mapping[str, Any], severity: str = "") -> FoundIssue:
-    """Return what a PerformanceIssueEvent with these attributes tells."""
-    return FoundIssue(
-        kind=str(attributes["issue"]),
-        severity=severity,
-        about=_about(attributes),
-        sentence=str(attributes.get("summary") or ""),
-        advice=str(attributes.get("advice") or ""),
-        lost_ms=_number(attributes.get("lostMs")),
-        lost_bytes=_number(attributes.get("lostBytes")),
-        evidence={key: value for key, value in attributes.items() if key not in _OF_AN_ISSUE},
-    )
-
-
-def _about(attributes: Mapping[str, Any]) -> str:
-    """Return what has an issue, with the place in the code that the live driver has seen, if any."""
-    subject, path = str(attributes.get("subject") or ""), str(attributes.get("code.file.path") or "")
-    place = f"{path.rpartition('/')[2]}:{attributes.get('code.line.number')}"
-    return f"{subject}, {place}" if path and place not in subject else subject
-
-
-def by_cost(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
-    """Return issues as they were told last: those that cost most time first, then those that cost most bytes.
-
-    An issue is told again while its cost grows, with the same id.
-    """
-    latest: dict[str, FoundIssue] = {}
-    for number, issue in enumerate(issues):
-        latest[str(issue.evidence.get("issue.id") or number)] = issue
-    return _sorted(latest.values())
-
-
-def _sorted(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
-    return sorted(issues, key=lambda issue: (-(issue.lost_ms or 0), -(issue.lost_bytes or 0), issue.about))
-
-
-def _number(value: Any) -> int | None:
-    """Return a number of stored events, which may be damaged; None if it is none, or none that can be."""
-    try:
-        number = int(value)
-    except (ValueError, TypeError, OverflowError):
-        return None
-    return number if 0 <= number <= _LARGEST else None

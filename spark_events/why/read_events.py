@@ -11,7 +11,8 @@ from typing import Any
 from spark_events.api.errors import needs_extra
 from spark_events.api.toolkit.formatting import path_without_secrets
 from spark_events.spark.file_systems import open_file_system
-from spark_events.why.explanation import Explanation, by_cost, issue_of
+from spark_events.why.explanation import Explanation
+from spark_events.why.found_issue import by_cost, issue_of
 from spark_events.why.read_logs import ISSUE_EVENT
 from spark_events.why.stored_spans import ApplicationSpan, Skipped, application_spans
 
@@ -127,9 +128,9 @@ def _explanation(
         span.ended_ms,
         True,
         issues,
-        dict(span.parts),
-        span.critical_path_ms,
-        list(span.estimates),
+        parts=dict(span.parts),
+        critical_path_ms=span.critical_path_ms,
+        estimates=list(span.estimates),
     )
 
 

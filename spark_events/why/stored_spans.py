@@ -14,7 +14,7 @@ import orjson
 from spark_events.api import ConfigError
 from spark_events.api.toolkit.formatting import path_without_secrets, text_without_secrets_of
 from spark_events.diagnosis.cores_model import CORES, CRITICAL_PATH, ESTIMATES, Estimate
-from spark_events.diagnosis.time_use import KEYS
+from spark_events.diagnosis.ledger import ACCOUNTS
 from spark_events.spark.file_systems import open_file_system
 
 _MARK = b'"timeUse.'
@@ -23,7 +23,7 @@ _LONGEST_LINE = 16 << 20
 _MOST_MS = 2**53
 _LATEST_NS = 2**63 - 1
 _NOT_AS_WRITTEN = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
-_PARTS = frozenset(KEYS.values())
+_PARTS = frozenset(account.attribute for account in ACCOUNTS.values())
 
 
 class ApplicationSpan(NamedTuple):
@@ -119,7 +119,7 @@ def _span_of(span: Mapping[str, Any]) -> ApplicationSpan:
         str(attributes.get("app_id") or ""),
         _whole(span.get("startTimeUnixNano") or 0, _LATEST_NS) // 1_000_000,
         _whole(span.get("endTimeUnixNano") or 0, _LATEST_NS) // 1_000_000,
-        {part: _whole(attributes.get(key) or 0) for part, key in KEYS.items()},
+        {part: _whole(attributes.get(account.attribute) or 0) for part, account in ACCOUNTS.items()},
         critical_path_ms,
         estimates,
     )

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from spark_events.api.errors import needs_extra
-from spark_events.diagnosis.time_use import PARTS
+from spark_events.diagnosis.ledger import ACCOUNTS
 from spark_events.why.comparison import Comparison
 from spark_events.why.explanation import Explanation
 
@@ -34,7 +34,9 @@ def as_values(explanation: Explanation) -> dict[str, Any]:
         "begun_ms": explanation.begun_ms,
         "ended_ms": explanation.ended_ms,
         "ended": explanation.ended,
+        "answer": explanation.answer,
         "parts": explanation.parts,
+        "core_ms": explanation.core_ms,
         "critical_path_ms": explanation.critical_path_ms,
         "estimates": [estimate._asdict() for estimate in explanation.estimates],
         "issues": [
@@ -64,5 +66,5 @@ def page(explanations: Sequence[Explanation], compared: Comparison | None = None
     return (
         environment("spark_events.why")
         .get_template("why.html.j2")
-        .render(explanations=explanations, meanings=PARTS, compared=compared)
+        .render(explanations=explanations, accounts=ACCOUNTS, compared=compared)
     )

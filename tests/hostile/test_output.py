@@ -18,7 +18,7 @@ from spark_events.cli.main import app
 from spark_events.cli.sql import views
 from spark_events.cli.why_tables import print_explanation
 from spark_events.diagnosis.cores_model import Estimate
-from spark_events.diagnosis.time_use import COMPUTING
+from spark_events.diagnosis.ledger import COMPUTING
 from spark_events.history.report import Report
 from spark_events.history.tables.all_tables import Tables
 from spark_events.runtime.log_once import logger
@@ -28,7 +28,8 @@ from spark_events.sql_runner.deploy.deployer import DeployResult
 from spark_events.sql_runner.deploy.planner import PlannedQuery
 from spark_events.sql_runner.deploy.query_row import QueryRow
 from spark_events.sql_runner.store.history import Deployment
-from spark_events.why.explanation import Explanation, FoundIssue
+from spark_events.why.explanation import Explanation
+from spark_events.why.found_issue import FoundIssue
 from spark_events.why.written import page as why_page
 from tests.support.hostile_logs import application, log_of
 from tests.support.hostile_texts import TEXTS, TIMES_MS, steering
@@ -158,7 +159,17 @@ def explanation_of(text: str) -> Explanation:
     """Return what made an application slow, all of whose texts are this one."""
     of_text = dict.fromkeys(("kind", "severity", "about", "sentence", "advice"), text)
     issue = FoundIssue(**of_text, lost_ms=None, lost_bytes=1, evidence={"description": text, text: text})
-    return Explanation(text, text, 0, 1_000, False, [issue], {COMPUTING: 1_000}, 500, [Estimate(None, 500)])
+    return Explanation(
+        text,
+        text,
+        0,
+        1_000,
+        False,
+        [issue],
+        {COMPUTING: 1_000},
+        critical_path_ms=500,
+        estimates=[Estimate(None, 500)],
+    )
 
 
 @each_text

@@ -10,7 +10,7 @@ import pytest
 
 from spark_events.api import Event
 from spark_events.listeners.issues.issues import IssueListener
-from spark_events.why.explanation import issue_of
+from spark_events.why.found_issue import issue_of
 from tests.support import spark_records as r
 from tests.support.measured_tasks import statistics
 from tests.support.spark_records import T0, Feed, seen

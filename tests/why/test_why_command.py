@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from spark_events.why.explanation import issue_of
+from spark_events.why.found_issue import issue_of
 from spark_events.why.stored_spans import Skipped, application_spans
 from tests.support.applications import cli
 from tests.support.browser import browser
@@ -57,7 +57,8 @@ def test_as_json(done: subprocess.CompletedProcess[str], folder: Path) -> None:
     (issue,) = explained["issues"]
 
     assert explained["ended_ms"] - explained["begun_ms"] == sum(explained["parts"].values()) == 140_000
-    assert explained["parts"]["driver alone"] == 50_000
+    assert explained["parts"]["driver alone"] + explained["parts"]["driver within a query"] == 50_000
+    assert sum(explained["core_ms"].values()) == 4 * 140_000
     assert explained["critical_path_ms"] == 50_000 + 90_000
     assert (issue["issue"], issue["severity"]) == ("straggler", "WARN")
     assert issue["lost_ms"] == 79_888
@@ -280,8 +281,12 @@ def test_the_page(page: Any) -> None:
     assert page.inner_text(".cost") == "1 min 20 s"
     assert page.locator(".about b").count() == page.locator("script").count() == 0
     assert page.complaints == []
-    assert page.locator(".part").all_inner_texts()[0] == "50.0 s"
-    assert widths == pytest.approx([50 / 140, 90 / 140], abs=0.01)
+    assert page.locator(".part").all_inner_texts()[0] == "20.0 s"
+    assert sum(widths) == pytest.approx(1, abs=0.01)
+    assert widths[:2] == pytest.approx([20 / 140, 30 / 140], abs=0.01)
+    assert page.inner_text(".answer").startswith(
+        "It would take 1 min instead of 2 min 20 s without the late task"
+    )
 
 
 def test_an_application_without_an_issue(folder: Path) -> None:

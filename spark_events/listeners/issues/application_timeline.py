@@ -7,15 +7,20 @@ from typing import Any
 
 from spark_events.api import AttributeValue
 from spark_events.diagnosis.cores_model import CORES, CRITICAL_PATH, ESTIMATES, critical_path_ms, estimates
-from spark_events.diagnosis.measured import TasksMeasured, read_python_times, read_tasks_measured
+from spark_events.diagnosis.ledger import ACCOUNTS, Booked, Ledger
+from spark_events.diagnosis.measured import (
+    TasksMeasured,
+    read_python_times,
+    read_tasks_measured,
+    shuffle_write_ms,
+)
 from spark_events.diagnosis.run_timeline import JobRun, RunStages, StageRun, TaskTimes
-from spark_events.diagnosis.time_use import KEYS, TimeUse
 from spark_events.listeners import spark_records
 from spark_events.listeners.listener import Handlers, Record, Timeless, early
 from spark_events.listeners.queries.micro_batch import MicroBatch, parse_micro_batch
 from spark_events.listeners.spark_records import record_time_ms
 
-_MOST_CHANGES, _MOST_UNSETTLED = 20_000, 10_000
+_MOST_CHANGES, _MOST_UNSETTLED, _MOST_EXECUTIONS = 20_000, 10_000, 10_000
 TIMELINE_RECORDS = (
     spark_records.APPLICATION_START,
     spark_records.EXECUTOR_ADDED,
@@ -56,12 +61,13 @@ class ApplicationTimeline(Timeless):
         self.begun_ms = self.ended_ms = 0
         self.jobs = self.cores = 0
         self._bounded = bounded
-        self._use = TimeUse()
+        self._ledger = Ledger()
         self._executors: dict[str, int] = {}
         self._submitted: dict[tuple[int, int], int] = {}
         self._measured: dict[tuple[int, int], TasksMeasured] = {}
         self._job_of_stage: dict[int, int] = {}
         self._running_jobs: dict[int, JobRun] = {}
+        self._executions: set[int] = set()
         self._queries: dict[str, int] = {}
         # The number of the micro-batch that each run of a query is in.
         self._batches: dict[str, int] = {}
@@ -97,15 +103,17 @@ class ApplicationTimeline(Timeless):
             self._change_executors(name, record, time_ms)
         elif name == spark_records.QUERY_STARTED:
             self._queries[str(record["runId"])] = time_ms
-            self._use.queries(time_ms, 1)
+            self._ledger.queries(time_ms, 1)
         elif name == spark_records.SQL_EXECUTION_START:
-            self._begin_batch(parse_micro_batch(record.get("description")), time_ms)
+            self._begin_execution(record, time_ms)
+        elif name == spark_records.SQL_EXECUTION_END:
+            self._end_execution(int(record["executionId"]), time_ms)
         elif name == spark_records.QUERY_PROGRESS:
             self._end_batch(record["progress"], time_ms)
         elif name == spark_records.QUERY_TERMINATED and self._queries.pop(str(record["runId"]), None):
-            self._use.queries(time_ms, -1)
+            self._ledger.queries(time_ms, -1)
             self._close_batch(str(record["runId"]), time_ms)
-        if self._bounded and self._use.pending > _MOST_CHANGES:
+        if self._bounded and self._ledger.pending > _MOST_CHANGES:
             self._fold(time_ms)
 
     def end(self) -> None:
@@ -113,20 +121,24 @@ class ApplicationTimeline(Timeless):
         for job in list(self._running_jobs):
             self._end_job(job, self.ended_ms)
         for run in self._queries:
-            self._use.queries(self.ended_ms, -1)
+            self._ledger.queries(self.ended_ms, -1)
             self._close_batch(run, self.ended_ms)
         self._queries.clear()
+        for execution in list(self._executions):
+            self._end_execution(execution, self.ended_ms)
         if self.run is not None:
             self.run.begun_ms, self.run.ended_ms, self.run.cores = self.begun_ms, self.ended_ms, self.cores
 
-    def time_use(self) -> dict[str, int]:
-        """Return how long each of the ``PARTS`` took, in ms; they add up to the time of the application."""
-        return self._use.parts(self.begun_ms, self.ended_ms)
+    def booked(self) -> Booked:
+        """Return what is booked to each account: the application's time, and that of its cores."""
+        return self._ledger.booked(self.begun_ms, self.ended_ms)
 
     def attributes(self) -> dict[str, AttributeValue]:
-        """Return the attributes of the span of an application that has ended: ``time_use`` and the model."""
+        """Return the attributes of the span of an application that has ended: ``booked`` and the model."""
         self.end()
-        attributes: dict[str, AttributeValue] = {KEYS[part]: ms for part, ms in self.time_use().items() if ms}
+        attributes: dict[str, AttributeValue] = {
+            ACCOUNTS[account].attribute: ms for account, ms in self.booked().time_ms.items() if ms
+        }
         if self.run is not None:
             attributes[CRITICAL_PATH] = critical_path_ms(self.run)
             if with_cores := [estimate for estimate in estimates(self.run) if estimate.cores]:
@@ -137,7 +149,7 @@ class ApplicationTimeline(Timeless):
     def _begin_job(self, number: int, record: Mapping[str, Any], time_ms: int) -> None:
         self.jobs += 1
         self._running_jobs[number] = job = JobRun(number, time_ms)
-        self._use.jobs(time_ms, 1)
+        self._ledger.jobs(time_ms, 1)
         if self.run is not None:
             self.run.jobs[number] = job
             for stage in record.get("Stage IDs") or ():
@@ -147,7 +159,19 @@ class ApplicationTimeline(Timeless):
         job = self._running_jobs.pop(number, None)
         if job is not None:
             job.ended_ms = time_ms
-            self._use.jobs(time_ms, -1)
+            self._ledger.jobs(time_ms, -1)
+
+    def _begin_execution(self, record: Mapping[str, Any], time_ms: int) -> None:
+        execution = int(record["executionId"])
+        if execution not in self._executions and len(self._executions) < _MOST_EXECUTIONS:
+            self._executions.add(execution)
+            self._ledger.executions(time_ms, 1)
+        self._begin_batch(parse_micro_batch(record.get("description")), time_ms)
+
+    def _end_execution(self, execution: int, time_ms: int) -> None:
+        if execution in self._executions:
+            self._executions.discard(execution)
+            self._ledger.executions(time_ms, -1)
 
     def _begin_batch(self, batch: MicroBatch | None, time_ms: int) -> None:
         """A micro-batch begins with its SQL execution, within which there may be others of its own."""
@@ -156,7 +180,7 @@ class ApplicationTimeline(Timeless):
         if self._batches.get(batch.run_id, -1) < batch.number:
             self._close_batch(batch.run_id, time_ms)
             self._batches[batch.run_id] = batch.number
-            self._use.batches(time_ms, 1)
+            self._ledger.batches(time_ms, 1)
 
     def _end_batch(self, progress: Mapping[str, Any], time_ms: int) -> None:
         run, number = str(progress["runId"]), progress.get("batchId")
@@ -165,7 +189,7 @@ class ApplicationTimeline(Timeless):
 
     def _close_batch(self, run: str, time_ms: int) -> None:
         if self._batches.pop(run, None) is not None:
-            self._use.batches(time_ms, -1)
+            self._ledger.batches(time_ms, -1)
 
     def _change_executors(self, name: str, record: Mapping[str, Any], time_ms: int) -> None:
         executor = str(record["Executor ID"])
@@ -175,20 +199,21 @@ class ApplicationTimeline(Timeless):
             self._executors.pop(executor, None)
         cores = sum(self._executors.values())
         self.cores = max(self.cores, cores)
-        self._use.cores(time_ms, cores)
+        self._ledger.cores(time_ms, cores)
 
     def _add_stage(self, info: Mapping[str, Any], time_ms: int) -> None:
-        key = stage, _ = spark_records.stage_attempt(info)
+        key = stage, attempt = spark_records.stage_attempt(info)
         self._submitted.pop(key, None)
         run = StageRun(
             stage,
+            attempt,
             self._job_of_stage.get(stage),
             tuple(int(parent) for parent in info.get("Parent IDs") or ()),
             int(info.get("Submission Time") or time_ms),
             time_ms,
             _task_times(self._measured.pop(key, None), info),
         )
-        self._use.stage(run)
+        self._ledger.stage(run)
         if self.run is not None:
             self.run.stages.append(run)
 
@@ -196,29 +221,41 @@ class ApplicationTimeline(Timeless):
         """Forget what is settled; of stages that still run, nobody knows yet what their tasks do."""
         self.run = None
         self._job_of_stage.clear()
-        self._use.fold(self.begun_ms, min(self._submitted.values(), default=now_ms))
-        if self._use.pending > _MOST_UNSETTLED:
-            self._use.fold(self.begun_ms, now_ms)
+        self._ledger.fold(self.begun_ms, min(self._submitted.values(), default=now_ms))
+        if self._ledger.pending > _MOST_UNSETTLED:
+            self._ledger.fold(self.begun_ms, now_ms)
 
 
 def _task_times(measured: TasksMeasured | None, info: Mapping[str, Any]) -> TaskTimes | None:
     if measured is None or not measured.last_ms:
         return None
-    spreads, run_ms = measured.spreads, measured.run.total
-    gc_ms = min(run_ms, spreads["JVM GC Time"].total)
-    shuffle_ms = min(run_ms - gc_ms, spreads["Fetch Wait Time"].total)
+    spreads, left_ms = measured.spreads, measured.run.total
     python = read_python_times(info, measured)
-    in_python_ms = min(run_ms - gc_ms - shuffle_ms, python.run_ms + python.start_ms)
+    parts_ms = []
+    # Each part has no more than those before it leave, so that all of them are the tasks' run time.
+    for part_ms in (
+        spreads["JVM GC Time"].total,
+        spreads["Fetch Wait Time"].total,
+        shuffle_write_ms(info),
+        python.start_ms,
+        python.run_ms,
+    ):
+        parts_ms.append(min(left_ms, part_ms))
+        left_ms -= parts_ms[-1]
+    gc_ms, shuffle_ms, write_ms, python_start_ms, python_ms = parts_ms
     around_ms = spreads["Scheduler Delay"].total + spreads["Executor Deserialize Time"].total
     return TaskTimes(
         first_ms=measured.first_ms,
         last_ms=measured.last_ms,
         longest_ms=spreads["Duration"].highest,
         total_ms=spreads["Duration"].total,
+        repeated_ms=measured.failed_ms + measured.killed_ms,
         # Of tasks that measured nothing, all that is known would be a delay.
-        scheduling_ms=around_ms if run_ms else 0,
+        scheduling_ms=around_ms if measured.run.total else 0,
         gc_ms=gc_ms,
         shuffle_ms=shuffle_ms,
-        python_ms=in_python_ms,
-        computing_ms=run_ms - gc_ms - shuffle_ms - in_python_ms,
+        shuffle_write_ms=write_ms,
+        python_start_ms=python_start_ms,
+        python_ms=python_ms,
+        computing_ms=left_ms,
     )

@@ -9,20 +9,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_events.diagnosis.cores_model import Estimate, critical_path_ms, estimates
-from spark_events.diagnosis.run_timeline import RunStages
-from spark_events.diagnosis.time_use import (
+from spark_events.diagnosis.ledger import (
+    ACCOUNTS,
     BATCH,
     COMPUTING,
     DRIVER,
     GC,
-    PARTS,
+    IDLE,
     PYTHON,
+    PYTHON_START,
+    QUERY,
+    REPEATED,
     SCHEDULING,
     SHUFFLE,
+    SHUFFLE_WRITE,
     STREAM,
     UNKNOWN,
     WAITING,
 )
+from spark_events.diagnosis.run_timeline import RunStages
 from spark_events.listeners.issues import application_timeline
 from spark_events.listeners.issues.application_timeline import ApplicationTimeline
 from tests.support import spark_records as r
@@ -70,31 +75,82 @@ def model(happened: ApplicationTimeline) -> RunStages:
 
 
 def parts(*records: dict[str, Any]) -> dict[str, int]:
-    return {part: ms for part, ms in timeline(*records).time_use().items() if ms}
+    return {part: ms for part, ms in timeline(*records).booked().time_ms.items() if ms}
 
 
 def test_each_part() -> None:
-    """100 s: the driver, a wait for executors, tasks that wait for a core, and tasks."""
+    """100 s: the driver, a wait for executors, tasks that wait for a core, and tasks on half of the cores."""
     of_tasks = {
         "JVM_GC_Time": [0, 0, 0, 8 * S],
         "Fetch_Wait_Time": [0, 0, 0, 4 * S],
         "Scheduler_Delay": [0, 0, 0, 10 * S],
+        "Failed_Time": 20 * S,
+        "Killed_Time": 10 * S,
     }
-    python = {"Name": "time to run Python workers", "Value": str(12 * S)}
-    stage = completed(0, 20 * S, 80 * S, [10 * S] * 4, (40 * S, 80 * S), accumulables=(python,), **of_tasks)
-    executor = r.executor("Added", 30 * S)
+    accumulables = (
+        {"Name": "time to run Python workers", "Value": str(12 * S)},
+        {"Name": "time to start Python workers", "Value": str(2 * S)},
+        {"Name": "internal.metrics.shuffle.write.writeTime", "Value": str(6 * S * 1_000_000)},
+    )
+    stage = completed(
+        0, 20 * S, 80 * S, [10 * S] * 4, (40 * S, 80 * S), accumulables=accumulables, **of_tasks
+    )
+    records = (r.job_start(10 * S), r.executor("Added", 30 * S), *stage, r.job_end(90 * S))
+    booked = timeline(r.application_start(), *records, r.application_end(100 * S)).booked()
 
-    assert parts(
-        r.application_start(), r.job_start(10 * S), executor, *stage, r.application_end(100 * S)
-    ) == {
+    # 40 s of tasks on four cores, of which 80 s are known: 10 of scheduling, 40 of work, 30 for nothing.
+    assert {account: ms for account, ms in booked.time_ms.items() if ms} == {
         WAITING: 10 * S,
+        DRIVER: 10 * S + 10 * S,
+        QUERY: 10 * S + 10 * S,
+        IDLE: 20 * S,
+        SCHEDULING: 10 * S + 2_500,
+        REPEATED: 7_500,
+        GC: 2_000,
+        SHUFFLE: 1_000,
+        SHUFFLE_WRITE: 1_500,
+        PYTHON_START: 500,
+        PYTHON: 2_500,
+        COMPUTING: 2_500,
+    }
+    assert {account: ms for account, ms in booked.core_ms.items() if ms} == {
         DRIVER: 40 * S,
-        # 40 s of tasks, of which 50 s are known: 10 of scheduling, and 40 of work.
-        SCHEDULING: 10 * S + 8 * S,
-        GC: 6_400,
-        SHUFFLE: 3_200,
-        PYTHON: 9_600,
-        COMPUTING: 12_800,
+        QUERY: 40 * S,
+        IDLE: 80 * S,
+        SCHEDULING: 40 * S + 10 * S,
+        REPEATED: 30 * S,
+        GC: 8 * S,
+        SHUFFLE: 4 * S,
+        SHUFFLE_WRITE: 6 * S,
+        PYTHON_START: 2 * S,
+        PYTHON: 10 * S,
+        COMPUTING: 10 * S,
+    }
+
+
+def test_a_stage_that_runs_again_is_repeated() -> None:
+    again = completed(0, 50 * S, 100 * S, [50 * S] * 2)
+    for record in again:
+        record.get("Stage Info", record)["Stage Attempt ID"] = 1
+    records = (r.executor("Added", 0), *completed(0, 0, 50 * S, [50 * S] * 4), *again)
+    assert timeline(r.application_start(), *records, r.application_end(100 * S)).booked().core_ms == {
+        **dict.fromkeys(ACCOUNTS, 0),
+        COMPUTING: 200 * S,
+        REPEATED: 100 * S,
+        IDLE: 100 * S,
+    }
+
+
+def test_the_driver_works_within_a_query_or_by_itself() -> None:
+    ended = {
+        "Event": r.batch_begins(0, 3)["Event"].replace("Start", "End"),
+        "executionId": 3,
+        "time": T0 + 40 * S,
+    }
+    of_sql = {**r.batch_begins(10 * S, 3), "description": "count at nightly.py:3"}
+    assert parts(r.application_start(), of_sql, ended, r.application_end(100 * S)) == {
+        DRIVER: 70 * S,
+        QUERY: 30 * S,
     }
 
 
@@ -102,7 +158,8 @@ def test_a_streaming_query_waits() -> None:
     query = r.query_started(10 * S)
     job = (r.job_start(30 * S), r.job_end(40 * S))
     assert parts(r.application_start(), query, *job, r.application_end(100 * S)) == {
-        DRIVER: 20 * S,
+        DRIVER: 10 * S,
+        QUERY: 10 * S,
         STREAM: 80 * S,
     }
 
@@ -124,8 +181,9 @@ def test_time_in_a_micro_batch_is_no_waiting(bounded: bool, monkeypatch: pytest.
     unfinished = (r.batch_begins(90 * S, 2), r.application_end(100 * S))
     records = (r.application_start(), r.query_started(10 * S), *first, r.idle(60 * S), *second, *unfinished)
     happened = timeline(*records, bounded=bounded)
-    assert {part: ms for part, ms in happened.time_use().items() if ms} == {
-        DRIVER: 10 * S + 5 * S + 1 * S,
+    assert {part: ms for part, ms in happened.booked().time_ms.items() if ms} == {
+        DRIVER: 10 * S,
+        QUERY: 5 * S + 1 * S,
         BATCH: 25 * S + 9 * S + 10 * S,
         STREAM: 10 * S + 20 * S + 10 * S,
     }
@@ -151,6 +209,19 @@ def test_tasks_that_measured_nothing() -> None:
     }
 
 
+def core_ms(records: list[dict[str, Any]], ended_ms: int) -> int:
+    """Return for how long all cores were there, in ms: counted for each executor by itself."""
+    whole_ms = 0
+    since_ms: dict[str, int] = {}
+    for record in records:
+        executor = record.get("Executor ID", "")
+        if "Executor Info" in record:
+            since_ms.setdefault(executor, record["Timestamp"])
+        elif executor in since_ms:
+            whole_ms += 4 * (record["Timestamp"] - since_ms.pop(executor))
+    return whole_ms + sum(4 * (ended_ms - begun_ms) for begun_ms in since_ms.values())
+
+
 _TIME = st.integers(0, 100_000)
 _STAGE = st.tuples(
     st.integers(0, 5), _TIME, _TIME, _TIME, _TIME, st.lists(st.integers(0, 50_000), min_size=1, max_size=5)
@@ -170,17 +241,19 @@ def test_the_parts_add_up(
     queries: list[int],
 ) -> None:
     """Whatever the records say, however little sense they make."""
-    records = [record for begin, event, number in executors for record in [r.executor(event, begin, number)]]
+    records = [r.executor(event, begin, number) for begin, event, number in sorted(executors)]
     for number, (begin, end, stage) in enumerate(jobs):
         records += [r.job_start(begin, number, (stage,)), r.job_end(end, number)]
     for stage, begin, end, first, last, run_ms in stages:
         records += completed(stage, begin, end, run_ms, (first, last))
     records += [r.query_started(begin, run=str(begin)) for begin in queries]
     happened = timeline(r.application_start(), *records, r.application_end(100_000))
-    used = happened.time_use()
+    booked = happened.booked()
 
-    assert sum(used.values()) == happened.ended_ms - happened.begun_ms
-    assert min(used.values()) >= 0
+    assert sum(booked.time_ms.values()) == happened.ended_ms - happened.begun_ms
+    assert sum(booked.core_ms.values()) == core_ms(records, happened.ended_ms)
+    assert min(booked.time_ms.values()) >= 0
+    assert min(booked.core_ms.values()) >= 0
     assert critical_path_ms(model(happened)) >= 0
     assert all(estimate.time_ms >= 0 for estimate in estimates(model(happened)))
 
@@ -216,12 +289,14 @@ def test_a_long_run_is_folded(steps: list[tuple[int, int, list[int]]], most: int
         patch.setattr(application_timeline, "_MOST_CHANGES", most)
         folded = timeline(*records, bounded=True)
         assert (folded.begun_ms, folded.ended_ms) == (whole.begun_ms, whole.ended_ms)
-        used = folded.time_use()
+        used = folded.booked().time_ms
         for part, part_ms in used.items():
-            assert abs(part_ms - whole.time_use()[part]) <= len(PARTS)
-        assert folded.time_use() == used
+            assert abs(part_ms - whole.booked().time_ms[part]) <= len(ACCOUNTS)
+        assert folded.booked().time_ms == used
         patch.setattr(application_timeline, "_MOST_UNSETTLED", most)
-        assert sum(timeline(*records, bounded=True).time_use().values()) == whole.ended_ms - whole.begun_ms
+        assert (
+            sum(timeline(*records, bounded=True).booked().time_ms.values()) == whole.ended_ms - whole.begun_ms
+        )
 
 
 def test_what_is_settled_takes_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,12 +313,16 @@ def test_what_is_settled_takes_no_memory(monkeypatch: pytest.MonkeyPatch) -> Non
             r.job_end(now_ms + S, job),
         ):
             happened.take(record)
-    assert happened._use.pending <= 20
+    assert happened._ledger.pending <= 20
     assert happened.run is None
     kept = {**happened._measured, **happened._submitted, **happened._running_jobs}
     assert not kept
     assert len(happened._job_of_stage) <= 1
-    assert happened.time_use() == happened.time_use() == {**dict.fromkeys(PARTS, 0), COMPUTING: 200 * S}
+    assert (
+        happened.booked().time_ms
+        == happened.booked().time_ms
+        == {**dict.fromkeys(ACCOUNTS, 0), COMPUTING: 200 * S}
+    )
 
 
 def test_cores() -> None:

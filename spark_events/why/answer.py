@@ -1,0 +1,70 @@
+"""The answer in one sentence: how long a run would have taken without what cost it most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spark_events.api.toolkit.formatting import duration, percent
+from spark_events.diagnosis import thresholds as kinds
+from spark_events.why.found_issue import FoundIssue
+
+ABSENCES = {
+    kinds.SKEW: "the uneven data of {about}",
+    kinds.STRAGGLER: "the late task of {about}",
+    kinds.SLOW_NODE: "the slow host {host}",
+    kinds.GC: "garbage collection in {about}",
+    kinds.IDLE_CORES: "the time in which only the driver works",
+    kinds.TASK_COUNT: "the wrong number of tasks of {about}",
+    kinds.SMALL_FILES: "the small files of {about}",
+    kinds.RETRIES: "the failed attempts of {about}",
+    kinds.PYTHON: "the Python functions of {about}",
+    kinds.EXPLODING_JOIN: "the rows that the join of {about} adds",
+    kinds.CROSS_JOIN: "the cross join of {about}",
+    kinds.MISSING_BROADCAST: "the shuffle of a large side in {about}",
+    kinds.LARGE_BROADCAST: "the large broadcast of {about}",
+    kinds.FULL_SCAN: "the scan of all partitions in {about}",
+    kinds.WINDOW: "the window over all rows in {about}",
+    kinds.RECOMPUTATION: "computing the same thing again",
+    kinds.COLLECT: "bringing a large result to the driver",
+    kinds.FOREACH_BATCH: "the code in foreachBatch",
+    kinds.REGRESSION: "what made {about} slower than in its last runs",
+}
+"""What would have to be gone, by kind of issue; those that cost no time have none."""
+_QUERY = "query "
+
+
+def answer(issues: Sequence[FoundIssue], duration_ms: int, parts: Mapping[str, int] | None) -> str:
+    """Return the answer.
+
+    Args:
+        issues: of one application, the costliest first.
+        duration_ms: how long it has taken.
+        parts: what is booked to each account of its ledger, in ms; None if unknown.
+    """
+    costly = next((issue for issue in issues if issue.lost_ms and issue.kind in ABSENCES), None)
+    if costly is None:
+        return _most(duration_ms, parts)
+    absence = ABSENCES[costly.kind].format(about=costly.about, host=costly.evidence.get("host"))
+    lost_ms, whole_ms, whole = costly.lost_ms or 0, duration_ms, "It"
+    if costly.about.startswith(_QUERY):
+        # How long the application lasts says nothing: it ends when its query is stopped.
+        whole_ms, whole = _whole_ms(costly.evidence), f"The work of {costly.about}"
+        absence = absence.replace(costly.about, "its stages")
+    if whole_ms <= lost_ms:
+        return f"Most of its time goes to {absence}."
+    without = f"{duration(whole_ms - lost_ms)} instead of {duration(whole_ms)} without {absence}"
+    return f"{whole} would take {without}."
+
+
+def _most(duration_ms: int, parts: Mapping[str, int] | None) -> str:
+    """Return what takes most of the time where nothing is wrong; empty where that is unknown."""
+    if not parts or not duration_ms:
+        return ""
+    largest = max(parts, key=lambda account: parts[account])
+    return f"Most of its time, {percent(100 * parts[largest] / duration_ms)}, is {largest}."
+
+
+def _whole_ms(evidence: Mapping[str, Any]) -> int:
+    whole_ms = evidence.get("durationMs")
+    return whole_ms if isinstance(whole_ms, int) else 0

@@ -1,0 +1,79 @@
+"""Issues as their events tell them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_OF_AN_ISSUE = frozenset(
+    ("issue", "subject", "summary", "advice", "lostMs", "lostBytes", "app_name", "app_id", "job.kind")
+)
+_LARGEST = 2**53
+"""Of the whole numbers that JSON's readers take."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundIssue:
+    """An issue as an event tells it.
+
+    Attributes:
+        severity: of its event; empty if that is not known.
+        about: what has it.
+        lost_ms, lost_bytes: what it cost; None where it cost no time, or no bytes.
+        evidence: the other attributes of its event.
+    """
+
+    kind: str
+    severity: str
+    about: str
+    sentence: str
+    advice: str
+    lost_ms: int | None
+    lost_bytes: int | None
+    evidence: Mapping[str, Any]
+
+
+def issue_of(attributes: Mapping[str, Any], severity: str = "") -> FoundIssue:
+    """Return what a PerformanceIssueEvent with these attributes tells."""
+    return FoundIssue(
+        kind=str(attributes["issue"]),
+        severity=severity,
+        about=_about(attributes),
+        sentence=str(attributes.get("summary") or ""),
+        advice=str(attributes.get("advice") or ""),
+        lost_ms=_number(attributes.get("lostMs")),
+        lost_bytes=_number(attributes.get("lostBytes")),
+        evidence={key: value for key, value in attributes.items() if key not in _OF_AN_ISSUE},
+    )
+
+
+def _about(attributes: Mapping[str, Any]) -> str:
+    """Return what has an issue, with the place in the code that the live driver has seen, if any."""
+    subject, path = str(attributes.get("subject") or ""), str(attributes.get("code.file.path") or "")
+    place = f"{path.rpartition('/')[2]}:{attributes.get('code.line.number')}"
+    return f"{subject}, {place}" if path and place not in subject else subject
+
+
+def by_cost(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
+    """Return issues as they were told last: those that cost most time first, then those that cost most bytes.
+
+    An issue is told again while its cost grows, with the same id.
+    """
+    latest: dict[str, FoundIssue] = {}
+    for number, issue in enumerate(issues):
+        latest[str(issue.evidence.get("issue.id") or number)] = issue
+    return _sorted(latest.values())
+
+
+def _sorted(issues: Iterable[FoundIssue]) -> list[FoundIssue]:
+    return sorted(issues, key=lambda issue: (-(issue.lost_ms or 0), -(issue.lost_bytes or 0), issue.about))
+
+
+def _number(value: Any) -> int | None:
+    """Return a number of stored events, which may be damaged; None if it is none, or none that can be."""
+    try:
+        number = int(value)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return number if 0 <= number <= _LARGEST else None
